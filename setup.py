@@ -1,0 +1,31 @@
+"""Packaging. Tool settings are in pyproject.toml."""
+
+from setuptools import find_packages, setup
+
+setup(
+    name="gradbed",
+    version="0.1.0",
+    description="Packet-level testbed for the networks of distributed machine learning",
+    python_requires=">=3.10",
+    packages=find_packages(include=["cli*", "experiments*", "controller*", "hosts*", "topo*", "switch*"]),
+    package_data={"switch": ["runtime/*.c", "runtime/*.h", "compiler/p4include/*.p4"]},
+    install_requires=[
+        "fastapi>=0.100",
+        "finsy>=0.30,<0.31",
+        "matplotlib>=3.7",
+        "networkx>=3.0",
+        "numpy>=1.24",
+        "os-ken>=4.2,<5",
+        "pydantic>=2.5",
+        "pyroute2>=0.7",
+        "rich>=13",
+        "scapy>=2.5",
+        "scikit-learn>=1.3",
+        "typer>=0.12",
+        "uvicorn>=0.23",
+    ],
+    extras_require={
+        "test": ["httpx>=0.25", "hypothesis>=6", "mypy>=1.8", "ptf>=0.9", "pytest>=7", "ruff>=0.5"],
+    },
+    entry_points={"console_scripts": ["gradbed = cli.main:main"]},
+)

@@ -1,0 +1,5 @@
+"""The one exception that is meant for the person at the terminal."""
+
+
+class UserError(Exception):
+    """Something the user can put right. Its text is shown as it is, without a traceback; exit status 2."""

@@ -1,0 +1,40 @@
+"""What one direction of a link does to packets."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from switch.errors import UserError
+
+
+@dataclass(frozen=True)
+class LinkModel:
+    """Rate, delay, loss, duplication and queue of a link; the same in both directions.
+
+    rate_bps: bits per second of whole Ethernet frames (without preamble and FCS); None is unlimited.
+    delay_us: propagation delay in microseconds.
+    loss, duplicate: probabilities in [0, 1), drawn per packet and direction from a seeded generator.
+    queue_packets: packets that may wait for the link besides the one being sent.
+    """
+
+    rate_bps: int | None = None
+    delay_us: int = 0
+    loss: float = 0.0
+    duplicate: float = 0.0
+    queue_packets: int = 1000
+
+    def __post_init__(self) -> None:
+        if self.rate_bps is not None and self.rate_bps <= 0:
+            raise UserError(f"link rate must be positive, got {self.rate_bps} bit/s")
+        if self.delay_us < 0:
+            raise UserError(f"link delay must not be negative, got {self.delay_us} us")
+        for name in ("loss", "duplicate"):
+            value = getattr(self, name)
+            if not 0.0 <= value < 1.0:
+                raise UserError(f"link {name} is a probability in [0, 1), got {value}")
+        if self.queue_packets < 1:
+            raise UserError(f"a link's queue holds at least one packet, got {self.queue_packets}")
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)

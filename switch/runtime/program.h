@@ -1,0 +1,96 @@
+/* What a program generated from BMv2 JSON offers to the engine, and the state that both touch.
+ *
+ * A program is code alone: everything that differs between two switches that run it is in struct gb_switch.
+ * A switch's packets are handled by one thread, so none of this takes locks.
+ *
+ * Values of up to 64 bits are uint64_t with the unused high bits zero; wider ones are runs of 64-bit words,
+ * least significant word first. Table keys and action data are such words, field after field.
+ */
+#ifndef GRADBED_PROGRAM_H
+#define GRADBED_PROGRAM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define GB_ABI_VERSION 1
+#define GB_PORT_DROP 511
+
+/* simple_switch's instance types. */
+enum gb_instance_type {
+    GB_INSTANCE_NORMAL = 0,
+    GB_INSTANCE_INGRESS_CLONE = 1,
+    GB_INSTANCE_EGRESS_CLONE = 2,
+    GB_INSTANCE_COALESCED = 3,
+    GB_INSTANCE_RECIRCULATED = 4,
+    GB_INSTANCE_REPLICATED = 5,
+    GB_INSTANCE_RESUBMITTED = 6,
+};
+
+struct gb_standard_metadata {
+    uint64_t ingress_port, egress_spec, egress_port;
+    uint64_t instance_type, packet_length;
+    uint64_t enq_timestamp, enq_qdepth, deq_timedelta, deq_qdepth;            /* us and packets */
+    uint64_t ingress_global_timestamp, egress_global_timestamp;                /* us since the switch started */
+    uint64_t mcast_grp, egress_rid, checksum_error, parser_error, priority;
+};
+
+/* What a control asked for besides standard metadata. The engine zeroes it before each control. */
+struct gb_requests {
+    uint8_t clone, resubmit, recirculate, truncate;   /* 0 or 1 */
+    uint32_t clone_session, clone_field_list;         /* a field list of 0 preserves nothing */
+    uint32_t resubmit_field_list, recirculate_field_list;
+    uint32_t truncate_length_bytes;
+};
+
+/* One packet in the switch. The engine owns the memory; phv has program->phv_words words. */
+struct gb_packet {
+    uint8_t *data;              /* first byte of the frame */
+    uint32_t length;            /* bytes from data on */
+    uint32_t headroom;          /* bytes before data that a deparser may use */
+    uint32_t payload_offset;    /* set by parse: first byte, from data, that no header took */
+    struct gb_standard_metadata std;
+    struct gb_requests requests;
+    uint64_t *phv;              /* header validity, header fields and metadata, laid out by the program */
+};
+
+struct gb_table;                /* opaque here: state.h */
+struct gb_register { uint32_t width_bits, size, word_count; void *cells; };  /* cell: 1, 2, 4, 8 bytes, or words */
+struct gb_counter { uint32_t size; struct gb_count { uint64_t packets, bytes; } *cells; };
+struct gb_meter;                /* opaque here: state.h */
+
+struct gb_program;
+
+/* One switch that runs a program: what its P4 code reads and writes. */
+struct gb_switch {
+    const struct gb_program *program;
+    struct gb_table **tables;
+    struct gb_register *registers;
+    struct gb_counter *counters;
+    struct gb_meter **meters;
+    uint64_t random_state;
+    void *engine;               /* the engine's own record of this switch */
+    /* Upcalls to the engine; never NULL once the engine has adopted the switch. */
+    void (*digest)(struct gb_switch *, uint32_t list_id, const uint64_t *words, uint32_t word_count);
+    void (*log)(struct gb_switch *, const char *line);
+};
+
+struct gb_program {
+    uint32_t abi_version;
+    uint32_t phv_words;
+    const char *name;
+    /* Zero what needs zeroing in the PHV, run the parser and the verify-checksum control.
+     * Sets payload_offset, std.parser_error, std.checksum_error. */
+    void (*parse)(struct gb_switch *, struct gb_packet *);
+    void (*ingress)(struct gb_switch *, struct gb_packet *);
+    void (*egress)(struct gb_switch *, struct gb_packet *);
+    /* Run the compute-checksum control and the deparser: write the valid headers before the payload, in place;
+     * updates data, length, headroom. Applies no truncation (the engine does). */
+    void (*deparse)(struct gb_switch *, struct gb_packet *);
+    /* Copy the fields of a @field_list (clone, resubmit, recirculate) from one packet's PHV to another's. */
+    void (*copy_field_list)(uint32_t field_list, struct gb_packet *to, const struct gb_packet *from);
+};
+
+/* Every generated library exports exactly this symbol. */
+extern const struct gb_program gb_program;
+
+#endif
