@@ -1,0 +1,51 @@
+"""gradbed p4: P4 programs."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from switch.errors import UserError
+
+app = typer.Typer(help="Work with P4 programs.", no_args_is_help=True)
+
+
+@app.callback()
+def p4() -> None:
+    """Work with P4 programs."""
+
+
+@app.command("compile")
+def compile_(
+    source: Annotated[Path, typer.Argument(help="A P4_16 program for v1model.")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="BMv2 JSON; default: SOURCE with .json.")
+    ] = None,
+    p4info: Annotated[
+        Path | None, typer.Option(help="P4Info as text; default: SOURCE with .p4info.txt.")
+    ] = None,
+    include: Annotated[list[Path] | None, typer.Option("--include", "-I", help="Folder to search.")] = None,
+    define: Annotated[list[str] | None, typer.Option("--define", "-D", help="NAME or NAME=VALUE.")] = None,
+) -> int:
+    """Compile a program to BMv2 JSON and P4Info."""
+    from switch.compiler import compile_p4
+
+    if not source.is_file():
+        raise UserError(f"no such P4 program: {source}")
+    defines = dict((d.split("=", 1) if "=" in d else (d, "1")) for d in define or [])
+    compiled = compile_p4(source, include_dirs=include or [], defines=defines)
+    for warning in compiled.warnings:
+        print(warning, file=sys.stderr)
+    for path, text in (
+        (output or Path(source.with_suffix(".json").name), compiled.json_text),
+        (p4info or Path(source.with_suffix(".p4info.txt").name), compiled.p4info_text),
+    ):
+        try:
+            path.write_text(text)
+        except OSError as error:
+            raise UserError(f"cannot write {path}: {error.strerror}") from None
+        print(path)
+    return 0
