@@ -9,9 +9,7 @@ import typer
 
 from switch.errors import UserError
 
-Topology = Annotated[
-    str, typer.Option(help="fat-tree:K, leaf-spine:LEAVES,SPINES,HOSTS (per leaf) or star:HOSTS.")
-]
+Topology = Annotated[str, typer.Option(help="fat-tree:K, leaf-spine:LEAVES,SPINES,HOSTS (per leaf) or star:HOSTS.")]
 RateMbps = Annotated[float, typer.Option(help="Rate of every link in Mbit/s; 0 is unlimited.")]
 DelayUs = Annotated[int, typer.Option(help="Propagation delay of every link in microseconds.")]
 Loss = Annotated[float, typer.Option(help="Probability that a link drops a packet.")]

@@ -24,9 +24,7 @@ def compile_(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="BMv2 JSON; default: SOURCE with .json.")
     ] = None,
-    p4info: Annotated[
-        Path | None, typer.Option(help="P4Info as text; default: SOURCE with .p4info.txt.")
-    ] = None,
+    p4info: Annotated[Path | None, typer.Option(help="P4Info as text; default: SOURCE with .p4info.txt.")] = None,
     include: Annotated[list[Path] | None, typer.Option("--include", "-I", help="Folder to search.")] = None,
     define: Annotated[list[str] | None, typer.Option("--define", "-D", help="NAME or NAME=VALUE.")] = None,
 ) -> int:

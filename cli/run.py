@@ -36,6 +36,7 @@ def aggregation(
 ) -> int:
     """Train a digit classifier, once with gradients summed in the switches and once by the server alone."""
     from experiments.aggregation import run_aggregation
+
     from experiments.config import AggregationConfig
 
     return run_aggregation(

@@ -68,7 +68,16 @@ def shared_library(
             generated.write_text(text)
             inputs.append(str(generated))
         built = Path(scratch) / target.name
-        command = [cc, *flags, *(f"-I{d}" for d in include_dirs), "-o", str(built), *inputs, "-lpthread", "-lm"]
+        command = [
+            cc,
+            *flags,
+            *(f"-I{d}" for d in include_dirs),
+            "-o",
+            str(built),
+            *inputs,
+            "-lpthread",
+            "-lm",
+        ]
         outcome = subprocess.run(command, capture_output=True, text=True, check=False)
         if outcome.returncode != 0:
             raise RuntimeError(f"{cc} refused {name}:\n{outcome.stderr.strip()}")

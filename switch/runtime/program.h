@@ -51,12 +51,15 @@ struct gb_packet {
     struct gb_standard_metadata std;
     struct gb_requests requests;
     uint64_t *phv;              /* header validity, header fields and metadata, laid out by the program */
+    uint8_t keep_metadata;      /* see parse */
 };
 
 struct gb_table;                /* opaque here: state.h */
 struct gb_register { uint32_t width_bits, size, word_count; void *cells; };  /* cell: 1, 2, 4, 8 bytes, or words */
 struct gb_counter { uint32_t size; struct gb_count { uint64_t packets, bytes; } *cells; };
 struct gb_meter;                /* opaque here: state.h */
+struct gb_value_set;            /* opaque here: state.h */
+struct gb_profile;              /* opaque here: state.h */
 
 struct gb_program;
 
@@ -72,23 +75,42 @@ struct gb_switch {
     /* Upcalls to the engine; never NULL once the engine has adopted the switch. */
     void (*digest)(struct gb_switch *, uint32_t list_id, const uint64_t *words, uint32_t word_count);
     void (*log)(struct gb_switch *, const char *line);
+    struct gb_value_set **value_sets;
+    struct gb_profile **profiles;
 };
+
+struct gb_layout;               /* what state the program needs: state.h */
 
 struct gb_program {
     uint32_t abi_version;
     uint32_t phv_words;
     const char *name;
-    /* Zero what needs zeroing in the PHV, run the parser and the verify-checksum control.
-     * Sets payload_offset, std.parser_error, std.checksum_error. */
+    /* Zero the PHV, run the parser and the verify-checksum control.
+     * Sets payload_offset, std.parser_error, std.checksum_error. With keep_metadata the user metadata is left
+     * as it is: resubmitted and recirculated packets carry theirs (reset_metadata, then copy_field_list) into
+     * the parser. std.ingress_port, std.instance_type and std.packet_length are the engine's to set before.
+     * The PHV also remembers the length of the frame: counters and meters count it, whatever becomes of the
+     * packet, and egress starts by setting std.packet_length to it plus what headers were added or removed. */
     void (*parse)(struct gb_switch *, struct gb_packet *);
     void (*ingress)(struct gb_switch *, struct gb_packet *);
     void (*egress)(struct gb_switch *, struct gb_packet *);
     /* Run the compute-checksum control and the deparser: write the valid headers before the payload, in place;
-     * updates data, length, headroom. Applies no truncation (the engine does). */
+     * updates data, length, headroom. Applies no truncation (the engine does). A frame whose headers fit
+     * neither in front of the payload nor in the headroom is given length 0: drop it. */
     void (*deparse)(struct gb_switch *, struct gb_packet *);
     /* Copy the fields of a @field_list (clone, resubmit, recirculate) from one packet's PHV to another's. */
     void (*copy_field_list)(uint32_t field_list, struct gb_packet *to, const struct gb_packet *from);
+    /* Zero the user metadata in the PHV, not std: for clones, resubmitted and recirculated packets. */
+    void (*reset_metadata)(struct gb_packet *);
+    uint32_t max_header_bytes;  /* the most that deparse ever writes: headroom of this size always suffices */
+    const struct gb_layout *layout;
 };
+
+/* State of one switch, as the program's layout asks for it: empty tables with their default actions, zeroed
+ * registers, counters and meters. NULL when out of memory. `engine`, `digest` and `log` are NULL; random_state
+ * is a constant. Entries and defaults of the JSON are written by switch/runtime/state.py. */
+struct gb_switch *gb_switch_create(const struct gb_program *);
+void gb_switch_free(struct gb_switch *);
 
 /* Every generated library exports exactly this symbol. */
 extern const struct gb_program gb_program;

@@ -1,0 +1,90 @@
+"""The tree along which a job's ACKs reach its workers."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Address
+
+import networkx as nx
+
+from controller.planning.entries import mac_text, multicast_route
+from controller.planning.plan import MulticastGroup, SwitchPlan
+from controller.planning.routing import switch_graph
+from topo.graph import Topology
+
+
+@dataclass(frozen=True)
+class MulticastTree:
+    """children[switch]: the neighbours (switches and hosts) that get a copy from it, in ascending order of port.
+
+    The root is the switch that the server is attached to. A switch without children is a leaf that the tree
+    was asked to pass through.
+    """
+
+    root: str
+    children: Mapping[str, tuple[str, ...]]
+
+    def edges(self) -> list[tuple[str, str]]:
+        return [(parent, child) for parent, children in self.children.items() for child in children]
+
+
+def multicast_address(job: int) -> tuple[str, str]:
+    """Multicast IP 239.66.x.y of a job, and its MAC (RFC 1112: 01:00:5e and the low 23 bits of the IP)."""
+    ip = IPv4Address(f"239.66.{job >> 8}.{job & 0xFF}")
+    return str(ip), mac_text(0x01005E000000 | int(ip) & 0x7FFFFF)
+
+
+def multicast_tree(topology: Topology, server: str, receivers: Sequence[str], via: Iterable[str]) -> MulticastTree:
+    """A tree from the server to every receiver (host) that passes through every switch of `via`.
+
+    Every node is reached along a shortest path from the server. Among those trees it looks for one of few
+    links: tier by tier from the farthest towards the server, each node chooses, of the nodes one step nearer,
+    one that the tree needs anyway, else the one that most other nodes could share (the greedy set cover).
+    """
+    graph = switch_graph(topology)
+    root = topology.attachment(server).name
+    order = {switch.name: index for index, switch in enumerate(topology.switches)}
+    distance = nx.single_source_shortest_path_length(graph, root)
+    children: defaultdict[str, list[str]] = defaultdict(list)
+    for receiver in receivers:
+        children[topology.attachment(receiver).name].append(receiver)
+    needed = {root, *via, *children}
+    for tier in range(max(distance[switch] for switch in needed), 0, -1):
+        orphans = sorted((s for s in needed if distance[s] == tier), key=order.__getitem__)
+        candidates = {s: {n for n in graph[s] if distance[n] == tier - 1} for s in orphans}
+        while orphans:
+            reach = {
+                parent: sum(parent in candidates[switch] for switch in orphans)
+                for parent in set().union(*(candidates[switch] for switch in orphans))
+            }
+            parent = min(reach, key=lambda name: (name not in needed, -reach[name], order[name]))
+            needed.add(parent)
+            children[parent] += [switch for switch in orphans if parent in candidates[switch]]
+            orphans = [switch for switch in orphans if parent not in candidates[switch]]
+    return MulticastTree(
+        root,
+        {
+            switch: tuple(sorted(children[switch], key=lambda child, s=switch: topology.port(s, child)))
+            for switch in sorted(needed, key=lambda name: (distance[name], order[name]))
+        },
+    )
+
+
+def multicast_plan(
+    topology: Topology, tree: MulticastTree, group: int, ip: str, program: str
+) -> dict[str, SwitchPlan]:
+    """Groups and routes that copy packets for `ip` along the tree.
+
+    A switch without children gets neither: what arrives there has done its work and matches no route.
+    """
+    return {
+        switch: SwitchPlan.of(
+            program,
+            [multicast_route(IPv4Address(ip), group)],
+            [MulticastGroup(id=group, ports=tuple(topology.port(switch, child) for child in children))],
+        )
+        for switch, children in tree.children.items()
+        if children
+    }

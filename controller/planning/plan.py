@@ -1,0 +1,212 @@
+"""The plan: what every switch should hold, as plain values that can be printed, compared, saved and merged.
+
+Planners return a `Plan`; a southbound client makes the switches hold exactly that. Tables, fields, actions and
+parameters are named as in P4Info, by full name or by a last component that is unique ("ipv4_routes"). Values
+are non-negative integers; an IPv4 address or a MAC address is its big-endian integer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from functools import reduce
+from pathlib import Path
+from typing import Annotated, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from switch.errors import UserError
+
+T = TypeVar("T")
+Unsigned = Annotated[int, Field(ge=0)]
+
+
+class Value(BaseModel):
+    """Base of all parts of a plan: frozen, strict about unknown fields."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Lpm(Value):
+    """A prefix: the first prefix_bits bits of value; the others are zero."""
+
+    value: Unsigned
+    prefix_bits: Unsigned
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        return self.value, self.prefix_bits
+
+
+class Ternary(Value):
+    """Packets whose field, masked, equals value."""
+
+    value: Unsigned
+    mask: Unsigned
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        return self.value, self.mask
+
+
+class Range(Value):
+    """Packets whose field lies between low and high, both included."""
+
+    low: Unsigned
+    high: Unsigned
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        return self.low, self.high
+
+
+Match = Unsigned | Lpm | Ternary | Range
+"""How an entry matches one field. A bare integer matches exactly."""
+
+EntryKey = tuple[str, tuple[tuple[str, Match], ...], int]
+
+
+class TableEntry(Value):
+    """One entry of a table. Priority matters to tables with ternary, range or optional fields only: high wins."""
+
+    table: str
+    match: Mapping[str, Match]
+    action: str
+    params: Mapping[str, Unsigned] = {}
+    priority: Unsigned = 0
+
+    @property
+    def key(self) -> EntryKey:
+        """What makes it this entry of the table: all but the action."""
+        return self.table, tuple(sorted(self.match.items(), key=lambda item: item[0])), self.priority
+
+    @property
+    def order(self) -> tuple[str, int, list[tuple[str, tuple[int, ...]]]]:
+        """Sorts entries by table, then priority, then fields in numerical order."""
+        fields = [(field, (how,) if isinstance(how, int) else how.numbers) for field, how in self.match.items()]
+        return self.table, -self.priority, sorted(fields)
+
+
+class MulticastGroup(Value):
+    """A group of the packet replication engine: one copy to each port. Ports are kept in ascending order."""
+
+    id: Annotated[int, Field(ge=1, le=0xFFFF)]
+    ports: tuple[Unsigned, ...]
+
+    @field_validator("ports")
+    @classmethod
+    def _canonical(cls, ports: tuple[int, ...]) -> tuple[int, ...]:
+        if list(ports) != sorted(set(ports)):
+            raise ValueError(f"ports of a multicast group must be ascending and distinct, got {ports}")
+        return ports
+
+
+class RegisterValue(Value):
+    """One cell of a register."""
+
+    register_name: str
+    index: Unsigned
+    value: Unsigned
+
+
+class SwitchPlan(Value):
+    """Everything that one switch should hold. Entries, groups and registers are in canonical order."""
+
+    kind: Literal["p4"] = "p4"
+    program: str
+    entries: tuple[TableEntry, ...] = ()
+    groups: tuple[MulticastGroup, ...] = ()
+    registers: tuple[RegisterValue, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        program: str,
+        entries: Iterable[TableEntry] = (),
+        groups: Iterable[MulticastGroup] = (),
+        registers: Iterable[RegisterValue] = (),
+    ) -> SwitchPlan:
+        """Build one, in canonical order. Two entries, groups or cells with one key and different contents are a
+        ValueError; equal ones count once."""
+        return cls(
+            program=program,
+            entries=tuple(sorted(_unique(entries, _entry_key), key=lambda entry: entry.order)),
+            groups=tuple(sorted(_unique(groups, _group_key), key=_group_key)),
+            registers=tuple(sorted(_unique(registers, _cell_key), key=_cell_key)),
+        )
+
+    def merged(self, other: SwitchPlan) -> SwitchPlan:
+        """Both together; ValueError where they contradict each other."""
+        if (self.kind, self.program) != (other.kind, other.program):
+            raise ValueError(f"one switch cannot run {self.program} and {other.program}")
+        return SwitchPlan.of(
+            self.program,
+            (*self.entries, *other.entries),
+            (*self.groups, *other.groups),
+            (*self.registers, *other.registers),
+        )
+
+
+class Plan(Value):
+    """A plan for a network: switch name -> what it should hold."""
+
+    switches: Mapping[str, SwitchPlan]
+
+    def __getitem__(self, switch: str) -> SwitchPlan:
+        return self.switches[switch]
+
+    def merged(self, *others: Plan) -> Plan:
+        """All together, so that parts made by several planners make one plan; ValueError on contradictions."""
+        return reduce(_merge, others, self)
+
+    def to_json(self) -> str:
+        return self.model_dump_json(indent=1, exclude_defaults=True)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Plan:
+        """Inverse of to_json; UserError if it is no plan."""
+        try:
+            return cls.model_validate_json(text)
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(str(part) for part in first["loc"])
+            raise UserError(f"not a plan: {place or 'text'}: {first['msg']}") from None
+
+    def save(self, path: Path) -> None:
+        path.write_text(self.to_json() + "\n")
+
+    @classmethod
+    def load(cls, path: Path) -> Plan:
+        try:
+            return cls.from_json(path.read_bytes())
+        except OSError as error:
+            raise UserError(f"cannot read the plan {path}: {error.strerror}") from None
+
+def _merge(one: Plan, other: Plan) -> Plan:
+    switches = dict(one.switches)
+    for name, addition in other.switches.items():
+        try:
+            switches[name] = switches[name].merged(addition) if name in switches else addition
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from None
+    return Plan(switches=switches)
+
+
+def _unique(values: Iterable[T], key: Callable[[T], Hashable]) -> list[T]:
+    seen: dict[Hashable, T] = {}
+    for value in values:
+        earlier = seen.setdefault(key(value), value)
+        if earlier != value:
+            raise ValueError(f"contradiction: {earlier!r} and {value!r}")
+    return list(seen.values())
+
+
+def _entry_key(entry: TableEntry) -> EntryKey:
+    return entry.key
+
+
+def _group_key(group: MulticastGroup) -> int:
+    return group.id
+
+
+def _cell_key(cell: RegisterValue) -> tuple[str, int]:
+    return cell.register_name, cell.index

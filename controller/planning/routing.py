@@ -1,0 +1,128 @@
+"""Shortest-path routes between all switches, and the IPv4 routes that follow them to every host.
+
+Where several next hops are equally short, each switch takes for a destination the one over which it sends the
+fewest hosts' traffic so far; destinations are taken in the order of the topology. Deterministic, spreads
+destinations evenly over the links of a fat-tree's every tier (a plain "destination index modulo choices" would
+pick the same core for all destinations that pass one aggregation switch), and knows nothing of any topology.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from ipaddress import IPv4Network
+
+import networkx as nx
+
+from controller.planning.entries import AGGREGATION_PROGRAM, ipv4_route
+from controller.planning.plan import Plan, SwitchPlan, TableEntry
+from switch.errors import UserError
+from topo.graph import Host, Topology
+
+
+@dataclass(frozen=True)
+class Routes:
+    """Which neighbour each switch sends to, for every switch as the destination.
+
+    next_hops[destination][switch] is the neighbour of `switch` on its way to `destination`; distances count
+    links between switches. Hosts never forward, so no route runs through one.
+    """
+
+    next_hops: Mapping[str, Mapping[str, str]]
+    distances: Mapping[str, Mapping[str, int]]
+
+    def next_hop(self, switch: str, destination: str) -> str:
+        return self.next_hops[destination][switch]
+
+    def distance(self, switch: str, destination: str) -> int:
+        return self.distances[destination][switch]
+
+    def path(self, switch: str, destination: str) -> tuple[str, ...]:
+        """The switches from `switch` to `destination`, both included."""
+        path = [switch]
+        while path[-1] != destination:
+            path.append(self.next_hop(path[-1], destination))
+        return tuple(path)
+
+
+def switch_graph(topology: Topology) -> nx.Graph:
+    """The switches and the links between them; UserError if some cannot reach others."""
+    graph = nx.Graph(topology.graph.subgraph(switch.name for switch in topology.switches))
+    components = sorted(map(sorted, nx.connected_components(graph)), key=len)
+    if len(components) > 1:
+        apart, rest = components[0], components[-1]
+        raise UserError(f"the network is not connected: no path from {apart[0]} to {rest[0]}")
+    return graph
+
+
+def shortest_routes(topology: Topology) -> Routes:
+    """Routes along shortest paths, equal ones spread over the destinations; UserError if not connected."""
+    graph = switch_graph(topology)
+    order = {switch.name: index for index, switch in enumerate(topology.switches)}
+    neighbours = {name: sorted(graph[name], key=order.__getitem__) for name in order}
+    hosts_at = Counter(topology.attachment(host.name).name for host in topology.hosts)
+    # Edge switches first: the traffic of hosts decides, routes towards other switches fill in.
+    destinations = sorted(order, key=lambda name: (name not in hosts_at, order[name]))
+    load: defaultdict[tuple[str, str], int] = defaultdict(int)
+    next_hops: dict[str, dict[str, str]] = {}
+    distances: dict[str, dict[str, int]] = {}
+    for destination in destinations:
+        distance = nx.single_source_shortest_path_length(graph, destination)
+        carried = Counter(hosts_at)
+        hops: dict[str, str] = {}
+        # Farthest first, so that a switch knows what it carries for others when it chooses.
+        for switch in sorted(distance, key=lambda name: (-distance[name], order[name])):
+            if switch == destination:
+                continue
+            nearer = [n for n in neighbours[switch] if distance[n] == distance[switch] - 1]
+            hop = min(nearer, key=lambda neighbour: load[switch, neighbour])
+            hops[switch] = hop
+            carried[hop] += carried[switch]
+            load[switch, hop] += max(carried[switch] * hosts_at[destination], 1)
+        next_hops[destination] = hops
+        distances[destination] = dict(distance)
+    return Routes(next_hops, distances)
+
+
+def routing_plan(topology: Topology, routes: Routes, program: str = AGGREGATION_PROGRAM) -> Plan:
+    """IPv4 routes to every host on every switch.
+
+    A switch holds one /32 for each host of its own, and one entry for a whole subnet that sits behind another
+    switch (one /32 for each host where a subnet is spread over several). Towards a switch the next destination
+    MAC is that switch's, at the edge the host's.
+    """
+    behind = _prefixes_behind(topology)
+    switches: dict[str, SwitchPlan] = {}
+    for switch in topology.switches:
+        entries = [
+            ipv4_route(IPv4Network(host.ip), topology.port(switch.name, host.name), host.mac)
+            for host in topology.hosts
+            if topology.attachment(host.name).name == switch.name
+        ]
+        for destination, prefixes in behind.items():
+            if destination != switch.name:
+                entries += _routes_via(topology, switch.name, routes.next_hop(switch.name, destination), prefixes)
+        switches[switch.name] = SwitchPlan.of(program, entries)
+    return Plan(switches=switches)
+
+
+def _routes_via(topology: Topology, switch: str, hop: str, prefixes: list[IPv4Network]) -> list[TableEntry]:
+    port, mac = topology.port(switch, hop), topology.switch(hop).mac
+    return [ipv4_route(prefix, port, mac) for prefix in prefixes]
+
+
+def _prefixes_behind(topology: Topology) -> dict[str, list[IPv4Network]]:
+    """For each switch that has hosts, the fewest prefixes that name them and no host of another switch."""
+    subnets: defaultdict[IPv4Network, list[tuple[Host, str]]] = defaultdict(list)
+    for host in topology.hosts:
+        subnet = IPv4Network(f"{host.ip}/{host.prefix_bits}", strict=False)
+        subnets[subnet].append((host, topology.attachment(host.name).name))
+    behind: defaultdict[str, list[IPv4Network]] = defaultdict(list)
+    for subnet, members in subnets.items():
+        if len({switch for _, switch in members}) == 1:
+            behind[members[0][1]].append(subnet)
+        else:
+            for host, switch in members:
+                behind[switch].append(IPv4Network(host.ip))
+    return dict(behind)

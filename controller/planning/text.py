@@ -1,0 +1,61 @@
+"""A plan as text for people: one paragraph a switch, entries by table, addresses as addresses."""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Address
+from itertools import groupby
+
+from controller.planning.plan import Lpm, Match, Plan, Range, SwitchPlan, TableEntry, Ternary
+
+
+def plan_text(plan: Plan) -> str:
+    """All switches, in the plan's order."""
+    return "\n".join(switch_text(name, switch) for name, switch in plan.switches.items())
+
+
+def switch_text(name: str, switch: SwitchPlan) -> str:
+    lines = [f"{name}: {switch.program} ({switch.kind}), {_count(len(switch.entries), 'entry', 'entries')}"]
+    for table, entries in groupby(switch.entries, key=lambda entry: entry.table):
+        lines.append(f"  {table}")
+        lines += [f"    {entry_text(entry)}" for entry in entries]
+    for group in switch.groups:
+        lines.append(f"  multicast group {group.id} -> ports {', '.join(map(str, group.ports)) or 'none'}")
+    for cell in switch.registers:
+        lines.append(f"  {cell.register_name}[{cell.index}] = {cell.value}")
+    return "\n".join(lines)
+
+
+def entry_text(entry: TableEntry) -> str:
+    """Fields, action and parameters of one entry on one line."""
+    match = ", ".join(f"{_last(field)}={match_text(field, how)}" for field, how in entry.match.items())
+    params = ", ".join(f"{name}={_number(name, value)}" for name, value in entry.params.items())
+    priority = f" priority {entry.priority}" if entry.priority else ""
+    return f"{match or '*'} -> {entry.action}({params}){priority}"
+
+
+def match_text(field: str, how: Match) -> str:
+    """A match as it is usually written: 10.0.0.0/8, 0x10 &&& 0xf0, 5..9, 7."""
+    if isinstance(how, Lpm):
+        return f"{_number(field, how.value)}/{how.prefix_bits}"
+    if isinstance(how, Ternary):
+        return f"{how.value:#x} &&& {how.mask:#x}"
+    if isinstance(how, Range):
+        return f"{how.low}..{how.high}"
+    return _number(field, how)
+
+
+def _number(name: str, value: int) -> str:
+    """Plans carry no types, so the field's name tells what is an address."""
+    if "ipv4" in name and name.endswith("addr") and value < 1 << 32:
+        return str(IPv4Address(value))
+    if ("mac" in name or "ethernet" in name) and value < 1 << 48:
+        return value.to_bytes(6, "big").hex(":")
+    return str(value)
+
+
+def _last(name: str) -> str:
+    return name.removeprefix("hdr.")
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"

@@ -1,0 +1,115 @@
+"""Do the switches' counters agree with what the hosts counted?
+
+For a host behind port p of its switch, in packets and in bytes of whole Ethernet frames:
+
+    switch received = host sent     + duplicates - losses - queue drops    (of the link towards the switch)
+    host received   = switch sent   + duplicates - losses                  (of the link towards the host)
+    host received   = agent counted + dropped by its socket (packets only)
+
+The queue of a port is in front of the counters of the switch's egress, so its drops are not in the second line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Packets, and bytes of whole Ethernet frames."""
+
+    packets: int = 0
+    bytes: int = 0
+
+    def __add__(self, other: Tally) -> Tally:
+        return Tally(self.packets + other.packets, self.bytes + other.bytes)
+
+    def __sub__(self, other: Tally) -> Tally:
+        return Tally(self.packets - other.packets, self.bytes - other.bytes)
+
+
+@dataclass(frozen=True)
+class LinkEffect:
+    """What one direction of a link did to packets."""
+
+    losses: Tally = Tally()
+    duplicates: Tally = Tally()
+    queue_drops: Tally = Tally()
+
+    def __sub__(self, other: LinkEffect) -> LinkEffect:
+        return LinkEffect(
+            self.losses - other.losses,
+            self.duplicates - other.duplicates,
+            self.queue_drops - other.queue_drops,
+        )
+
+
+@dataclass(frozen=True)
+class HostAccount:
+    """One host's access link seen from both ends; sums over gradients and acknowledgements."""
+
+    host: str
+    host_sent: Tally
+    host_received: Tally
+    socket_drops: int
+    switch_received: Tally
+    switch_sent: Tally
+    towards_switch: LinkEffect
+    towards_host: LinkEffect
+
+    @property
+    def expected_at_switch(self) -> Tally:
+        link = self.towards_switch
+        return self.host_sent + link.duplicates - link.losses - link.queue_drops
+
+    @property
+    def expected_at_host(self) -> Tally:
+        return self.switch_sent + self.towards_host.duplicates - self.towards_host.losses
+
+    def disagreements(self) -> list[str]:
+        """One line for each equation that does not hold."""
+        lines = []
+        if self.switch_received != self.expected_at_switch:
+            lines.append(
+                f"{self.host}: its switch counted {_words(self.switch_received)} from it, "
+                f"its own count makes {_words(self.expected_at_switch)}"
+            )
+        missing = self.expected_at_host - self.host_received
+        # A frame that the socket dropped has an unknown size, so bytes are compared only without drops.
+        if missing.packets != self.socket_drops or (self.socket_drops == 0 and missing.bytes != 0):
+            lines.append(
+                f"{self.host}: its switch sent it {_words(self.expected_at_host)}, it counted "
+                f"{_words(self.host_received)} and {self.socket_drops} dropped by its socket"
+            )
+        return lines
+
+
+def disagreements(accounts: Iterable[HostAccount]) -> list[str]:
+    """All lines in which switches and hosts disagree; empty when the counts can be trusted."""
+    return [line for account in accounts for line in account.disagreements()]
+
+
+def rows(mode: str, accounts: Sequence[HostAccount]) -> list[dict[str, object]]:
+    """The accounts as rows for a CSV file."""
+    return [
+        {
+            "mode": mode,
+            "host": a.host,
+            "host_sent_packets": a.host_sent.packets,
+            "host_sent_bytes": a.host_sent.bytes,
+            "switch_received_packets": a.switch_received.packets,
+            "switch_received_bytes": a.switch_received.bytes,
+            "switch_sent_packets": a.switch_sent.packets,
+            "switch_sent_bytes": a.switch_sent.bytes,
+            "host_received_packets": a.host_received.packets,
+            "host_received_bytes": a.host_received.bytes,
+            "socket_drops": a.socket_drops,
+            "agrees": not a.disagreements(),
+        }
+        for a in accounts
+    ]
+
+
+def _words(tally: Tally) -> str:
+    return f"{tally.packets} packets ({tally.bytes} bytes)"

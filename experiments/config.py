@@ -1,0 +1,45 @@
+"""Configuration of the aggregation experiment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from switch.link import LinkModel
+
+
+class AggregationConfig(BaseModel):
+    """One job trained twice over one network: gradients summed in the switches, and by the server alone.
+
+    Field names carry units; loss and duplicate are probabilities for each link and direction.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    topology: str = "fat-tree:4"
+    workers: int = Field(8, ge=1)
+    rounds: int = Field(60, ge=1)
+    hidden_units: int = Field(64, ge=0)
+    batch: int = Field(32, ge=1)
+    lanes: int = Field(256, ge=32, le=352, multiple_of=32)
+    rate_mbps: float = Field(20.0, ge=0)
+    delay_us: int = Field(50, ge=0)
+    loss: float = Field(0.0, ge=0, lt=1)
+    duplicate: float = Field(0.0, ge=0, lt=1)
+    queue_packets: int = Field(1000, ge=1)
+    switch: Literal["gradbed", "bmv2"] = "gradbed"
+    links: Literal["memory", "veth"] = "memory"
+    seed: int = Field(1, ge=0)
+    output: Path = Path("results")
+
+    @property
+    def link_model(self) -> LinkModel:
+        return LinkModel(
+            rate_bps=round(self.rate_mbps * 1e6) or None,
+            delay_us=self.delay_us,
+            loss=self.loss,
+            duplicate=self.duplicate,
+            queue_packets=self.queue_packets,
+        )

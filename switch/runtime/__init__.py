@@ -1,0 +1,1 @@
+"""The data plane in C (program.h is the seam) and its Python bindings."""

@@ -1,0 +1,40 @@
+"""Addresses that follow from a node's place: MACs are locally administered (IEEE 802, bit 0x02 of the first byte)."""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Address
+
+from topo.graph import Host, Switch, Tier
+
+FIRST_HOST = 2
+"""Last byte of a subnet's first host; .1 is the gateway."""
+
+MAX_HOSTS_PER_SWITCH = 250
+"""Hosts share one /24 with their gateway, and a switch's ports end at 509."""
+
+
+def host_mac(ip: str) -> str:
+    """02:00 and the four bytes of the IPv4 address."""
+    return "02:00:" + IPv4Address(ip).packed.hex(":")
+
+
+def switch_mac(number: int) -> str:
+    """02:01:00:00 and the two bytes of the switch's number."""
+    return "02:01:00:00:" + number.to_bytes(2, "big").hex(":")
+
+
+def make_switch(name: str, number: int, tier: Tier) -> Switch:
+    return Switch(name=name, number=number, tier=tier, mac=switch_mac(number))
+
+
+def make_host(name: str, subnet: str, index: int, gateway: Switch) -> Host:
+    """The host number `index` (from 0) below `gateway`; `subnet` is the first three bytes, as in "10.0.0"."""
+    ip = f"{subnet}.{FIRST_HOST + index}"
+    return Host(
+        name=name,
+        ip=ip,
+        prefix_bits=24,
+        mac=host_mac(ip),
+        gateway_ip=f"{subnet}.1",
+        gateway_mac=gateway.mac,
+    )

@@ -1,0 +1,259 @@
+"""The graph of a network: hosts, switches, links. Planners, controller and emulation share this one value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import cached_property
+from ipaddress import IPv4Address
+from typing import Annotated, Any, Literal, TypedDict
+
+import networkx
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+
+from switch.errors import UserError
+from switch.link import LinkModel
+
+Tier = Literal["core", "aggregation", "edge", "spine", "leaf", "hub"]
+
+MAX_SWITCH_NUMBER = 65535
+"""A switch number has 16 bits on the wire."""
+
+
+class LinkFields(TypedDict, total=False):
+    """The fields of switch.link.LinkModel, as the keyword arguments of the topology builders."""
+
+    rate_bps: int | None
+    delay_us: int
+    loss: float
+    duplicate: float
+    queue_packets: int
+
+
+def _ipv4(text: str) -> str:
+    return str(IPv4Address(text))
+
+
+def _known_fields(value: Any) -> Any:
+    """A misspelt field would otherwise silently leave the link without it."""
+    if isinstance(value, dict):
+        unknown = value.keys() - LinkModel.__dataclass_fields__.keys()
+        if unknown:
+            raise ValueError(f"a link has no {', '.join(sorted(unknown))}")
+    return value
+
+
+NodeName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
+Ipv4 = Annotated[str, AfterValidator(_ipv4)]
+Mac = Annotated[str, Field(pattern=r"^([0-9a-f]{2}:){5}[0-9a-f]{2}$")]
+CheckedLinkModel = Annotated[LinkModel, BeforeValidator(_known_fields)]
+
+
+class _Value(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Host(_Value):
+    """An end system. Its gateway is the switch it hangs on."""
+
+    name: NodeName
+    ip: Ipv4
+    prefix_bits: int = Field(ge=1, le=30)
+    mac: Mac
+    gateway_ip: Ipv4
+    gateway_mac: Mac
+
+
+class Switch(_Value):
+    """A switch. `number` is its P4Runtime device id and its switch number in packets."""
+
+    name: NodeName
+    number: int = Field(ge=1, le=MAX_SWITCH_NUMBER)
+    tier: Tier
+    mac: Mac
+
+
+class Endpoint(_Value):
+    """One end of a link. The ports of a switch count from 1; a host's only port is 0."""
+
+    node: str
+    port: int = Field(ge=0)
+
+
+class Link(_Value):
+    """A cable between two nodes; the model holds for each direction on its own."""
+
+    a: Endpoint
+    b: Endpoint
+    model: CheckedLinkModel = LinkModel()
+
+    def end(self, node: str) -> Endpoint:
+        """The end at `node`; UserError if the link does not touch it."""
+        for end in (self.a, self.b):
+            if end.node == node:
+                return end
+        raise UserError(f"the link between {self.a.node} and {self.b.node} does not touch {node}")
+
+    def other(self, node: str) -> Endpoint:
+        """The end away from `node`."""
+        return self.b if self.end(node) == self.a else self.a
+
+
+class Topology(_Value):
+    """A network: named nodes and at most one link between any two of them.
+
+    Making one checks that names, numbers and addresses are unique and that every link end is a port of
+    its own on a known node; pydantic's ValidationError tells what is wrong. Lookups of unknown names raise
+    UserError.
+    """
+
+    name: str
+    hosts: tuple[Host, ...]
+    switches: tuple[Switch, ...]
+    links: tuple[Link, ...]
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Topology:
+        nodes = (*self.hosts, *self.switches)
+        _require_unique("name", (node.name for node in nodes))
+        _require_unique("switch number", (switch.number for switch in self.switches))
+        _require_unique("IP address", (host.ip for host in self.hosts))
+        _require_unique("MAC address", (node.mac for node in nodes))
+        _require_unique("link end", ((e.node, e.port) for link in self.links for e in (link.a, link.b)))
+        _require_unique("link between", (frozenset((link.a.node, link.b.node)) for link in self.links))
+        hosts = {host.name for host in self.hosts}
+        switches = {switch.name for switch in self.switches}
+        for link in self.links:
+            if link.a.node == link.b.node:
+                raise ValueError(f"{link.a.node} is linked to itself")
+            if link.a.node in hosts and link.b.node in hosts:
+                raise ValueError(f"the link between {link.a.node} and {link.b.node} has no switch at either end")
+            for end in (link.a, link.b):
+                if end.node not in hosts and end.node not in switches:
+                    raise ValueError(f"a link ends at {end.node}, which is neither a host nor a switch")
+                if (end.port == 0) != (end.node in hosts):
+                    raise ValueError(f"{end.node} cannot have port {end.port}: switches count from 1, hosts have 0")
+        return self
+
+    @cached_property
+    def graph(self) -> networkx.Graph:
+        """Nodes with `kind` ("host" or "switch") and `tier` (None for hosts), edges with `link`. Do not modify."""
+        graph = networkx.Graph(name=self.name)
+        graph.add_nodes_from((host.name, {"kind": "host", "tier": None}) for host in self.hosts)
+        graph.add_nodes_from((switch.name, {"kind": "switch", "tier": switch.tier}) for switch in self.switches)
+        graph.add_edges_from((link.a.node, link.b.node, {"link": link}) for link in self.links)
+        return graph
+
+    @cached_property
+    def _hosts_by_name(self) -> dict[str, Host]:
+        return {host.name: host for host in self.hosts}
+
+    @cached_property
+    def _switches_by_name(self) -> dict[str, Switch]:
+        return {switch.name: switch for switch in self.switches}
+
+    @cached_property
+    def _switches_by_number(self) -> dict[int, Switch]:
+        return {switch.number: switch for switch in self.switches}
+
+    def host(self, name: str) -> Host:
+        try:
+            return self._hosts_by_name[name]
+        except KeyError:
+            raise UserError(f"{self.name} has no host {name!r}") from None
+
+    def switch(self, name: str) -> Switch:
+        try:
+            return self._switches_by_name[name]
+        except KeyError:
+            raise UserError(f"{self.name} has no switch {name!r}") from None
+
+    def switch_by_number(self, number: int) -> Switch:
+        try:
+            return self._switches_by_number[number]
+        except KeyError:
+            raise UserError(f"{self.name} has no switch with number {number}") from None
+
+    def is_host(self, name: str) -> bool:
+        """Whether `name` is a host (else it is a switch); UserError for neither."""
+        self._require_node(name)
+        return name in self._hosts_by_name
+
+    def _require_node(self, name: str) -> None:
+        if name not in self.graph:
+            raise UserError(f"{self.name} has no node {name!r}")
+
+    def neighbours(self, name: str) -> dict[str, int]:
+        """The nodes linked to `name`, each with the port of `name` that leads there, in order of ports."""
+        self._require_node(name)
+        ports = {other: data["link"].end(name).port for other, data in self.graph.adj[name].items()}
+        return dict(sorted(ports.items(), key=lambda item: item[1]))
+
+    def link(self, a: str, b: str) -> Link:
+        """The link between two nodes, in whichever order they are named."""
+        try:
+            found: Link = self.graph.edges[a, b]["link"]
+        except KeyError:
+            raise UserError(f"{self.name} has no link between {a!r} and {b!r}") from None
+        return found
+
+    def port(self, node: str, neighbour: str) -> int:
+        """The port of `node` that leads to `neighbour`."""
+        return self.link(node, neighbour).end(node).port
+
+    def attachment(self, host: str) -> Switch:
+        """The switch that a host hangs on."""
+        for neighbour in self.neighbours(self.host(host).name):
+            return self.switch(neighbour)
+        raise UserError(f"host {host} of {self.name} is not linked to any switch")
+
+    @property
+    def host_links(self) -> tuple[Link, ...]:
+        """The links between a host and a switch."""
+        return tuple(link for link in self.links if self._touches_host(link))
+
+    @property
+    def switch_links(self) -> tuple[Link, ...]:
+        """The links between two switches."""
+        return tuple(link for link in self.links if not self._touches_host(link))
+
+    def _touches_host(self, link: Link) -> bool:
+        return link.a.node in self._hosts_by_name or link.b.node in self._hosts_by_name
+
+    def with_links(self, chosen: Iterable[tuple[str, str]] | Callable[[Link], bool], **fields: Any) -> Topology:
+        """The same network with some fields of the chosen links' models changed.
+
+        `chosen` names links by their two nodes, or is a predicate; `fields` are fields of LinkModel. Example:
+        topology.with_links([("h1", "e1")], rate_bps=10_000_000).
+        """
+        if callable(chosen):
+            picked = {link for link in self.links if chosen(link)}
+        else:
+            picked = {self.link(a, b) for a, b in chosen}
+        links = tuple(
+            link.model_copy(update={"model": replace(link.model, **fields)}) if link in picked else link
+            for link in self.links
+        )
+        return Topology(name=self.name, hosts=self.hosts, switches=self.switches, links=links)
+
+    def to_json(self) -> str:
+        return self.model_dump_json()
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Topology:
+        """The inverse of to_json; UserError if the text is not a topology."""
+        try:
+            return cls.model_validate_json(text)
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(str(part) for part in first["loc"]) or "topology"
+            raise UserError(f"not a topology: {place}: {first['msg']}") from None
+
+
+def _require_unique(what: str, values: Iterable[Any]) -> None:
+    seen = set()
+    for value in values:
+        if value in seen:
+            shown = " and ".join(sorted(value)) if isinstance(value, frozenset) else value
+            raise ValueError(f"two nodes or links share the {what} {shown}")
+        seen.add(value)

@@ -1,0 +1,48 @@
+"""Topologies by word, as on the command line: "fat-tree:4", "leaf-spine:4,2,2", "star:9"."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from switch.errors import UserError
+from switch.link import LinkModel
+from topo.fat_tree import fat_tree
+from topo.graph import Topology
+from topo.leaf_spine import leaf_spine
+from topo.star import star
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A family of topologies: how its parameters (whole numbers) are called, and what builds a member."""
+
+    parameters: tuple[str, ...]
+    build: Callable[..., Topology]
+
+
+SHAPES = {
+    "fat-tree": Shape(("K",), fat_tree),
+    "leaf-spine": Shape(("LEAVES", "SPINES", "HOSTS_PER_LEAF"), leaf_spine),
+    "star": Shape(("HOSTS",), star),
+}
+
+
+def usage(word: str) -> str:
+    """How a shape is written, for instance "leaf-spine:LEAVES,SPINES,HOSTS_PER_LEAF"."""
+    return f"{word}:{','.join(SHAPES[word].parameters)}"
+
+
+def parse_topology(text: str, link: LinkModel | None = None) -> Topology:
+    """The topology that `text` names, with `link` as the model of every link. UserError if it names none."""
+    word, _, arguments = text.strip().partition(":")
+    shape = SHAPES.get(word)
+    if shape is None:
+        raise UserError(f"unknown topology {text!r}: write {' or '.join(usage(known) for known in SHAPES)}")
+    try:
+        sizes = [int(argument) for argument in arguments.split(",")]
+    except ValueError:
+        sizes = []
+    if len(sizes) != len(shape.parameters):
+        raise UserError(f"topology {text!r} is not of the form {usage(word)} with whole numbers")
+    return shape.build(*sizes, **(link or LinkModel()).to_json())
