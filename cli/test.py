@@ -18,7 +18,8 @@ def test(
     slow: Annotated[bool, typer.Option("--slow", help="Also the tests that take long.")] = False,
 ) -> int:
     """Check style and types, then run the tests; further arguments go to pytest."""
-    from topo.sandbox import require_root, run_in_sandbox
+    from topo.namespaces import require_root
+    from topo.sandbox import run_in_sandbox
 
     require_root("gradbed test")
     arguments = list(context.args)

@@ -1,4 +1,4 @@
-"""Configuration of the aggregation experiment."""
+"""Configurations: of a network, and of the aggregation experiment over one."""
 
 from __future__ import annotations
 
@@ -10,21 +10,15 @@ from pydantic import BaseModel, ConfigDict, Field
 from switch.link import LinkModel
 
 
-class AggregationConfig(BaseModel):
-    """One job trained twice over one network: gradients summed in the switches, and by the server alone.
-
-    Field names carry units; loss and duplicate are probabilities for each link and direction.
-    """
+class NetworkConfig(BaseModel):
+    """What is built, and what every link does; loss and duplicate are probabilities for each direction."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     topology: str = "fat-tree:4"
-    workers: int = Field(8, ge=1)
-    rounds: int = Field(60, ge=1)
-    hidden_units: int = Field(64, ge=0)
-    batch: int = Field(32, ge=1)
     lanes: int = Field(256, ge=32, le=352, multiple_of=32)
     rate_mbps: float = Field(20.0, ge=0)
+    """0: unlimited."""
     delay_us: int = Field(50, ge=0)
     loss: float = Field(0.0, ge=0, lt=1)
     duplicate: float = Field(0.0, ge=0, lt=1)
@@ -32,7 +26,6 @@ class AggregationConfig(BaseModel):
     switch: Literal["gradbed", "bmv2"] = "gradbed"
     links: Literal["memory", "veth"] = "memory"
     seed: int = Field(1, ge=0)
-    output: Path = Path("results")
 
     @property
     def link_model(self) -> LinkModel:
@@ -43,3 +36,14 @@ class AggregationConfig(BaseModel):
             duplicate=self.duplicate,
             queue_packets=self.queue_packets,
         )
+
+
+class AggregationConfig(NetworkConfig):
+    """One job trained twice over one network: gradients summed in the switches, and by the server alone."""
+
+    workers: int = Field(8, ge=1)
+    rounds: int = Field(60, ge=1)
+    hidden_units: int = Field(64, ge=0)
+    batch_samples: int = Field(32, ge=1)
+    """For each worker and round."""
+    output: Path = Path("results")

@@ -7,6 +7,21 @@ from dataclasses import dataclass
 
 from experiments.accounting import HostAccount, Tally
 
+EVENTS = (
+    "claimed",
+    "added",
+    "completed",
+    "duplicate",
+    "collision",
+    "stale",
+    "overlap",
+    "resend_summed",
+    "resend_single",
+    "released",
+    "reclaimed",
+)
+"""By index in the counter `events` of p4src/include/slots.p4."""
+
 
 @dataclass(frozen=True)
 class RoundOutcome:

@@ -3,16 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from rich.table import Table
 
-from experiments.outcome import ModeOutcome
+from experiments.outcome import EVENTS, ModeOutcome
 
 
 def ratio(outcomes: Sequence[ModeOutcome]) -> float:
     """Gradient bytes into the server's link: in-network over the server alone."""
     alone, in_network = outcomes
     return in_network.server_in.bytes / alone.server_in.bytes
+
+
+def summary_rows(outcomes: Sequence[ModeOutcome]) -> list[dict[str, Any]]:
+    """The same figures as in the table, a row for each mode, with the events in the switches' slots."""
+    return [
+        {
+            "mode": o.mode,
+            "workers": o.workers,
+            "rounds": o.rounds,
+            "server_in_gradient_packets": o.server_in.packets,
+            "server_in_gradient_bytes": o.server_in.bytes,
+            "server_out_acknowledgement_packets": o.server_out.packets,
+            "server_out_acknowledgement_bytes": o.server_out.bytes,
+            "median_round_time_s": o.median_round_time_s,
+            "resends": o.resends,
+            "accuracy": o.accuracy,
+            "ratio": o.server_in.bytes / outcomes[0].server_in.bytes,
+            "ideal_ratio": 1 / o.workers if o is not outcomes[0] else 1.0,
+            **{f"slots_{name}": o.events.get(name, 0) for name in EVENTS},
+        }
+        for o in outcomes
+    ]
 
 
 def table(outcomes: Sequence[ModeOutcome]) -> Table:

@@ -38,3 +38,8 @@ def make_host(name: str, subnet: str, index: int, gateway: Switch) -> Host:
         gateway_ip=f"{subnet}.1",
         gateway_mac=gateway.mac,
     )
+
+
+def port_mac(number: int, port: int) -> str:
+    """02:02, the switch's number and the port: for the kernel's interface behind a port; no packet bears it."""
+    return "02:02:" + (number.to_bytes(2, "big") + port.to_bytes(2, "big")).hex(":")

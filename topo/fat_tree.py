@@ -8,7 +8,7 @@ has address 10.p.e.x, x from 2. Ports, with half = k/2:
     aggregation   1..half down to the edge switches of its pod, half+1..k up to its group of core switches
     core          port p+1 down to pod p; core switches j*half..j*half+half-1 hang on aggregation switch j of each pod
 
-Names count over the whole network (c1.., a1.., e1.., h1..), as do the numbers: core first, then aggregation, then edge.
+Names count over the whole network (c1.., a1.., e1.., h1..); so do the numbers: core, then aggregation, then edge.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing_extensions import Unpack
 from switch.errors import UserError
 from switch.link import LinkModel
 from topo.addressing import make_host, make_switch
-from topo.graph import MAX_SWITCH_NUMBER, Endpoint, Link, LinkFields, Topology
+from topo.graph import MAX_SWITCH_NUMBER, Endpoint, Host, Link, LinkFields, Topology
 
 
 def fat_tree(k: int, **link: Unpack[LinkFields]) -> Topology:
@@ -32,7 +32,8 @@ def fat_tree(k: int, **link: Unpack[LinkFields]) -> Topology:
     cores = [make_switch(f"c{i + 1}", i + 1, "core") for i in range(half * half)]
     aggregations = [make_switch(f"a{i + 1}", len(cores) + i + 1, "aggregation") for i in range(k * half)]
     edges = [make_switch(f"e{i + 1}", len(cores) + len(aggregations) + i + 1, "edge") for i in range(k * half)]
-    hosts, links = [], []
+    hosts: list[Host] = []
+    links: list[Link] = []
 
     def connect(a: str, a_port: int, b: str, b_port: int) -> None:
         links.append(Link(a=Endpoint(node=a, port=a_port), b=Endpoint(node=b, port=b_port), model=model))

@@ -53,24 +53,25 @@ class _Value(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Host(_Value):
+class _Node(_Value):
+    name: NodeName
+    mac: Mac
+
+
+class Host(_Node):
     """An end system. Its gateway is the switch it hangs on."""
 
-    name: NodeName
     ip: Ipv4
     prefix_bits: int = Field(ge=1, le=30)
-    mac: Mac
     gateway_ip: Ipv4
     gateway_mac: Mac
 
 
-class Switch(_Value):
+class Switch(_Node):
     """A switch. `number` is its P4Runtime device id and its switch number in packets."""
 
-    name: NodeName
     number: int = Field(ge=1, le=MAX_SWITCH_NUMBER)
     tier: Tier
-    mac: Mac
 
 
 class Endpoint(_Value):
@@ -114,7 +115,7 @@ class Topology(_Value):
 
     @model_validator(mode="after")
     def _consistent(self) -> Topology:
-        nodes = (*self.hosts, *self.switches)
+        nodes: tuple[_Node, ...] = (*self.hosts, *self.switches)
         _require_unique("name", (node.name for node in nodes))
         _require_unique("switch number", (switch.number for switch in self.switches))
         _require_unique("IP address", (host.ip for host in self.hosts))

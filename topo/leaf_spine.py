@@ -1,7 +1,7 @@
 """A two-tier Clos network: every leaf is linked to every spine, hosts hang on leaves.
 
-Ports: a leaf's 1..n lead to its n hosts and n+1.. to the spines in order; spine port i+1 leads to leaf i. Names: spines
-s1.., leaves l1.., hosts h1..; numbers count the spines first. Leaf i's hosts are in 10.(i / 256).(i mod 256).0/24.
+Ports: a leaf's 1..n lead to its n hosts and n+1.. to the spines in order; spine port i+1 leads to leaf i.
+Names: spines s1.., leaves l1.., hosts h1..; numbers count the spines first. Leaf i (from 0) has 10.0.i.0/24.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing_extensions import Unpack
 from switch.errors import UserError
 from switch.link import LinkModel
 from topo.addressing import MAX_HOSTS_PER_SWITCH, make_host, make_switch
-from topo.graph import Endpoint, Link, LinkFields, Topology
+from topo.graph import Endpoint, Host, Link, LinkFields, Topology
 
 MAX_SWITCHES_PER_TIER = 250
 """Keeps every port number below v1model's special ones (510 and 511)."""
@@ -29,14 +29,15 @@ def leaf_spine(leaves: int, spines: int, hosts_per_leaf: int, **link: Unpack[Lin
     model = LinkModel(**link)
     spine_switches = [make_switch(f"s{i + 1}", i + 1, "spine") for i in range(spines)]
     leaf_switches = [make_switch(f"l{i + 1}", spines + i + 1, "leaf") for i in range(leaves)]
-    hosts, links = [], []
+    hosts: list[Host] = []
+    links: list[Link] = []
 
     def connect(a: str, a_port: int, b: str, b_port: int) -> None:
         links.append(Link(a=Endpoint(node=a, port=a_port), b=Endpoint(node=b, port=b_port), model=model))
 
     for i, leaf in enumerate(leaf_switches):
         for x in range(hosts_per_leaf):
-            host = make_host(f"h{len(hosts) + 1}", f"10.{i >> 8}.{i & 255}", x, leaf)
+            host = make_host(f"h{len(hosts) + 1}", f"10.0.{i}", x, leaf)
             hosts.append(host)
             connect(host.name, 0, leaf.name, 1 + x)
         for j, spine in enumerate(spine_switches):

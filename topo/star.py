@@ -11,7 +11,7 @@ from topo.graph import Endpoint, Link, LinkFields, Topology
 
 
 def star(hosts: int, **link: Unpack[LinkFields]) -> Topology:
-    """The star of that many hosts; `link` are the fields of every link's model. UserError for an impossible number."""
+    """The star of that many hosts; `link` are the fields of every link's model. UserError if it cannot be."""
     if not 1 <= hosts <= MAX_HOSTS_PER_SWITCH:
         raise UserError(f"a star has 1 to {MAX_HOSTS_PER_SWITCH} hosts, got {hosts}")
     model = LinkModel(**link)

@@ -103,10 +103,11 @@ def check_hosts(topology: Topology, workers: Sequence[str], server: str) -> None
             f"{len(workers)} workers and a server need {len(workers) + 1} hosts, "
             f"the topology has {len(topology.hosts)}"
         )
+    switches = {switch.name for switch in topology.switches}
     for name in (*workers, server):
-        if not topology.is_host(name):
-            topology.switch(name)
+        if name in switches:
             raise UserError(f"{name} is a switch; workers and server are hosts")
+        topology.host(name)
     repeated = sorted({name for name in workers if workers.count(name) > 1})
     if repeated:
         raise UserError(f"worker named twice: {', '.join(repeated)}")

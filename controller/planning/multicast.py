@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from ipaddress import IPv4Address
 
 import networkx as nx
@@ -66,7 +67,7 @@ def multicast_tree(topology: Topology, server: str, receivers: Sequence[str], vi
     return MulticastTree(
         root,
         {
-            switch: tuple(sorted(children[switch], key=lambda child, s=switch: topology.port(s, child)))
+            switch: tuple(sorted(children[switch], key=partial(topology.port, switch)))
             for switch in sorted(needed, key=lambda name: (distance[name], order[name]))
         },
     )

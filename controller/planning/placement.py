@@ -43,8 +43,9 @@ class ExplicitPlacement:
     ) -> tuple[str, ...]:
         if not self.switches:
             raise UserError("name at least one aggregation switch, or turn aggregation off")
+        hosts = {host.name for host in topology.hosts}
         for name in self.switches:
-            if topology.is_host(name):
+            if name in hosts:
                 raise UserError(f"{name} is a host; aggregation takes place in switches")
             topology.switch(name)
         repeated = sorted({name for name in self.switches if self.switches.count(name) > 1})
@@ -57,9 +58,9 @@ class SharedPathPlacement:
     """Every switch that lies on some shortest path from every worker to the server.
 
     Each of them can see the gradients of all workers without a detour, so fragments are dealt to all of them,
-    nearest to the workers first. The server's own ToR is always among them; on a fat-tree with workers in
-    several pods, or one under the server's ToR, it is the only one, while on a leaf-spine whose workers are all
-    under other leaves the spines share the work with it.
+    nearest to the workers first. The server's ToR is always among them, and the only one as soon as a worker
+    hangs on it too. Otherwise, on a fat-tree with workers in several pods, the aggregation switches of the
+    server's pod share the work with it, and on a leaf-spine the spines do.
     """
 
     def designated_switches(

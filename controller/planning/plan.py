@@ -181,6 +181,7 @@ class Plan(Value):
         except OSError as error:
             raise UserError(f"cannot read the plan {path}: {error.strerror}") from None
 
+
 def _merge(one: Plan, other: Plan) -> Plan:
     switches = dict(one.switches)
     for name, addition in other.switches.items():

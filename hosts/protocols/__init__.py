@@ -1,0 +1,1 @@
+"""Packet formats: Scapy layers define and dissect, NumPy packs and parses in batches."""

@@ -61,6 +61,10 @@ enum gb_refusal {
 
 #define GB_NO_ACTION UINT32_MAX
 
+struct gb_group;
+struct gb_member;
+struct gb_tuple;
+
 /* An action with its arguments. The action is its id in the JSON. */
 struct gb_call {
     uint32_t action;
@@ -75,11 +79,10 @@ struct gb_meter_cell {
     uint64_t last_us;
 };
 
-struct gb_group;
-
 struct gb_entry {
-    struct gb_call *call;       /* its own, or that of a member; a member of the group's when there is a group */
-    struct gb_group *group;     /* NULL but for entries of selector tables that name a group */
+    struct gb_call *call;       /* its own, or that of its member; meaningless when there is a group */
+    struct gb_group *group;     /* of a selector table's entry, or NULL */
+    struct gb_member *member;   /* of an indirect table's entry, or NULL */
     struct gb_call *own_call;
     struct gb_entry *next;      /* same masked key, later in precedence */
     struct gb_tuple *tuple;

@@ -1,0 +1,146 @@
+"""The controller: a Ryu (os-ken) application that owns topology, plan and southbound.
+
+    python -m controller.app CONFIG.json
+
+runs it as a process (configuration: controller/config.py). It writes {"event": "ready"} on standard output once
+every switch holds pipeline and routes. SIGTERM and SIGINT end it at once, and so does the end of its parent; the
+switches keep what they hold. A wrong configuration, or switches that refuse or stay away, are one line on
+standard error and exit status 2.
+
+No OpenFlow port is opened: os-ken's listener is loaded only when an application handles OpenFlow events.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+# os-ken must meet app_manager before its other modules.
+from os_ken.base import app_manager  # isort: skip
+from os_ken.lib import hub
+
+from controller.config import ControllerConfig
+from controller.events import EventJobAdded, EventJobDeleted, EventSwitchConnected, EventSwitchDisconnected
+from controller.jobs import Jobs
+from controller.planning.aggregation import JobPlan
+from controller.planning.entries import AGGREGATION_PROGRAM
+from controller.rest import create_app
+from controller.rest_server import RestServer, inherited_socket, listening_socket
+from controller.southbound.interface import SwitchStatus
+from controller.southbound.p4runtime import P4RuntimeSouthbound
+from controller.southbound.pipeline import Pipeline
+from switch.errors import UserError
+from topo.namespaces import die_with_parent
+
+EXIT_USER_ERROR = 2
+
+
+class GradbedController(app_manager.OSKenApp):  # type: ignore[misc]
+    """Programs the switches of config.topology and serves the REST interface.
+
+    Other os-ken applications in the process see its events (controller/events.py) by the set_ev_cls decorator.
+    """
+
+    _EVENTS = [EventSwitchConnected, EventSwitchDisconnected, EventJobAdded, EventJobDeleted]  # noqa: RUF012
+
+    def __init__(self, *args: Any, config: ControllerConfig, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.config = config
+        self.topology = config.topology
+        pipeline = Pipeline.load(AGGREGATION_PROGRAM, config.program.json_, config.program.p4info)
+        self.southbound = P4RuntimeSouthbound(
+            config.switch_targets(),
+            {AGGREGATION_PROGRAM: pipeline},
+            config.keep_pipelines,
+            on_change=self._switch_changed,
+        )
+        self.jobs = Jobs(
+            self.topology,
+            self.southbound,
+            first_job=config.first_job,
+            on_added=self._job_added,
+            on_deleted=self._job_deleted,
+        )
+        self._rest: RestServer | None = None
+
+    def program_switches(self) -> None:
+        """Connect to all switches and bring them to the plan; UserError if that cannot be done in time."""
+        self.southbound.start(self.jobs.plan())
+        self.southbound.wait_ready(self.config.ready_timeout_s)
+
+    def serve_rest(self) -> None:
+        """Start the REST interface where the configuration says; UserError if it cannot listen there."""
+        if self.config.rest_fd is not None:
+            listener = inherited_socket(self.config.rest_fd)
+        elif self.config.rest_address is not None:
+            listener = listening_socket(self.config.rest_address)
+        else:
+            return
+        self._rest = RestServer(create_app(self.topology, self.jobs, self.southbound), listener)
+        self._rest.start()
+
+    def close(self) -> None:
+        """os-ken calls this when the application ends."""
+        if self._rest is not None:
+            self._rest.stop()
+        self.southbound.stop()
+
+    def _switch_changed(self, status: SwitchStatus) -> None:
+        if status.connected:
+            self.logger.info("%s runs %s", status.name, status.pipeline)
+            self.send_event_to_observers(EventSwitchConnected(status))
+        else:
+            self.logger.info("%s is away: %s", status.name, status.error)
+            self.send_event_to_observers(EventSwitchDisconnected(status))
+
+    def _job_added(self, job: JobPlan) -> None:
+        self.logger.info("job %d: %d workers, switches %s", job.job, job.fan_in, job.designated_switches)
+        self.send_event_to_observers(EventJobAdded(job))
+
+    def _job_deleted(self, job: JobPlan) -> None:
+        self.logger.info("job %d deleted", job.job)
+        self.send_event_to_observers(EventJobDeleted(job))
+
+
+def run(config: ControllerConfig) -> None:
+    """Load the application, and those of config.apps, into os-ken; program the switches; serve until killed."""
+    manager = app_manager.AppManager.get_instance()
+    manager.load_apps([GradbedController.__module__, *config.apps])
+    try:
+        threads = manager.instantiate_apps(**manager.create_contexts(), config=config)
+        controller = app_manager.lookup_service_brick(GradbedController.__name__)
+        controller.serve_rest()
+        controller.program_switches()
+        print(json.dumps({"event": "ready"}), flush=True)
+        hub.joinall(threads)
+        signal.pause()
+    finally:
+        manager.close()
+
+
+def main(arguments: list[str]) -> int:
+    # Python's own SIGINT handler would wait for os-ken's threads, which know of no interrupt.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    die_with_parent()
+    logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s")
+    if len(arguments) != 1:
+        print("usage: python -m controller.app CONFIG.json", file=sys.stderr)
+        return EXIT_USER_ERROR
+    try:
+        run(ControllerConfig.load(Path(arguments[0])))
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return EXIT_USER_ERROR
+    return 0
+
+
+if __name__ == "__main__":
+    # os-ken imports the application by its name: use that module, not a second copy called __main__.
+    from controller.app import main as main_by_name
+
+    sys.exit(main_by_name(sys.argv[1:]))

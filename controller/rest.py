@@ -1,0 +1,146 @@
+"""The REST interface: topology, switches, counters, jobs, plan. All bodies are JSON; errors {"detail": line}."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, PlainTextResponse, Response
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.exceptions import HTTPException
+
+from controller.jobs import Jobs, UnknownJob
+from controller.planning.aggregation import Acknowledgement, JobPlan
+from controller.planning.text import plan_text
+from controller.southbound.interface import Southbound, SouthboundError
+from switch.errors import UserError
+from topo.graph import Topology
+
+
+class JobRequest(BaseModel):
+    """A job to add. aggregation_switches: names, in the order in which fragments are dealt; null lets the
+    controller choose."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    workers: Annotated[list[str], Field(min_length=1)]
+    server: str
+    aggregation: bool = True
+    aggregation_switches: list[str] | None = None
+
+
+class JobAnswer(BaseModel):
+    """A job as its agents must know it; multicast addresses are null when it acknowledges by unicast."""
+
+    job: int
+    fan_in: int
+    workers: list[str]
+    server: str
+    designated_switches: list[int]
+    acknowledgement: Acknowledgement
+    multicast_ip: str | None
+    multicast_mac: str | None
+
+    @classmethod
+    def of(cls, plan: JobPlan) -> JobAnswer:
+        return cls(
+            job=plan.job,
+            fan_in=plan.fan_in,
+            workers=list(plan.workers),
+            server=plan.server,
+            designated_switches=list(plan.designated_switches),
+            acknowledgement=plan.acknowledgement,
+            multicast_ip=plan.multicast_ip,
+            multicast_mac=plan.multicast_mac,
+        )
+
+
+def create_app(topology: Topology, jobs: Jobs, southbound: Southbound) -> FastAPI:
+    """The interface over a controller's parts. Handlers are plain functions: FastAPI runs them in threads."""
+    app = FastAPI(title="gradbed controller")
+    numbers = {switch.name: switch.number for switch in topology.switches}
+
+    @app.get("/topology")
+    def get_topology() -> Topology:
+        return topology
+
+    @app.get("/switches")
+    def get_switches() -> list[dict[str, Any]]:
+        return [
+            {
+                "name": status.name,
+                "number": numbers[status.name],
+                "connected": status.connected,
+                "pipeline": status.pipeline,
+                "error": status.error or None,
+            }
+            for status in southbound.status()
+        ]
+
+    @app.get("/switches/{name}/counters")
+    def get_counters(name: str) -> dict[str, list[dict[str, int]]]:
+        if name not in numbers:
+            raise HTTPException(404, f"there is no switch {name!r}")
+        return {
+            counter: [
+                {"index": cell.index, "packets": cell.packets, "bytes": cell.bytes}
+                for cell in cells
+                if cell.packets or cell.bytes
+            ]
+            for counter, cells in southbound.counters(name).items()
+        }
+
+    @app.get("/jobs")
+    def get_jobs() -> list[JobAnswer]:
+        return [JobAnswer.of(job) for job in jobs.all()]
+
+    @app.post("/jobs", status_code=201)
+    def post_job(request: JobRequest) -> JobAnswer:
+        return JobAnswer.of(
+            jobs.add(request.workers, request.server, request.aggregation, request.aggregation_switches)
+        )
+
+    @app.delete("/jobs/{job}", status_code=204)
+    def delete_job(job: int) -> Response:
+        jobs.delete(job)
+        return Response(status_code=204)
+
+    @app.get("/plan")
+    def get_plan() -> Response:
+        return Response(jobs.plan().to_json(), media_type="application/json")
+
+    @app.get("/plan.txt")
+    def get_plan_text() -> PlainTextResponse:
+        return PlainTextResponse(plan_text(jobs.plan()) + "\n")
+
+    _answer_errors_in_one_line(app)
+    return app
+
+
+def _answer_errors_in_one_line(app: FastAPI) -> None:
+    def answer(status: int, detail: str) -> JSONResponse:
+        return JSONResponse({"detail": " ".join(detail.split())}, status)
+
+    @app.exception_handler(UserError)
+    def on_user_error(_request: Request, error: UserError) -> JSONResponse:
+        return answer(404 if isinstance(error, UnknownJob) else 400, str(error))
+
+    @app.exception_handler(SouthboundError)
+    def on_southbound_error(_request: Request, error: SouthboundError) -> JSONResponse:
+        return answer(503, str(error))
+
+    @app.exception_handler(RequestValidationError)
+    def on_bad_request(_request: Request, error: RequestValidationError) -> JSONResponse:
+        return answer(422, _first_problem(error.errors()))
+
+    @app.exception_handler(HTTPException)
+    def on_http_error(_request: Request, error: HTTPException) -> JSONResponse:
+        return answer(error.status_code, str(error.detail))
+
+
+def _first_problem(problems: Sequence[Any]) -> str:
+    """The first complaint about a request, with the field it is about ("workers: Field required")."""
+    place = ".".join(str(part) for part in problems[0]["loc"][1:])
+    return f"{place}: {problems[0]['msg']}" if place else str(problems[0]["msg"])

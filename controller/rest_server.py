@@ -1,0 +1,90 @@
+"""Serves the REST interface from a thread, on a socket that was inherited or is opened here."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import stat
+import threading
+from pathlib import Path
+
+import uvicorn
+from fastapi import FastAPI
+
+from switch.errors import UserError
+
+BACKLOG = 64
+
+
+def inherited_socket(fd: int) -> socket.socket:
+    """The bound stream socket behind a file descriptor of the parent's; UserError if it is none."""
+    try:
+        inherited = socket.socket(fileno=fd)
+    except OSError as error:
+        raise UserError(f"rest_fd {fd} is not a socket: {error.strerror}") from None
+    if inherited.type != socket.SOCK_STREAM:
+        raise UserError(f"rest_fd {fd} is not a stream socket")
+    inherited.listen(BACKLOG)
+    return inherited
+
+
+def listening_socket(address: str) -> socket.socket:
+    """Listen at "HOST:PORT", or on a unix socket at a path (with or without "unix:" before it).
+
+    A unix socket that nobody listens on any more is replaced. UserError if it cannot be.
+    """
+    path = unix_path(address)
+    try:
+        if path is None:
+            host, _, port = address.rpartition(":")
+            return socket.create_server((host, int(port)), backlog=BACKLOG)
+        _remove_stale(path)
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        listener.bind(str(path))
+        listener.listen(BACKLOG)
+        return listener
+    except (OSError, OverflowError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise UserError(f"cannot listen at {address}: {reason}") from None
+
+
+def unix_path(address: str) -> Path | None:
+    """The path of a unix socket's address; None if the address is HOST:PORT; UserError if it is neither."""
+    if address.startswith("unix:"):
+        return Path(address.removeprefix("unix:"))
+    if "/" in address:
+        return Path(address)
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdecimal():
+        raise UserError(f"{address!r} is neither HOST:PORT nor the path of a unix socket")
+    return None
+
+
+def _remove_stale(path: Path) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        if not stat.S_ISSOCK(os.lstat(path).st_mode):
+            return  # bind says that the address is in use
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+            try:
+                probe.connect(str(path))
+            except ConnectionRefusedError:
+                path.unlink()
+
+
+class RestServer:
+    """uvicorn in a thread of its own; requests that arrive before it is up wait in the socket's backlog."""
+
+    def __init__(self, app: FastAPI, listener: socket.socket) -> None:
+        config = uvicorn.Config(app, log_level="warning", access_log=False, lifespan="off")
+        self._server = uvicorn.Server(config)
+        self._thread = threading.Thread(
+            target=self._server.run, kwargs={"sockets": [listener]}, name="rest", daemon=True
+        )
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._server.should_exit = True
+        self._thread.join()

@@ -1,0 +1,123 @@
+"""Plans to P4Runtime messages and back. Plans are normalised (schema.py): every name is a full name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from finsy.proto import p4d, p4r
+
+from controller.planning.plan import (
+    Lpm,
+    Match,
+    MulticastGroup,
+    Range,
+    RegisterValue,
+    TableEntry,
+    Ternary,
+)
+from controller.southbound.schema import FieldSchema, MatchType, ProgramSchema
+
+
+def canonical_bytes(value: int) -> bytes:
+    """The shortest big-endian form, at least one byte (P4Runtime specification, section 8.4 "Bytestrings")."""
+    return value.to_bytes(max(1, (value.bit_length() + 7) // 8), "big")
+
+
+def number(data: bytes) -> int:
+    return int.from_bytes(data, "big")
+
+
+def encode_entry(schema: ProgramSchema, entry: TableEntry) -> Any:
+    """Entity of a normalised table entry."""
+    table = schema.tables[entry.table]
+    action = table.actions[entry.action]
+    message = p4r.TableEntry(table_id=table.id, priority=entry.priority)
+    for name, how in entry.match.items():
+        message.match.append(_encode_match(table.fields[name], how))
+    call = message.action.action
+    call.action_id = action.id
+    for name, value in entry.params.items():
+        call.params.add(param_id=action.params[name].id, value=canonical_bytes(value))
+    return p4r.Entity(table_entry=message)
+
+
+def _encode_match(field: FieldSchema, how: Match) -> Any:
+    message = p4r.FieldMatch(field_id=field.id)
+    if isinstance(how, Lpm):
+        message.lpm.value = canonical_bytes(how.value)
+        message.lpm.prefix_len = how.prefix_bits
+    elif isinstance(how, Ternary):
+        message.ternary.value = canonical_bytes(how.value)
+        message.ternary.mask = canonical_bytes(how.mask)
+    elif isinstance(how, Range):
+        message.range.low = canonical_bytes(how.low)
+        message.range.high = canonical_bytes(how.high)
+    elif field.match_type == MatchType.OPTIONAL:
+        message.optional.value = canonical_bytes(how)
+    else:
+        message.exact.value = canonical_bytes(how)
+    return message
+
+
+def decode_entry(schema: ProgramSchema, message: Any) -> TableEntry | None:
+    """A table entry as a switch reports it, normalised; None for what plans do not manage: the program's own
+    entries, default actions, and entries that use action profiles."""
+    table = schema.tables.by_id(message.table_id)
+    if table is None or table.has_own_entries or message.is_const or message.is_default_action:
+        return None
+    if message.action.WhichOneof("type") != "action":
+        return None
+    action = table.actions.by_id(message.action.action.action_id)
+    if action is None:
+        return None
+    match: dict[str, Match] = {}
+    for part in message.match:
+        field = table.fields.by_id(part.field_id)
+        if field is None:
+            return None
+        match[field.name] = _decode_match(part)
+    params = {}
+    for part in message.action.action.params:
+        param = action.params.by_id(part.param_id)
+        if param is None:
+            return None
+        params[param.name] = number(part.value)
+    return TableEntry(table=table.name, match=match, action=action.name, params=params, priority=message.priority)
+
+
+def _decode_match(message: Any) -> Match:
+    kind = message.WhichOneof("field_match_type")
+    if kind == "lpm":
+        return Lpm(value=number(message.lpm.value), prefix_bits=message.lpm.prefix_len)
+    if kind == "ternary":
+        return Ternary(value=number(message.ternary.value), mask=number(message.ternary.mask))
+    if kind == "range":
+        return Range(low=number(message.range.low), high=number(message.range.high))
+    return number(message.optional.value if kind == "optional" else message.exact.value)
+
+
+def encode_group(group: MulticastGroup) -> Any:
+    """Entity of a multicast group: one replica a port, instance 1."""
+    entry = p4r.MulticastGroupEntry(multicast_group_id=group.id)
+    for port in group.ports:
+        entry.replicas.add(egress_port=port, instance=1)
+    return p4r.Entity(packet_replication_engine_entry=p4r.PacketReplicationEngineEntry(multicast_group_entry=entry))
+
+
+def decode_group(message: Any) -> MulticastGroup:
+    """A multicast group as a switch reports it; ports may come as numbers or as byte strings."""
+    ports = {
+        number(replica.port) if replica.WhichOneof("port_kind") == "port" else replica.egress_port
+        for replica in message.replicas
+    }
+    return MulticastGroup(id=message.multicast_group_id, ports=tuple(sorted(ports)))
+
+
+def encode_register(schema: ProgramSchema, cell: RegisterValue) -> Any:
+    return p4r.Entity(
+        register_entry=p4r.RegisterEntry(
+            register_id=schema.registers[cell.register_name].id,
+            index=p4r.Index(index=cell.index),
+            data=p4d.P4Data(bitstring=canonical_bytes(cell.value)),
+        )
+    )

@@ -1,0 +1,60 @@
+"""What the controller asks of the switches, whatever protocol they speak."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from controller.planning.plan import Plan
+
+
+class SouthboundError(Exception):
+    """A switch did not do what it was asked; one line that names the switch."""
+
+
+@dataclass(frozen=True)
+class SwitchStatus:
+    """connected: pipeline and plan are in place. pipeline: what runs ("aggregation 1f0c..."); None if nothing
+    that we know. error: why it is not connected, "" if it is."""
+
+    name: str
+    connected: bool
+    pipeline: str | None = None
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class CounterCell:
+    """One cell of a counter array."""
+
+    index: int
+    packets: int
+    bytes: int
+
+
+StatusListener = Callable[[SwitchStatus], None]
+"""Called, from some thread, when a switch comes or goes."""
+
+
+class Southbound(Protocol):
+    """Makes the switches hold a plan. Methods may be called from any thread."""
+
+    def start(self, plan: Plan) -> None:
+        """Begin to connect; every switch gets its part of the plan as soon as it is there, and again whenever
+        it comes back."""
+
+    def wait_ready(self, timeout_s: float) -> None:
+        """Return once every switch holds its part of the plan. UserError when a switch refuses it, or is not
+        there in time."""
+
+    def apply(self, plan: Plan) -> None:
+        """Go over to another plan for the same switches, writing the difference. SouthboundError if a switch is
+        away or refuses; the plan before then stays the one that switches are brought to."""
+
+    def status(self) -> list[SwitchStatus]: ...
+
+    def counters(self, switch: str) -> dict[str, list[CounterCell]]:
+        """All counter arrays of a switch, by their short name, read now. SouthboundError if it is away."""
+
+    def stop(self) -> None: ...

@@ -1,0 +1,141 @@
+"""The P4 switches of a network over P4Runtime: all sessions on one event loop in one thread."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine, Mapping
+from typing import Any, TypeVar
+
+import grpc
+
+from controller.planning.plan import Plan
+from controller.southbound.interface import CounterCell, StatusListener, SwitchStatus
+from controller.southbound.pipeline import Pipeline
+from controller.southbound.session import PUSH_TIMEOUT_S, SwitchSession, Target
+from switch.errors import UserError
+
+T = TypeVar("T")
+
+CHANNEL_OPTIONS = (
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.min_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 1000),
+    ("grpc.max_receive_message_length", -1),
+    # The switches are on this machine, whatever http_proxy says.
+    ("grpc.enable_http_proxy", 0),
+)
+
+
+class P4RuntimeSouthbound:
+    """Implements controller.southbound.interface.Southbound.
+
+    targets: where each switch is. pipelines: the programs that plans name. Every switch gets its pipeline anew
+    when it is first met, since it may hold state of an earlier controller's jobs; with keep_pipelines a switch
+    that already runs the same configuration keeps it, and its entries are reconciled. A switch that merely
+    lost its connection keeps its pipeline either way.
+    """
+
+    def __init__(
+        self,
+        targets: Mapping[str, Target],
+        pipelines: Mapping[str, Pipeline],
+        keep_pipelines: bool = False,
+        on_change: StatusListener = lambda status: None,
+    ) -> None:
+        self._targets = dict(targets)
+        self._pipelines = dict(pipelines)
+        self._keep_pipelines = keep_pipelines
+        self._listener = on_change
+        self._sessions: dict[str, SwitchSession] = {}
+        self._changed = threading.Condition()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="p4runtime", daemon=True)
+        self._tasks: list[asyncio.Task[None]] = []
+        self._channels: dict[str, grpc.aio.Channel] = {}
+
+    def start(self, plan: Plan) -> None:
+        missing = sorted(set(plan.switches) ^ set(self._targets))
+        if missing:
+            raise UserError(f"plan and targets name different switches: {', '.join(missing)}")
+        for name, switch in plan.switches.items():
+            if switch.program not in self._pipelines:
+                raise UserError(f"{name}: no pipeline is named {switch.program!r}")
+            self._pipelines[switch.program].schema.normalised(switch)
+        self._thread.start()
+        self._run(self._open(plan), timeout_s=PUSH_TIMEOUT_S)
+
+    def wait_ready(self, timeout_s: float) -> None:
+        def refused() -> list[SwitchStatus]:
+            return [s.status for s in self._sessions.values() if s.refused and not s.status.connected]
+
+        def settled() -> bool:
+            return bool(refused()) or all(status.connected for status in self.status())
+
+        with self._changed:
+            self._changed.wait_for(settled, timeout_s)
+        waiting = refused() or [status for status in self.status() if not status.connected]
+        if waiting:
+            first = waiting[0]
+            others = f" (and {len(waiting) - 1} other switches)" if len(waiting) > 1 else ""
+            raise UserError(f"switch {first.name}{others} is not ready: {first.error}")
+
+    def apply(self, plan: Plan) -> None:
+        self._run(self._apply(plan), timeout_s=PUSH_TIMEOUT_S)
+
+    def status(self) -> list[SwitchStatus]:
+        return [session.status for session in self._sessions.values()]
+
+    def counters(self, switch: str) -> dict[str, list[CounterCell]]:
+        return self._run(self._sessions[switch].counters(), timeout_s=PUSH_TIMEOUT_S)
+
+    def stop(self) -> None:
+        """End all sessions; the switches keep what they hold."""
+        if self._thread.is_alive():
+            self._run(self._close(), timeout_s=PUSH_TIMEOUT_S)
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+        self._loop.close()
+
+    def _run(self, work: Coroutine[Any, Any, T], timeout_s: float) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout_s)
+
+    async def _open(self, plan: Plan) -> None:
+        for name, target in self._targets.items():
+            if target.address not in self._channels:
+                self._channels[target.address] = grpc.aio.insecure_channel(target.address, options=CHANNEL_OPTIONS)
+            self._sessions[name] = SwitchSession(
+                name,
+                target,
+                self._channels[target.address],
+                self._pipelines,
+                self._keep_pipelines,
+                self._on_change,
+            )
+        self._tasks = [
+            asyncio.create_task(session.run(plan[name]), name=name) for name, session in self._sessions.items()
+        ]
+
+    async def _apply(self, plan: Plan) -> None:
+        """All switches at once; if any fails, all go back to the plan before."""
+        sessions = self._sessions.values()
+        before = [session.plan for session in sessions]
+        outcomes = await asyncio.gather(
+            *(session.apply(plan[session.name]) for session in sessions), return_exceptions=True
+        )
+        failures = [outcome for outcome in outcomes if outcome is not None]
+        if failures:
+            await asyncio.gather(*(session.restore(old) for session, old in zip(sessions, before, strict=True)))
+            raise failures[0]
+
+    async def _close(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for channel in self._channels.values():
+            await channel.close()
+
+    def _on_change(self, status: SwitchStatus) -> None:
+        with self._changed:
+            self._changed.notify_all()
+        self._listener(status)

@@ -1,0 +1,229 @@
+"""P4Info made searchable: names to identifiers and widths, and plans brought into one spelling.
+
+A name is found by its full name, its alias, or any dotted tail of it that no other object of the kind shares:
+"AggregationIngress.forwarding.ipv4_routes", "forwarding.ipv4_routes" and "ipv4_routes" are one table.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+from finsy.proto import p4i
+
+from controller.planning.plan import Lpm, Match, Range, RegisterValue, SwitchPlan, TableEntry, Ternary
+from switch.errors import UserError
+
+MatchType = p4i.MatchField.MatchType
+_PRIORITY_TYPES = (MatchType.TERNARY, MatchType.RANGE, MatchType.OPTIONAL)
+
+
+class _Named(Protocol):
+    @property
+    def id(self) -> int: ...
+    @property
+    def name(self) -> str: ...
+
+
+Named = TypeVar("Named", bound=_Named)
+
+
+class Names(Generic[Named]):
+    """The objects of one kind, by identifier and by any of their names."""
+
+    def __init__(self, kind: str, objects: Iterable[Named], aliases: Iterable[str] = ()) -> None:
+        self._kind = kind
+        self._objects = list(objects)
+        self._by_id = {thing.id: thing for thing in self._objects}
+        self._by_name = {thing.name: thing for thing in self._objects}
+        tails: defaultdict[str, list[Named]] = defaultdict(list)
+        for thing in self._objects:
+            parts = thing.name.split(".")
+            for first in range(1, len(parts)):
+                tails[".".join(parts[first:])].append(thing)
+        for alias, thing in zip(aliases, self._objects, strict=False):
+            if alias and thing not in tails[alias]:
+                tails[alias].append(thing)
+        self._by_tail = tails
+
+    def __iter__(self) -> Iterator[Named]:
+        return iter(self._objects)
+
+    def by_id(self, number: int) -> Named | None:
+        return self._by_id.get(number)
+
+    def __getitem__(self, name: str) -> Named:
+        """The one object of that name; UserError if there is none or more than one."""
+        if name in self._by_name:
+            return self._by_name[name]
+        found = self._by_tail.get(name, [])
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise UserError(f"{self._kind} {name!r} may be {' or '.join(thing.name for thing in found)}")
+        known = ", ".join(thing.name for thing in self._objects) or "none"
+        raise UserError(f"the P4 program has no {self._kind} {name!r}; it has {known}")
+
+
+@dataclass(frozen=True)
+class FieldSchema:
+    """A match field or an action parameter."""
+
+    id: int
+    name: str
+    bits: int
+    match_type: int = MatchType.UNSPECIFIED
+
+    def check(self, value: int, where: str) -> int:
+        if value.bit_length() > self.bits:
+            raise UserError(f"{where}: {value} does not fit {self.name}, which has {self.bits} bits")
+        return value
+
+
+@dataclass(frozen=True)
+class ActionSchema:
+    id: int
+    name: str
+    params: Names[FieldSchema]
+
+
+@dataclass(frozen=True)
+class TableSchema:
+    """has_own_entries: const or initial entries of the program, which a controller leaves alone."""
+
+    id: int
+    name: str
+    fields: Names[FieldSchema]
+    actions: Names[ActionSchema]
+    has_own_entries: bool
+
+    @property
+    def needs_priority(self) -> bool:
+        return any(field.match_type in _PRIORITY_TYPES for field in self.fields)
+
+
+@dataclass(frozen=True)
+class ArraySchema:
+    """A counter or register array; `short` is its alias."""
+
+    id: int
+    name: str
+    short: str
+    bits: int = 0
+
+
+class ProgramSchema:
+    """The tables, counters and registers of a P4Info message."""
+
+    def __init__(self, p4info: Any) -> None:
+        actions = {
+            action.preamble.id: ActionSchema(
+                action.preamble.id,
+                action.preamble.name,
+                Names("parameter", (FieldSchema(p.id, p.name, p.bitwidth) for p in action.params)),
+            )
+            for action in p4info.actions
+        }
+        self.tables = Names(
+            "table",
+            (_table(table, actions) for table in p4info.tables),
+            (table.preamble.alias for table in p4info.tables),
+        )
+        self.counters = _arrays("counter", p4info.counters)
+        self.registers = _arrays("register", p4info.registers)
+
+    def normalised(self, plan: SwitchPlan) -> SwitchPlan:
+        """The same plan with full names throughout and without fields that match anything, so that it can be
+        compared with what a switch reports. UserError for unknown names and values that do not fit."""
+        return SwitchPlan.of(
+            plan.program,
+            (self._entry(entry) for entry in plan.entries),
+            plan.groups,
+            (
+                RegisterValue(
+                    register_name=self.registers[cell.register_name].name, index=cell.index, value=cell.value
+                )
+                for cell in plan.registers
+            ),
+        )
+
+    def _entry(self, entry: TableEntry) -> TableEntry:
+        table = self.tables[entry.table]
+        action = table.actions[entry.action]
+        match: dict[str, Match] = {}
+        for name, how in entry.match.items():
+            field = table.fields[name]
+            wanted = _normalised_match(field, how, table.name)
+            if wanted is not None:
+                match[field.name] = wanted
+        for field in table.fields:
+            if field.match_type == MatchType.EXACT and field.name not in match:
+                raise UserError(f"{table.name}: an entry must give {field.name}")
+        params = {}
+        for name, value in entry.params.items():
+            param = action.params[name]
+            params[param.name] = param.check(value, action.name)
+        missing = [param.name for param in action.params if param.name not in params]
+        if missing:
+            raise UserError(f"{table.name}: action {action.name} lacks {', '.join(missing)}")
+        if table.needs_priority != (entry.priority > 0):
+            needs = "needs" if table.needs_priority else "takes no"
+            raise UserError(f"{table.name}: an entry {needs} priority")
+        return TableEntry(table=table.name, match=match, action=action.name, params=params, priority=entry.priority)
+
+
+def _normalised_match(field: FieldSchema, how: Match, table: str) -> Match | None:
+    """None if it matches anything."""
+    where = f"{table}: {field.name}"
+    expected: dict[int, type] = {
+        MatchType.EXACT: int,
+        MatchType.OPTIONAL: int,
+        MatchType.LPM: Lpm,
+        MatchType.TERNARY: Ternary,
+        MatchType.RANGE: Range,
+    }
+    if not isinstance(how, expected.get(field.match_type, int)):
+        raise UserError(f"{where}: a {MatchType.Name(field.match_type)} match cannot be {how!r}")
+    if isinstance(how, int):
+        return field.check(how, table)
+    for number in how.numbers:
+        field.check(number, table)
+    if isinstance(how, Lpm):
+        if how.prefix_bits > field.bits:
+            raise UserError(f"{where}: a prefix of {how.prefix_bits} bits is longer than the field")
+        host_bits = field.bits - how.prefix_bits
+        prefix = how.value >> host_bits << host_bits
+        return Lpm(value=prefix, prefix_bits=how.prefix_bits) if how.prefix_bits else None
+    if isinstance(how, Ternary):
+        return Ternary(value=how.value & how.mask, mask=how.mask) if how.mask else None
+    if how.low > how.high:
+        raise UserError(f"{where}: the range {how.low}..{how.high} is empty")
+    return how if (how.low, how.high) != (0, (1 << field.bits) - 1) else None
+
+
+def _table(table: Any, actions: dict[int, ActionSchema]) -> TableSchema:
+    return TableSchema(
+        table.preamble.id,
+        table.preamble.name,
+        Names("field", (FieldSchema(f.id, f.name, f.bitwidth, f.match_type) for f in table.match_fields)),
+        Names("action", (actions[reference.id] for reference in table.action_refs)),
+        table.is_const_table or table.has_initial_entries,
+    )
+
+
+def _arrays(kind: str, messages: Any) -> Names[ArraySchema]:
+    return Names(
+        kind,
+        (
+            ArraySchema(
+                m.preamble.id,
+                m.preamble.name,
+                m.preamble.alias or m.preamble.name,
+                m.type_spec.bitstring.bit.bitwidth if kind == "register" else 0,
+            )
+            for m in messages
+        ),
+        (m.preamble.alias for m in messages),
+    )

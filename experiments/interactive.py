@@ -1,0 +1,59 @@
+"""A network to look around in: Mininet's prompt inside, the REST interface outside."""
+
+from __future__ import annotations
+
+import socket
+import sys
+import tempfile
+from pathlib import Path
+
+from experiments.config import NetworkConfig
+from experiments.programs import aggregation_program
+from switch.errors import UserError
+from topo.graph import Topology
+from topo.namespaces import require_root
+from topo.registry import parse_topology
+from topo.sandbox import run_in_sandbox
+
+
+def run_interactive(config: NetworkConfig, rest_port: int) -> int:
+    """Bring the network up and read commands for Mininet until exit, end of input, or Ctrl-D. UserError as ever."""
+    topology = parse_topology(config.topology, config.link_model)
+    require_root("gradbed up")
+    try:
+        # Made out here, it can be reached from the caller's network namespace.
+        rest = socket.create_server(("127.0.0.1", rest_port))
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise UserError(f"--rest-port {rest_port}: {reason}; choose another, or 0") from None
+    with rest, tempfile.TemporaryDirectory(prefix="gradbed-") as folder:
+        return run_in_sandbox(lambda: _prompt(topology, config, Path(folder), rest), "gradbed up")
+
+
+def _prompt(topology: Topology, config: NetworkConfig, folder: Path, rest: socket.socket) -> int:
+    from mininet.cli import CLI
+
+    from experiments.testbed import Testbed
+
+    try:
+        print(f"gradbed: bringing up {config.topology} ...", file=sys.stderr)
+        with Testbed(
+            topology,
+            aggregation_program(config.lanes),
+            folder,
+            switch_kind=config.switch,
+            links=config.links,
+            seed=config.seed,
+            rest_fd=rest.fileno(),
+        ) as testbed:
+            host, port = rest.getsockname()
+            print(
+                f"gradbed: {len(topology.hosts)} hosts and {len(topology.switches)} switches are up; "
+                f"REST interface: http://{host}:{port}/docs; 'exit' ends it",
+                file=sys.stderr,
+            )
+            CLI(testbed.network.mininet)
+    except UserError as error:
+        print(f"gradbed: {error}", file=sys.stderr)
+        return 2
+    return 0

@@ -1,0 +1,110 @@
+"""One agent's end of a job: packs, sends, receives, sorts and counts the job's frames."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hosts.job import AgentAddress, JobDescription, ip_integer, mac_bytes
+from hosts.protocols.gradient_format import Flags, frame_bytes
+from hosts.protocols.gradient_frames import Frames, pack_frames, parse_frames
+from hosts.transport.raw_socket import RawSocket
+from hosts.transport.statistics import EndpointStatistics
+
+
+def mac_array(mac: str) -> NDArray[np.uint8]:
+    """A MAC address as `pack_frames` takes it."""
+    return np.frombuffer(mac_bytes(mac), np.uint8)
+
+
+class Endpoint:
+    """Sends one kind of frame, gradients or acknowledgements, and takes in the other."""
+
+    def __init__(
+        self,
+        job: JobDescription,
+        own: AgentAddress,
+        peers: Sequence[AgentAddress],
+        raw_socket: RawSocket,
+        *,
+        sends_acknowledgements: bool,
+        group_ip: str | None = None,
+    ) -> None:
+        """peers: whose frames are taken in. group_ip: a multicast address that is ours, too."""
+        self._job = job
+        self._socket = raw_socket
+        self._sends_acknowledgements = sends_acknowledgements
+        self._frame_bytes = frame_bytes(job.lanes)
+        self._own_ip = ip_integer(own.ip)
+        self._own_mac = mac_array(own.mac)
+        self._gateway_mac = mac_array(own.gateway_mac)
+        self._own_ips = np.array([ip_integer(ip) for ip in (own.ip, group_ip) if ip], np.uint32)
+        self._peer_ips = np.array([ip_integer(peer.ip) for peer in peers], np.uint32)
+        self.statistics = EndpointStatistics()
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
+    def send(
+        self,
+        lanes: NDArray[np.int32],
+        *,
+        packet_numbers: Sequence[int],
+        worker_bitmap: int,
+        dst_ip: ArrayLike,
+        flags: ArrayLike = 0,
+        dst_mac: ArrayLike | None = None,
+    ) -> None:
+        """Send one frame per row of `lanes`, shape (frames, lanes), to the gateway unless told otherwise."""
+        frames = pack_frames(
+            lanes,
+            src_mac=self._own_mac,
+            dst_mac=self._gateway_mac if dst_mac is None else dst_mac,
+            src_ip=self._own_ip,
+            dst_ip=dst_ip,
+            job=self._job.job,
+            packet_number=packet_numbers,
+            worker_bitmap=worker_bitmap,
+            flags=flags,
+            switch_number=[self._job.designated_switch(number) for number in packet_numbers],
+            fan_in=self._job.fan_in,
+        )
+        sent = self._socket.send(frames)
+        statistics = self.statistics
+        kind = statistics.acknowledgement_sent if self._sends_acknowledgements else statistics.gradient_sent
+        kind.add(sent, self._frame_bytes)
+        statistics.send_failures += len(frames) - sent
+
+    def receive(self) -> Frames | None:
+        """The wanted ones (perhaps none) among one batch of frames; None: nothing waits. Does not block."""
+        buffer, lengths = self._socket.receive()
+        if len(lengths) == 0:
+            return None
+        parsed = parse_frames(buffer, lengths, self._job.lanes)
+        frames = parsed.frames
+        acknowledgement = frames["flags"] & Flags.ACK != 0
+        acknowledgements = int(np.count_nonzero(acknowledgement))
+        self.statistics.acknowledgement_received.add(acknowledgements, self._frame_bytes)
+        self.statistics.gradient_received.add(len(frames) - acknowledgements, self._frame_bytes)
+        self.statistics.malformed += parsed.malformed
+        wanted = (
+            (acknowledgement != self._sends_acknowledgements)
+            & (frames["job"] == self._job.job)
+            & np.isin(frames["dst_ip"], self._own_ips)
+            & np.isin(frames["src_ip"], self._peer_ips)
+        )
+        self.statistics.misdirected += len(frames) - int(np.count_nonzero(wanted))
+        return frames if wanted.all() else frames[wanted]
+
+    def drain(self) -> None:
+        """Count what is waiting, and forget it."""
+        while self.receive() is not None:
+            pass
+
+    def report(self) -> dict[str, Any]:
+        """The statistics so far, as JSON."""
+        self.statistics.socket_drops = self._socket.drops()
+        return self.statistics.to_json()

@@ -1,0 +1,78 @@
+"""The gradient packet as Scapy layers: the definition that everything else is checked against.
+
+    Ethernet / IPv4 / UDP, destination port 0x4742, checksum 0 / Gradient, 20 bytes / lanes, int32 each
+
+All fields are big-endian. Lanes are two's complement and sums of them wrap modulo 2^32. Import this module
+and Scapy dissects such packets by itself (sniff, rdpcap).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from scapy.fields import (
+    ByteField,
+    FieldListField,
+    FlagsField,
+    IntField,
+    LongField,
+    ShortField,
+    SignedIntField,
+)
+from scapy.layers.inet import IP, UDP
+from scapy.layers.l2 import Ether
+from scapy.packet import Packet, bind_bottom_up, bind_top_down
+
+from hosts.protocols.gradient_format import UDP_PORT, VERSION, Flags
+
+
+class Gradient(Packet):  # type: ignore[misc]
+    """One fragment of a gradient, of a partial sum (PARTIAL) or of the global sum (ACK)."""
+
+    name = "Gradient"
+    fields_desc = [  # noqa: RUF012 - Scapy's own idiom
+        ByteField("version", VERSION),
+        FlagsField("flags", 0, 8, {flag.value: flag.name for flag in Flags}),
+        ShortField("job", 0),
+        IntField("packet_number", 0),
+        ShortField("switch_number", 0),
+        ShortField("fan_in", 0),
+        LongField("worker_bitmap", 0),
+        FieldListField("lanes", [], SignedIntField("lane", 0)),
+    ]
+
+
+bind_bottom_up(UDP, Gradient, dport=UDP_PORT)
+bind_top_down(UDP, Gradient, sport=UDP_PORT, dport=UDP_PORT, chksum=0)
+
+
+def gradient_frame(
+    *,
+    src_mac: str,
+    dst_mac: str,
+    src_ip: str,
+    dst_ip: str,
+    job: int,
+    packet_number: int,
+    worker_bitmap: int,
+    lanes: Sequence[int],
+    flags: int = 0,
+    switch_number: int = 0,
+    fan_in: int = 0,
+    ttl: int = 64,
+) -> Packet:
+    """A whole frame as agents send it; bytes() of it gives the wire format."""
+    return (
+        Ether(src=src_mac, dst=dst_mac)
+        / IP(src=src_ip, dst=dst_ip, ttl=ttl, id=0, flags="DF")
+        / UDP(sport=UDP_PORT, dport=UDP_PORT, chksum=0)
+        / Gradient(
+            flags=flags,
+            job=job,
+            packet_number=packet_number,
+            switch_number=switch_number,
+            fan_in=fan_in,
+            worker_bitmap=worker_bitmap,
+            lanes=list(lanes),
+        )
+    )

@@ -1,0 +1,10 @@
+"""Packet numbers: fragments counted over all rounds of a job, modulo 2^32."""
+
+from __future__ import annotations
+
+from hosts.protocols.gradient_format import PACKET_NUMBERS
+
+
+def forward_distance(start: int, number: int) -> int:
+    """How far `number` lies ahead of `start`, in 0 .. 2^32 - 1."""
+    return (number - start) % PACKET_NUMBERS

@@ -1,0 +1,127 @@
+"""A host's raw socket: whole Ethernet frames of the gradient protocol, in batches."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import select
+import socket
+import struct
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hosts.protocols.gradient_format import UDP_PORT
+from hosts.transport.message_batch import ReceiveBatch, SendBatch
+from hosts.transport.packet_filter import DROP_ALL, attach_filter, udp_destination_port
+from switch.errors import UserError
+
+_ETH_P_IP = 0x0800
+_SOL_PACKET = 263
+_PACKET_ADD_MEMBERSHIP = 1
+_PACKET_STATISTICS = 6
+_PACKET_IGNORE_OUTGOING = 23
+_PACKET_MR_MULTICAST = 0
+_SO_SNDBUFFORCE = 32
+_SO_RCVBUFFORCE = 33
+
+BUFFER_BYTES = 8 << 20
+BATCH_FRAMES = 128
+FRAME_CAPACITY_BYTES = 2048
+SEND_ATTEMPTS = 50
+SEND_RETRY_MS = 1
+_TRANSIENT = (errno.ENOBUFS, errno.EAGAIN, errno.EINTR)
+
+
+class RawSocket:
+    """AF_PACKET socket on one interface of the present network namespace, gradient packets only.
+
+    Raises UserError when the interface is missing or the right to open raw sockets is.
+    """
+
+    def __init__(self, interface: str) -> None:
+        with contextlib.ExitStack() as stack:
+            try:
+                # Protocol 0 receives nothing until bound: no frame slips in before the filter is there.
+                self._socket = stack.enter_context(socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0))
+                attach_filter(self._socket, udp_destination_port(UDP_PORT))
+                self._socket.setsockopt(_SOL_PACKET, _PACKET_IGNORE_OUTGOING, 1)
+                self._socket.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, BUFFER_BYTES)
+                self._socket.setsockopt(socket.SOL_SOCKET, _SO_SNDBUFFORCE, BUFFER_BYTES)
+                self._socket.bind((interface, _ETH_P_IP))
+                self._port_holder = stack.enter_context(_hold_udp_port())
+            except PermissionError:
+                raise UserError(f"raw sockets on {interface} need root: run with sudo") from None
+            except OSError as error:
+                raise UserError(f"cannot open a raw socket on interface {interface}: {error.strerror}") from None
+            self._resources = stack.pop_all()
+        self._interface_index = socket.if_nametoindex(interface)
+        self._receive_batch = ReceiveBatch(BATCH_FRAMES, FRAME_CAPACITY_BYTES)
+        self._send_batch = SendBatch(BATCH_FRAMES)
+        self._drops = 0
+
+    def __enter__(self) -> RawSocket:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._resources.close()
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
+    def join(self, mac: bytes) -> None:
+        """Let the interface take frames to this multicast MAC address (network cards filter them)."""
+        request = struct.pack("iHH8s", self._interface_index, _PACKET_MR_MULTICAST, len(mac), mac)
+        self._socket.setsockopt(_SOL_PACKET, _PACKET_ADD_MEMBERSHIP, request)
+
+    def receive(self) -> tuple[NDArray[np.uint8], NDArray[np.uint32]]:
+        """One batch of waiting frames, without blocking: buffer (frames, capacity) and lengths (frames,).
+
+        The buffer is valid until the next call. No lengths: nothing waits.
+        """
+        return self._receive_batch.buffer, self._receive_batch.receive(self.fileno())
+
+    def send(self, frames: NDArray[Any]) -> int:
+        """Send equally long frames, one per row (C-contiguous); returns how many the kernel took.
+
+        Waits for room in a full queue, but not for ever: what stays behind is lost like any packet.
+        """
+        sent, attempts = 0, 0
+        while sent < len(frames):
+            try:
+                sent += self._send_batch.send(self.fileno(), frames[sent:])
+                attempts = 0
+            except OSError as error:
+                if error.errno not in _TRANSIENT:
+                    raise UserError(f"cannot send: {error.strerror}") from None
+                attempts += 1
+                if attempts == SEND_ATTEMPTS:
+                    break
+                # ENOBUFS comes from the queueing discipline, which nothing announces room in: just wait.
+                select.select([], [], [], SEND_RETRY_MS / 1000)
+        return sent
+
+    def drops(self) -> int:
+        """Frames lost so far because the receive buffer was full (packet(7), PACKET_STATISTICS)."""
+        _, dropped = struct.unpack("II", self._socket.getsockopt(_SOL_PACKET, _PACKET_STATISTICS, 8))
+        self._drops += dropped  # reading resets the kernel's count
+        return self._drops
+
+
+def _hold_udp_port() -> socket.socket:
+    """A bound socket that never receives: without it the kernel answers every packet with 'port unreachable'."""
+    holder = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    try:
+        attach_filter(holder, DROP_ALL)
+        holder.bind(("0.0.0.0", UDP_PORT))
+    except OSError:
+        holder.close()
+        raise
+    return holder

@@ -1,0 +1,305 @@
+"""The expressions of BMv2 JSON as values.
+
+Data are integers without bound, as BMv2 computes them; only writing to a field, register or parameter truncates.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Union
+
+# ---- Headers and unions, fixed or chosen while a packet is processed ----
+
+
+@dataclass(frozen=True)
+class NamedHeader:
+    name: str
+
+
+@dataclass(frozen=True)
+class StackElement:
+    """stack[index]; index None is the last valid element."""
+
+    stack: str
+    index: Data | None
+
+
+@dataclass(frozen=True)
+class NamedUnion:
+    name: str
+
+
+@dataclass(frozen=True)
+class UnionStackElement:
+    """stack[index] of a stack of header unions; index None is the last valid element."""
+
+    stack: str
+    index: Data | None
+
+
+@dataclass(frozen=True)
+class UnionMember:
+    union: UnionReference
+    member: int
+
+
+HeaderReference = Union[NamedHeader, StackElement, UnionMember]
+UnionReference = Union[NamedUnion, UnionStackElement]
+
+# ---- Data ----
+
+
+@dataclass(frozen=True)
+class Constant:
+    value: int
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field of a header by its position in the header type."""
+
+    header: HeaderReference
+    index: int
+
+
+@dataclass(frozen=True)
+class Argument:
+    """A parameter of the action that is running."""
+
+    index: int
+
+
+@dataclass(frozen=True)
+class RegisterCell:
+    register: str
+    index: Data
+
+
+@dataclass(frozen=True)
+class Lookahead:
+    """Bits of the packet from the parser's position on."""
+
+    offset: int
+    width: int
+
+
+@dataclass(frozen=True)
+class StackCount:
+    """How many elements of a header stack (or stack of unions) were extracted or pushed: BMv2's `next`."""
+
+    stack: str
+
+
+@dataclass(frozen=True)
+class Arithmetic:
+    """op: + - * / % & | ^ << >>"""
+
+    op: str
+    left: Data
+    right: Data
+
+
+@dataclass(frozen=True)
+class Complement:
+    operand: Data
+
+
+@dataclass(frozen=True)
+class Cast:
+    """op: two_comp_mod, usat_cast, sat_cast"""
+
+    op: str
+    operand: Data
+    width: int
+
+
+@dataclass(frozen=True)
+class Choice:
+    condition: Boolean
+    if_true: Data
+    if_false: Data
+
+
+@dataclass(frozen=True)
+class FromBoolean:
+    operand: Boolean
+
+
+Data = Union[
+    Constant,
+    Field,
+    Argument,
+    RegisterCell,
+    Lookahead,
+    StackCount,
+    Arithmetic,
+    Complement,
+    Cast,
+    Choice,
+    FromBoolean,
+]
+
+# ---- Booleans ----
+
+
+@dataclass(frozen=True)
+class Truth:
+    value: bool
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """op: == != < <= > >="""
+
+    op: str
+    left: Data
+    right: Data
+
+
+@dataclass(frozen=True)
+class NonZero:
+    operand: Data
+
+
+@dataclass(frozen=True)
+class Logic:
+    """op: and, or, ==, !="""
+
+    op: str
+    left: Boolean
+    right: Boolean
+
+
+@dataclass(frozen=True)
+class Negation:
+    operand: Boolean
+
+
+@dataclass(frozen=True)
+class BooleanChoice:
+    condition: Boolean
+    if_true: Boolean
+    if_false: Boolean
+
+
+@dataclass(frozen=True)
+class IsValid:
+    header: HeaderReference
+
+
+@dataclass(frozen=True)
+class IsUnionValid:
+    union: UnionReference
+
+
+@dataclass(frozen=True)
+class HeadersEqual:
+    left: HeaderReference
+    right: HeaderReference
+
+
+@dataclass(frozen=True)
+class UnionsEqual:
+    left: UnionReference
+    right: UnionReference
+
+
+Boolean = Union[
+    Truth,
+    Comparison,
+    NonZero,
+    Logic,
+    Negation,
+    BooleanChoice,
+    IsValid,
+    IsUnionValid,
+    HeadersEqual,
+    UnionsEqual,
+]
+
+
+# ---- Names that only certain primitives take ----
+
+
+@dataclass(frozen=True)
+class HeaderStack:
+    name: str
+
+
+@dataclass(frozen=True)
+class UnionStack:
+    name: str
+
+
+@dataclass(frozen=True)
+class Calculation:
+    name: str
+
+
+@dataclass(frozen=True)
+class RegisterArray:
+    name: str
+
+
+@dataclass(frozen=True)
+class CounterArray:
+    name: str
+
+
+@dataclass(frozen=True)
+class MeterArray:
+    name: str
+
+
+@dataclass(frozen=True)
+class Text:
+    value: str
+
+
+@dataclass(frozen=True)
+class Vector:
+    items: tuple[Parameter, ...]
+
+
+Parameter = Union[
+    Data,
+    Boolean,
+    HeaderReference,
+    UnionReference,
+    HeaderStack,
+    UnionStack,
+    Calculation,
+    RegisterArray,
+    CounterArray,
+    MeterArray,
+    Text,
+    Vector,
+]
+
+DATA = (
+    Constant,
+    Field,
+    Argument,
+    RegisterCell,
+    Lookahead,
+    StackCount,
+    Arithmetic,
+    Complement,
+    Cast,
+    Choice,
+    FromBoolean,
+)
+BOOLEAN = (
+    Truth,
+    Comparison,
+    NonZero,
+    Logic,
+    Negation,
+    BooleanChoice,
+    IsValid,
+    IsUnionValid,
+    HeadersEqual,
+    UnionsEqual,
+)
+HEADER = (NamedHeader, StackElement, UnionMember)
+UNION = (NamedUnion, UnionStackElement)

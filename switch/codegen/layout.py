@@ -1,0 +1,170 @@
+"""Where the packet header vector keeps what: validity, stack counters, metadata, header fields.
+
+Words of the PHV, in order: bookkeeping; validity, one word per header; counters of stacks; user metadata; header
+fields. The elements of a stack lie one behind the other, in validity as in fields, so that an index computed
+while a packet is processed is an addition. Every stack has one element more than the program declares, which
+takes the accesses that are out of range.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from switch.codegen import expressions as ex
+from switch.codegen.model import FieldType, HeaderType, ProgramModel
+from switch.codegen.reader import MalformedProgram
+
+FRAME_LENGTH = 0  # bytes of the frame as it came to the parser: what counters and meters count
+GROWTH = 1  # bytes that add_header and remove_header added to it since, modulo 2^64
+_BOOKKEEPING_WORDS = 2
+_MAX_PHV_WORDS = 1 << 20
+
+STANDARD_FIELDS = frozenset(
+    (
+        "ingress_port",
+        "egress_spec",
+        "egress_port",
+        "instance_type",
+        "packet_length",
+        "enq_timestamp",
+        "enq_qdepth",
+        "deq_timedelta",
+        "deq_qdepth",
+        "ingress_global_timestamp",
+        "egress_global_timestamp",
+        "mcast_grp",
+        "egress_rid",
+        "checksum_error",
+        "parser_error",
+        "priority",
+    )
+)
+
+
+def words_of(bits: int) -> int:
+    return (bits + 63) // 64
+
+
+def field_words(field: FieldType) -> int:
+    """Words that a field takes. A variable-length one: its length in bits, then its bytes in packet order."""
+    return 1 + words_of(field.width) if field.variable else max(1, words_of(field.width))
+
+
+def type_words(header_type: HeaderType) -> int:
+    return sum(field_words(f) for f in header_type.fields)
+
+
+def field_offsets(header_type: HeaderType) -> list[int]:
+    offsets, at = [], 0
+    for field in header_type.fields:
+        offsets.append(at)
+        at += field_words(field)
+    return offsets
+
+
+@dataclass(frozen=True)
+class HeaderPlace:
+    """validity and first are indices into the PHV as C expressions; they are plain numbers for a fixed header."""
+
+    type: HeaderType
+    validity: str
+    first: str
+
+
+@dataclass(frozen=True)
+class StackPlace:
+    """elements: as declared, without the spare one. stride: words from one element's fields to the next."""
+
+    counter: int
+    elements: int
+    validity: int
+    validity_stride: int
+    first: int
+    stride: int
+
+
+class Layout:
+    """PHV indices of a program's headers and fields."""
+
+    def __init__(self, model: ProgramModel) -> None:
+        self.model = model
+        self.validity: dict[str, int] = {}
+        self.first: dict[str, int] = {}
+        self.stacks: dict[str, StackPlace] = {}
+        self.member_of: dict[str, tuple[str, ...]] = {h: u.members for u in model.unions.values() for h in u.members}
+        self._standard = _standard_places(model)
+        self._place()
+        if self.words > _MAX_PHV_WORDS:
+            raise MalformedProgram(f"BMv2 JSON: headers and metadata need {self.words} words, more than {_MAX_PHV_WORDS}")
+
+    def _place(self) -> None:
+        model = self.model
+        stacks: list[tuple[str, list[tuple[str, ...]]]] = [
+            *((s.name, [(e,) for e in s.elements]) for s in model.stacks.values()),
+            *((s.name, [model.unions[u].members for u in s.elements]) for s in model.union_stacks.values()),
+        ]
+        in_stacks = {h for _, elements in stacks for element in elements for h in element}
+        singles = [h for h in model.headers.values() if not h.metadata and h.name not in in_stacks]
+        at = _BOOKKEEPING_WORDS
+        self.cleared_first = at
+        for header in singles:
+            self.validity[header.name] = at
+            at += 1
+        stack_validity = {}
+        for name, elements in stacks:
+            stack_validity[name] = at
+            for element in elements:
+                for header_name in element:
+                    self.validity[header_name] = at
+                    at += 1
+            at += len(elements[0])
+        counters = {name: at + i for i, (name, _) in enumerate(stacks)}
+        at += len(stacks)
+        self.metadata_first = at
+        for header in model.headers.values():
+            if header.metadata:
+                self.first[header.name] = at
+                at += type_words(header.type)
+        self.metadata_words = at - self.metadata_first
+        for header in singles:
+            self.first[header.name] = at
+            at += type_words(header.type)
+        for name, elements in stacks:
+            first = at
+            for element in elements:
+                for header_name in element:
+                    self.first[header_name] = at
+                    at += type_words(model.headers[header_name].type)
+            stride = (at - first) // len(elements)
+            at += stride
+            self.stacks[name] = StackPlace(
+                counters[name], len(elements), stack_validity[name], len(elements[0]), first, stride
+            )
+        self.words = at
+
+    def header(self, name: str) -> HeaderPlace:
+        kind = self.model.headers[name].type
+        return HeaderPlace(kind, str(self.validity.get(name, -1)), str(self.first[name]))
+
+    def is_metadata(self, name: str) -> bool:
+        return self.model.headers[name].metadata
+
+    def standard(self, field: ex.Field) -> str | None:
+        """The member of struct gb_standard_metadata that a field stands for."""
+        if isinstance(field.header, ex.NamedHeader):
+            return self._standard.get((field.header.name, field.index))
+        return None
+
+
+def _standard_places(model: ProgramModel) -> dict[tuple[str, int], str]:
+    places: dict[tuple[str, int], str] = {}
+    standard = model.headers.get("standard_metadata")
+    if standard is not None:
+        for index, field in enumerate(standard.type.fields):
+            if field.name in STANDARD_FIELDS:
+                places[standard.name, index] = field.name
+    for alias, target in model.aliases.items():
+        member = alias.rsplit(".", 1)[-1]
+        if member in STANDARD_FIELDS and isinstance(target.header, ex.NamedHeader):
+            places[target.header.name, target.index] = member
+    return places

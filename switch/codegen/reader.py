@@ -1,0 +1,82 @@
+"""BMv2 JSON read with the path kept, so that whatever is wrong can be named."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+_HEXADECIMAL = re.compile(r"-?(0x)?[0-9a-fA-F]+")
+
+
+class MalformedProgram(ValueError):
+    """The JSON is not a program that can be run; the text says where and why, in one line."""
+
+
+class Node:
+    """A value inside the JSON and the way to it, such as pipelines[0].tables[3].key."""
+
+    def __init__(self, value: Any, path: str = "") -> None:
+        self.value = value
+        self.path = path
+
+    def error(self, problem: str) -> MalformedProgram:
+        return MalformedProgram(f"BMv2 JSON: {self.path or 'top level'}: {problem}")
+
+    def get(self, key: str) -> Node | None:
+        """The member of this object, or None where it is missing or null."""
+        if not isinstance(self.value, dict):
+            raise self.error("expected an object")
+        value = self.value.get(key)
+        return None if value is None else Node(value, f"{self.path}.{key}" if self.path else key)
+
+    def __getitem__(self, key: str) -> Node:
+        node = self.get(key)
+        if node is None:
+            raise self.error(f"'{key}' is missing")
+        return node
+
+    def has(self, key: str) -> bool:
+        """True for members that are there, if only as null."""
+        return isinstance(self.value, dict) and key in self.value
+
+    def __iter__(self) -> Iterator[Node]:
+        if not isinstance(self.value, list):
+            raise self.error("expected an array")
+        for index, value in enumerate(self.value):
+            yield Node(value, f"{self.path}[{index}]")
+
+    def list(self, key: str) -> list[Node]:
+        """The elements of a member array; none if it is missing."""
+        node = self.get(key)
+        return [] if node is None else list(node)
+
+    def pair(self) -> tuple[Node, Node]:
+        items = list(self)
+        if len(items) != 2:
+            raise self.error(f"expected two elements, got {len(items)}")
+        return items[0], items[1]
+
+    def text(self) -> str:
+        if not isinstance(self.value, str):
+            raise self.error("expected a string")
+        return self.value
+
+    def integer(self, low: int = 0, high: int = 2**31 - 1) -> int:
+        if isinstance(self.value, bool) or not isinstance(self.value, int):
+            raise self.error("expected an integer")
+        if not low <= self.value <= high:
+            raise self.error(f"expected an integer in {low}..{high}, got {self.value}")
+        return self.value
+
+    def boolean(self) -> bool:
+        if not isinstance(self.value, bool):
+            raise self.error("expected true or false")
+        return self.value
+
+    def hexadecimal(self) -> int:
+        """The value of a hexstr; a negative sign is allowed."""
+        text = self.text()
+        if not _HEXADECIMAL.fullmatch(text):
+            raise self.error(f"expected a hexadecimal number, got '{text[:40]}'")
+        return int(text, 16)

@@ -1,0 +1,106 @@
+"""What the compiler has to say about a program: errors, warnings and notes, each with its source line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from switch.compiler.source import SourceManager
+from switch.errors import UserError
+
+Severity = Literal["error", "warning", "note"]
+
+MAX_ERRORS = 20
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One message about one place. `line` and `column` count from 1; `source_line` is shown with a caret."""
+
+    severity: Severity
+    message: str
+    file: str
+    line: int
+    column: int
+    source_line: str
+    length: int = 1
+    notes: tuple[Diagnostic, ...] = field(default=())
+
+    def __str__(self) -> str:
+        text = self.source_line.rstrip()
+        before = text[: self.column - 1]
+        indent = "".join(char if char == "\t" else " " for char in before)
+        underline = "^" + "~" * (max(1, min(self.length, len(text) - self.column + 1)) - 1)
+        head = f"{self.file}:{self.line}:{self.column}: {self.severity}: {self.message}"
+        block = f"{head}\n{text}\n{indent}{underline}"
+        return "\n".join([block, *map(str, self.notes)])
+
+
+class CompileError(UserError):
+    """The program has errors: `diagnostics` lists them (and warnings), the text shows them all."""
+
+    def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
+        self.diagnostics = tuple(diagnostics)
+        super().__init__("\n".join(map(str, diagnostics)))
+
+
+class Abandoned(Exception):
+    """Compilation cannot go on; the reporter holds the reason."""
+
+
+class Reporter:
+    """Collects diagnostics of one compilation."""
+
+    def __init__(self, sources: SourceManager) -> None:
+        self.sources = sources
+        self.diagnostics: list[Diagnostic] = []
+        self.error_count = 0
+        self._seen: set[tuple[str, int, int, str]] = set()
+
+    def error(self, loc: int, message: str, end: int = -1, note: tuple[int, str] | None = None) -> None:
+        """Record an error at `loc` (see SourceManager); raises Abandoned after MAX_ERRORS of them."""
+        if self._add("error", loc, message, end, note):
+            self.error_count += 1
+            if self.error_count >= MAX_ERRORS:
+                raise Abandoned
+
+    def warning(self, loc: int, message: str, end: int = -1) -> None:
+        self._add("warning", loc, message, end, None)
+
+    def fatal(self, loc: int, message: str) -> Abandoned:
+        """Record an error after which nothing sensible can follow: `raise reporter.fatal(...)`."""
+        self._add("error", loc, message, -1, None)
+        self.error_count += 1
+        return Abandoned()
+
+    def raise_if_errors(self) -> None:
+        if self.error_count:
+            raise CompileError(self.diagnostics)
+
+    def _add(self, severity: Severity, loc: int, message: str, end: int, note: tuple[int, str] | None) -> bool:
+        notes = [self._make("note", note[0], note[1], -1)] if note else []
+        notes += [
+            self._make("note", spelling, f"in the expansion of macro '{macro}'", -1)
+            for macro, spelling in self.sources.expansions_of(loc)
+        ]
+        diagnostic = self._make(severity, loc, message, end, tuple(notes))
+        key = (diagnostic.file, diagnostic.line, diagnostic.column, message)
+        if key in self._seen:
+            return False
+        self._seen.add(key)
+        self.diagnostics.append(diagnostic)
+        return True
+
+    def _make(
+        self, severity: Severity, loc: int, message: str, end: int, notes: tuple[Diagnostic, ...] = ()
+    ) -> Diagnostic:
+        place = self.sources.locate(loc)
+        length = 1
+        if end > loc and not self.sources.is_expanded(loc):
+            last = self.sources.locate(end)
+            if (last.file, last.line) == (place.file, place.line):
+                length = last.column - place.column
+        return Diagnostic(
+            severity, message, place.file, place.line, place.column, place.source_line, length, notes
+        )

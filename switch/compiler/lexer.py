@@ -1,0 +1,97 @@
+"""Characters to tokens, for the preprocessor and the parser alike."""
+
+from __future__ import annotations
+
+import re
+
+from switch.compiler.diagnostics import Reporter
+from switch.compiler.source import SourceFile
+
+NAME, NUMBER, STRING, PUNCTUATION, UNKNOWN, END = range(6)
+
+# Token flags.
+LINE_START = 1  # first token of its line: a '#' there starts a directive
+SPACE_BEFORE = 2  # white space or a comment precedes it
+NO_EXPAND = 4  # met inside its own expansion: never expanded again (C11 6.10.3.4)
+
+_PUNCTUATION = (
+    "|+|= |-|= &&& ... <<= >>= |+| |-| ## ++ && || == != <= >= << >> .. += -= *= /= %= &= |= ^= "
+    "( ) [ ] { } < > ; : , . = + - * / % & | ^ ~ ! ? @ #"
+).split()
+
+_TOKEN = re.compile(
+    r"(?P<space>(?:[ \t\r\f\v]|\\\n)+)"
+    r"|(?P<newline>\n)"
+    r"|(?P<comment>//(?:[^\n\\]|\\.|\\\n)*|/\*(?:[^*]|\*(?!/))*\*/)"
+    r"|(?P<name>[A-Za-z_][A-Za-z0-9_]*)"
+    r"|(?P<number>[0-9][A-Za-z0-9_]*)"
+    r'|(?P<string>"(?:[^"\\\n]|\\[^\n])*")'
+    r"|(?P<unclosed>/\*|\")"
+    r"|(?P<punctuation>" + "|".join(map(re.escape, _PUNCTUATION)) + r")"
+    r"|(?P<unknown>.)",
+    re.ASCII,
+)
+
+_KINDS = {"name": NAME, "number": NUMBER, "string": STRING, "punctuation": PUNCTUATION, "unknown": UNKNOWN}
+
+
+class Token:
+    """kind: NAME, NUMBER, STRING, PUNCTUATION, UNKNOWN or END; text: as written; loc: see source.py."""
+
+    __slots__ = ("flags", "kind", "loc", "text")
+
+    def __init__(self, kind: int, text: str, loc: int, flags: int = 0) -> None:
+        self.kind = kind
+        self.text = text
+        self.loc = loc
+        self.flags = flags
+
+    def __repr__(self) -> str:
+        return f"Token({self.text!r})"
+
+    @property
+    def end(self) -> int:
+        return self.loc + len(self.text)
+
+
+def tokenize(source: SourceFile, reporter: Reporter) -> list[Token]:
+    """All tokens of a file, without an END token. Comments and white space leave only flags behind."""
+    tokens: list[Token] = []
+    append = tokens.append
+    base = source.base
+    flags = LINE_START
+    kinds = _KINDS
+    for match in _TOKEN.finditer(source.text):
+        group = match.lastgroup
+        assert group is not None
+        kind = kinds.get(group)
+        if kind is not None:
+            append(Token(kind, match.group(), base + match.start(), flags))
+            flags = 0
+        elif group == "newline":
+            flags = LINE_START
+        elif group == "unclosed":
+            what = "comment" if match.group() == "/*" else "string"
+            reporter.error(base + match.start(), f"unterminated {what}")
+            if what == "comment":
+                break
+        else:
+            flags |= SPACE_BEFORE
+    return tokens
+
+
+def tokenize_fragment(text: str, loc: int) -> list[Token]:
+    """Tokens of a piece of text that stands at one position (results of ## and command-line macros)."""
+    tokens: list[Token] = []
+    flags = 0
+    for match in _TOKEN.finditer(text):
+        kind = _KINDS.get(match.lastgroup or "")
+        if kind is not None:
+            tokens.append(Token(kind, match.group(), loc, flags))
+            flags = 0
+        elif match.lastgroup == "unclosed":
+            tokens.append(Token(UNKNOWN, match.group(), loc, flags))
+            flags = 0
+        else:
+            flags = SPACE_BEFORE
+    return tokens

@@ -1,0 +1,171 @@
+"""The token stream as the parser sees it: where it is, what it expects, which names are types."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from switch.compiler.diagnostics import Reporter
+from switch.compiler.lexer import END, NAME, PUNCTUATION, STRING, Token
+
+KEYWORDS = frozenset(
+    "abstract action bit bool const control default else enum error exit extern false header header_union if in "
+    "inout int list match_kind out package parser return select string struct switch table this transition true "
+    "tuple typedef value_set varbit void".split()
+)
+
+MAX_NESTING = 150
+
+
+class SyntaxFailure(Exception):
+    """An error has been reported; the nearest statement or declaration recovers."""
+
+
+class Cursor:
+    """`token` is the next token. Scopes hold the names declared so far: True for those of types."""
+
+    def __init__(self, tokens: Sequence[Token], reporter: Reporter) -> None:
+        self.tokens = tokens
+        self.reporter = reporter
+        self.index = 0
+        self.token = tokens[0]
+        self.text = self.token.text
+        self.last_end = self.token.loc
+        self._scopes: list[dict[str, bool]] = [{}]
+        self._nesting = 0
+
+    # --- moving ---
+
+    def advance(self) -> Token:
+        token = self.token
+        if token.kind != END:
+            self.last_end = token.loc + len(token.text)
+            self.index += 1
+            self.token = self.tokens[self.index]
+            self.text = self.token.text
+        return token
+
+    def reset(self, index: int) -> None:
+        """Go back (or forth) to the token with this index."""
+        self.index = index
+        self.token = self.tokens[index]
+        self.text = self.token.text
+        if index:
+            previous = self.tokens[index - 1]
+            self.last_end = previous.loc + len(previous.text)
+
+    def peek(self, distance: int = 1) -> Token:
+        return self.tokens[min(self.index + distance, len(self.tokens) - 1)]
+
+    def at(self, *texts: str) -> bool:
+        return self.text in texts and self.token.kind != STRING
+
+    def accept(self, text: str) -> bool:
+        if self.text == text and self.token.kind != STRING:
+            self.advance()
+            return True
+        return False
+
+    def expect(self, text: str, context: str = "") -> Token:
+        if self.text == text:
+            return self.advance()
+        raise self.failure(f"expected '{text}'{' ' + context if context else ''}")
+
+    def expect_closing_angle(self) -> None:
+        """Read one '>' even where the lexer saw '>>' or '>='."""
+        if self.text == ">":
+            self.advance()
+            return
+        if self.text in (">>", ">=", ">>="):
+            rest = Token(PUNCTUATION, self.text[1:], self.token.loc + 1)
+            self.last_end = self.token.loc + 1
+            tokens = self.tokens
+            assert isinstance(tokens, list)
+            tokens[self.index : self.index + 1] = [
+                Token(PUNCTUATION, ">", self.token.loc, self.token.flags),
+                rest,
+            ]
+            self.index += 1
+            self.token = rest
+            self.text = rest.text
+            return
+        raise self.failure("expected '>'")
+
+    def name(self, what: str = "a name") -> Token:
+        """An identifier; names that are keywords only in some places count."""
+        if self.token.kind == NAME and self.text not in KEYWORDS:
+            return self.advance()
+        raise self.failure(f"expected {what}")
+
+    def at_name(self) -> bool:
+        return self.token.kind == NAME and self.text not in KEYWORDS
+
+    def failure(self, message: str) -> SyntaxFailure:
+        """Report "expected ..., but found ..."; for a missing ';' or ')' the place is behind what was read."""
+        found = "the end of the file" if self.token.kind == END else f"'{self.text}'"
+        loc = self.token.loc
+        self.reporter.error(loc, f"{message}, but found {found}", self.token.end)
+        return SyntaxFailure()
+
+    # --- nesting, so that no input exhausts the stack ---
+
+    def enter(self) -> None:
+        self._nesting += 1
+        if self._nesting > MAX_NESTING:
+            raise self.reporter.fatal(self.token.loc, f"the program is nested more than {MAX_NESTING} deep")
+
+    def leave(self) -> None:
+        self._nesting -= 1
+
+    @property
+    def nesting(self) -> int:
+        return self._nesting
+
+    @nesting.setter
+    def nesting(self, value: int) -> None:
+        self._nesting = value
+
+    # --- names ---
+
+    def open_scope(self) -> int:
+        """Returns what close_scope needs."""
+        self._scopes.append({})
+        return len(self._scopes) - 1
+
+    def close_scope(self, mark: int) -> None:
+        del self._scopes[mark:]
+
+    def declare(self, name: str, is_type: bool) -> None:
+        self._scopes[-1][name] = is_type
+
+    def declare_global_type(self, name: str) -> None:
+        self._scopes[0][name] = True
+
+    def is_type_name(self, name: str) -> bool:
+        for scope in reversed(self._scopes):
+            known = scope.get(name)
+            if known is not None:
+                return known
+        return False
+
+    # --- recovery ---
+
+    def skip_to(self, stops: Collection[str]) -> None:
+        """Go behind the next ';' or to a '}' or one of `stops` that is on this level of braces."""
+        depth = 0
+        while self.token.kind != END:
+            text = self.text
+            if depth == 0 and text in stops:
+                return
+            if text in ("{", "("):
+                depth += 1
+            elif text in ("}", ")"):
+                if depth == 0 and text == "}":
+                    return
+                depth = max(0, depth - 1)
+                if depth == 0 and text == "}":
+                    self.advance()
+                    return
+            elif text == ";" and depth == 0:
+                self.advance()
+                return
+            self.advance()

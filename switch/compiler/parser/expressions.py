@@ -1,0 +1,335 @@
+"""Expressions, by precedence, and the sets of select cases and table entries."""
+
+from __future__ import annotations
+
+import re
+
+from switch.compiler import syntax as s
+from switch.compiler.lexer import NAME, NUMBER, STRING, Token
+from switch.compiler.parser.cursor import KEYWORDS, Cursor
+from switch.compiler.parser.names_and_types import TYPE_KEYWORDS, parse_type, try_type_arguments
+
+# Binding power of the binary operators (P4_16 specification, section on operator precedence).
+_PRECEDENCE = {
+    "||": 1,
+    "&&": 2,
+    "==": 3,
+    "!=": 3,
+    "<": 4,
+    ">": 4,
+    "<=": 4,
+    ">=": 4,
+    "|": 5,
+    "^": 6,
+    "&": 7,
+    "<<": 8,
+    ">>": 8,
+    "++": 9,
+    "+": 9,
+    "-": 9,
+    "|+|": 9,
+    "|-|": 9,
+    "*": 10,
+    "/": 10,
+    "%": 10,
+}
+_UNARY = frozenset(("!", "~", "-", "+"))
+_NUMBER = re.compile(
+    r"(?:(?P<width>[0-9]+)(?P<sign>[ws]))?(?:0[xX](?P<hex>[0-9a-fA-F_]+)|0[bB](?P<bin>[01_]+)|0[oO](?P<oct>[0-7_]+)"
+    r"|(?:0[dD])?(?P<dec>[0-9][0-9_]*))",
+    re.ASCII,
+)
+MAX_DIGITS = 4000
+
+
+def parse_expression(cursor: Cursor) -> s.Expression:
+    cursor.enter()
+    condition = _parse_binary(cursor, 1)
+    if cursor.text == "?":
+        cursor.advance()
+        if_true = parse_expression(cursor)
+        cursor.expect(":", "between the two values of '?'")
+        if_false = parse_expression(cursor)
+        condition = s.Conditional(condition.loc, cursor.last_end, condition, if_true, if_false)
+    cursor.leave()
+    return condition
+
+
+def _parse_binary(cursor: Cursor, minimum: int) -> s.Expression:
+    left = _parse_unary(cursor)
+    while True:
+        operator = cursor.text
+        power = _PRECEDENCE.get(operator, 0)
+        if power < minimum or cursor.token.kind == STRING:
+            return left
+        cursor.advance()
+        right = _parse_binary(cursor, power + 1)
+        left = s.Binary(left.loc, cursor.last_end, operator, left, right)
+
+
+def _parse_unary(cursor: Cursor) -> s.Expression:
+    token = cursor.token
+    if token.text in _UNARY and token.kind != STRING:
+        cursor.advance()
+        cursor.enter()
+        operand = _parse_unary(cursor)
+        cursor.leave()
+        return s.Unary(token.loc, cursor.last_end, token.text, operand)
+    if token.text == "(" and _starts_cast(cursor):
+        cursor.advance()
+        target = parse_type(cursor)
+        cursor.expect(")", "behind the type of the cast")
+        cursor.enter()
+        operand = _parse_unary(cursor)
+        cursor.leave()
+        return s.Cast(token.loc, cursor.last_end, target, operand)
+    return parse_postfix(cursor)
+
+
+def _starts_cast(cursor: Cursor) -> bool:
+    following = cursor.peek()
+    if following.kind == STRING:
+        return False
+    if following.text in TYPE_KEYWORDS:
+        return not (following.text == "error" and cursor.peek(2).text == ".")
+    if following.text == ".":
+        following = cursor.peek(2)
+    if following.kind != NAME or not cursor.is_type_name(following.text):
+        return False
+    behind = cursor.peek(2 if cursor.peek().text != "." else 3).text
+    if behind == ")":
+        return True
+    if behind == "[":
+        return True
+    return behind == "<" and not _is_constructor_call(cursor)
+
+
+def _is_constructor_call(cursor: Cursor) -> bool:
+    """At '( Type <': whether the closing '>' is followed by '(', so that it is no cast."""
+    depth = 0
+    distance = 2
+    while cursor.peek(distance).text:
+        text = cursor.peek(distance).text
+        depth += {"<": 1, ">": -1, ">>": -2}.get(text, 0)
+        if text in (";", "{"):
+            return False
+        if depth <= 0:
+            return cursor.peek(distance + 1).text == "("
+        distance += 1
+    return False
+
+
+def parse_postfix(cursor: Cursor) -> s.Expression:
+    expression = parse_primary(cursor)
+    while True:
+        text = cursor.text
+        if text == ".":
+            cursor.advance()
+            if cursor.token.kind != NAME:
+                raise cursor.failure("expected the name of a member")
+            name = cursor.advance().text
+            expression = s.Member(expression.loc, cursor.last_end, expression, name)
+        elif text == "[":
+            expression = _parse_index(cursor, expression)
+        elif text == "(" and cursor.token.kind != STRING:
+            arguments = parse_arguments(cursor)
+            expression = s.Call(expression.loc, cursor.last_end, expression, [], arguments)
+        elif text == "<" and isinstance(expression, (s.Name, s.Member)):
+            type_arguments = try_type_arguments(cursor)
+            if type_arguments is None:
+                return expression
+            arguments = parse_arguments(cursor)
+            expression = s.Call(expression.loc, cursor.last_end, expression, type_arguments, arguments)
+        else:
+            return expression
+
+
+def _parse_index(cursor: Cursor, base: s.Expression) -> s.Expression:
+    cursor.expect("[")
+    first = parse_expression(cursor)
+    if cursor.accept(":"):
+        low = parse_expression(cursor)
+        cursor.expect("]")
+        return s.Slice(base.loc, cursor.last_end, base, first, low)
+    cursor.expect("]")
+    return s.Index(base.loc, cursor.last_end, base, first)
+
+
+def parse_arguments(cursor: Cursor) -> list[s.Argument]:
+    cursor.expect("(")
+    arguments: list[s.Argument] = []
+    while not cursor.at(")"):
+        loc = cursor.token.loc
+        name = None
+        if cursor.token.kind == NAME and cursor.peek().text == "=":
+            name = cursor.advance().text
+            cursor.advance()
+        if cursor.text == "_" and cursor.peek().text in (",", ")"):
+            cursor.advance()
+            value: s.Expression = s.Wildcard(loc, cursor.last_end)
+        else:
+            value = parse_initializer(cursor)
+        arguments.append(s.Argument(loc, cursor.last_end, name, value))
+        if not cursor.accept(","):
+            break
+    cursor.expect(")", "at the end of the arguments")
+    return arguments
+
+
+def parse_initializer(cursor: Cursor) -> s.Expression:
+    """An expression, or `...` for the default value."""
+    if cursor.text == "...":
+        token = cursor.advance()
+        return s.DefaultValue(token.loc, token.end)
+    return parse_expression(cursor)
+
+
+def parse_primary(cursor: Cursor) -> s.Expression:
+    token = cursor.token
+    text = token.text
+    kind = token.kind
+    if kind == NUMBER:
+        cursor.advance()
+        return _number(cursor, token)
+    if kind == STRING:
+        pieces = []
+        while cursor.token.kind == STRING:
+            pieces.append(s.unquote(cursor.advance().text))
+        return s.StringLiteral(token.loc, cursor.last_end, "".join(pieces))
+    if kind == NAME:
+        if text not in KEYWORDS:
+            return _parse_name(cursor, token)
+        if text in ("true", "false"):
+            cursor.advance()
+            return s.BoolLiteral(token.loc, token.end, text == "true")
+        if text == "error":
+            cursor.advance()
+            return s.Name(token.loc, token.end, "error")
+        if text == "this":
+            cursor.advance()
+            return s.Name(token.loc, token.end, "this")
+        if text in TYPE_KEYWORDS:
+            target = parse_type(cursor)
+            return s.TypeName(token.loc, cursor.last_end, target)
+        raise cursor.failure("expected an expression")
+    if text == "(":
+        cursor.advance()
+        inner = parse_expression(cursor)
+        cursor.expect(")")
+        return inner
+    if text == "{":
+        return _parse_braces(cursor)
+    if text == ".":
+        cursor.advance()
+        name = cursor.name()
+        return s.Name(token.loc, cursor.last_end, name.text, absolute=True)
+    raise cursor.failure("expected an expression")
+
+
+def _parse_name(cursor: Cursor, token: Token) -> s.Expression:
+    cursor.advance()
+    if cursor.text == "<" and cursor.is_type_name(token.text):
+        start = cursor.index
+        arguments = try_type_arguments(cursor)
+        if arguments is not None:
+            cursor.reset(start - 1)
+            target = parse_type(cursor)
+            return s.TypeName(token.loc, cursor.last_end, target)
+    return s.Name(token.loc, token.end, token.text)
+
+
+def _parse_braces(cursor: Cursor) -> s.Expression:
+    """{a, b}, {a = 1, b = 2}, {#}, each list perhaps ending in `...`."""
+    loc = cursor.expect("{").loc
+    if cursor.accept("#"):
+        cursor.expect("}")
+        return s.InvalidHeader(loc, cursor.last_end)
+    items: list[s.Expression] = []
+    fields: list[tuple[str, s.Expression]] = []
+    with_defaults = False
+    named = cursor.token.kind == NAME and cursor.peek().text == "="
+    while not cursor.at("}"):
+        if cursor.text == "..." and cursor.peek().text in (",", "}"):
+            cursor.advance()
+            with_defaults = True
+            cursor.accept(",")
+            break
+        if named:
+            name = cursor.name("the name of a field")
+            cursor.expect("=", "behind the name of the field")
+            fields.append((name.text, parse_initializer(cursor)))
+        else:
+            items.append(parse_initializer(cursor))
+        if not cursor.accept(","):
+            break
+    cursor.expect("}", "at the end of the list")
+    if named:
+        return s.StructExpression(loc, cursor.last_end, fields, with_defaults)
+    return s.ListExpression(loc, cursor.last_end, items, with_defaults)
+
+
+def _number(cursor: Cursor, token: Token) -> s.Expression:
+    match = _NUMBER.fullmatch(token.text)
+    if match is None:
+        cursor.reporter.error(token.loc, f"'{token.text}' is not a number", token.end)
+        return s.IntLiteral(token.loc, token.end, 0, None, False)
+    group = match.groupdict()
+    base, digits = next(
+        (base, group[key]) for key, base in (("hex", 16), ("bin", 2), ("oct", 8), ("dec", 10)) if group[key]
+    )
+    digits = digits.replace("_", "")
+    width = group["width"]
+    if not digits or len(digits) > MAX_DIGITS or (width and len(width) > 9):
+        cursor.reporter.error(token.loc, "this number is too long" if digits else "a number needs digits", token.end)
+        return s.IntLiteral(token.loc, token.end, 0, None, False)
+    return s.IntLiteral(
+        token.loc, token.end, int(digits, base), int(width) if width else None, group["sign"] == "s"
+    )
+
+
+# --- sets: labels of select cases and keys of table entries ---
+
+
+def parse_set(cursor: Cursor) -> s.Expression:
+    """One label: a set, or a tuple of sets in parentheses (then a ListExpression)."""
+    if cursor.text == "(" and _closes_label(cursor):
+        loc = cursor.advance().loc
+        items = [parse_simple_set(cursor)]
+        while cursor.accept(","):
+            items.append(parse_simple_set(cursor))
+        cursor.expect(")")
+        if len(items) == 1:
+            return items[0]
+        return s.ListExpression(loc, cursor.last_end, items)
+    return parse_simple_set(cursor)
+
+
+def parse_simple_set(cursor: Cursor) -> s.Expression:
+    token = cursor.token
+    if token.text in ("_", "default") and token.kind == NAME:
+        cursor.advance()
+        return s.Wildcard(token.loc, token.end)
+    left = parse_expression(cursor)
+    operator = cursor.text
+    if operator in ("&&&", ".."):
+        cursor.advance()
+        right = parse_expression(cursor)
+        return s.Binary(left.loc, cursor.last_end, operator, left, right)
+    return left
+
+
+def _closes_label(cursor: Cursor) -> bool:
+    """At '(': whether its ')' is followed by ':', so that the parentheses hold a tuple of sets."""
+    depth = 0
+    distance = 0
+    while True:
+        token = cursor.peek(distance)
+        if token.text == "" or token.text == ";":
+            return False
+        if token.text in ("(", "[", "{"):
+            depth += 1
+        elif token.text in (")", "]", "}"):
+            depth -= 1
+            if depth == 0:
+                return cursor.peek(distance + 1).text == ":"
+        distance += 1

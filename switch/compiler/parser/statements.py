@@ -1,0 +1,255 @@
+"""Statements and the declarations that may stand among them."""
+
+from __future__ import annotations
+
+from switch.compiler import syntax as s
+from switch.compiler.lexer import NAME
+from switch.compiler.parser.cursor import Cursor, SyntaxFailure
+from switch.compiler.parser.expressions import (
+    parse_arguments,
+    parse_expression,
+    parse_initializer,
+    parse_postfix,
+)
+from switch.compiler.parser.names_and_types import TYPE_KEYWORDS, parse_annotations, parse_type
+
+_COMPOUND = frozenset(("+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=", "|+|=", "|-|="))
+
+
+def parse_block(cursor: Cursor, annotations: list[s.Annotation] | None = None) -> s.Block:
+    loc = cursor.expect("{").loc
+    cursor.enter()
+    mark = cursor.open_scope()
+    statements = parse_statements(cursor)
+    cursor.close_scope(mark)
+    cursor.leave()
+    cursor.expect("}", "at the end of the block")
+    return s.Block(loc, cursor.last_end, annotations or [], statements)
+
+
+def parse_statements(cursor: Cursor, stops: tuple[str, ...] = ()) -> list[s.Statement]:
+    """Statements up to '}' or one of `stops`, going on behind those with errors."""
+    statements: list[s.Statement] = []
+    while not cursor.at("}", *stops) and cursor.text:
+        start = cursor.index
+        nesting = cursor.nesting
+        try:
+            statements.append(parse_statement(cursor))
+        except SyntaxFailure:
+            cursor.nesting = nesting
+            cursor.skip_to(stops)
+            if cursor.index == start:
+                cursor.advance()
+    return statements
+
+
+def parse_statement(cursor: Cursor) -> s.Statement:
+    annotations = parse_annotations(cursor) if cursor.text == "@" else []
+    token = cursor.token
+    text = token.text
+    if text == "{":
+        return parse_block(cursor, annotations)
+    if token.kind == NAME:
+        if text == "if":
+            return _parse_if(cursor)
+        if text == "switch":
+            return _parse_switch(cursor)
+        if text == "return":
+            cursor.advance()
+            value = None if cursor.at(";") else parse_expression(cursor)
+            cursor.expect(";")
+            return s.Return(token.loc, cursor.last_end, value)
+        if text == "exit":
+            cursor.advance()
+            cursor.expect(";")
+            return s.Exit(token.loc, cursor.last_end)
+        if text == "const":
+            return parse_constant(cursor, annotations)
+        following = cursor.peek().text
+        if text == "for" and following == "(":
+            return _parse_for(cursor)
+        if text in ("break", "continue") and following == ";":
+            cursor.advance()
+            cursor.advance()
+            kind = s.Break if text == "break" else s.Continue
+            return kind(token.loc, cursor.last_end)
+        if _starts_declaration(cursor):
+            return parse_variable_or_instance(cursor, annotations)
+    if text == ";":
+        cursor.advance()
+        return s.Empty(token.loc, cursor.last_end)
+    return _parse_assignment_or_call(cursor)
+
+
+def _starts_declaration(cursor: Cursor) -> bool:
+    token = cursor.token
+    if token.text in TYPE_KEYWORDS:
+        return True
+    following = cursor.peek()
+    if following.kind == NAME and cursor.at_name():
+        return True
+    if not cursor.is_type_name(token.text):
+        return False
+    return following.text in ("(", "[") or (following.text == "<" and not _applies_type(cursor))
+
+
+def _applies_type(cursor: Cursor) -> bool:
+    """At 'Type <': whether '.apply' follows the type arguments."""
+    depth = 0
+    distance = 1
+    while cursor.peek(distance).text:
+        depth += {"<": 1, ">": -1, ">>": -2}.get(cursor.peek(distance).text, 0)
+        distance += 1
+        if depth <= 0:
+            return cursor.peek(distance).text == "."
+    return False
+
+
+def parse_variable_or_instance(cursor: Cursor, annotations: list[s.Annotation]) -> s.Declaration:
+    """`Type name;`, `Type name = value;` or `Type(arguments) name;`"""
+    loc = cursor.token.loc
+    type_ = parse_type(cursor)
+    if cursor.text == "(":
+        return finish_instantiation(cursor, loc, annotations, type_)
+    name = cursor.name("the name of the variable")
+    cursor.declare(name.text, False)
+    initial = None
+    if cursor.accept("="):
+        initial = parse_initializer(cursor)
+    cursor.expect(";", "at the end of the declaration")
+    return s.VariableDeclaration(loc, cursor.last_end, annotations, name.text, name.loc, type_, initial)
+
+
+def finish_instantiation(
+    cursor: Cursor, loc: int, annotations: list[s.Annotation], type_: s.TypeSyntax
+) -> s.Instantiation:
+    arguments = parse_arguments(cursor)
+    name = cursor.name("the name of the instance")
+    cursor.declare(name.text, False)
+    if cursor.at("="):
+        raise cursor.failure("expected ';' (instances with abstract methods are not in v1model)")
+    cursor.expect(";", "at the end of the instantiation")
+    return s.Instantiation(loc, cursor.last_end, annotations, name.text, name.loc, type_, arguments)
+
+
+def parse_constant(cursor: Cursor, annotations: list[s.Annotation]) -> s.ConstantDeclaration:
+    loc = cursor.expect("const").loc
+    type_ = parse_type(cursor)
+    name = cursor.name("the name of the constant")
+    cursor.declare(name.text, False)
+    cursor.expect("=", "and the value of the constant")
+    initial = parse_initializer(cursor)
+    cursor.expect(";", "at the end of the declaration")
+    return s.ConstantDeclaration(loc, cursor.last_end, annotations, name.text, name.loc, type_, initial)
+
+
+def _parse_if(cursor: Cursor) -> s.Statement:
+    loc = cursor.expect("if").loc
+    cursor.enter()
+    cursor.expect("(", "behind 'if'")
+    condition = parse_expression(cursor)
+    cursor.expect(")", "behind the condition")
+    then = parse_statement(cursor)
+    otherwise = None
+    if cursor.at("else"):
+        cursor.advance()
+        otherwise = parse_statement(cursor)
+    cursor.leave()
+    return s.If(loc, cursor.last_end, condition, then, otherwise)
+
+
+def _parse_switch(cursor: Cursor) -> s.Statement:
+    loc = cursor.expect("switch").loc
+    cursor.expect("(", "behind 'switch'")
+    expression = parse_expression(cursor)
+    cursor.expect(")")
+    cursor.expect("{")
+    cases: list[s.SwitchCase] = []
+    while not cursor.at("}"):
+        start = cursor.token.loc
+        label = None
+        if not cursor.accept("default"):
+            label = parse_expression(cursor)
+        cursor.expect(":", "behind the label")
+        body = parse_block(cursor) if cursor.at("{") else None
+        cases.append(s.SwitchCase(start, cursor.last_end, label, body))
+    cursor.expect("}")
+    return s.Switch(loc, cursor.last_end, expression, cases)
+
+
+def _parse_for(cursor: Cursor) -> s.Statement:
+    loc = cursor.advance().loc
+    cursor.expect("(")
+    cursor.enter()
+    mark = cursor.open_scope()
+    annotations = parse_annotations(cursor)
+    if _starts_declaration(cursor):
+        start = cursor.token.loc
+        type_ = parse_type(cursor)
+        name = cursor.name("the name of the variable")
+        cursor.declare(name.text, False)
+        if cursor.accept("in"):
+            variable = s.VariableDeclaration(start, name.end, annotations, name.text, name.loc, type_, None)
+            statement: s.Statement = _finish_for_in(cursor, loc, variable)
+            cursor.close_scope(mark)
+            cursor.leave()
+            return statement
+        value = parse_initializer(cursor) if cursor.accept("=") else None
+        initial: list[s.Statement] = [
+            s.VariableDeclaration(start, cursor.last_end, annotations, name.text, name.loc, type_, value)
+        ]
+        if cursor.accept(","):
+            initial += _simple_statements(cursor, ";")
+    else:
+        initial = _simple_statements(cursor, ";")
+    cursor.expect(";")
+    condition = parse_expression(cursor)
+    cursor.expect(";")
+    update = _simple_statements(cursor, ")")
+    cursor.expect(")")
+    body = parse_statement(cursor)
+    cursor.close_scope(mark)
+    cursor.leave()
+    return s.For(loc, cursor.last_end, initial, condition, update, body)
+
+
+def _finish_for_in(cursor: Cursor, loc: int, variable: s.VariableDeclaration) -> s.ForIn:
+    collection = parse_expression(cursor)
+    if cursor.at(".."):
+        cursor.advance()
+        last = parse_expression(cursor)
+        collection = s.Binary(collection.loc, cursor.last_end, "..", collection, last)
+    cursor.expect(")")
+    body = parse_statement(cursor)
+    return s.ForIn(loc, cursor.last_end, variable, collection, body)
+
+
+def _simple_statements(cursor: Cursor, stop: str) -> list[s.Statement]:
+    statements: list[s.Statement] = []
+    while not cursor.at(stop):
+        statements.append(_simple_statement(cursor))
+        if not cursor.accept(","):
+            break
+    return statements
+
+
+def _simple_statement(cursor: Cursor) -> s.Statement:
+    """An assignment or a call, without its semicolon."""
+    loc = cursor.token.loc
+    target = parse_postfix(cursor)
+    text = cursor.text
+    if text == "=" or text in _COMPOUND:
+        cursor.advance()
+        source = parse_initializer(cursor)
+        return s.Assignment(loc, cursor.last_end, target, "=" if text == "=" else text[:-1], source)
+    if isinstance(target, s.Call):
+        return s.CallStatement(loc, cursor.last_end, target)
+    raise cursor.failure("expected '=' or a call")
+
+
+def _parse_assignment_or_call(cursor: Cursor) -> s.Statement:
+    statement = _simple_statement(cursor)
+    end = cursor.last_end
+    cursor.expect(";", "at the end of the statement")
+    statement.end = end
+    return statement

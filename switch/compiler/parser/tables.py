@@ -1,0 +1,100 @@
+"""Table declarations."""
+
+from __future__ import annotations
+
+from switch.compiler import syntax as s
+from switch.compiler.parser.cursor import Cursor
+from switch.compiler.parser.expressions import parse_arguments, parse_expression, parse_initializer, parse_set
+from switch.compiler.parser.names_and_types import parse_annotations
+
+
+def parse_table(cursor: Cursor, annotations: list[s.Annotation]) -> s.TableDeclaration:
+    loc = cursor.expect("table").loc
+    name = cursor.name("the name of the table")
+    cursor.declare(name.text, False)
+    cursor.expect("{")
+    table = s.TableDeclaration(
+        loc, cursor.last_end, annotations, name.text, name.loc, [], [], None, False, []
+    )
+    while not cursor.at("}"):
+        _parse_property(cursor, table)
+    cursor.expect("}", "at the end of the table")
+    table.end = cursor.last_end
+    return table
+
+
+def _parse_property(cursor: Cursor, table: s.TableDeclaration) -> None:
+    annotations = parse_annotations(cursor)
+    loc = cursor.token.loc
+    is_const = cursor.accept("const")
+    name = cursor.name("a property of the table (key, actions, default_action, size, ...)").text
+    cursor.expect("=", f"behind '{name}'")
+    if name == "key":
+        cursor.expect("{")
+        while not cursor.at("}"):
+            table.key.append(_parse_key(cursor))
+        cursor.expect("}")
+        cursor.accept(";")
+    elif name == "actions":
+        cursor.expect("{")
+        while not cursor.at("}"):
+            table.actions.append(_parse_action_ref(cursor, parse_annotations(cursor)))
+            cursor.expect(";", "behind the action")
+        cursor.expect("}")
+        cursor.accept(";")
+    elif name == "entries":
+        table.entries = []
+        table.entries_const = is_const
+        cursor.expect("{")
+        while not cursor.at("}"):
+            table.entries.append(_parse_entry(cursor))
+        cursor.expect("}")
+        cursor.accept(";")
+    else:
+        value: s.Expression | s.ActionRef
+        if name == "default_action":
+            value = _parse_action_ref(cursor, [])
+        else:
+            value = parse_initializer(cursor)
+        cursor.expect(";", f"behind '{name}'")
+        table.properties.append(
+            s.TableProperty(loc, cursor.last_end, annotations, is_const, name, value)
+        )
+
+
+def _parse_key(cursor: Cursor) -> s.KeyElement:
+    loc = cursor.token.loc
+    expression = parse_expression(cursor)
+    cursor.expect(":", "and the match kind of the key")
+    kind = cursor.name("a match kind (exact, lpm, ternary, ...)").text
+    annotations = parse_annotations(cursor)
+    cursor.expect(";", "behind the key")
+    return s.KeyElement(loc, cursor.last_end, annotations, expression, kind)
+
+
+def _parse_action_ref(cursor: Cursor, annotations: list[s.Annotation]) -> s.ActionRef:
+    loc = cursor.token.loc
+    absolute = cursor.accept(".")
+    name = cursor.name("the name of an action").text
+    arguments = parse_arguments(cursor) if cursor.at("(") else None
+    return s.ActionRef(loc, cursor.last_end, annotations, name, absolute, arguments)
+
+
+def _parse_entry(cursor: Cursor) -> s.TableEntry:
+    annotations = parse_annotations(cursor)
+    loc = cursor.token.loc
+    is_const = cursor.accept("const")
+    priority = None
+    if cursor.at("priority") and cursor.peek().text == "=":
+        cursor.advance()
+        cursor.advance()
+        priority = parse_expression(cursor)
+        cursor.expect(":", "behind the priority")
+    label = parse_set(cursor)
+    keys = label.items if isinstance(label, s.ListExpression) else [label]
+    cursor.expect(":", "and the action of the entry")
+    action = _parse_action_ref(cursor, [])
+    end = cursor.last_end
+    annotations += parse_annotations(cursor)
+    cursor.expect(";", "behind the entry")
+    return s.TableEntry(loc, end, annotations, is_const, priority, keys, action)

@@ -1,0 +1,296 @@
+"""From a file to the tokens of the whole program: #include, #define, #if and the other directives."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from switch.compiler.conditions import ConditionError, evaluate_condition
+from switch.compiler.diagnostics import Reporter
+from switch.compiler.lexer import (
+    END,
+    LINE_START,
+    NAME,
+    NUMBER,
+    SPACE_BEFORE,
+    STRING,
+    UNKNOWN,
+    Token,
+    tokenize,
+    tokenize_fragment,
+)
+from switch.compiler.macros import Macro, MacroExpander
+from switch.compiler.source import SourceFile, SourceManager
+
+MAX_INCLUDE_DEPTH = 100
+P4INCLUDE = Path(__file__).parent / "p4include"
+
+
+@dataclass
+class _Conditional:
+    """One #if that is open: whether its present part counts, and whether any part has counted so far."""
+
+    loc: int
+    outer_active: bool
+    active: bool
+    taken: bool
+    in_else: bool = False
+
+
+class Preprocessor:
+    def __init__(
+        self,
+        sources: SourceManager,
+        reporter: Reporter,
+        include_dirs: Sequence[Path] = (),
+        defines: Mapping[str, str] | None = None,
+    ) -> None:
+        self._sources = sources
+        self._reporter = reporter
+        self._include_dirs = [*include_dirs, P4INCLUDE]
+        self._expander = MacroExpander(sources, reporter)
+        self._output: list[Token] = []
+        self._pending: list[Token] = []
+        self._once: set[str] = set()
+        self._root = Path()
+        self._define_from_outside("__p4c__", "1")
+        for name, value in (defines or {}).items():
+            self._define_from_outside(name, value)
+
+    def run(self, path: Path) -> list[Token]:
+        """Tokens of the program, macros expanded, with one END token. Raises OSError for `path` itself."""
+        self._root = path.parent
+        source = self._sources.read(path)
+        self._file(source, depth=0)
+        self._flush()
+        self._output.append(Token(END, "", source.base + len(source.text), LINE_START))
+        return self._output
+
+    def _define_from_outside(self, name: str, value: str) -> None:
+        source = self._sources.add(f"#define {name} {value}", "<command line>", "<command line>", Path())
+        parts = tokenize_fragment(name, source.base + 8)
+        if len(parts) != 1 or parts[0].kind != NAME:
+            self._reporter.error(source.base + 8, f"'{name}' is not a name that can be defined")
+            return
+        body = tokenize_fragment(value, source.base + 9 + len(name))
+        self._expander.macros[name] = Macro(name, None, tuple(body), source.base)
+
+    def _file(self, source: SourceFile, depth: int) -> None:
+        tokens = tokenize(source, self._reporter)
+        conditionals: list[_Conditional] = []
+        index = 0
+        count = len(tokens)
+        while index < count:
+            token = tokens[index]
+            if token.text == "#" and token.flags & LINE_START:
+                end = index + 1
+                while end < count and not tokens[end].flags & LINE_START:
+                    end += 1
+                self._directive(source, token, tokens[index + 1 : end], conditionals, depth)
+                index = end
+                continue
+            if conditionals and not conditionals[-1].active:
+                index += 1
+                while index < count and not (tokens[index].text == "#" and tokens[index].flags & LINE_START):
+                    index += 1
+                continue
+            if token.kind == UNKNOWN:
+                self._reporter.error(token.loc, f"character {token.text!r} has no meaning in P4")
+            else:
+                self._pending.append(token)
+            index += 1
+        for conditional in conditionals:
+            self._reporter.error(conditional.loc, "this condition has no #endif")
+
+    def _flush(self) -> None:
+        """Expand what has been read since the last change of the macros."""
+        if self._pending:
+            self._output.extend(self._expander.expand(self._pending))
+            self._pending.clear()
+
+    def _directive(
+        self, source: SourceFile, hash_: Token, line: list[Token], conditionals: list[_Conditional], depth: int
+    ) -> None:
+        if not line:
+            return
+        name, rest = line[0].text, line[1:]
+        active = not conditionals or conditionals[-1].active
+        if name in ("if", "ifdef", "ifndef"):
+            value = active and self._condition(name, line[0], rest)
+            conditionals.append(_Conditional(hash_.loc, active, value, value))
+            return
+        if name in ("elif", "else", "endif"):
+            self._continue_conditional(name, line[0], rest, conditionals)
+            return
+        if not active:
+            return
+        if name == "include":
+            self._include(source, line[0], rest, depth)
+        elif name == "define":
+            self._flush()
+            self._define(line[0], rest)
+        elif name == "undef":
+            self._flush()
+            if self._single_name(line[0], rest):
+                self._expander.macros.pop(rest[0].text, None)
+        elif name == "error":
+            raise self._reporter.fatal(hash_.loc, f"#error {_spell(rest)}")
+        elif name == "warning":
+            self._reporter.warning(hash_.loc, f"#warning {_spell(rest)}")
+        elif name == "pragma":
+            if [token.text for token in rest] == ["once"]:
+                self._once.add(source.name)
+        elif name == "line" or line[0].kind == NUMBER:
+            self._line(source, line[0], rest if name == "line" else line)
+        else:
+            self._reporter.error(line[0].loc, f"unknown directive '#{name}'")
+
+    def _condition(self, name: str, at: Token, rest: Sequence[Token]) -> bool:
+        if name != "if":
+            if not self._single_name(at, rest):
+                return False
+            return (rest[0].text in self._expander.macros) == (name == "ifdef")
+        try:
+            tokens = self._expander.expand(self._replace_defined(rest))
+            return evaluate_condition(tokens, at.loc) != 0
+        except ConditionError as error:
+            self._reporter.error(error.loc, str(error))
+            return False
+
+    def _replace_defined(self, tokens: Sequence[Token]) -> list[Token]:
+        result: list[Token] = []
+        index = 0
+        while index < len(tokens):
+            token = tokens[index]
+            index += 1
+            if token.text != "defined":
+                result.append(token)
+                continue
+            bracketed = index < len(tokens) and tokens[index].text == "("
+            index += bracketed
+            if index >= len(tokens) or tokens[index].kind != NAME:
+                raise ConditionError(token.loc, "'defined' needs the name of a macro")
+            known = tokens[index].text in self._expander.macros
+            index += 1
+            if bracketed:
+                if index >= len(tokens) or tokens[index].text != ")":
+                    raise ConditionError(token.loc, "expected ')' after 'defined(name'")
+                index += 1
+            result.append(Token(NUMBER, "1" if known else "0", token.loc, token.flags))
+        return result
+
+    def _continue_conditional(
+        self, name: str, at: Token, rest: Sequence[Token], conditionals: list[_Conditional]
+    ) -> None:
+        if not conditionals:
+            self._reporter.error(at.loc, f"#{name} without #if")
+            return
+        current = conditionals[-1]
+        if name == "endif":
+            conditionals.pop()
+            return
+        if current.in_else:
+            self._reporter.error(at.loc, f"#{name} after #else")
+            return
+        if name == "else":
+            current.in_else = True
+            current.active = current.outer_active and not current.taken
+        else:
+            wanted = current.outer_active and not current.taken
+            current.active = wanted and self._condition("if", at, rest)
+        current.taken = current.taken or current.active
+
+    def _single_name(self, at: Token, rest: Sequence[Token]) -> bool:
+        if len(rest) != 1 or rest[0].kind != NAME:
+            self._reporter.error(rest[0].loc if rest else at.loc, f"#{at.text} needs one name")
+            return False
+        return True
+
+    def _define(self, at: Token, rest: Sequence[Token]) -> None:
+        if not rest or rest[0].kind != NAME or rest[0].text == "defined":
+            self._reporter.error(rest[0].loc if rest else at.loc, "#define needs the name of a macro")
+            return
+        name = rest[0]
+        parameters: tuple[str, ...] | None = None
+        body = rest[1:]
+        if body and body[0].text == "(" and not body[0].flags & SPACE_BEFORE:
+            closing = next((i for i, token in enumerate(body) if token.text == ")"), None)
+            if closing is None:
+                self._reporter.error(body[0].loc, "expected ')' after the parameters of the macro")
+                return
+            names = [token.text for token in body[1:closing]]
+            if names and names[-1] == "...":
+                names[-1] = "__VA_ARGS__"
+            parameters = tuple(names[::2])
+            separators_right = all(text == "," for text in names[1::2]) and len(names) % 2 == bool(names)
+            if not separators_right or len(set(parameters)) != len(parameters):
+                self._reporter.error(body[0].loc, "the parameters of a macro are different names with commas")
+                return
+            body = body[closing + 1 :]
+        if body and (body[0].text == "##" or body[-1].text == "##"):
+            self._reporter.error(name.loc, "'##' cannot stand at either end of a macro")
+            return
+        macro = Macro(name.text, parameters, tuple(body), name.loc)
+        previous = self._expander.macros.get(name.text)
+        if previous is not None and not previous.same_as(macro):
+            self._reporter.warning(name.loc, f"macro '{name.text}' is defined differently a second time")
+        self._expander.macros[name.text] = macro
+
+    def _include(self, source: SourceFile, at: Token, rest: list[Token], depth: int) -> None:
+        if rest and rest[0].kind == NAME:
+            rest = self._expander.expand(rest)
+        if len(rest) == 1 and rest[0].kind == STRING:
+            name, quoted = rest[0].text[1:-1], True
+        elif len(rest) > 2 and rest[0].text == "<" and rest[-1].text == ">":
+            name, quoted = _spell(rest[1:-1]), False
+        else:
+            self._reporter.error(at.loc, '#include needs "file" or <file>')
+            return
+        if depth >= MAX_INCLUDE_DEPTH:
+            raise self._reporter.fatal(rest[0].loc, f"files include each other more than {depth} deep")
+        directories = [source.directory, *self._include_dirs] if quoted else self._include_dirs
+        for directory in directories:
+            path = directory / name
+            try:
+                if not path.is_file():
+                    continue
+                shown = str(path) if directory is not P4INCLUDE else name
+                if shown in self._once:
+                    return
+                included = self._sources.read(path, shown, self._short_name(path, directory, name))
+            except (OSError, ValueError) as error:
+                raise self._reporter.fatal(rest[0].loc, f"cannot read '{name}': {error}") from None
+            self._file(included, depth + 1)
+            return
+        raise self._reporter.fatal(
+            rest[0].loc, f"cannot find '{name}' here or in the include directories (option -I)"
+        )
+
+    def _short_name(self, path: Path, directory: Path, name: str) -> str:
+        """The file's name in generated files: the same wherever the program's tree stands."""
+        if directory in self._include_dirs:
+            return name
+        return os.path.relpath(path, self._root)
+
+    def _line(self, source: SourceFile, at: Token, rest: list[Token]) -> None:
+        rest = self._expander.expand(rest)
+        good = rest and rest[0].text.isdecimal() and len(rest[0].text) < 10
+        if not good or (len(rest) > 1 and rest[1].kind != STRING):
+            self._reporter.error(at.loc, '#line needs a line number and perhaps "file"')
+            return
+        self._flush()
+        offset = self._sources.written_at(at.loc) - source.base
+        index = source.line_index(offset)
+        start = source.line_starts[index + 1] if index + 1 < len(source.line_starts) else len(source.text)
+        name = rest[1].text[1:-1] if len(rest) > 1 else None
+        if name is None and source.presumed:
+            name = source.presumed[-1][2]
+        source.presumed.append((start, int(rest[0].text) - (index + 2), name))
+
+
+def _spell(tokens: Sequence[Token]) -> str:
+    return "".join(
+        (" " if index and token.flags & SPACE_BEFORE else "") + token.text for index, token in enumerate(tokens)
+    )

@@ -1,0 +1,307 @@
+"""The types of P4_16. Types without a name are equal when their parts are; named ones only to themselves."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from switch.compiler import syntax as s
+    from switch.compiler.symbols import Signature
+
+MAX_WIDTH_BITS = 2048
+MAX_STACK_SIZE = 1024
+
+
+class Type:
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Bit(Type):
+    width: int
+
+    def __str__(self) -> str:
+        return f"bit<{self.width}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Int(Type):
+    width: int
+
+    def __str__(self) -> str:
+        return f"int<{self.width}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Varbit(Type):
+    width: int
+
+    def __str__(self) -> str:
+        return f"varbit<{self.width}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Simple(Type):
+    """A type that is nothing but its name."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+BOOL = Simple("bool")
+INTEGER = Simple("int")  # integers of any size; compile-time only
+STRING = Simple("string")
+VOID = Simple("void")
+ERROR = Simple("error")
+MATCH_KIND = Simple("match_kind")
+STATE = Simple("state")
+ACTION_RUN = Simple("the action_run of a table")
+PACKET = Simple("packet")
+ANY = Simple("_")  # don't care
+INVALID_HEADER = Simple("{#}")
+DEFAULT_VALUE = Simple("...")
+UNKNOWN = Simple("<unknown>")  # of an expression with an error, fits everything
+
+
+@functools.lru_cache(maxsize=4096)
+def bit(width: int) -> Bit:
+    return Bit(width)
+
+
+@functools.lru_cache(maxsize=4096)
+def int_(width: int) -> Int:
+    return Int(width)
+
+
+@dataclass(eq=False, slots=True)
+class Struct(Type):
+    """kind: struct, header or header_union. `annotations` of the fields by name."""
+
+    kind: str
+    name: str
+    fields: dict[str, Type]
+    node: s.StructDeclaration
+    annotations: dict[str, list[s.Annotation]] = field(default_factory=dict)
+    arguments: tuple[Type, ...] = ()
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def is_header(self) -> bool:
+        return self.kind == "header"
+
+    @property
+    def is_union(self) -> bool:
+        return self.kind == "header_union"
+
+
+@dataclass(frozen=True, slots=True)
+class Stack(Type):
+    element: Type
+    size: int
+
+    def __str__(self) -> str:
+        return f"{self.element}[{self.size}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Tuple(Type):
+    elements: tuple[Type, ...]
+
+    def __str__(self) -> str:
+        return f"tuple<{', '.join(map(str, self.elements))}>"
+
+
+@dataclass(frozen=True, slots=True)
+class ListOf(Type):
+    element: Type
+
+    def __str__(self) -> str:
+        return f"list<{self.element}>"
+
+
+@dataclass(frozen=True, slots=True)
+class NamedFields(Type):
+    """Of {a = 1, b = 2} before it is known which struct that is."""
+
+    names: tuple[str, ...]
+    elements: tuple[Type, ...]
+
+    def __str__(self) -> str:
+        return "{" + ", ".join(f"{name} = {type_}" for name, type_ in zip(self.names, self.elements)) + "}"
+
+
+@dataclass(eq=False, slots=True)
+class Enum(Type):
+    """Members in order; `underlying` and `values` for a serialisable enum."""
+
+    name: str
+    members: tuple[str, ...]
+    node: s.EnumDeclaration
+    underlying: Type | None = None
+    values: dict[str, int] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(eq=False, slots=True)
+class NewType(Type):
+    name: str
+    underlying: Type
+    node: s.TypedefDeclaration
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Variable(Type):
+    """A type parameter. `owner` tells those of the same name apart."""
+
+    name: str
+    owner: int
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(eq=False, slots=True)
+class ExternClass:
+    """What an extern declaration declares: its methods by name, overloads in order."""
+
+    name: str
+    variables: tuple[Variable, ...]
+    methods: dict[str, list[Signature]]
+    constructors: list[Signature]
+    node: s.ExternDeclaration
+
+
+@dataclass(frozen=True, slots=True)
+class Extern(Type):
+    klass: ExternClass
+    arguments: tuple[Type, ...]
+
+    def __str__(self) -> str:
+        if not self.arguments:
+            return self.klass.name
+        return f"{self.klass.name}<{', '.join(map(str, self.arguments))}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Applicable(Type):
+    """A parser or control, or the type of one; `arguments` for its type parameters."""
+
+    signature: Signature
+    arguments: tuple[Type, ...] = ()
+
+    def __str__(self) -> str:
+        return self.signature.name
+
+
+@dataclass(frozen=True, slots=True)
+class Package(Type):
+    signature: Signature
+
+    def __str__(self) -> str:
+        return self.signature.name
+
+
+@dataclass(eq=False, slots=True)
+class Table(Type):
+    node: s.TableDeclaration
+
+    def __str__(self) -> str:
+        return f"table {self.node.name}"
+
+
+@dataclass(eq=False, slots=True)
+class ApplyResult(Type):
+    node: s.TableDeclaration
+
+    def __str__(self) -> str:
+        return f"the result of {self.node.name}.apply()"
+
+
+@dataclass(frozen=True, slots=True)
+class SetOf(Type):
+    """Of &&&, .. and value sets."""
+
+    element: Type
+
+    def __str__(self) -> str:
+        return f"set<{self.element}>"
+
+
+def substitute(type_: Type, bindings: Mapping[Variable, Type]) -> Type:
+    """The type with its variables replaced where they are bound."""
+    if not bindings:
+        return type_
+    if isinstance(type_, Variable):
+        return bindings.get(type_, type_)
+    if isinstance(type_, Tuple):
+        return Tuple(_substitute_all(type_.elements, bindings))
+    if isinstance(type_, Stack):
+        return Stack(substitute(type_.element, bindings), type_.size)
+    if isinstance(type_, ListOf):
+        return ListOf(substitute(type_.element, bindings))
+    if isinstance(type_, Extern) and type_.arguments:
+        return Extern(type_.klass, _substitute_all(type_.arguments, bindings))
+    if isinstance(type_, Applicable) and type_.arguments:
+        return Applicable(type_.signature, _substitute_all(type_.arguments, bindings))
+    return type_
+
+
+def _substitute_all(types: Sequence[Type], bindings: Mapping[Variable, Type]) -> tuple[Type, ...]:
+    return tuple(substitute(type_, bindings) for type_ in types)
+
+
+def representation(type_: Type) -> Type:
+    """What stores a value of this type: bit, int, bool or varbit for everything scalar."""
+    while True:
+        if isinstance(type_, NewType):
+            type_ = type_.underlying
+        elif isinstance(type_, Enum):
+            if type_.underlying is None:
+                return bit(32)
+            type_ = type_.underlying
+        elif type_ is ERROR or type_ is INTEGER:
+            return bit(32)
+        else:
+            return type_
+
+
+def is_scalar(type_: Type) -> bool:
+    return isinstance(representation(type_), (Bit, Int)) or type_ is BOOL
+
+
+def width_bits(type_: Type) -> int | None:
+    """Bits of a fixed-size type; a varbit counts with its greatest width. None if it has no size."""
+    stored = representation(type_)
+    if isinstance(stored, (Bit, Int, Varbit)):
+        return stored.width
+    if stored is BOOL:
+        return 1
+    parts: Sequence[Type]
+    if isinstance(stored, Struct):
+        parts = list(stored.fields.values())
+    elif isinstance(stored, Tuple):
+        parts = stored.elements
+    elif isinstance(stored, Stack):
+        element = width_bits(stored.element)
+        return None if element is None else element * stored.size
+    else:
+        return None
+    widths = [width_bits(part) for part in parts]
+    known = [width for width in widths if width is not None]
+    if len(known) != len(widths):
+        return None
+    if isinstance(stored, Struct) and stored.is_union:
+        return max(known, default=0)
+    return sum(known)

@@ -1,0 +1,1 @@
+"""Mininet's view of the switches."""

@@ -1,0 +1,1 @@
+"""The kinds of entity that Write and Read carry, one module each."""

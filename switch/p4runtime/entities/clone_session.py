@@ -1,0 +1,91 @@
+"""CloneSessionEntry, on devices that copy packets. P4Runtime specification 1.4, section "CloneSessionEntry"."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from finsy.proto import p4r
+
+from switch.device import Device
+from switch.p4runtime.capabilities import CloneSessions as CloningDevice
+from switch.p4runtime.entities.base import EntityKind
+from switch.p4runtime.entities.replicas import canonical_replicas, decode_replicas
+from switch.p4runtime.pipeline import Pipeline
+from switch.p4runtime.roles import Role
+from switch.p4runtime.status import Code, RequestError, invalid, not_found, unimplemented
+
+
+class CloneSessions(EntityKind):
+    oneof = "clone_session_entry"
+
+    def __init__(self, device: Device, pipeline: Pipeline) -> None:
+        super().__init__(device, pipeline)
+        self._cloning = device if isinstance(device, CloningDevice) else None
+        self._sessions: dict[int, Any] = {}
+
+    def p4_id(self, message: Any) -> int:
+        return 0
+
+    def insert(self, message: Any) -> None:
+        session_id = self._session_id(message)
+        if session_id in self._sessions:
+            raise RequestError(Code.ALREADY_EXISTS, f"clone session {session_id} exists")
+        self._set(session_id, message)
+
+    def modify(self, message: Any) -> None:
+        session_id = self._session_id(message)
+        self._existing(session_id)
+        self._set(session_id, message)
+
+    def delete(self, message: Any) -> None:
+        session_id = self._session_id(message)
+        self._existing(session_id)
+        self._device_with_clones().clone_session_delete(session_id)
+        del self._sessions[session_id]
+
+    def read(self, message: Any, role: Role) -> Iterable[Any]:
+        session_id = message.session_id
+        sessions = [self._existing(session_id)] if session_id else list(self._sessions.values())
+        return (_entity(session) for session in sessions)
+
+    def export(self) -> Iterator[Any]:
+        for session in self._sessions.values():
+            yield p4r.Update(type=p4r.Update.INSERT, entity=_entity(session))
+
+    def _set(self, session_id: int, message: Any) -> None:
+        device = self._device_with_clones()
+        if message.class_of_service:
+            raise unimplemented("clone sessions have no class of service in v1model")
+        if message.packet_length_bytes < 0:
+            raise invalid("packet_length_bytes is negative")
+        replicas = decode_replicas(message.replicas, self._pipeline)
+        device.clone_session_set(session_id, replicas, message.packet_length_bytes)
+        self._sessions[session_id] = p4r.CloneSessionEntry(
+            session_id=session_id,
+            replicas=canonical_replicas(message.replicas),
+            packet_length_bytes=message.packet_length_bytes,
+        )
+
+    def _device_with_clones(self) -> CloningDevice:
+        if self._cloning is None:
+            raise unimplemented("this device does not clone packets")
+        return self._cloning
+
+    def _session_id(self, message: Any) -> int:
+        session_id: int = message.session_id
+        if session_id == 0:
+            raise invalid("session_id is not set")
+        return session_id
+
+    def _existing(self, session_id: int) -> Any:
+        session = self._sessions.get(session_id)
+        if session is None:
+            raise not_found(f"there is no clone session {session_id}")
+        return session
+
+
+def _entity(session: Any) -> Any:
+    entity = p4r.Entity()
+    entity.packet_replication_engine_entry.clone_session_entry.CopyFrom(session)
+    return entity

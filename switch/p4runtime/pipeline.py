@@ -1,0 +1,139 @@
+"""A forwarding pipeline: a program, verified against its P4Info, ready for any number of devices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from switch.device import Program
+from switch.errors import UserError
+from switch.p4runtime.bmv2_json import Bmv2Json
+from switch.p4runtime.p4_data import CellCodec, cell_codec
+from switch.p4runtime.packet_io import ControllerHeader, controller_header
+from switch.p4runtime.status import RequestError, invalid
+from switch.p4runtime.tables import TableCodec, action_codecs
+
+DEFAULT_PORT_WIDTH_BITS = 9
+DEFAULT_GROUP_WIDTH_BITS = 16
+DEFAULT_INSTANCE_WIDTH_BITS = 16
+
+Build = Callable[[dict[str, Any]], Program]
+
+
+class CounterArray(NamedTuple):
+    counter_id: int
+    name: str
+    size: int
+
+
+class RegisterArray(NamedTuple):
+    register_id: int
+    name: str
+    size: int
+    cell: CellCodec
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """What a ForwardingPipelineConfig describes. Shared by the devices that run it, hence never changed."""
+
+    info: Any
+    device_config: bytes
+    program: Program
+    tables: dict[int, TableCodec]
+    counters: dict[int, CounterArray]
+    registers: dict[int, RegisterArray]
+    packet_in: ControllerHeader
+    packet_out: ControllerHeader
+    port_width_bits: int
+    group_width_bits: int
+    instance_width_bits: int
+
+
+def build_pipeline(info: Any, device_config: bytes, build: Build) -> Pipeline:
+    """Verify a P4Info and its BMv2 JSON and compile the program; takes seconds for a program never seen before.
+
+    Raises INVALID_ARGUMENT, with one line that says why, where the switch cannot realize the config.
+    """
+    try:
+        json = Bmv2Json(device_config)
+        _check_ids(info)
+        actions = action_codecs(info, json)
+        tables = [TableCodec(table, info, json, actions) for table in info.tables]
+        counters = [_counter(counter, json) for counter in info.counters]
+        registers = [_register(register, info, json) for register in info.registers]
+        packet_in = controller_header("packet_in", info, json)
+        packet_out = controller_header("packet_out", info, json)
+        program = build(json.document)
+    except RequestError:
+        raise
+    except (UserError, ValueError) as error:
+        raise invalid(f"the pipeline cannot be realized: {_one_line(error)}") from error
+    except (LookupError, TypeError, AttributeError, ArithmeticError, RuntimeError) as error:
+        # A document that is not BMv2 JSON fails in more ways than are worth naming one by one.
+        kind = type(error).__name__
+        raise invalid(f"the pipeline cannot be realized: {kind}: {_one_line(error)}") from error
+    return Pipeline(
+        info=info,
+        device_config=device_config,
+        program=program,
+        tables={table.table_id: table for table in tables},
+        counters={counter.counter_id: counter for counter in counters},
+        registers={register.register_id: register for register in registers},
+        packet_in=packet_in,
+        packet_out=packet_out,
+        port_width_bits=json.field_width_bits("standard_metadata", "egress_spec") or DEFAULT_PORT_WIDTH_BITS,
+        group_width_bits=json.field_width_bits("standard_metadata", "mcast_grp") or DEFAULT_GROUP_WIDTH_BITS,
+        instance_width_bits=json.field_width_bits("standard_metadata", "egress_rid")
+        or DEFAULT_INSTANCE_WIDTH_BITS,
+    )
+
+
+def _one_line(error: Exception) -> str:
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), "no reason given")
+
+
+def _check_ids(info: Any) -> None:
+    """Every object has an id of its own, and 0 is none (P4Runtime specification, "ID Allocation")."""
+    groups: Iterable[Any] = (
+        info.tables,
+        info.actions,
+        info.action_profiles,
+        info.counters,
+        info.direct_counters,
+        info.meters,
+        info.direct_meters,
+        info.controller_packet_metadata,
+        info.value_sets,
+        info.registers,
+        info.digests,
+    )
+    seen: dict[int, str] = {}
+    for group in groups:
+        for thing in group:
+            name, thing_id = thing.preamble.name, thing.preamble.id
+            if thing_id == 0:
+                raise ValueError(f"{name!r} has no id in the P4Info")
+            if thing_id in seen:
+                raise ValueError(f"{name!r} and {seen[thing_id]!r} have the same id {thing_id} in the P4Info")
+            seen[thing_id] = name
+
+
+def _counter(counter: Any, json: Bmv2Json) -> CounterArray:
+    name = counter.preamble.name
+    if name not in json.counter_sizes:
+        raise ValueError(f"counter {name!r} of the P4Info is not in the BMv2 JSON")
+    return CounterArray(counter.preamble.id, name, json.counter_sizes[name])
+
+
+def _register(register: Any, info: Any, json: Bmv2Json) -> RegisterArray:
+    name = register.preamble.name
+    if name not in json.registers:
+        raise ValueError(f"register {name!r} of the P4Info is not in the BMv2 JSON")
+    size, width_bits = json.registers[name]
+    try:
+        cell = cell_codec(register.type_spec, info.type_info, width_bits)
+    except ValueError as error:
+        raise ValueError(f"register {name!r}: {error}") from None
+    return RegisterArray(register.preamble.id, name, size, cell)

@@ -1,0 +1,105 @@
+"""What a request can fail with, and how that travels in a gRPC status.
+
+P4Runtime specification 1.4, sections "Error Reporting Messages" and "Write RPC, Error Reporting".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import IntEnum
+
+import grpc
+from finsy.proto import p4r, rpc_status
+
+# gRPC clients refuse trailing metadata beyond a limit of theirs (8 KiB by default, often raised to 64 KiB) and then
+# lose every detail, so texts are left out before the codes become unreadable.
+DETAILS_BUDGET_BYTES = 48 * 1024
+
+DETAILS_KEY = "grpc-status-details-bin"
+
+
+class Code(IntEnum):
+    """The canonical codes of google.rpc.Code that this server uses."""
+
+    OK = 0
+    UNKNOWN = 2
+    INVALID_ARGUMENT = 3
+    NOT_FOUND = 5
+    ALREADY_EXISTS = 6
+    PERMISSION_DENIED = 7
+    RESOURCE_EXHAUSTED = 8
+    FAILED_PRECONDITION = 9
+    OUT_OF_RANGE = 11
+    UNIMPLEMENTED = 12
+    INTERNAL = 13
+    UNAVAILABLE = 14
+
+
+GRPC_CODES = {code: status for status in grpc.StatusCode for code in (status.value[0],)}
+
+
+class RequestError(Exception):
+    """A request, or one update or query of a batch, that fails with a canonical code and one line of text."""
+
+    def __init__(self, code: Code, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+
+
+class BatchError(Exception):
+    """A batch of which some elements failed: one entry per element, None for those that succeeded."""
+
+    def __init__(self, message: str, outcomes: Sequence[RequestError | None]) -> None:
+        super().__init__(message)
+        self.message = message
+        self.outcomes = outcomes
+
+    def details(self) -> bytes:
+        """google.rpc.Status with one p4.v1.Error per element, in the order of the batch."""
+        status = rpc_status.Status(code=Code.UNKNOWN, message=self.message)
+        size_bytes = 0
+        for outcome in self.outcomes:
+            error = p4r.Error()
+            if outcome is not None:
+                error.canonical_code = outcome.code
+                if size_bytes < DETAILS_BUDGET_BYTES:
+                    error.message = outcome.message
+                    size_bytes += len(outcome.message)
+            status.details.add().Pack(error)
+        details: bytes = status.SerializeToString()
+        return details
+
+
+def invalid(message: str) -> RequestError:
+    return RequestError(Code.INVALID_ARGUMENT, message)
+
+
+def not_found(message: str) -> RequestError:
+    return RequestError(Code.NOT_FOUND, message)
+
+
+def denied(message: str) -> RequestError:
+    return RequestError(Code.PERMISSION_DENIED, message)
+
+
+def out_of_range(message: str) -> RequestError:
+    return RequestError(Code.OUT_OF_RANGE, message)
+
+
+def unimplemented(message: str) -> RequestError:
+    return RequestError(Code.UNIMPLEMENTED, message)
+
+
+def from_exception(error: Exception) -> RequestError:
+    """One line for what a device or program raised; see switch.device for its conventions."""
+    if isinstance(error, RequestError):
+        return error
+    text = " ".join(str(error).split()) or type(error).__name__
+    if isinstance(error, IndexError):
+        return out_of_range(text)
+    if isinstance(error, ValueError):
+        return invalid(text)
+    if isinstance(error, MemoryError):
+        return RequestError(Code.RESOURCE_EXHAUSTED, text)
+    return RequestError(Code.INTERNAL, f"{type(error).__name__}: {text}")

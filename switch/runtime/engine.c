@@ -1,0 +1,304 @@
+/* The engine's life and its event loop. */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "engine_internal.h"
+
+enum {
+    BATCH_EVENTS = 256,             /* worked on while the lock is held */
+    BACKLOG_PACKETS = 1024,         /* with that many to work on, no more are received */
+    READY_SOCKETS = 64,
+    NO_WAIT_NS = 2000,              /* going to sleep and waking up takes longer than that */
+    QUIESCE_POLL_NS = 200000,
+};
+
+uint64_t engine_clock(struct gb_engine *engine) {
+    if (engine->manual_clock)
+        return engine->manual_ns;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+struct device *engine_device(struct gb_engine *engine, uint64_t device_id) {
+    for (uint32_t i = 0; i < engine->device_count; i++)
+        if (engine->devices[i]->device_id == device_id)
+            return engine->devices[i];
+    return NULL;
+}
+
+void engine_catch_up(struct gb_engine *engine) {
+    uint64_t clock_ns = engine_clock(engine);
+    const struct timer_heap *timers = &engine->timers;
+    /* While there are earlier events to work on, time has not come that far. */
+    if (!engine->ready.first && !(timers->count && timers->timers[0]->due_ns <= clock_ns))
+        engine->now_ns = clock_ns;
+}
+
+void engine_wake(struct gb_engine *engine) {
+    if (engine->sleeping) {
+        uint64_t one = 1;
+        ssize_t written = write(engine->wake_fd, &one, sizeof one);
+        (void)written;              /* fails only when it is signalled already */
+    }
+}
+
+/* ---- Events ---- */
+
+static void work_on_packet(struct gb_engine *engine, struct packet *packet) {
+    if (packet->stage == STAGE_ENQUEUE)
+        pipeline_enqueue(engine, packet, packet->port);
+    else
+        pipeline_begin(engine, packet);
+}
+
+/* Work on events up to clock_ns; how many. Fewer than max_events means that none is left. */
+static uint64_t work(struct gb_engine *engine, uint64_t clock_ns, uint64_t max_events) {
+    uint64_t events = 0;
+    for (; events < max_events; events++) {
+        struct packet *packet = list_pop(&engine->ready);
+        if (packet) {
+            work_on_packet(engine, packet);
+        } else if (engine->timers.count && engine->timers.timers[0]->due_ns <= clock_ns) {
+            struct timer *timer = timer_pop(&engine->timers);
+            uint64_t late_ns = clock_ns - timer->due_ns;
+            engine->now_ns = timer->due_ns;
+            engine->statistics.timers_fired++;
+            engine->statistics.late_ns_total += late_ns;
+            if (late_ns > engine->statistics.late_ns_max)
+                engine->statistics.late_ns_max = late_ns;
+            timer->fire(engine, timer->direction);
+        } else {
+            break;
+        }
+    }
+    return events;
+}
+
+static void flush_interfaces(struct gb_engine *engine) {
+    for (uint32_t i = 0; i < engine->dirty_count; i++) {
+        interface_flush(engine, engine->dirty[i]);
+        engine->dirty[i]->dirty = false;
+    }
+    engine->dirty_count = 0;
+}
+
+/* ---- The thread ---- */
+
+/* Ask timer_fd for a wake-up at the next timer; true if that is so near that sleeping does not pay. */
+static bool arm_wake_up(struct gb_engine *engine) {
+    if (engine->timers.count == 0)
+        return false;
+    uint64_t due_ns = engine->timers.timers[0]->due_ns;
+    if (due_ns <= engine_clock(engine) + NO_WAIT_NS)
+        return true;
+    if (due_ns != engine->armed_ns) {
+        struct itimerspec at = {.it_value = {.tv_sec = (time_t)(due_ns / 1000000000),
+                                             .tv_nsec = (long)(due_ns % 1000000000)}};
+        timerfd_settime(engine->timer_fd, TFD_TIMER_ABSTIME, &at, NULL);
+        engine->armed_ns = due_ns;
+    }
+    return false;
+}
+
+static bool work_and_flush(struct gb_engine *engine) {
+    engine->sleeping = false;
+    engine_catch_up(engine);
+    bool more = work(engine, engine_clock(engine), BATCH_EVENTS) == BATCH_EVENTS;
+    flush_interfaces(engine);
+    return more;
+}
+
+static void serve_socket(struct gb_engine *engine, struct interface *interface, bool failed) {
+    engine_lock(&engine->lock);
+    if (failed)
+        interface_clear_error(interface);
+    /* Otherwise frames wait in the socket, where too many are dropped and counted. */
+    if (engine->ready.count < BACKLOG_PACKETS) {
+        engine_catch_up(engine);
+        interface_receive(engine, interface);
+    }
+    work_and_flush(engine);
+    engine_unlock(&engine->lock);
+}
+
+static void *data_plane(void *argument) {
+    struct gb_engine *engine = argument;
+    struct epoll_event ready[READY_SOCKETS];
+    prctl(PR_SET_NAME, "data plane");
+    for (;;) {
+        engine_lock(&engine->lock);
+        if (engine->stopping) {
+            engine_unlock(&engine->lock);
+            return NULL;
+        }
+        bool more = work_and_flush(engine) || arm_wake_up(engine);
+        engine->sleeping = !more;
+        engine_unlock(&engine->lock);
+        int count = epoll_wait(engine->epoll_fd, ready, READY_SOCKETS, more ? 0 : -1);
+        for (int i = 0; i < count; i++) {
+            if (ready[i].data.ptr == &engine->wake_fd) {
+                uint64_t signals;
+                ssize_t got = read(engine->wake_fd, &signals, sizeof signals);
+                (void)got;          /* what matters is that it is not signalled any more */
+            } else if (ready[i].data.ptr != &engine->timer_fd) {
+                serve_socket(engine, ready[i].data.ptr, ready[i].events & EPOLLERR);
+            }
+        }
+    }
+}
+
+int gb_engine_start(struct gb_engine *engine) {
+    if (engine->manual_clock)
+        return -EINVAL;
+    if (engine->running)
+        return 0;
+    engine->stopping = false;
+    /* Signals are for Python's main thread. */
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int outcome = pthread_create(&engine->thread, NULL, data_plane, engine);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    engine->running = outcome == 0;
+    return -outcome;
+}
+
+void gb_engine_stop(struct gb_engine *engine) {
+    if (!engine->running)
+        return;
+    engine_lock(&engine->lock);
+    engine->stopping = true;
+    engine_wake(engine);
+    engine_unlock(&engine->lock);
+    pthread_join(engine->thread, NULL);
+    engine->running = false;
+}
+
+void gb_engine_lock(struct gb_engine *engine) {
+    engine_lock(&engine->lock);
+}
+
+void gb_engine_unlock(struct gb_engine *engine) {
+    engine_unlock(&engine->lock);
+}
+
+/* ---- Waiting ---- */
+
+static bool quiet(struct gb_engine *engine) {
+    engine_lock(&engine->lock);
+    struct pollfd sockets = {.fd = engine->epoll_fd, .events = POLLIN};
+    bool is_quiet =
+        engine->pool.live == engine->drained.count + engine->idle_packets && poll(&sockets, 1, 0) == 0;
+    engine_unlock(&engine->lock);
+    return is_quiet;
+}
+
+int gb_engine_quiesce(struct gb_engine *engine, uint64_t timeout_ns) {
+    struct timespec pause = {.tv_nsec = QUIESCE_POLL_NS};
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    uint64_t end_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec + timeout_ns;
+    while (!quiet(engine)) {
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        if ((uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec >= end_ns)
+            return 0;
+        nanosleep(&pause, NULL);
+    }
+    return 1;
+}
+
+int gb_engine_advance(struct gb_engine *engine, uint64_t nanoseconds, uint64_t max_events) {
+    if (!engine->manual_clock)
+        return -EINVAL;
+    engine_lock(&engine->lock);
+    engine->manual_ns += nanoseconds;
+    bool done = work(engine, engine->manual_ns, max_events) < max_events;
+    flush_interfaces(engine);
+    engine_catch_up(engine);
+    engine_unlock(&engine->lock);
+    return done ? 0 : -ELOOP;
+}
+
+uint64_t gb_engine_now(struct gb_engine *engine) {
+    return engine_clock(engine);
+}
+
+/* ---- Creation and destruction ---- */
+
+static bool watch(struct gb_engine *engine, int *fd, uint32_t events) {
+    struct epoll_event event = {.events = events, .data.ptr = fd};
+    return *fd >= 0 && epoll_ctl(engine->epoll_fd, EPOLL_CTL_ADD, *fd, &event) == 0;
+}
+
+struct gb_engine *gb_engine_create(int manual_clock) {
+    struct gb_engine *engine = calloc(1, sizeof *engine);
+    if (!engine)
+        return NULL;
+    pthread_mutex_init(&engine->lock.turnstile, NULL);
+    pthread_mutex_init(&engine->lock.held, NULL);
+    upcall_queue_open(&engine->upcalls);
+    engine->receive_small = receive_batch_create(false);
+    engine->receive_large = receive_batch_create(true);
+    engine->manual_clock = manual_clock;
+    engine->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    engine->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    engine->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+    /* Edge-triggered: setting the timer again is all it takes, it is never read. */
+    if (!engine->receive_small || !engine->receive_large || !watch(engine, &engine->wake_fd, EPOLLIN) ||
+        !watch(engine, &engine->timer_fd, EPOLLIN | EPOLLET)) {
+        gb_engine_free(engine);
+        return NULL;
+    }
+    engine->now_ns = engine_clock(engine);
+    return engine;
+}
+
+static void close_if_open(int fd) {
+    if (fd >= 0)
+        close(fd);
+}
+
+void gb_engine_free(struct gb_engine *engine) {
+    gb_engine_stop(engine);
+    for (uint32_t i = 0; i < engine->interface_count; i++) {
+        interface_close(engine, engine->interfaces[i]);
+        free(engine->interfaces[i]);
+    }
+    receive_batch_free(&engine->pool, engine->receive_small);
+    receive_batch_free(&engine->pool, engine->receive_large);
+    for (uint32_t i = 0; i < engine->direction_count; i++) {
+        list_free(&engine->pool, &engine->directions[i]->queue);
+        list_free(&engine->pool, &engine->directions[i]->flight);
+        free(engine->directions[i]);
+    }
+    list_free(&engine->pool, &engine->ready);
+    list_free(&engine->pool, &engine->drained);
+    for (uint32_t i = 0; i < engine->device_count; i++) {
+        replica_map_free(&engine->devices[i]->groups);
+        replica_map_free(&engine->devices[i]->sessions);
+        free(engine->devices[i]);
+    }
+    packet_pool_free(&engine->pool);
+    upcall_queue_free(&engine->upcalls);
+    free(engine->interfaces);
+    free(engine->dirty);
+    free(engine->directions);
+    free(engine->devices);
+    free(engine->timers.timers);
+    close_if_open(engine->timer_fd);
+    close_if_open(engine->wake_fd);
+    close_if_open(engine->epoll_fd);
+    pthread_mutex_destroy(&engine->lock.turnstile);
+    pthread_mutex_destroy(&engine->lock.held);
+    free(engine);
+}

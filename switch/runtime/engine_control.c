@@ -1,0 +1,332 @@
+/* What the control plane does to the engine: switches, ports, replication, frames in and out, statistics. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "engine_internal.h"
+
+/* ---- Building ---- */
+
+static int add_switch(struct gb_engine *engine, uint64_t device_id, uint32_t cpu_port) {
+    if (engine_device(engine, device_id))
+        return -EEXIST;
+    struct device **devices = realloc(engine->devices, (engine->device_count + 1) * sizeof *devices);
+    if (devices)
+        engine->devices = devices;
+    struct device *device = calloc(1, sizeof *device);
+    if (!devices || !device) {
+        free(device);
+        return -ENOMEM;
+    }
+    engine->devices[engine->device_count++] = device;
+    device->engine = engine;
+    device->device_id = device_id;
+    device->cpu_port = cpu_port;
+    device->start_ns = engine_clock(engine);
+    struct gb_link_model direct = {.queue_packets = 1};
+    struct direction *to_controller = direction_create(engine, &direct, device, cpu_port, true);
+    if (!to_controller)
+        return -ENOMEM;
+    to_controller->far_end = TO_CONTROLLER;
+    to_controller->reported = false;
+    device->ports[cpu_port].out = to_controller;
+    return 0;
+}
+
+int gb_engine_add_switch(struct gb_engine *engine, uint64_t device_id, uint32_t cpu_port) {
+    if (cpu_port >= GB_PORT_DROP)
+        return -EINVAL;
+    engine_lock(&engine->lock);
+    int outcome = add_switch(engine, device_id, cpu_port);
+    engine_unlock(&engine->lock);
+    return outcome;
+}
+
+/* A switch whose port is free; NULL and the reason otherwise. */
+static struct device *with_free_port(struct gb_engine *engine, uint64_t device_id, uint32_t port, int *reason) {
+    struct device *device = engine_device(engine, device_id);
+    if (!device)
+        *reason = -ESRCH;
+    else if (port >= GB_PORT_DROP)
+        *reason = -EINVAL;
+    else if (device->ports[port].out)
+        *reason = -EEXIST;
+    else
+        return device;
+    return NULL;
+}
+
+int gb_engine_add_link(struct gb_engine *engine, uint64_t device_a, uint32_t port_a, uint64_t device_b,
+                       uint32_t port_b, const struct gb_link_model *a_to_b, const struct gb_link_model *b_to_a) {
+    int outcome = 0;
+    engine_lock(&engine->lock);
+    struct device *a = with_free_port(engine, device_a, port_a, &outcome);
+    struct device *b = with_free_port(engine, device_b, port_b, &outcome);
+    if (a && b && a == b && port_a == port_b)
+        outcome = -EEXIST;
+    if (outcome == 0) {
+        struct direction *forth = direction_create(engine, a_to_b, a, port_a, true);
+        struct direction *back = forth ? direction_create(engine, b_to_a, b, port_b, true) : NULL;
+        if (back) {
+            forth->far_end = back->far_end = TO_PIPELINE;
+            forth->to = b;
+            forth->to_port = port_b;
+            back->to = a;
+            back->to_port = port_a;
+            a->ports[port_a].out = forth;
+            b->ports[port_b].out = back;
+        } else {
+            outcome = -ENOMEM;
+        }
+    }
+    engine_unlock(&engine->lock);
+    return outcome;
+}
+
+/* Both directions of a port that faces a host. */
+static int add_host_port(struct gb_engine *engine, struct device *device, uint32_t port,
+                         const struct gb_link_model *in, const struct gb_link_model *out, enum far_end far_end,
+                         struct interface *interface) {
+    struct direction *outwards = direction_create(engine, out, device, port, true);
+    struct direction *inwards = outwards ? direction_create(engine, in, device, port, false) : NULL;
+    if (!inwards)
+        return -ENOMEM;
+    outwards->far_end = far_end;
+    outwards->interface = interface;
+    device->ports[port].out = outwards;
+    device->ports[port].in = inwards;
+    return 0;
+}
+
+int gb_engine_add_open_port(struct gb_engine *engine, uint64_t device_id, uint32_t port,
+                            const struct gb_link_model *in, const struct gb_link_model *out) {
+    int outcome = 0;
+    engine_lock(&engine->lock);
+    struct device *device = with_free_port(engine, device_id, port, &outcome);
+    if (device)
+        outcome = add_host_port(engine, device, port, in, out, TO_DRAIN, NULL);
+    engine_unlock(&engine->lock);
+    return outcome;
+}
+
+/* Room for one more in both lists of interfaces. */
+static bool grow_interfaces(struct gb_engine *engine) {
+    size_t count = engine->interface_count + 1;
+    struct interface **interfaces = realloc(engine->interfaces, count * sizeof *interfaces);
+    if (interfaces)
+        engine->interfaces = interfaces;
+    struct interface **dirty = realloc(engine->dirty, count * sizeof *dirty);
+    if (dirty)
+        engine->dirty = dirty;
+    return interfaces && dirty;
+}
+
+static int add_interface(struct gb_engine *engine, struct device *device, uint32_t port, const char *name,
+                         const struct gb_link_model *in, const struct gb_link_model *out) {
+    struct interface *interface = calloc(1, sizeof *interface);
+    if (!interface || !grow_interfaces(engine)) {
+        free(interface);
+        return -ENOMEM;
+    }
+    int outcome = interface_open(interface, name);
+    if (outcome < 0) {
+        free(interface);
+        return outcome;
+    }
+    /* From here on the engine owns it, whatever happens. */
+    engine->interfaces[engine->interface_count++] = interface;
+    interface->statistics.device_id = device->device_id;
+    interface->statistics.port = port;
+    outcome = add_host_port(engine, device, port, in, out, TO_SOCKET, interface);
+    if (outcome < 0)
+        return outcome;
+    interface->in = device->ports[port].in;
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = interface};
+    return epoll_ctl(engine->epoll_fd, EPOLL_CTL_ADD, interface->fd, &event) < 0 ? -errno : 0;
+}
+
+int gb_engine_add_interface(struct gb_engine *engine, uint64_t device_id, uint32_t port, const char *name,
+                            const struct gb_link_model *in, const struct gb_link_model *out) {
+    int outcome = 0;
+    engine_lock(&engine->lock);
+    struct device *device = with_free_port(engine, device_id, port, &outcome);
+    if (device)
+        outcome = add_interface(engine, device, port, name, in, out);
+    engine_unlock(&engine->lock);
+    return outcome;
+}
+
+/* ---- Programs and replication ---- */
+
+int gb_engine_load(struct gb_engine *engine, uint64_t device_id, struct gb_switch *state) {
+    int outcome = 0;
+    engine_lock(&engine->lock);
+    struct device *device = engine_device(engine, device_id);
+    if (!device) {
+        outcome = -ESRCH;
+    } else {
+        pipeline_abandon(engine, device);
+        if (state) {
+            state->engine = device;
+            state->digest = upcall_digest;
+            state->log = upcall_log;
+            if (state->program->phv_words > engine->pool.phv_words)
+                engine->pool.phv_words = state->program->phv_words;
+        }
+        device->state = state;
+    }
+    engine_unlock(&engine->lock);
+    return outcome;
+}
+
+int gb_engine_multicast_group_set(struct gb_engine *engine, uint64_t device_id, uint32_t group,
+                                  const struct gb_replica *replicas, uint32_t count) {
+    engine_lock(&engine->lock);
+    struct device *device = engine_device(engine, device_id);
+    /* Group 0 is no multicast. */
+    int outcome = !device ? -ESRCH : group == 0 ? -EINVAL : replica_map_set(&device->groups, group, replicas, count, 0);
+    engine_unlock(&engine->lock);
+    return outcome;
+}
+
+int gb_engine_multicast_group_delete(struct gb_engine *engine, uint64_t device_id, uint32_t group) {
+    engine_lock(&engine->lock);
+    struct device *device = engine_device(engine, device_id);
+    int outcome = device ? replica_map_delete(&device->groups, group) : -ESRCH;
+    engine_unlock(&engine->lock);
+    return outcome;
+}
+
+int gb_engine_clone_session_set(struct gb_engine *engine, uint64_t device_id, uint32_t session,
+                                const struct gb_replica *replicas, uint32_t count, uint32_t truncate_bytes) {
+    engine_lock(&engine->lock);
+    struct device *device = engine_device(engine, device_id);
+    int outcome = device ? replica_map_set(&device->sessions, session, replicas, count, truncate_bytes) : -ESRCH;
+    engine_unlock(&engine->lock);
+    return outcome;
+}
+
+int gb_engine_clone_session_delete(struct gb_engine *engine, uint64_t device_id, uint32_t session) {
+    engine_lock(&engine->lock);
+    struct device *device = engine_device(engine, device_id);
+    int outcome = device ? replica_map_delete(&device->sessions, session) : -ESRCH;
+    engine_unlock(&engine->lock);
+    return outcome;
+}
+
+int gb_engine_listen(struct gb_engine *engine, uint64_t device_id, uint32_t kinds) {
+    engine_lock(&engine->lock);
+    struct device *device = engine_device(engine, device_id);
+    if (device)
+        device->listens = kinds;
+    engine_unlock(&engine->lock);
+    return device ? 0 : -ESRCH;
+}
+
+/* ---- Frames ---- */
+
+int gb_engine_inject(struct gb_engine *engine, uint64_t device_id, uint32_t port, const uint8_t *frame,
+                     uint32_t length) {
+    if (length > GB_MAX_FRAME_BYTES)
+        return -EMSGSIZE;
+    int outcome = 0;
+    engine_lock(&engine->lock);
+    struct device *device = engine_device(engine, device_id);
+    struct direction *in = device && port < GB_MAX_PORTS ? device->ports[port].in : NULL;
+    struct packet *packet = NULL;
+    if (!device)
+        outcome = -ESRCH;
+    else if (!in || device->ports[port].out->far_end != TO_DRAIN)
+        outcome = -EINVAL;
+    else if (!(packet = packet_from_bytes(&engine->pool, frame, length)))
+        outcome = -ENOMEM;
+    else {
+        engine_catch_up(engine);
+        direction_offer(engine, in, packet);
+        engine_wake(engine);
+    }
+    engine_unlock(&engine->lock);
+    return outcome;
+}
+
+int gb_engine_packet_out(struct gb_engine *engine, uint64_t device_id, const uint8_t *frame, uint32_t length) {
+    if (length > GB_MAX_FRAME_BYTES)
+        return -EMSGSIZE;
+    int outcome = 0;
+    engine_lock(&engine->lock);
+    struct device *device = engine_device(engine, device_id);
+    struct packet *packet = device ? packet_from_bytes(&engine->pool, frame, length) : NULL;
+    if (packet) {
+        engine_catch_up(engine);
+        packet->device = device;
+        packet->port = device->cpu_port;
+        list_append(&engine->ready, packet);
+        engine_wake(engine);
+    } else {
+        outcome = device ? -ENOMEM : -ESRCH;
+    }
+    engine_unlock(&engine->lock);
+    return outcome;
+}
+
+int gb_engine_drain(struct gb_engine *engine, struct gb_drained *drained, uint8_t *data) {
+    engine_lock(&engine->lock);
+    struct packet *packet = list_pop(&engine->drained);
+    if (packet) {
+        drained->time_ns = packet->due_ns;
+        drained->device_id = packet->device->device_id;
+        drained->port = packet->port;
+        drained->length = packet->view.length;
+        memcpy(data, packet->view.data, packet->view.length);
+        packet_free(&engine->pool, packet);
+    }
+    engine_unlock(&engine->lock);
+    return packet != NULL;
+}
+
+/* ---- Statistics ---- */
+
+uint32_t gb_engine_link_statistics(struct gb_engine *engine, struct gb_link_statistics *rows, uint32_t capacity) {
+    uint32_t count = 0;
+    engine_lock(&engine->lock);
+    for (uint32_t i = 0; i < engine->direction_count; i++) {
+        if (!engine->directions[i]->reported)
+            continue;
+        if (count < capacity)
+            rows[count] = engine->directions[i]->statistics;
+        count++;
+    }
+    engine_unlock(&engine->lock);
+    return count;
+}
+
+uint32_t gb_engine_interface_statistics(struct gb_engine *engine, struct gb_interface_statistics *rows,
+                                        uint32_t capacity) {
+    engine_lock(&engine->lock);
+    uint32_t count = engine->interface_count;
+    for (uint32_t i = 0; i < count && i < capacity; i++) {
+        interface_count_socket_drops(engine->interfaces[i]);
+        rows[i] = engine->interfaces[i]->statistics;
+    }
+    engine_unlock(&engine->lock);
+    return count;
+}
+
+int gb_engine_device_statistics(struct gb_engine *engine, uint64_t device_id,
+                                struct gb_device_statistics *statistics) {
+    engine_lock(&engine->lock);
+    struct device *device = engine_device(engine, device_id);
+    if (device)
+        *statistics = device->statistics;
+    engine_unlock(&engine->lock);
+    return device ? 0 : -ESRCH;
+}
+
+void gb_engine_statistics(struct gb_engine *engine, struct gb_engine_statistics *statistics) {
+    engine_lock(&engine->lock);
+    *statistics = engine->statistics;
+    statistics->live_packets = engine->pool.live - engine->idle_packets;
+    statistics->pool_bytes = engine->pool.bytes;
+    engine_unlock(&engine->lock);
+}

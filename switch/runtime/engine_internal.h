@@ -1,0 +1,276 @@
+/* What the engine's files share. The caller of every function here holds the engine's lock. */
+#ifndef GRADBED_ENGINE_INTERNAL_H
+#define GRADBED_ENGINE_INTERNAL_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine.h"
+
+#pragma GCC visibility push(hidden)
+
+#define NO_TIMER UINT32_MAX
+#define SOCKET_BATCH 64
+
+/* ---- Packets (engine_packet.c) ---- */
+
+enum stage {
+    STAGE_PARSE,                    /* bytes alone: at the beginning of a pipeline, or between switches */
+    STAGE_PARSE_AGAIN,              /* resubmitted or recirculated: brings metadata */
+    STAGE_ENQUEUE,                  /* a clone made in egress, on its way to the traffic manager */
+};
+
+struct packet {
+    struct gb_packet view;          /* first: programs see it as all there is */
+    struct packet *next;
+    struct device *device;          /* where it is or goes */
+    struct direction *direction;    /* in the queue of, in flight on, or waiting for the socket of */
+    uint64_t due_ns;                /* in flight: when it arrives */
+    uint32_t port;                  /* STAGE_PARSE: arrived at; STAGE_ENQUEUE: goes to */
+    uint32_t truncate_bytes;        /* UINT32_MAX: whole */
+    uint32_t capacity;
+    uint8_t stage;
+    bool duplicate;
+    uint8_t *buffer;
+};
+
+struct packet_list {
+    struct packet *first, *last;
+    uint32_t count;
+};
+
+struct phv { struct phv *next; uint32_t words, unused; uint64_t cells[]; };
+
+struct packet_pool {
+    struct packet *free_small, *free_large;
+    struct phv *free_phv;
+    uint32_t phv_words;             /* of new PHVs: what the largest program needs */
+    uint64_t live;
+    uint64_t bytes;
+};
+
+/* NULL when out of memory or when no buffer is that large. Has room for `room` bytes from view.data on, at least
+ * `headroom` before; length is 0. */
+struct packet *packet_take(struct packet_pool *, uint32_t headroom, uint32_t room);
+struct packet *packet_from_bytes(struct packet_pool *, const uint8_t *data, uint32_t length);
+/* Copy of a frame's bytes, without PHV. */
+struct packet *packet_copy_frame(struct packet_pool *, const struct packet *);
+/* Copy in the middle of a pipeline: PHV, standard metadata, payload. */
+struct packet *packet_copy_parsed(struct packet_pool *, const struct packet *, uint32_t phv_words);
+bool packet_ensure_headroom(struct packet_pool *, struct packet *, uint32_t headroom);
+/* Gives the PHV back as well. */
+void packet_free(struct packet_pool *, struct packet *);
+void packet_pool_free(struct packet_pool *);
+
+static inline void list_append(struct packet_list *list, struct packet *packet) {
+    packet->next = NULL;
+    if (list->last)
+        list->last->next = packet;
+    else
+        list->first = packet;
+    list->last = packet;
+    list->count++;
+}
+
+static inline struct packet *list_pop(struct packet_list *list) {
+    struct packet *packet = list->first;
+    if (packet) {
+        list->first = packet->next;
+        if (!list->first)
+            list->last = NULL;
+        list->count--;
+    }
+    return packet;
+}
+
+uint64_t *phv_take(struct packet_pool *, uint32_t words);    /* NULL when out of memory; contents undefined */
+void phv_give(struct packet_pool *, uint64_t *cells);        /* NULL is none */
+
+void list_free(struct packet_pool *, struct packet_list *);
+
+/* ---- Timers (engine_timer.c): a binary heap, earliest first, equal times in order of arming ---- */
+
+struct timer {
+    uint64_t due_ns, sequence;
+    uint32_t position;              /* in the heap; NO_TIMER when not armed */
+    void (*fire)(struct gb_engine *, struct direction *);
+    struct direction *direction;
+};
+
+struct timer_heap {
+    struct timer **timers;
+    uint32_t count, capacity;
+    uint64_t next_sequence;
+};
+
+bool timer_heap_reserve(struct timer_heap *, uint32_t more);
+void timer_arm(struct timer_heap *, struct timer *, uint64_t due_ns);
+struct timer *timer_pop(struct timer_heap *);
+
+/* ---- Links (engine_link.c) ---- */
+
+enum far_end { TO_PIPELINE, TO_SOCKET, TO_DRAIN, TO_CONTROLLER };
+
+/* One direction of a link: from a switch's traffic manager, or from a port that faces a host. */
+struct direction {
+    struct gb_link_model model;
+    uint64_t random_state;
+    struct packet_list queue, flight;
+    uint64_t busy_until_ns;         /* the packet being sent has left by then */
+    struct timer departure, arrival;
+    struct device *egress;          /* whose egress pipeline packets pass when they leave the queue; or NULL */
+    uint32_t egress_port;
+    enum far_end far_end;
+    struct device *to;              /* TO_PIPELINE */
+    uint32_t to_port;
+    struct interface *interface;    /* TO_SOCKET */
+    bool reported;
+    struct gb_link_statistics statistics;
+};
+
+struct direction *direction_create(struct gb_engine *, const struct gb_link_model *, struct device *,
+                                   uint32_t port, bool outwards);
+void direction_offer(struct gb_engine *, struct direction *, struct packet *);
+/* The packet reached the far end; `accepted` is false if that refused it. */
+void direction_count(struct direction *, const struct packet *, bool accepted);
+
+/* ---- Replication (engine_replication.c) ---- */
+
+struct replica_set { uint32_t count, truncate_bytes; struct gb_replica replicas[]; };
+struct replica_map { struct replica_set **pages[256]; };     /* by 16-bit number, high byte first */
+
+const struct replica_set *replica_map_find(const struct replica_map *, uint64_t number);
+int replica_map_set(struct replica_map *, uint32_t number, const struct gb_replica *, uint32_t count,
+                    uint32_t truncate_bytes);
+int replica_map_delete(struct replica_map *, uint32_t number);
+void replica_map_free(struct replica_map *);
+
+/* ---- Switches (engine_pipeline.c) ---- */
+
+struct port {
+    struct direction *out;
+    struct direction *in;           /* ports that face a host; NULL on links between switches */
+};
+
+struct device {
+    struct gb_engine *engine;
+    uint64_t device_id;
+    struct gb_switch *state;        /* NULL: no program */
+    uint64_t start_ns;
+    uint32_t cpu_port, listens;
+    struct port ports[GB_MAX_PORTS];
+    struct replica_map groups, sessions;
+    struct gb_device_statistics statistics;
+};
+
+void pipeline_begin(struct gb_engine *, struct packet *);
+/* Egress and deparser. False if the packet went elsewhere than to the port; the engine has it or freed it. */
+bool pipeline_egress(struct gb_engine *, struct direction *, struct packet *);
+void pipeline_enqueue(struct gb_engine *, struct packet *, uint64_t port);
+/* Drop everything of the device that holds a PHV. */
+void pipeline_abandon(struct gb_engine *, struct device *);
+
+/* ---- AF_PACKET (engine_socket.c) ---- */
+
+struct interface {
+    int fd;
+    struct direction *in;
+    bool jumbo;                     /* receives into large buffers */
+    uint32_t pending_count;
+    bool dirty;                     /* on the engine's list of interfaces with frames to send */
+    struct packet *pending[SOCKET_BATCH];
+    struct gb_interface_statistics statistics;
+};
+
+struct receive_batch;               /* empty packets to receive into */
+
+struct receive_batch *receive_batch_create(bool jumbo);     /* NULL when out of memory */
+void receive_batch_free(struct packet_pool *, struct receive_batch *);
+
+int interface_open(struct interface *, const char *name);
+void interface_close(struct gb_engine *, struct interface *);
+/* Offer at most one batch of frames to the link behind the interface. */
+void interface_receive(struct gb_engine *, struct interface *);
+void interface_send(struct gb_engine *, struct interface *, struct packet *);
+void interface_flush(struct gb_engine *, struct interface *);
+/* An interface that goes down leaves an error on its socket, which epoll reports until it is read. */
+void interface_clear_error(struct interface *);
+void interface_count_socket_drops(struct interface *);
+
+/* ---- Upcalls (engine_upcall.c) ---- */
+
+struct upcall_node { struct upcall_node *next; struct gb_upcall upcall; };
+
+struct upcall_queue {
+    pthread_mutex_t mutex;
+    pthread_cond_t arrived;
+    struct upcall_node *first, *last;
+    uint32_t count;
+    bool closed;
+};
+
+void upcall_queue_open(struct upcall_queue *);
+void upcall_queue_free(struct upcall_queue *);
+void upcall_send(struct device *, enum gb_upcall_kind, uint32_t list_id, const void *data, uint64_t length);
+void upcall_digest(struct gb_switch *, uint32_t list_id, const uint64_t *words, uint32_t word_count);
+void upcall_log(struct gb_switch *, const char *line);
+
+/* ---- The lock ---- */
+
+/* A mutex behind a turnstile. Whoever waits for `held` keeps `turnstile`, so the data plane, which lets go of `held`
+ * after every batch, cannot take it again before a control call that waits: such a call waits for one batch. */
+struct engine_lock { pthread_mutex_t turnstile, held; };
+
+static inline void engine_lock(struct engine_lock *lock) {
+    pthread_mutex_lock(&lock->turnstile);
+    pthread_mutex_lock(&lock->held);
+    pthread_mutex_unlock(&lock->turnstile);
+}
+
+static inline void engine_unlock(struct engine_lock *lock) {
+    pthread_mutex_unlock(&lock->held);
+}
+
+/* ---- The engine (engine.c) ---- */
+
+struct gb_engine {
+    struct engine_lock lock;
+    bool manual_clock, running, stopping, sleeping;
+    pthread_t thread;
+    int epoll_fd, wake_fd, timer_fd;
+    uint64_t armed_ns;              /* what timer_fd is set to; 0: nothing */
+    uint64_t now_ns;                /* the time of the event being worked on */
+    uint64_t manual_ns;
+    struct packet_list ready;       /* to be worked on at now_ns */
+    struct packet_list drained;     /* left through open ports */
+    struct timer_heap timers;
+    struct packet_pool pool;
+    struct upcall_queue upcalls;
+    struct gb_engine_statistics statistics;
+
+    struct device **devices;
+    uint32_t device_count;
+    struct direction **directions;
+    uint32_t direction_count;
+    struct interface **interfaces;
+    struct interface **dirty;       /* as long as interfaces */
+    uint32_t interface_count, dirty_count;
+
+    struct receive_batch *receive_small, *receive_large;
+    uint64_t idle_packets;          /* in those */
+};
+
+uint64_t engine_clock(struct gb_engine *);
+/* Let time pass before something new comes in from outside. */
+void engine_catch_up(struct gb_engine *);
+/* Let a sleeping data plane look at what a control call brought. */
+void engine_wake(struct gb_engine *);
+struct device *engine_device(struct gb_engine *, uint64_t device_id);
+
+static inline uint64_t device_time_us(const struct device *device, uint64_t now_ns) {
+    return (now_ns - device->start_ns) / 1000;
+}
+
+#pragma GCC visibility pop
+#endif

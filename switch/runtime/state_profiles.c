@@ -1,0 +1,156 @@
+/* Action profiles: members are actions with arguments, groups are runs of members that a hash selects from. */
+#include <stdlib.h>
+
+#include "state.h"
+
+struct gb_profile *gb_profile_create(const struct gb_profile_layout *layout) {
+    struct gb_profile *profile = calloc(1, sizeof *profile);
+    if (profile)
+        profile->layout = layout;
+    return profile;
+}
+
+static void group_free(struct gb_group *group) {
+    free(group->calls);
+    free(group->members);
+    free(group);
+}
+
+static void member_free(struct gb_member *member) {
+    free(member->call);
+    free(member);
+}
+
+void gb_profile_free(struct gb_profile *profile) {
+    if (!profile)
+        return;
+    for (uint32_t i = 0; i < profile->member_count; i++)
+        member_free(profile->members[i]);
+    for (uint32_t i = 0; i < profile->group_count; i++)
+        group_free(profile->groups[i]);
+    free(profile->members);
+    free(profile->groups);
+    free(profile);
+}
+
+struct gb_member *gb_profile_member(const struct gb_profile *profile, uint32_t id) {
+    for (uint32_t i = 0; i < profile->member_count; i++)
+        if (profile->members[i]->id == id)
+            return profile->members[i];
+    return NULL;
+}
+
+struct gb_group *gb_profile_group(const struct gb_profile *profile, uint32_t id) {
+    for (uint32_t i = 0; i < profile->group_count; i++)
+        if (profile->groups[i]->id == id)
+            return profile->groups[i];
+    return NULL;
+}
+
+static struct gb_member *member_add(struct gb_profile *profile, uint32_t id) {
+    struct gb_member **members = realloc(profile->members, (profile->member_count + 1) * sizeof *members);
+    if (!members)
+        return NULL;
+    profile->members = members;
+    struct gb_member *member = calloc(1, sizeof *member);
+    if (!member)
+        return NULL;
+    member->call = calloc(1, sizeof *member->call + profile->layout->data_words * sizeof(uint64_t));
+    if (!member->call) {
+        free(member);
+        return NULL;
+    }
+    member->id = id;
+    members[profile->member_count++] = member;
+    return member;
+}
+
+int gb_profile_member_set(struct gb_profile *profile, uint32_t id, uint32_t action, const uint64_t *data,
+                          uint32_t words) {
+    struct gb_member *member = gb_profile_member(profile, id);
+    if (!member) {
+        if (profile->member_count >= profile->layout->max_members)
+            return GB_FULL;
+        member = member_add(profile, id);
+        if (!member)
+            return GB_NO_MEMORY;
+    }
+    /* In place: entries and groups point to this call. */
+    member->call->action = action;
+    for (uint32_t i = 0; i < profile->layout->data_words; i++)
+        member->call->data[i] = i < words ? data[i] : 0;
+    return 0;
+}
+
+int gb_profile_member_delete(struct gb_profile *profile, uint32_t id) {
+    for (uint32_t i = 0; i < profile->member_count; i++) {
+        if (profile->members[i]->id != id)
+            continue;
+        if (profile->members[i]->references)
+            return GB_IN_USE;
+        member_free(profile->members[i]);
+        profile->members[i] = profile->members[--profile->member_count];
+        return 0;
+    }
+    return GB_NO_SUCH;
+}
+
+static struct gb_group *group_add(struct gb_profile *profile, uint32_t id) {
+    struct gb_group **groups = realloc(profile->groups, (profile->group_count + 1) * sizeof *groups);
+    if (!groups)
+        return NULL;
+    profile->groups = groups;
+    struct gb_group *group = calloc(1, sizeof *group);
+    if (!group)
+        return NULL;
+    group->id = id;
+    groups[profile->group_count++] = group;
+    return group;
+}
+
+static void refer(struct gb_profile *profile, const struct gb_group *group, int by) {
+    for (uint32_t i = 0; i < group->size; i++)
+        gb_profile_member(profile, group->members[i])->references += (uint32_t)by;
+}
+
+int gb_profile_group_set(struct gb_profile *profile, uint32_t id, const uint32_t *members, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++)
+        if (!gb_profile_member(profile, members[i]))
+            return GB_NO_SUCH;
+    struct gb_call **calls = malloc((count ? count : 1) * sizeof *calls);
+    uint32_t *ids = malloc((count ? count : 1) * sizeof *ids);
+    struct gb_group *group = gb_profile_group(profile, id);
+    if (calls && ids && !group)
+        group = group_add(profile, id);
+    if (!calls || !ids || !group) {
+        free(calls);
+        free(ids);
+        return GB_NO_MEMORY;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        ids[i] = members[i];
+        calls[i] = gb_profile_member(profile, members[i])->call;
+    }
+    refer(profile, group, -1);
+    free(group->calls);
+    free(group->members);
+    group->calls = calls;
+    group->members = ids;
+    group->size = count;
+    refer(profile, group, 1);
+    return 0;
+}
+
+int gb_profile_group_delete(struct gb_profile *profile, uint32_t id) {
+    for (uint32_t i = 0; i < profile->group_count; i++) {
+        if (profile->groups[i]->id != id)
+            continue;
+        if (profile->groups[i]->references)
+            return GB_IN_USE;
+        refer(profile, profile->groups[i], -1);
+        group_free(profile->groups[i]);
+        profile->groups[i] = profile->groups[--profile->group_count];
+        return 0;
+    }
+    return GB_NO_SUCH;
+}

@@ -1,0 +1,231 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import networkx as nx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from controller.planning.aggregation import JobPlan, job_plan
+from controller.planning.hosts import choose_hosts
+from controller.planning.multicast import multicast_address, multicast_tree
+from controller.planning.placement import ExplicitPlacement, NoPlacement, Placement, SharedPathPlacement
+from controller.planning.plan import Plan
+from controller.planning.routing import routing_plan, shortest_routes
+from switch.errors import UserError
+from tests.unit.controller.networks import REGULAR, network, random_networks
+from tests.unit.controller.plan_walker import PlanWalker
+from topo.fat_tree import fat_tree
+from topo.graph import Topology
+from topo.leaf_spine import leaf_spine
+from topo.star import star
+
+
+def planned(
+    topology: Topology,
+    workers: Sequence[str],
+    server: str,
+    placement: Placement | None = None,
+    job: int = 1,
+) -> tuple[JobPlan, Plan]:
+    routes = shortest_routes(topology)
+    result = job_plan(topology, routes, job, workers, server, placement or SharedPathPlacement())
+    return result, routing_plan(topology, routes).merged(result.plan)
+
+
+def check_job(topology: Topology, job: JobPlan, plan: Plan) -> None:
+    """What the packets of a job meet, for every worker and every designated switch."""
+    walker = PlanWalker(topology, plan)
+    for number in job.designated_switches:
+        designated = topology.switch_by_number(number).name
+        for worker in job.workers:
+            arrival = walker.send(worker, job.server, job.job, number)
+            assert arrival.summed_at == designated
+            assert arrival.node == job.server
+            assert arrival.dst_mac == topology.host(job.server).mac
+            ways = [worker, *arrival.path[1 : arrival.path.index(designated) + 1]]
+            shortest = nx.shortest_path_length(topology.graph, worker, designated)
+            assert len(ways) - 1 == shortest
+    for worker in job.workers:
+        unsummed = walker.send(worker, job.server, job.job, 0)
+        assert (unsummed.node, unsummed.summed_at) == (job.server, None)
+        answer = walker.send(job.server, worker, job.job, 0, acknowledgement=True)
+        assert answer.node == worker
+    if job.multicast_ip is None:
+        return
+    arrivals = walker.multicast(job.server, job.multicast_ip)
+    reached = [arrival.node for arrival in arrivals if topology.is_host(arrival.node)]
+    assert sorted(reached) == sorted(job.workers)
+    passed = {node for arrival in arrivals for node in arrival.path}
+    assert passed >= {topology.switch_by_number(number).name for number in job.designated_switches}
+    for arrival in arrivals:
+        assert len(arrival.path) - 1 == nx.shortest_path_length(topology.graph, job.server, arrival.node)
+
+
+@pytest.mark.parametrize("name", REGULAR)
+def test_gradients_meet_at_their_switch_and_acknowledgements_reach_each_worker_once(name: str) -> None:
+    topology = REGULAR[name]
+    for count in sorted({1, 2, len(topology.hosts) // 2, len(topology.hosts) - 1} - {0}):
+        workers, server = choose_hosts(topology, count)
+        check_job(topology, *planned(topology, workers, server))
+
+
+@given(random_networks(), st.data())
+@settings(max_examples=60, deadline=None)
+def test_any_job_on_any_network(topology: Topology, data: st.DataObject) -> None:
+    names = data.draw(st.permutations([host.name for host in topology.hosts]))
+    workers = names[1 : data.draw(st.integers(2, len(names)))]
+    switches = [switch.name for switch in topology.switches]
+    chosen = data.draw(
+        st.one_of(
+            st.just(SharedPathPlacement()),
+            st.lists(st.sampled_from(switches), unique=True, min_size=1).map(lambda s: ExplicitPlacement(tuple(s))),
+        )
+    )
+    check_job(topology, *planned(topology, workers, names[0], chosen))
+
+
+def test_two_jobs_share_designated_routes_and_keep_apart_otherwise() -> None:
+    topology = fat_tree(4)
+    first, base = planned(topology, ("h2", "h5", "h9"), "h1", job=1)
+    second, _ = planned(topology, ("h4", "h7", "h16"), "h2", ExplicitPlacement(("e1", "a1")), job=2)
+    together = base.merged(second.plan)
+    check_job(topology, first, together)
+    check_job(topology, second, together)
+    numbers = {e.match["hdr.gradient.switch_number"] for e in together["c1"].entries if "designated" in e.table}
+    assert numbers == {topology.switch("e1").number, topology.switch("a1").number}
+
+
+def test_without_aggregation_a_job_leaves_the_switches_alone() -> None:
+    topology = fat_tree(4)
+    workers, server = choose_hosts(topology, 8)
+    job, plan = planned(topology, workers, server, NoPlacement())
+    assert job.designated_switches == ()
+    assert (job.acknowledgement, job.multicast_ip, job.multicast_mac) == ("unicast", None, None)
+    assert plan == routing_plan(topology, shortest_routes(topology))
+    check_job(topology, job, plan)
+
+
+@pytest.mark.parametrize(
+    ("topology", "workers", "server", "switches"),
+    [
+        # A worker under the server's ToR: nothing else sees its gradients.
+        (fat_tree(4), ("h2", "h5", "h9", "h13"), "h1", ("e1",)),
+        # Workers in several pods: all come through the aggregation switches of the server's pod.
+        (fat_tree(4), ("h3", "h5", "h9", "h13"), "h1", ("a1", "a2", "e1")),
+        # All in one other pod: its aggregation switches, every core, those of the server's pod, the ToR.
+        (
+            fat_tree(4),
+            ("h5", "h7"),
+            "h1",
+            ("a3", "a4", "c1", "c2", "c3", "c4", "a1", "a2", "e1"),
+        ),
+        (leaf_spine(3, 2, 2), ("h3", "h5"), "h1", ("s1", "s2", "l1")),
+        (leaf_spine(3, 2, 2), ("h2", "h3"), "h1", ("l1",)),
+        (star(3), ("h2", "h3"), "h1", ("s1",)),
+    ],
+)
+def test_the_shared_path_placement(
+    topology: Topology, workers: tuple[str, ...], server: str, switches: tuple[str, ...]
+) -> None:
+    routes = shortest_routes(topology)
+    assert SharedPathPlacement().designated_switches(topology, routes, workers, server) == switches
+
+
+def test_the_tree_is_as_small_as_a_shortest_path_tree_can_be_on_a_fat_tree() -> None:
+    """15 workers on k=4: 1 core, an aggregation switch in each of 4 pods, 8 edge switches, 15 hosts."""
+    topology = fat_tree(4)
+    workers, server = choose_hosts(topology, 15)
+    tree = multicast_tree(topology, server, workers, ())
+    assert len(tree.edges()) == 15 + 7 + 4 + 1
+
+
+def test_a_designated_switch_off_the_way_is_a_leaf_of_the_tree() -> None:
+    topology = leaf_spine(3, 2, 1)
+    tree = multicast_tree(topology, "h1", ("h2",), ("s1", "s2", "l3"))
+    assert tree.root == "l1"
+    assert set(tree.edges()) == {("l1", "s1"), ("l1", "s2"), ("s1", "l2"), ("l2", "h2"), ("s1", "l3")}
+    job, plan = planned(topology, ("h2",), "h1", ExplicitPlacement(("s1", "s2", "l3")))
+    assert plan["s2"].groups == plan["l3"].groups == ()
+    check_job(topology, job, plan)
+
+
+@pytest.mark.parametrize(
+    ("job", "ip", "mac"),
+    [
+        (1, "239.66.0.1", "01:00:5e:42:00:01"),
+        (258, "239.66.1.2", "01:00:5e:42:01:02"),
+        (65535, "239.66.255.255", "01:00:5e:42:ff:ff"),
+    ],
+)
+def test_multicast_addresses(job: int, ip: str, mac: str) -> None:
+    assert multicast_address(job) == (ip, mac)
+
+
+@pytest.mark.parametrize(
+    ("workers", "server", "placement", "line"),
+    [
+        (("h2", "h99"), "h1", SharedPathPlacement(), "no host 'h99'"),
+        (("h2", "e1"), "h1", SharedPathPlacement(), "e1 is a switch"),
+        (("h2",), "c1", SharedPathPlacement(), "c1 is a switch"),
+        (("h2", "h3", "h2"), "h1", SharedPathPlacement(), "worker named twice: h2"),
+        (("h2", "h1"), "h1", SharedPathPlacement(), "h1 cannot be both server and worker"),
+        ((), "h1", SharedPathPlacement(), "at least one worker"),
+        (("h2",), "h1", ExplicitPlacement(("x9",)), "no switch 'x9'"),
+        (("h2",), "h1", ExplicitPlacement(("h3",)), "h3 is a host"),
+        (("h2",), "h1", ExplicitPlacement(("e1", "e1")), "named twice: e1"),
+        (("h2",), "h1", ExplicitPlacement(()), "at least one aggregation switch"),
+    ],
+)
+def test_nonsense_is_refused_in_one_line(
+    workers: tuple[str, ...], server: str, placement: Placement, line: str
+) -> None:
+    with pytest.raises(UserError, match=line) as caught:
+        planned(fat_tree(4), workers, server, placement)
+    assert "\n" not in str(caught.value)
+
+
+def test_limits() -> None:
+    topology = star(70)
+    names = [host.name for host in topology.hosts]
+    planned(topology, names[1:65], names[0])
+    with pytest.raises(UserError, match="at most 64 workers"):
+        planned(topology, names[1:66], names[0])
+    with pytest.raises(UserError, match="8 workers and a server need 9 hosts, the topology has 4"):
+        planned(star(4), names[1:9], names[0])
+    planned(topology, names[1:3], names[0], job=65535)
+    with pytest.raises(UserError, match="no job number left"):
+        planned(topology, names[1:3], names[0], job=65536)
+
+
+def test_choose_hosts_spreads_the_workers() -> None:
+    topology = fat_tree(4)
+    workers, server = choose_hosts(topology, 8)
+    assert server == "h1"
+    assert len(set(workers)) == 8
+    below = [topology.attachment(worker).name for worker in workers]
+    assert sorted(below) == [f"e{i}" for i in range(1, 9)]
+
+
+@pytest.mark.parametrize("count", range(1, 9))
+def test_choose_hosts_never_takes_a_host_twice(count: int) -> None:
+    workers, server = choose_hosts(star(9), count)
+    assert len({*workers, server}) == count + 1
+
+
+def test_choose_hosts_counts_hosts() -> None:
+    with pytest.raises(UserError, match="8 workers and a server need 9 hosts, the topology has 4"):
+        choose_hosts(star(4), 8)
+    with pytest.raises(UserError, match="1 worker and a server need 2 hosts, the topology has 1"):
+        choose_hosts(star(1), 1)
+    with pytest.raises(UserError, match="at least one worker, got 0"):
+        choose_hosts(star(4), 0)
+
+
+def test_hosts_below_one_switch_are_acknowledged_there() -> None:
+    topology = network([(0, 1)], [3, 1])
+    job, plan = planned(topology, ("h2", "h3"), "h1")
+    assert plan["s2"].groups == ()
+    assert plan["s1"].groups[0].ports == (2, 3)
+    check_job(topology, job, plan)
