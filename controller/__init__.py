@@ -1,0 +1,1 @@
+"""Who decides: planning (pure), the Ryu application with its REST interface, southbound clients."""

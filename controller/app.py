@@ -74,14 +74,14 @@ class GradbedController(app_manager.OSKenApp):  # type: ignore[misc]
 
     def serve_rest(self) -> None:
         """Start the REST interface where the configuration says; UserError if it cannot listen there."""
+        listeners = []
         if self.config.rest_fd is not None:
-            listener = inherited_socket(self.config.rest_fd)
-        elif self.config.rest_address is not None:
-            listener = listening_socket(self.config.rest_address)
-        else:
-            return
-        self._rest = RestServer(create_app(self.topology, self.jobs, self.southbound), listener)
-        self._rest.start()
+            listeners.append(inherited_socket(self.config.rest_fd))
+        if self.config.rest_address is not None:
+            listeners.append(listening_socket(self.config.rest_address))
+        if listeners:
+            self._rest = RestServer(create_app(self.topology, self.jobs, self.southbound), listeners)
+            self._rest.start()
 
     def close(self) -> None:
         """os-ken calls this when the application ends."""
@@ -109,7 +109,10 @@ class GradbedController(app_manager.OSKenApp):  # type: ignore[misc]
 def run(config: ControllerConfig) -> None:
     """Load the application, and those of config.apps, into os-ken; program the switches; serve until killed."""
     manager = app_manager.AppManager.get_instance()
-    manager.load_apps([GradbedController.__module__, *config.apps])
+    try:
+        manager.load_apps([GradbedController.__module__, *config.apps])
+    except ImportError as error:
+        raise UserError(f"cannot load the applications {', '.join(config.apps)}: {error}") from None
     try:
         threads = manager.instantiate_apps(**manager.create_contexts(), config=config)
         controller = app_manager.lookup_service_brick(GradbedController.__name__)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
-from controller.rest_server import unix_path
+from controller.address import unix_path
 from switch.errors import UserError
 from topo.graph import Topology
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from controller.planning.aggregation import MAX_JOB
-from controller.southbound.session import Target
+from controller.southbound.target import Target
 from switch.errors import UserError
 from topo.graph import Topology
 
@@ -25,8 +25,8 @@ class ControllerConfig(BaseModel):
     """One JSON object; see the fields.
 
     topology: the graph. targets: for every switch the gRPC address of its P4Runtime server; its device id there
-    is its number. program: what all switches run. The REST interface listens on rest_fd (an inherited listening
-    socket) or at rest_address ("127.0.0.1:8080", or the path of a unix socket); at neither if both are null.
+    is its number. program: what all switches run. The REST interface listens on rest_fd (an inherited bound socket)
+    and at rest_address ("127.0.0.1:8080", or the path of a unix socket), whichever are not null.
     ready_timeout_s: seconds within which every switch must be programmed. apps: further os-ken applications
     to load into the process. keep_pipelines and first_job: for a controller that takes over a running network;
     job numbers that were in use there must not be given out again.
@@ -52,8 +52,6 @@ class ControllerConfig(BaseModel):
                 raise ValueError(f"targets name {name}, which is no switch of the topology")
         for name in sorted(switches - set(self.targets)):
             raise ValueError(f"targets lack the switch {name}")
-        if self.rest_fd is not None and self.rest_address is not None:
-            raise ValueError("give rest_fd or rest_address, not both")
         return self
 
     @classmethod

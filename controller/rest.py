@@ -31,30 +31,37 @@ class JobRequest(BaseModel):
     aggregation_switches: list[str] | None = None
 
 
-class JobAnswer(BaseModel):
-    """A job as its agents must know it; multicast addresses are null when it acknowledges by unicast."""
+class NewJob(BaseModel):
+    """What a job's agents must know of the network; multicast addresses are null when ACKs are unicast."""
 
     job: int
     fan_in: int
-    workers: list[str]
-    server: str
     designated_switches: list[int]
     acknowledgement: Acknowledgement
     multicast_ip: str | None
     multicast_mac: str | None
 
     @classmethod
-    def of(cls, plan: JobPlan) -> JobAnswer:
+    def of(cls, plan: JobPlan) -> NewJob:
         return cls(
             job=plan.job,
             fan_in=plan.fan_in,
-            workers=list(plan.workers),
-            server=plan.server,
             designated_switches=list(plan.designated_switches),
             acknowledgement=plan.acknowledgement,
             multicast_ip=plan.multicast_ip,
             multicast_mac=plan.multicast_mac,
         )
+
+
+class Job(NewJob):
+    """A job in the list of jobs, with the hosts that take part."""
+
+    workers: list[str]
+    server: str
+
+    @classmethod
+    def of(cls, plan: JobPlan) -> Job:
+        return cls(**NewJob.of(plan).model_dump(), workers=list(plan.workers), server=plan.server)
 
 
 def create_app(topology: Topology, jobs: Jobs, southbound: Southbound) -> FastAPI:
@@ -93,14 +100,12 @@ def create_app(topology: Topology, jobs: Jobs, southbound: Southbound) -> FastAP
         }
 
     @app.get("/jobs")
-    def get_jobs() -> list[JobAnswer]:
-        return [JobAnswer.of(job) for job in jobs.all()]
+    def get_jobs() -> list[Job]:
+        return [Job.of(job) for job in jobs.all()]
 
     @app.post("/jobs", status_code=201)
-    def post_job(request: JobRequest) -> JobAnswer:
-        return JobAnswer.of(
-            jobs.add(request.workers, request.server, request.aggregation, request.aggregation_switches)
-        )
+    def post_job(request: JobRequest) -> NewJob:
+        return NewJob.of(jobs.add(request.workers, request.server, request.aggregation, request.aggregation_switches))
 
     @app.delete("/jobs/{job}", status_code=204)
     def delete_job(job: int) -> Response:

@@ -1,4 +1,4 @@
-"""Serves the REST interface from a thread, on a socket that was inherited or is opened here."""
+"""Serves the REST interface from a thread, on sockets that were inherited or are opened here."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ import os
 import socket
 import stat
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 import uvicorn
 from fastapi import FastAPI
 
+from controller.address import unix_path
 from switch.errors import UserError
 
 BACKLOG = 64
@@ -49,18 +51,6 @@ def listening_socket(address: str) -> socket.socket:
         raise UserError(f"cannot listen at {address}: {reason}") from None
 
 
-def unix_path(address: str) -> Path | None:
-    """The path of a unix socket's address; None if the address is HOST:PORT; UserError if it is neither."""
-    if address.startswith("unix:"):
-        return Path(address.removeprefix("unix:"))
-    if "/" in address:
-        return Path(address)
-    host, _, port = address.rpartition(":")
-    if not host or not port.isdecimal():
-        raise UserError(f"{address!r} is neither HOST:PORT nor the path of a unix socket")
-    return None
-
-
 def _remove_stale(path: Path) -> None:
     with contextlib.suppress(FileNotFoundError):
         if not stat.S_ISSOCK(os.lstat(path).st_mode):
@@ -73,13 +63,13 @@ def _remove_stale(path: Path) -> None:
 
 
 class RestServer:
-    """uvicorn in a thread of its own; requests that arrive before it is up wait in the socket's backlog."""
+    """uvicorn in a thread of its own; requests that arrive before it is up wait in the sockets' backlogs."""
 
-    def __init__(self, app: FastAPI, listener: socket.socket) -> None:
+    def __init__(self, app: FastAPI, listeners: Sequence[socket.socket]) -> None:
         config = uvicorn.Config(app, log_level="warning", access_log=False, lifespan="off")
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(
-            target=self._server.run, kwargs={"sockets": [listener]}, name="rest", daemon=True
+            target=self._server.run, kwargs={"sockets": list(listeners)}, name="rest", daemon=True
         )
 
     def start(self) -> None:

@@ -85,7 +85,7 @@ def _measure(config: AggregationConfig, folder: RunFolder) -> list[ModeOutcome]:
         setting_up = progress.add_task(f"setting up {config.topology}", total=None, note="")
         testbed = Testbed(
             topology,
-            aggregation_program(config.lanes),
+            aggregation_program(config.lanes, config.switch),
             folder.logs,
             switch_kind=config.switch,
             links=config.links,

@@ -39,7 +39,7 @@ def _prompt(topology: Topology, config: NetworkConfig, folder: Path, rest: socke
         print(f"gradbed: bringing up {config.topology} ...", file=sys.stderr)
         with Testbed(
             topology,
-            aggregation_program(config.lanes),
+            aggregation_program(config.lanes, config.switch),
             folder,
             switch_kind=config.switch,
             links=config.links,

@@ -3,49 +3,56 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from switch.build import cache_dir
+from switch.p4c import compile_with_p4c, version
 
 
 @dataclass(frozen=True)
 class CompiledFiles:
-    """What a controller pushes: BMv2 JSON and P4Info as text."""
+    """What a controller pushes: BMv2 JSON, and P4Info as text."""
 
     json: Path
     p4info: Path
 
 
-def compiled_files(source: Path, defines: Mapping[str, str]) -> CompiledFiles:
-    """Compile `source`, or take it from the cache if neither compiler nor any .p4 file beside it has changed.
+def compiled_files(source: Path, defines: Mapping[str, str], p4c: str | None = None) -> CompiledFiles:
+    """Compile `source` with our compiler, or with the p4c at this path.
 
-    Raises CompileError (a UserError) as the compiler does.
+    Taken from the cache if neither the compiler nor any .p4 file beside the source has changed. UserError (our
+    compiler's is CompileError) if the program is wrong.
     """
-    compiler = Path(__file__).parent / "compiler"
-    inputs = [*sorted(compiler.rglob("*.py")), *sorted(compiler.rglob("*.p4")), *sorted(source.parent.rglob("*.p4"))]
-    digest = hashlib.sha256(repr((source.name, sorted(defines.items()))).encode())
+    inputs = sorted(source.parent.rglob("*.p4"))
+    if p4c is None:
+        own = Path(__file__).parent / "compiler"
+        inputs += [*sorted(own.rglob("*.py")), *sorted(own.rglob("*.p4"))]
+    digest = hashlib.sha256(repr((source.name, sorted(defines.items()), p4c and version(p4c))).encode())
     for path in inputs:
-        digest.update(str(path.name).encode() + b"\0" + path.read_bytes() + b"\0")
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     stem = cache_dir() / f"{source.stem}-{digest.hexdigest()[:32]}"
-    files = CompiledFiles(stem.with_suffix(".json"), stem.with_suffix(".p4info.txt"))
-    if not (files.json.exists() and files.p4info.exists()):
-        from switch.compiler import compile_p4
-
-        compiled = compile_p4(source, defines=defines)
-        stem.parent.mkdir(parents=True, exist_ok=True)
-        _write_whole(files.p4info, compiled.p4info_text)
-        _write_whole(files.json, compiled.json_text)
+    files = CompiledFiles(stem.with_name(f"{stem.name}.json"), stem.with_name(f"{stem.name}.p4info.txtpb"))
+    if files.json.exists() and files.p4info.exists():
+        return files
+    stem.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=stem.parent) as folder:
+        scratch = CompiledFiles(Path(folder) / files.json.name, Path(folder) / files.p4info.name)
+        if p4c is None:
+            _compile(source, defines, scratch)
+        else:
+            compile_with_p4c(p4c, source, defines, scratch.json, scratch.p4info)
+        # A rename is atomic, so a run beside this one never reads half a file; the JSON comes last.
+        scratch.p4info.replace(files.p4info)
+        scratch.json.replace(files.json)
     return files
 
 
-def _write_whole(path: Path, text: str) -> None:
-    # Renamed when complete, so that a run beside this one never reads half a file.
-    descriptor, scratch = tempfile.mkstemp(dir=path.parent)
-    with os.fdopen(descriptor, "w") as file:
-        file.write(text)
-    os.chmod(scratch, 0o644)
-    os.replace(scratch, path)
+def _compile(source: Path, defines: Mapping[str, str], files: CompiledFiles) -> None:
+    from switch.compiler import compile_p4
+
+    compiled = compile_p4(source, defines=defines)
+    files.p4info.write_text(compiled.p4info_text)
+    files.json.write_text(compiled.json_text)

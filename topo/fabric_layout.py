@@ -3,34 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
+from switch.fabric_config import FabricConfig, InterfaceConfig, LinkConfig, SwitchConfig
 from switch.link import LinkModel
 from topo.graph import Endpoint, Link, Topology
+from topo.link_statistics import DirectionStatistics
 
 LinkKind = Literal["memory", "veth"]
-
-
-@dataclass(frozen=True)
-class DirectionStatistics:
-    """What one direction of a link did to packets since the start.
-
-    `packets` and `bytes` reached `to_node`, duplicates included, so packets - duplicates + losses + queue_drops
-    were offered by `from_node`. `queue_drop_bytes` is None where nobody counted them (BMv2).
-    """
-
-    from_node: str
-    to_node: str
-    packets: int
-    bytes: int
-    queue_drops: int
-    queue_drop_bytes: int | None
-    losses: int
-    lost_bytes: int
-    duplicates: int
-    duplicate_bytes: int
 
 
 def interface_name(end: Endpoint) -> str:
@@ -44,19 +25,22 @@ def link_seed(seed: int, link: Link) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big") >> 1
 
 
-def fabric_config(topology: Topology, kind: LinkKind, seed: int, grpc_addresses: Iterable[str]) -> dict[str, Any]:
-    """The configuration of the fabric process, as its command line reads it (JSON)."""
-    interfaces = []
-    memory_links = []
+def fabric_config(topology: Topology, kind: LinkKind, seed: int, grpc_addresses: Sequence[str]) -> FabricConfig:
+    """The configuration of the fabric process."""
+    interfaces: list[InterfaceConfig] = []
+    memory_links: list[LinkConfig] = []
 
-    def interface(end: Endpoint, model: LinkModel, link: Link) -> dict[str, Any]:
-        return {
-            "device_id": topology.switch(end.node).number,
-            "port": end.port,
-            "interface": interface_name(end),
-            "link": model.to_json(),
-            "seed": link_seed(seed, link),
-        }
+    def number(end: Endpoint) -> int:
+        return topology.switch(end.node).number
+
+    def interface(end: Endpoint, model: LinkModel, link: Link) -> InterfaceConfig:
+        return InterfaceConfig(
+            device_id=number(end),
+            port=end.port,
+            interface=interface_name(end),
+            link=model,
+            seed=link_seed(seed, link),
+        )
 
     for link in topology.host_links:
         (end,) = (end for end in (link.a, link.b) if not topology.is_host(end.node))
@@ -68,19 +52,19 @@ def fabric_config(topology: Topology, kind: LinkKind, seed: int, grpc_addresses:
             interfaces.append(interface(link.b, LinkModel(), link))
         else:
             memory_links.append(
-                {
-                    "a": [topology.switch(link.a.node).number, link.a.port],
-                    "b": [topology.switch(link.b.node).number, link.b.port],
-                    "link": link.model.to_json(),
-                    "seed": link_seed(seed, link),
-                }
+                LinkConfig(
+                    a=(number(link.a), link.a.port),
+                    b=(number(link.b), link.b.port),
+                    link=link.model,
+                    seed=link_seed(seed, link),
+                )
             )
-    return {
-        "grpc_addresses": list(grpc_addresses),
-        "switches": [{"device_id": switch.number, "name": switch.name} for switch in topology.switches],
-        "interfaces": interfaces,
-        "links": memory_links,
-    }
+    return FabricConfig(
+        grpc_addresses=tuple(grpc_addresses),
+        switches=tuple(SwitchConfig(device_id=switch.number, name=switch.name) for switch in topology.switches),
+        interfaces=tuple(interfaces),
+        links=tuple(memory_links),
+    )
 
 
 def name_statistics(

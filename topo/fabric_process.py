@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import select
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +23,19 @@ STOP_TIMEOUT_S = 5.0
 USER_ERROR_STATUS = 2
 
 
+def fabric_command(config: Path) -> list[str]:
+    return [sys.executable, "-m", "switch.fabric", str(config)]
+
+
 class FabricProcess:
     """Starts with the object; `wait_ready` returns once it serves. Its standard error goes to the log file."""
 
-    def __init__(self, config: Path, log: Path) -> None:
+    def __init__(self, command: Sequence[str], log: Path) -> None:
         self.log = log
         with log.open("wb") as standard_error:
             # In a session of its own, so that Ctrl-C reaches it only through stop().
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "switch.fabric", str(config)],
+                command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=standard_error,
@@ -85,9 +91,15 @@ class FabricProcess:
         """The next event called `name`; answers to questions that were given up are skipped."""
         deadline = time.monotonic() + timeout_s
         while True:
-            event: dict[str, Any] = json.loads(self._line(name, deadline))
-            if event["event"] == name:
-                return event
+            line = self._line(name, deadline)
+            try:
+                event: dict[str, Any] = json.loads(line)
+                if event["event"] == "error":
+                    raise RuntimeError(f"the fabric process refused a command: {event['message']}")
+                if event["event"] == name:
+                    return event
+            except (ValueError, KeyError, TypeError):
+                raise RuntimeError(f"the fabric process said {line!r}, which is no event") from None
 
     def _line(self, wanted: str, deadline: float) -> bytes:
         output = self._process.stdout
@@ -95,7 +107,7 @@ class FabricProcess:
         while b"\n" not in self._unread:
             if not select.select([output], [], [], max(0.0, deadline - time.monotonic()))[0]:
                 raise RuntimeError(f"the fabric process did not answer ({wanted}); its log is {self.log}")
-            piece = output.read1(65536)  # type: ignore[attr-defined]
+            piece = os.read(output.fileno(), 65536)
             if not piece:
                 raise self._death()
             self._unread += piece

@@ -13,12 +13,15 @@ Names count over the whole network (c1.., a1.., e1.., h1..); so do the numbers: 
 
 from __future__ import annotations
 
-from typing_extensions import Unpack
+from typing import TYPE_CHECKING
 
 from switch.errors import UserError
 from switch.link import LinkModel
 from topo.addressing import make_host, make_switch
 from topo.graph import MAX_SWITCH_NUMBER, Endpoint, Host, Link, LinkFields, Topology
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 def fat_tree(k: int, **link: Unpack[LinkFields]) -> Topology:

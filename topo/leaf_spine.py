@@ -6,12 +6,15 @@ Names: spines s1.., leaves l1.., hosts h1..; numbers count the spines first. Lea
 
 from __future__ import annotations
 
-from typing_extensions import Unpack
+from typing import TYPE_CHECKING
 
 from switch.errors import UserError
 from switch.link import LinkModel
 from topo.addressing import MAX_HOSTS_PER_SWITCH, make_host, make_switch
 from topo.graph import Endpoint, Host, Link, LinkFields, Topology
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 MAX_SWITCHES_PER_TIER = 250
 """Keeps every port number below v1model's special ones (510 and 511)."""

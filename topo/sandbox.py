@@ -224,10 +224,8 @@ def _mount_proc_and_sys() -> None:
 
 def _mounts_below(top: str) -> list[str]:
     """The mount points under `top`, without those under another of them."""
-    mountinfo = Path("/proc/self/mountinfo").read_text(
-        encoding="utf-8"
-    )  # proc_pid_mountinfo(5): field 5 is the place
-    places = sorted({line.split()[4] for line in mountinfo.splitlines()})
+    mountinfo = Path("/proc/self/mountinfo").read_text(encoding="utf-8")
+    places = sorted({line.split()[4] for line in mountinfo.splitlines()})  # proc_pid_mountinfo(5)
     outer: list[str] = []
     for place in places:
         if place.startswith(top + "/") and not any(place.startswith(found + "/") for found in outer):

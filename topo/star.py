@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing_extensions import Unpack
+from typing import TYPE_CHECKING
 
 from switch.errors import UserError
 from switch.link import LinkModel
 from topo.addressing import MAX_HOSTS_PER_SWITCH, make_host, make_switch
 from topo.graph import Endpoint, Link, LinkFields, Topology
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 def star(hosts: int, **link: Unpack[LinkFields]) -> Topology:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import array
-import contextlib
 import errno
 import fcntl
 import socket
@@ -19,6 +18,8 @@ from topo.graph import Host
 from topo.namespaces import in_network_namespace
 
 _LOOPBACK_INDEX = 1
+_IFA_F_NOPREFIXROUTE = 0x200  # <linux/if_addr.h>
+_RT_SCOPE_LINK = 253  # <linux/rtnetlink.h>
 _SIOCETHTOOL = 0x8946  # <linux/sockios.h>
 # <linux/ethtool.h>: ETHTOOL_STSO, SGSO, SGRO, STXCSUM, SRXCSUM, and SSG: without scatter-gather no TSO of any kind
 _OFFLOADS = (0x1F, 0x24, 0x2C, 0x17, 0x15, 0x19)
@@ -62,12 +63,19 @@ def create_pairs(pairs: Iterable[VethPair], group: int) -> None:
 
 def delete_group(group: int) -> None:
     """Delete all interfaces of a group in the caller's network namespace, with their peers, at one go."""
-    with IPRoute() as netlink, contextlib.suppress(NetlinkError):  # ENODEV: there are none
-        netlink.link("del", IFLA_GROUP=group)
+    with IPRoute() as netlink:
+        try:
+            netlink.link("del", IFLA_GROUP=group)
+        except NetlinkError as error:
+            if error.code != errno.ENODEV:  # there are none
+                raise
 
 
 def configure_host(host: Host, interface: str, pid: int) -> None:
-    """Give the host that is process `pid` its address, default route and the gateway's MAC address."""
+    """Give the host that is process `pid` its address, a route and the gateway's MAC address.
+
+    The route leads everything to the gateway, neighbours in the same subnet too: a P4 router answers no ARP requests.
+    """
 
     def configure() -> None:
         for scope in ("all", "default"):
@@ -75,7 +83,10 @@ def configure_host(host: Host, interface: str, pid: int) -> None:
         with IPRoute() as netlink:
             netlink.link("set", index=_LOOPBACK_INDEX, state="up")
             index = _bring_up(netlink, interface)
-            netlink.addr("add", index=index, address=host.ip, prefixlen=host.prefix_bits)
+            netlink.addr(
+                "add", index=index, address=host.ip, prefixlen=host.prefix_bits, IFA_FLAGS=_IFA_F_NOPREFIXROUTE
+            )
+            netlink.route("add", dst=f"{host.gateway_ip}/32", oif=index, scope=_RT_SCOPE_LINK)
             netlink.route("add", dst="default", gateway=host.gateway_ip)
             netlink.neigh("add", dst=host.gateway_ip, lladdr=host.gateway_mac, ifindex=index, state="permanent")
 

@@ -12,7 +12,8 @@ import grpc
 from controller.planning.plan import Plan
 from controller.southbound.interface import CounterCell, StatusListener, SwitchStatus
 from controller.southbound.pipeline import Pipeline
-from controller.southbound.session import PUSH_TIMEOUT_S, SwitchSession, Target
+from controller.southbound.session import PUSH_TIMEOUT_S, SwitchSession
+from controller.southbound.target import Target
 from switch.errors import UserError
 
 T = TypeVar("T")
@@ -53,6 +54,7 @@ class P4RuntimeSouthbound:
         self._thread = threading.Thread(target=self._loop.run_forever, name="p4runtime", daemon=True)
         self._tasks: list[asyncio.Task[None]] = []
         self._channels: dict[str, grpc.aio.Channel] = {}
+        self._one_plan_at_a_time = asyncio.Lock()
 
     def start(self, plan: Plan) -> None:
         missing = sorted(set(plan.switches) ^ set(self._targets))
@@ -118,6 +120,10 @@ class P4RuntimeSouthbound:
 
     async def _apply(self, plan: Plan) -> None:
         """All switches at once; if any fails, all go back to the plan before."""
+        async with self._one_plan_at_a_time:
+            await self._apply_or_restore(plan)
+
+    async def _apply_or_restore(self, plan: Plan) -> None:
         sessions = self._sessions.values()
         before = [session.plan for session in sessions]
         outcomes = await asyncio.gather(
@@ -134,6 +140,10 @@ class P4RuntimeSouthbound:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         for channel in self._channels.values():
             await channel.close()
+        # Cancelled calls leave tasks of gRPC's behind, which complain when the loop ends before they do.
+        leftovers = asyncio.all_tasks() - {asyncio.current_task()}
+        if leftovers:
+            await asyncio.wait(leftovers, timeout=1.0)
 
     def _on_change(self, status: SwitchStatus) -> None:
         with self._changed:

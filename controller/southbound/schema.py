@@ -185,7 +185,7 @@ def _normalised_match(field: FieldSchema, how: Match, table: str) -> Match | Non
         MatchType.RANGE: Range,
     }
     if not isinstance(how, expected.get(field.match_type, int)):
-        raise UserError(f"{where}: a {MatchType.Name(field.match_type)} match cannot be {how!r}")
+        raise UserError(f"{where} is a field of kind {MatchType.Name(field.match_type)} and cannot match {how!r}")
     if isinstance(how, int):
         return field.check(how, table)
     for number in how.numbers:

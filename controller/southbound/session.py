@@ -25,6 +25,7 @@ from controller.southbound.codec import (
 from controller.southbound.interface import CounterCell, SouthboundError, SwitchStatus
 from controller.southbound.pipeline import Pipeline
 from controller.southbound.rpc_errors import describe
+from controller.southbound.target import Target
 from switch.errors import UserError
 
 CALL_TIMEOUT_S = 30.0
@@ -44,20 +45,16 @@ _NO_PIPELINE = (
 
 
 @dataclass(frozen=True)
-class Target:
-    """Where a switch is: a gRPC address ("127.0.0.1:9559", "unix:/run/p4rt.sock") and its device id there."""
-
-    address: str
-    device_id: int
-
-
-@dataclass(frozen=True)
 class _Update:
     """One P4Runtime update, and how to name it in an error."""
 
     type: int
     entity: Any
     subject: str
+
+
+class _Unreadable(SouthboundError):
+    """The switch does not implement reading something."""
 
 
 class SwitchSession:
@@ -98,7 +95,7 @@ class SwitchSession:
         while True:
             try:
                 await self._serve()
-                reason = "the switch closed the stream"
+                reason, self.refused = "the switch closed the stream", False
             except grpc.aio.AioRpcError as error:
                 reason = describe(error, "stream")
                 self.refused = error.code() not in _AWAY
@@ -232,7 +229,7 @@ class SwitchSession:
     async def _reconcile(self) -> None:
         """Write the difference between what the switch holds and what it should."""
         wanted = self._pipeline.schema.normalised(self._wanted)
-        held = self._held if self._held is not None else await self._read_back(wanted)
+        held = self._held if self._held is not None else await self._read_back_or_clear(wanted)
         # Should a write fail half-way, only the switch knows how far it came.
         self._held = None
         diff = switch_diff(held, wanted)
@@ -262,6 +259,14 @@ class SwitchSession:
         self._held = wanted
         self._cells_written = wanted.registers
 
+    async def _read_back_or_clear(self, wanted: SwitchPlan) -> SwitchPlan:
+        """What the switch holds; one that cannot tell (not every target reads groups) is made to start afresh."""
+        try:
+            return await self._read_back(wanted)
+        except _Unreadable:
+            await self._push_pipeline()
+            return SwitchPlan(program=wanted.program)
+
     async def _read_back(self, wanted: SwitchPlan) -> SwitchPlan:
         """What the switch holds. Register cells are taken as we wrote them: programs change them rightfully."""
         schema = self._pipeline.schema
@@ -289,6 +294,8 @@ class SwitchSession:
             async for response in self._stub.Read(request, timeout=CALL_TIMEOUT_S):
                 found += response.entities
         except grpc.aio.AioRpcError as error:
+            if error.code() == grpc.StatusCode.UNIMPLEMENTED:
+                raise _Unreadable(f"{self.name}: {describe(error, what)}") from None
             raise self._failure(error, what) from None
         return found
 

@@ -93,8 +93,8 @@ class Endpoint:
         wanted = (
             (acknowledgement != self._sends_acknowledgements)
             & (frames["job"] == self._job.job)
-            & np.isin(frames["dst_ip"], self._own_ips)
-            & np.isin(frames["src_ip"], self._peer_ips)
+            & (frames["dst_ip"][:, None] == self._own_ips).any(axis=1)
+            & (frames["src_ip"][:, None] == self._peer_ips).any(axis=1)
         )
         self.statistics.misdirected += len(frames) - int(np.count_nonzero(wanted))
         return frames if wanted.all() else frames[wanted]

@@ -98,13 +98,15 @@ class Worker:
         self._sender.begin(first_number, len(fragments))
         sums = np.empty_like(fragments)
         progress_us = now_us()
-        while not self._sender.finished:
-            self._transmit(round_number, fragments)
-            frames = self._endpoint.receive()
-            if frames is not None:
+        while True:
+            # All that has arrived comes first: an agent that the scheduler kept waiting must not take the
+            # answers in its queue for lost.
+            while (frames := self._endpoint.receive()) is not None:
                 if self._take_in(frames, sums):
                     progress_us = now_us()
-                continue
+            if self._sender.finished:
+                return sums
+            self._transmit(round_number, fragments)
             now = now_us()
             if now - progress_us > self._job.give_up_us:
                 raise UserError(
@@ -115,7 +117,6 @@ class Worker:
             self._channel.wait(self._endpoint.fileno(), None if deadline_us is None else max(0, deadline_us - now))
             if self._channel.stopped:
                 return None
-        return sums
 
     def _transmit(self, round_number: int, fragments: NDArray[np.int32]) -> None:
         batch = self._sender.transmissions(now_us())

@@ -146,13 +146,13 @@ class ParsedFrames:
 def parse_frames(buffer: NDArray[np.uint8], lengths: NDArray[np.integer[Any]], lanes: int) -> ParsedFrames:
     """Check and pick the gradient frames with `lanes` lanes out of a receive buffer.
 
-    buffer: shape (frames or more, frame capacity in bytes), C-contiguous. lengths: bytes received per frame,
-    shape (frames,). Anything else than an atomic IPv4 datagram with a right header checksum, right lengths,
-    the gradient port and the known version counts as malformed.
+    buffer: shape (frames or more, capacity in bytes); the capacity is at least a whole frame. lengths: bytes
+    received per frame, shape (frames,). Anything else than an unfragmented IPv4 datagram with a right header
+    checksum, right lengths, the gradient port and the known version counts as malformed.
     """
     size = frame_bytes(lanes)
     count = len(lengths)
-    fitting = np.flatnonzero(np.asarray(lengths) == size) if buffer.shape[1] >= size else np.empty(0, np.intp)
+    fitting = np.flatnonzero(np.asarray(lengths) == size)
     # Fancy indexing copies: only whole frames are looked at, and the buffer is free again.
     rows = np.ascontiguousarray(buffer[fitting, :size])
     frames = rows.view(frame_dtype(lanes)).reshape(len(fitting))

@@ -86,7 +86,11 @@ class RawSocket:
 
         The buffer is valid until the next call. No lengths: nothing waits.
         """
-        return self._receive_batch.buffer, self._receive_batch.receive(self.fileno())
+        try:
+            lengths = self._receive_batch.receive(self.fileno())
+        except OSError as error:
+            raise UserError(f"cannot receive: {error.strerror}") from None
+        return self._receive_batch.buffer, lengths
 
     def send(self, frames: NDArray[Any]) -> int:
         """Send equally long frames, one per row (C-contiguous); returns how many the kernel took.

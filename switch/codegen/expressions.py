@@ -6,7 +6,6 @@ Data are integers without bound, as BMv2 computes them; only writing to a field,
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Union
 
 # ---- Headers and unions, fixed or chosen while a packet is processed ----
 
@@ -43,8 +42,8 @@ class UnionMember:
     member: int
 
 
-HeaderReference = Union[NamedHeader, StackElement, UnionMember]
-UnionReference = Union[NamedUnion, UnionStackElement]
+HeaderReference = NamedHeader | StackElement | UnionMember
+UnionReference = NamedUnion | UnionStackElement
 
 # ---- Data ----
 
@@ -125,19 +124,19 @@ class FromBoolean:
     operand: Boolean
 
 
-Data = Union[
-    Constant,
-    Field,
-    Argument,
-    RegisterCell,
-    Lookahead,
-    StackCount,
-    Arithmetic,
-    Complement,
-    Cast,
-    Choice,
-    FromBoolean,
-]
+Data = (
+    Constant
+    | Field
+    | Argument
+    | RegisterCell
+    | Lookahead
+    | StackCount
+    | Arithmetic
+    | Complement
+    | Cast
+    | Choice
+    | FromBoolean
+)
 
 # ---- Booleans ----
 
@@ -204,18 +203,18 @@ class UnionsEqual:
     right: UnionReference
 
 
-Boolean = Union[
-    Truth,
-    Comparison,
-    NonZero,
-    Logic,
-    Negation,
-    BooleanChoice,
-    IsValid,
-    IsUnionValid,
-    HeadersEqual,
-    UnionsEqual,
-]
+Boolean = (
+    Truth
+    | Comparison
+    | NonZero
+    | Logic
+    | Negation
+    | BooleanChoice
+    | IsValid
+    | IsUnionValid
+    | HeadersEqual
+    | UnionsEqual
+)
 
 
 # ---- Names that only certain primitives take ----
@@ -261,45 +260,17 @@ class Vector:
     items: tuple[Parameter, ...]
 
 
-Parameter = Union[
-    Data,
-    Boolean,
-    HeaderReference,
-    UnionReference,
-    HeaderStack,
-    UnionStack,
-    Calculation,
-    RegisterArray,
-    CounterArray,
-    MeterArray,
-    Text,
-    Vector,
-]
-
-DATA = (
-    Constant,
-    Field,
-    Argument,
-    RegisterCell,
-    Lookahead,
-    StackCount,
-    Arithmetic,
-    Complement,
-    Cast,
-    Choice,
-    FromBoolean,
+Parameter = (
+    Data
+    | Boolean
+    | HeaderReference
+    | UnionReference
+    | HeaderStack
+    | UnionStack
+    | Calculation
+    | RegisterArray
+    | CounterArray
+    | MeterArray
+    | Text
+    | Vector
 )
-BOOLEAN = (
-    Truth,
-    Comparison,
-    NonZero,
-    Logic,
-    Negation,
-    BooleanChoice,
-    IsValid,
-    IsUnionValid,
-    HeadersEqual,
-    UnionsEqual,
-)
-HEADER = (NamedHeader, StackElement, UnionMember)
-UNION = (NamedUnion, UnionStackElement)

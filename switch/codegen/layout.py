@@ -16,7 +16,8 @@ from switch.codegen.reader import MalformedProgram
 
 FRAME_LENGTH = 0  # bytes of the frame as it came to the parser: what counters and meters count
 GROWTH = 1  # bytes that add_header and remove_header added to it since, modulo 2^64
-_BOOKKEEPING_WORDS = 2
+DIGEST = 2  # the digest list that ingress asked for, or 0
+_BOOKKEEPING_WORDS = 3
 _MAX_PHV_WORDS = 1 << 20
 
 STANDARD_FIELDS = frozenset(
@@ -95,18 +96,19 @@ class Layout:
         self._standard = _standard_places(model)
         self._place()
         if self.words > _MAX_PHV_WORDS:
-            raise MalformedProgram(f"BMv2 JSON: headers and metadata need {self.words} words, more than {_MAX_PHV_WORDS}")
+            raise MalformedProgram(
+                f"BMv2 JSON: headers and metadata need {self.words} words, more than {_MAX_PHV_WORDS}"
+            )
 
     def _place(self) -> None:
         model = self.model
         stacks: list[tuple[str, list[tuple[str, ...]]]] = [
-            *((s.name, [(e,) for e in s.elements]) for s in model.stacks.values()),
-            *((s.name, [model.unions[u].members for u in s.elements]) for s in model.union_stacks.values()),
+            (s.name, [(e,) for e in s.elements]) for s in model.stacks.values()
         ]
+        stacks += [(s.name, [model.unions[u].members for u in s.elements]) for s in model.union_stacks.values()]
         in_stacks = {h for _, elements in stacks for element in elements for h in element}
         singles = [h for h in model.headers.values() if not h.metadata and h.name not in in_stacks]
         at = _BOOKKEEPING_WORDS
-        self.cleared_first = at
         for header in singles:
             self.validity[header.name] = at
             at += 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from switch.codegen import expressions as ex
@@ -23,7 +23,7 @@ _CORE_ERRORS = (
 _MAX_FIELD_BITS = 1 << 16
 _MAX_VARIABLE_BYTES = 1 << 16
 _MAX_CELLS = 1 << 28
-_CALLED = TypeVar("_CALLED")
+_Named = TypeVar("_Named")
 
 
 def load_program(json: Mapping[str, Any]) -> m.ProgramModel:
@@ -34,8 +34,8 @@ def load_program(json: Mapping[str, Any]) -> m.ProgramModel:
         raise MalformedProgram("BMv2 JSON: expressions are nested too deeply") from None
 
 
-def _unique(items: Iterable[tuple[Node, str, _CALLED]], what: str) -> dict[str, _CALLED]:
-    result: dict[str, _CALLED] = {}
+def _unique(items: Iterable[tuple[Node, str, _Named]], what: str) -> dict[str, _Named]:
+    result: dict[str, _Named] = {}
     for node, name, value in items:
         if name in result:
             raise node.error(f"a second {what} named '{name[:80]}'")
@@ -50,20 +50,18 @@ class _Loader:
 
     def load(self) -> m.ProgramModel:
         root, names = self.root, self.names
+
+        def objects(key: str, what: str, read: Callable[[Node], _Named]) -> dict[str, _Named]:
+            return _unique(((n, n["name"].text(), read(n)) for n in root.list(key)), what)
+
         program = root.get("program")
         self._headers()
         names.registers = {n["name"].text() for n in root.list("register_arrays")}
         names.counters = {n["name"].text() for n in root.list("counter_arrays")}
         names.meters = {n["name"].text() for n in root.list("meter_arrays")}
-        calculations = _unique(((n, n["name"].text(), self._calculation(n)) for n in root.list("calculations")), "calculation")
+        calculations = objects("calculations", "calculation", self._calculation)
         names.calculations = set(calculations)
-        value_sets = _unique(
-            (
-                (n, n["name"].text(), m.ValueSet(n["name"].text(), n["compressed_bitwidth"].integer(1, 4096)))
-                for n in root.list("parse_vsets")
-            ),
-            "value set",
-        )
+        value_sets = objects("parse_vsets", "value set", self._value_set)
         actions = self._actions()
         pipelines, profiles = load_pipelines(root, names, actions)
         deparser, deparser_primitives = self._deparser()
@@ -82,9 +80,9 @@ class _Loader:
             pipelines=pipelines,
             calculations=calculations,
             checksums=tuple(self._checksum(n) for n in root.list("checksums")),
-            registers=_unique(((n, n["name"].text(), self._register(n)) for n in root.list("register_arrays")), "register array"),
-            counters=_unique(((n, n["name"].text(), self._counter(n)) for n in root.list("counter_arrays")), "counter array"),
-            meters=_unique(((n, n["name"].text(), self._meter(n)) for n in root.list("meter_arrays")), "meter array"),
+            registers=objects("register_arrays", "register array", self._register),
+            counters=objects("counter_arrays", "counter array", self._counter),
+            meters=objects("meter_arrays", "meter array", self._meter),
             value_sets=value_sets,
             profiles=profiles,
             digests={n["id"].integer(): self._digest(n) for n in root.list("learn_lists")},
@@ -200,9 +198,9 @@ class _Loader:
         for node in self.root.list("errors"):
             name, value = node.pair()
             errors[name.text()] = value.integer()
-        for name in _CORE_ERRORS:
-            if name not in errors:
-                errors[name] = max(errors.values(), default=-1) + 1
+        for core in _CORE_ERRORS:
+            if core not in errors:
+                errors[core] = max(errors.values(), default=-1) + 1
         return errors
 
     # ---- Parser ----
@@ -391,6 +389,9 @@ class _Loader:
         )
 
     # ---- State ----
+
+    def _value_set(self, node: Node) -> m.ValueSet:
+        return m.ValueSet(node["name"].text(), node["compressed_bitwidth"].integer(1, 4096))
 
     def _register(self, node: Node) -> m.Register:
         return m.Register(

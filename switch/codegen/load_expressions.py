@@ -80,40 +80,40 @@ def target_field(names: Names, node: Node) -> ex.Field:
 
 def data(names: Names, node: Node) -> ex.Data:
     value = parameter(names, node)
-    if not isinstance(value, ex.DATA):
+    if not isinstance(value, ex.Data):
         raise node.error("expected a number, got " + _kind(value))
     return value
 
 
 def boolean(names: Names, node: Node) -> ex.Boolean:
     value = parameter(names, node)
-    if not isinstance(value, ex.BOOLEAN):
+    if not isinstance(value, ex.Boolean):
         raise node.error("expected a Boolean, got " + _kind(value))
     return value
 
 
 def _header(names: Names, node: Node) -> ex.HeaderReference:
     value = parameter(names, node)
-    if not isinstance(value, ex.HEADER):
+    if not isinstance(value, ex.HeaderReference):
         raise node.error("expected a header, got " + _kind(value))
     return value
 
 
 def _union(names: Names, node: Node) -> ex.UnionReference:
     value = parameter(names, node)
-    if not isinstance(value, ex.UNION):
+    if not isinstance(value, ex.UnionReference):
         raise node.error("expected a header union, got " + _kind(value))
     return value
 
 
 def _kind(value: ex.Parameter) -> str:
-    if isinstance(value, ex.DATA):
+    if isinstance(value, ex.Data):
         return "a number"
-    if isinstance(value, ex.BOOLEAN):
+    if isinstance(value, ex.Boolean):
         return "a Boolean"
-    if isinstance(value, ex.HEADER):
+    if isinstance(value, ex.HeaderReference):
         return "a header"
-    if isinstance(value, ex.UNION):
+    if isinstance(value, ex.UnionReference):
         return "a header union"
     return "a " + type(value).__name__.lower()
 
@@ -231,9 +231,9 @@ def _cast_width(names: Names, node: Node) -> int:
 def _choice(names: Names, node: Node) -> ex.Data | ex.Boolean:
     condition = boolean(names, node["cond"])
     left, right = parameter(names, node["left"]), parameter(names, node["right"])
-    if isinstance(left, ex.DATA) and isinstance(right, ex.DATA):
+    if isinstance(left, ex.Data) and isinstance(right, ex.Data):
         return ex.Choice(condition, left, right)
-    if isinstance(left, ex.BOOLEAN) and isinstance(right, ex.BOOLEAN):
+    if isinstance(left, ex.Boolean) and isinstance(right, ex.Boolean):
         return ex.BooleanChoice(condition, left, right)
     raise node.error("both sides of '?' must be numbers, or both Booleans")
 
@@ -253,16 +253,16 @@ def _access(names: Names, op: str, left: Node, right: Node) -> ex.Data | ex.Head
 
 def _comparison(names: Names, op: str, node: Node) -> ex.Boolean:
     left, right = parameter(names, node["left"]), parameter(names, node["right"])
-    if isinstance(left, ex.DATA) and isinstance(right, ex.DATA):
+    if isinstance(left, ex.Data) and isinstance(right, ex.Data):
         return ex.Comparison(op, left, right)
     equal: ex.Boolean
     if op in ("==", "!="):
-        if isinstance(left, ex.BOOLEAN) and isinstance(right, ex.BOOLEAN):
+        if isinstance(left, ex.Boolean) and isinstance(right, ex.Boolean):
             return ex.Logic(op, left, right)
-        if isinstance(left, ex.HEADER) and isinstance(right, ex.HEADER):
+        if isinstance(left, ex.HeaderReference) and isinstance(right, ex.HeaderReference):
             equal = ex.HeadersEqual(left, right)
             return equal if op == "==" else ex.Negation(equal)
-        if isinstance(left, ex.UNION) and isinstance(right, ex.UNION):
+        if isinstance(left, ex.UnionReference) and isinstance(right, ex.UnionReference):
             equal = ex.UnionsEqual(left, right)
             return equal if op == "==" else ex.Negation(equal)
     raise node.error(f"'{op}' cannot compare {_kind(left)} with {_kind(right)}")

@@ -193,9 +193,7 @@ def _key_field(node: Node, names: Names) -> m.KeyField:
             raise node.error("a variable-length field cannot be a key")
         width = kind.width
     label, mask = node.get("name"), node.get("mask")
-    return m.KeyField(
-        label.text() if label else "", match, value, width, mask.hexadecimal() if mask else None
-    )
+    return m.KeyField(label.text() if label else "", match, value, width, mask.hexadecimal() if mask else None)
 
 
 def _call(node: Node, actions: Mapping[int, m.Action], allowed: tuple[m.Action, ...], where: Node) -> m.Call:
@@ -205,9 +203,7 @@ def _call(node: Node, actions: Mapping[int, m.Action], allowed: tuple[m.Action, 
     arguments = tuple(item.hexadecimal() for item in node.list("action_data"))
     if len(arguments) != len(action.parameters):
         raise node.error(f"action '{action.name}' takes {len(action.parameters)} arguments, got {len(arguments)}")
-    return m.Call(
-        action.id, tuple(v % (1 << p.width) for v, p in zip(arguments, action.parameters, strict=True))
-    )
+    return m.Call(action.id, tuple(v % (1 << p.width) for v, p in zip(arguments, action.parameters, strict=True)))
 
 
 def _entry(

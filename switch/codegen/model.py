@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Union
 
 from switch.codegen.expressions import Boolean, Data, Field, HeaderReference, Parameter
 
@@ -97,7 +96,7 @@ class Primitive:
     source: str = ""
 
 
-ParserOperation = Union[Extract, Assign, Verify, Advance, Primitive]
+ParserOperation = Extract | Assign | Verify | Advance | Primitive
 
 
 @dataclass(frozen=True)
@@ -254,7 +253,7 @@ class ActionCall:
     next: str | None
 
 
-ControlNode = Union[Table, Condition, ActionCall]
+ControlNode = Table | Condition | ActionCall
 
 
 @dataclass(frozen=True)

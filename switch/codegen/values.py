@@ -55,7 +55,7 @@ class Values:
         parameters: tuple[ActionParameter, ...] = (),
         lookahead: str | None = None,
     ) -> None:
-        """parameters: of the action at hand. lookahead: the C expression of the parser's position, if there is one."""
+        """parameters: of the action at hand. lookahead: C for the parser's position, in a parser."""
         self.model = model
         self.layout = layout
         self.parameters = parameters
@@ -78,11 +78,15 @@ class Values:
         if isinstance(reference, ex.NamedHeader):
             return self.layout.header(reference.name)
         if isinstance(reference, ex.StackElement):
-            return self._element_place(reference.stack, self.model.stacks[reference.stack].elements[0], reference.index)
+            return self._element_place(
+                reference.stack, self.model.stacks[reference.stack].elements[0], reference.index
+            )
         if isinstance(reference.union, ex.NamedUnion):
             return self.layout.header(self.model.unions[reference.union.name].members[reference.member])
         first_union = self.model.unions[self.model.union_stacks[reference.union.stack].elements[0]]
-        return self._element_place(reference.union.stack, first_union.members[reference.member], reference.union.index)
+        return self._element_place(
+            reference.union.stack, first_union.members[reference.member], reference.union.index
+        )
 
     def stack_index(self, stack: StackPlace, index: ex.Data | None) -> str:
         """The element's number, at most that of the spare element behind the last."""

@@ -6,6 +6,8 @@ finds out about an expression stands in the fields `type`, `value` and `symbol`.
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Union
 
@@ -235,7 +237,7 @@ class Wildcard(Expression):
 
 
 @dataclass(slots=True, eq=False)
-class CallTarget:
+class CallTarget(Node):
     """What a call means. `kind`: see checker/calls.py. `parameters` with all type variables replaced.
 
     `bound`: for each parameter its argument, None where an argument is absent (default value or `_`).
@@ -251,7 +253,7 @@ class CallTarget:
 
 
 @dataclass(slots=True, eq=False)
-class ParameterType:
+class ParameterType(Node):
     """A parameter with its resolved type. `direction`: in, out, inout or "" (directionless)."""
 
     name: str
@@ -584,3 +586,32 @@ LocalDeclaration = Union[VariableDeclaration, ConstantDeclaration, Instantiation
 
 def find_annotation(annotations: list[Annotation], name: str) -> Annotation | None:
     return next((item for item in annotations if item.name == name), None)
+
+
+def walk(node: object) -> Iterator[Node]:
+    """The node and everything below it that the parser read, in no particular order."""
+    pending = [node]
+    while pending:
+        current = pending.pop()
+        if isinstance(current, (list, tuple)):
+            pending.extend(current)
+        elif isinstance(current, Node):
+            yield current
+            if not isinstance(current, (CallTarget, ParameterType)):
+                pending.extend(getattr(current, name) for name in _CHILDREN.get(type(current), ()))
+
+
+def _child_fields() -> dict[type, tuple[str, ...]]:
+    """For each kind of node the fields that hold nodes the parser read."""
+    found: dict[type, tuple[str, ...]] = {}
+    pending: list[type] = [Node]
+    while pending:
+        kind = pending.pop()
+        pending.extend(kind.__subclasses__())
+        found[kind] = tuple(
+            item.name for item in dataclasses.fields(kind) if item.init and item.name not in ("loc", "end")
+        )
+    return found
+
+
+_CHILDREN = _child_fields()

@@ -208,6 +208,7 @@ class Applicable(Type):
 @dataclass(frozen=True, slots=True)
 class Package(Type):
     signature: Signature
+    arguments: tuple[Type, ...] = ()
 
     def __str__(self) -> str:
         return self.signature.name

@@ -101,9 +101,14 @@ class Bmv2Switch(QuietSwitch):
                 raise RuntimeError(f"simple_switch_grpc of {self.name} {state}:\n{words}")
             time.sleep(0.02)
 
-    def stop(self, deleteIntfs: bool = True) -> None:
+    def terminate_process(self) -> None:
+        """Ask it to end, without waiting: many end faster together than in turn."""
         if self.process is not None:
             self.process.terminate()
+
+    def stop(self, deleteIntfs: bool = True) -> None:
+        if self.process is not None:
+            self.terminate_process()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.process.wait(STOP_TIMEOUT_S)
             self.process.kill()

@@ -36,9 +36,7 @@ class Bmv2Json:
             _text(register, "name"): (_integer(register, "size"), _integer(register, "bitwidth"))
             for register in _objects(self.document, "register_arrays")
         }
-        self.header_types = {
-            _text(kind, "name"): _fields(kind) for kind in _objects(self.document, "header_types")
-        }
+        self.header_types = {_text(kind, "name"): _fields(kind) for kind in _objects(self.document, "header_types")}
         self._headers = {
             _text(header, "name"): self.header_types.get(_text(header, "header_type"), {})
             for header in _objects(self.document, "headers")

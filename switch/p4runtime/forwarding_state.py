@@ -81,6 +81,11 @@ class ForwardingState:
         except Exception as error:
             raise from_exception(error) from error
 
+    def clear(self) -> None:
+        """Another program has been loaded: undo what outlives a program on the device."""
+        for kind in self._kinds.values():
+            kind.clear()
+
     def export(self) -> Iterator[Any]:
         """Updates that lead from the freshly loaded pipeline to the present state."""
         for kind in self._kinds.values():

@@ -1,7 +1,7 @@
 """Fields of a match key between P4Runtime messages, canonical values, BMv2 JSON and the device.
 
 The canonical value of a field, the one that entries are compared and stored by, is
-    exact: value    lpm: (value, prefix_bits)    ternary: (value, mask)    range: (low, high)    optional: value or None
+    exact: value  lpm: (value, prefix_bits)  ternary: (value, mask)  range: (low, high)  optional: value or None
 and "don't care" is (0, 0), (0, 0), (0, greatest) and None. P4Runtime specification 1.4, section "Match Format".
 
 A field has two widths where @p4runtime_translation gives the controller another type than the data plane: values are

@@ -11,8 +11,8 @@ from typing import Any
 def controller_width_bits(described: Any, type_info: Any) -> int:
     """Width of a match field, action parameter or packet metadata as the controller sees it.
 
-    `described` has bitwidth and type_name. Raises ValueError for values that are strings to the controller: no mapping
-    of strings to data plane values comes with a program.
+    `described` has bitwidth and type_name. Raises ValueError for values that are strings to the controller: what
+    they stand for in the data plane does not come with a program.
     """
     type_name = described.type_name.name
     width_bits: int = described.bitwidth
@@ -32,7 +32,5 @@ def controller_width_bits(described: Any, type_info: Any) -> int:
 def is_translated(described: Any, type_info: Any) -> bool:
     type_name = described.type_name.name
     return bool(
-        type_name
-        and type_name in type_info.new_types
-        and type_info.new_types[type_name].HasField("translated_type")
+        type_name and type_name in type_info.new_types and type_info.new_types[type_name].HasField("translated_type")
     )

@@ -85,8 +85,7 @@ def build_pipeline(info: Any, device_config: bytes, build: Build) -> Pipeline:
         packet_out=packet_out,
         port_width_bits=json.field_width_bits("standard_metadata", "egress_spec") or DEFAULT_PORT_WIDTH_BITS,
         group_width_bits=json.field_width_bits("standard_metadata", "mcast_grp") or DEFAULT_GROUP_WIDTH_BITS,
-        instance_width_bits=json.field_width_bits("standard_metadata", "egress_rid")
-        or DEFAULT_INSTANCE_WIDTH_BITS,
+        instance_width_bits=json.field_width_bits("standard_metadata", "egress_rid") or DEFAULT_INSTANCE_WIDTH_BITS,
     )
 
 

@@ -5,6 +5,7 @@ P4Runtime specification 1.4, sections "Error Reporting Messages" and "Write RPC,
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from enum import IntEnum
 
@@ -14,6 +15,8 @@ from finsy.proto import p4r, rpc_status
 # gRPC clients refuse trailing metadata beyond a limit of theirs (8 KiB by default, often raised to 64 KiB) and then
 # lose every detail, so texts are left out before the codes become unreadable.
 DETAILS_BUDGET_BYTES = 48 * 1024
+
+LOG = logging.getLogger(__name__)
 
 DETAILS_KEY = "grpc-status-details-bin"
 
@@ -92,7 +95,7 @@ def unimplemented(message: str) -> RequestError:
 
 
 def from_exception(error: Exception) -> RequestError:
-    """One line for what a device or program raised; see switch.device for its conventions."""
+    """One line for what a device raised (see switch.device for its conventions), or for a fault of this server."""
     if isinstance(error, RequestError):
         return error
     text = " ".join(str(error).split()) or type(error).__name__
@@ -102,4 +105,5 @@ def from_exception(error: Exception) -> RequestError:
         return invalid(text)
     if isinstance(error, MemoryError):
         return RequestError(Code.RESOURCE_EXHAUSTED, text)
+    LOG.error("unexpected %s", type(error).__name__, exc_info=error)
     return RequestError(Code.INTERNAL, f"{type(error).__name__}: {text}")

@@ -17,6 +17,8 @@ from switch.p4runtime.status import RequestError, denied, invalid
 
 Key = tuple[Any, ...]
 
+UNLIMITED = 1 << 63
+
 
 class Call(NamedTuple):
     """An action by its P4Info id, with its arguments in declaration order."""
@@ -26,9 +28,8 @@ class Call(NamedTuple):
 
 
 class InitialEntry(NamedTuple):
-    """An entry that is part of the program. `index` is its place in the program's list."""
+    """An entry that is part of the program."""
 
-    index: int
     key: Key
     priority: int
     call: Call
@@ -63,9 +64,7 @@ class ActionCodec:
             try:
                 arguments[index] = bytestrings.decode(parameter.value, width_bits)
             except RequestError as error:
-                raise RequestError(
-                    error.code, f"action {self.name}, parameter {name}: {error.message}"
-                ) from None
+                raise RequestError(error.code, f"action {self.name}, parameter {name}: {error.message}") from None
         return tuple(arguments)  # type: ignore[arg-type]
 
     def encode(self, arguments: Iterable[int], action: Any) -> None:
@@ -86,20 +85,21 @@ class ActionReference:
 class TableCodec:
     """One table: its properties in P4Info and BMv2 JSON, and the translation of its keys and actions."""
 
-    def __init__(
-        self, table: Any, info: Any, program: Bmv2Json, actions: Mapping[int, ActionCodec]
-    ) -> None:
+    def __init__(self, table: Any, info: Any, program: Bmv2Json, actions: Mapping[int, ActionCodec]) -> None:
         """From a p4.config.v1.Table. Raises ValueError where P4Info and BMv2 JSON do not fit together."""
         self.table_id: int = table.preamble.id
         self.name: str = table.preamble.name
-        self.size: int = table.size
         self.is_const: bool = table.is_const_table
         self.has_const_default: bool = table.const_default_action_id != 0
         self.is_indirect: bool = table.implementation_id != 0
         self.has_idle_timeout: bool = table.idle_timeout_behavior != p4i.Table.NO_TIMEOUT
         if self.name not in program.tables:
             raise ValueError(f"table {self.name!r} of the P4Info is not in the BMv2 JSON")
+        document = program.tables[self.name]
+        self.size = min(table.size or UNLIMITED, document.get("max_size") or UNLIMITED)
         self.direct_counter_id = _direct_resource(info.direct_counters, self.table_id)
+        if self.direct_counter_id is not None and not document.get("with_counters"):
+            raise ValueError(f"table {self.name!r} has a direct counter in the P4Info, none in the BMv2 JSON")
         self.direct_meter_id = _direct_resource(info.direct_meters, self.table_id)
         self.fields = _match_fields(table, info, program)
         self._fields = {field.field_id: (i, field) for i, field in enumerate(self.fields)}
@@ -139,9 +139,7 @@ class TableCodec:
             try:
                 values[index] = field.decode(match)
             except RequestError as error:
-                raise RequestError(
-                    error.code, f"table {self.name}, field {field.name}: {error.message}"
-                ) from None
+                raise RequestError(error.code, f"table {self.name}, field {field.name}: {error.message}") from None
         for index in self._required:
             if not seen >> index & 1:
                 raise invalid(
@@ -196,15 +194,15 @@ class TableCodec:
         ranks = [number(entry.get("priority", i + 1)) for i, entry in enumerate(entries)]
         last = max(ranks, default=0)
         result = []
-        for index, (entry, rank) in enumerate(zip(entries, ranks, strict=True)):
+        for entry, rank in zip(entries, ranks, strict=True):
             keys = entry.get("match_key")
             if not isinstance(keys, list) or len(keys) != len(self.fields):
-                raise ValueError(f"BMv2 JSON: an entry of table {self.name!r} has no key of {len(self.fields)} fields")
+                raise ValueError(f"BMv2 JSON: an entry of table {self.name!r} has not {len(self.fields)} key fields")
             call = self._call(*program.action_call(entry.get("action_entry")))
             if call is None:
                 raise ValueError(f"BMv2 JSON: an entry of table {self.name!r} uses an action that is not in P4Info")
             key = tuple(field.from_json(value) for field, value in zip(self.fields, keys, strict=True))
-            result.append(InitialEntry(index, key, last + 1 - rank if self.needs_priority else 0, call))
+            result.append(InitialEntry(key, last + 1 - rank if self.needs_priority else 0, call))
         return result
 
     def _call(self, action: str, arguments: tuple[int, ...]) -> Call | None:

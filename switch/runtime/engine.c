@@ -284,8 +284,8 @@ void gb_engine_free(struct gb_engine *engine) {
     list_free(&engine->pool, &engine->ready);
     list_free(&engine->pool, &engine->drained);
     for (uint32_t i = 0; i < engine->device_count; i++) {
-        replica_map_free(&engine->devices[i]->groups);
-        replica_map_free(&engine->devices[i]->sessions);
+        replica_map_clear(&engine->devices[i]->groups);
+        replica_map_clear(&engine->devices[i]->sessions);
         free(engine->devices[i]);
     }
     packet_pool_free(&engine->pool);

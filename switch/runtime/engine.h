@@ -36,8 +36,8 @@ struct gb_link_model {
  * in front of an egress pipeline counts with its length before egress. */
 struct gb_link_statistics {
     uint64_t device_id;
-    uint32_t port;
-    uint32_t outwards;              /* 1 "out", 0 "in" */
+    uint64_t port;
+    uint64_t outwards;              /* 1 "out", 0 "in" */
     uint64_t packets, bytes;
     uint64_t queue_drops, queue_drop_bytes;
     uint64_t losses, lost_bytes;
@@ -59,8 +59,7 @@ struct gb_device_statistics {
 
 struct gb_interface_statistics {
     uint64_t device_id;
-    uint32_t port;
-    uint32_t reserved;
+    uint64_t port;
     uint64_t received, sent;
     uint64_t socket_drops;          /* the kernel dropped them, because the socket's buffer was full */
     uint64_t send_errors;           /* the kernel refused them: interface down, or its queue full */
@@ -114,7 +113,8 @@ void gb_engine_unlock(struct gb_engine *);
 /* ---- Switches and ports (engine_control.c) ---- */
 
 int gb_engine_add_switch(struct gb_engine *, uint64_t device_id, uint32_t cpu_port);    /* -EEXIST, -EINVAL */
-/* Let the switch run `state` (NULL: no program) from the next packet on. The caller keeps owning both old and new. */
+/* Let the switch run `state` (NULL: no program) from the next packet on, without multicast groups and clone sessions.
+ * The caller keeps owning both old and new. */
 int gb_engine_load(struct gb_engine *, uint64_t device_id, struct gb_switch *state);
 int gb_engine_add_link(struct gb_engine *, uint64_t device_a, uint32_t port_a, uint64_t device_b, uint32_t port_b,
                        const struct gb_link_model *a_to_b, const struct gb_link_model *b_to_a);

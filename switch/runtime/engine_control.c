@@ -5,6 +5,7 @@
 #include <sys/epoll.h>
 
 #include "engine_internal.h"
+#include "engine_random.h"
 
 /* ---- Building ---- */
 
@@ -167,10 +168,15 @@ int gb_engine_load(struct gb_engine *engine, uint64_t device_id, struct gb_switc
         outcome = -ESRCH;
     } else {
         pipeline_abandon(engine, device);
+        replica_map_clear(&device->groups);
+        replica_map_clear(&device->sessions);
         if (state) {
             state->engine = device;
             state->digest = upcall_digest;
             state->log = upcall_log;
+            /* Switches that run the same program draw different numbers. */
+            uint64_t seed = state->random_state + device_id;
+            state->random_state = random_next(&seed);
             if (state->program->phv_words > engine->pool.phv_words)
                 engine->pool.phv_words = state->program->phv_words;
         }

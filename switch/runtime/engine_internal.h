@@ -50,7 +50,7 @@ struct packet_pool {
     uint64_t bytes;
 };
 
-/* NULL when out of memory or when no buffer is that large. Has room for `room` bytes from view.data on, at least
+/* NULL when out of memory, or the pool has reached its limit, or no buffer is that large. Has room for `room` bytes from view.data on, at least
  * `headroom` before; length is 0. */
 struct packet *packet_take(struct packet_pool *, uint32_t headroom, uint32_t room);
 struct packet *packet_from_bytes(struct packet_pool *, const uint8_t *data, uint32_t length);
@@ -144,7 +144,7 @@ const struct replica_set *replica_map_find(const struct replica_map *, uint64_t 
 int replica_map_set(struct replica_map *, uint32_t number, const struct gb_replica *, uint32_t count,
                     uint32_t truncate_bytes);
 int replica_map_delete(struct replica_map *, uint32_t number);
-void replica_map_free(struct replica_map *);
+void replica_map_clear(struct replica_map *);
 
 /* ---- Switches (engine_pipeline.c) ---- */
 

@@ -26,7 +26,9 @@ struct direction *direction_create(struct gb_engine *engine, const struct gb_lin
         return NULL;
     }
     direction->model = *model;
-    direction->random_state = model->seed;
+    /* Seeds of neighbouring links are neighbouring numbers; their generators must be far apart. */
+    uint64_t seed = model->seed;
+    direction->random_state = random_next(&seed);
     direction->departure = (struct timer){.position = NO_TIMER, .fire = depart_waiting, .direction = direction};
     direction->arrival = (struct timer){.position = NO_TIMER, .fire = arrive, .direction = direction};
     direction->reported = true;

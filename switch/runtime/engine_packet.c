@@ -9,7 +9,12 @@
 
 enum { SMALL_BYTES = 4096, LARGE_BYTES = 32768, ALIGNMENT = 64 };
 
+/* A storm (packets that multiply in a loop) must not take the machine's memory. */
+static const uint64_t LIMIT_BYTES = UINT64_C(1) << 30;
+
 static struct packet *packet_new(struct packet_pool *pool, uint32_t capacity) {
+    if (pool->bytes + sizeof(struct packet) + capacity > LIMIT_BYTES)
+        return NULL;
     struct packet *packet = calloc(1, sizeof *packet);
     if (!packet)
         return NULL;

@@ -51,12 +51,13 @@ int replica_map_delete(struct replica_map *map, uint32_t number) {
     return 0;
 }
 
-void replica_map_free(struct replica_map *map) {
+void replica_map_clear(struct replica_map *map) {
     for (uint32_t high = 0; high < 256; high++) {
         if (!map->pages[high])
             continue;
         for (uint32_t low = 0; low < 256; low++)
             free(map->pages[high][low]);
         free(map->pages[high]);
+        map->pages[high] = NULL;
     }
 }

@@ -104,7 +104,21 @@ void gb_switch_free(struct gb_switch *sw) {
     free(sw);
 }
 
-/* ---- Registers, for the control plane ---- */
+/* ---- Counters and registers, for the control plane ---- */
+
+int gb_counter_get(const struct gb_counter *counter, uint32_t first, uint32_t count, struct gb_count *counts) {
+    if (first > counter->size || count > counter->size - first)
+        return GB_NO_SUCH;
+    memcpy(counts, counter->cells + first, count * sizeof *counts);
+    return 0;
+}
+
+int gb_counter_set(struct gb_counter *counter, uint32_t index, const struct gb_count *count) {
+    if (index >= counter->size)
+        return GB_NO_SUCH;
+    counter->cells[index] = *count;
+    return 0;
+}
 
 int gb_register_get(const struct gb_register *reg, uint32_t first, uint32_t count, uint64_t *words) {
     if (first > reg->size || count > reg->size - first)
@@ -135,17 +149,25 @@ int gb_register_set(struct gb_register *reg, uint32_t index, const uint64_t *wor
 
 /* ---- Value sets ---- */
 
-bool gb_value_set_contains(const struct gb_value_set *set, const uint64_t *value) {
+static bool contains(const struct gb_value_set *set, const uint64_t *value, const uint64_t *considered) {
     uint32_t words = words_of(set->layout->width_bits);
     for (uint32_t i = 0; i < set->count; i++) {
         const uint64_t *wanted = set->values + (size_t)i * words, *mask = set->masks + (size_t)i * words;
         uint64_t difference = 0;
         for (uint32_t j = 0; j < words; j++)
-            difference |= (value[j] ^ wanted[j]) & mask[j];
+            difference |= (value[j] ^ wanted[j]) & mask[j] & (considered ? considered[j] : ~UINT64_C(0));
         if (!difference)
             return true;
     }
     return false;
+}
+
+bool gb_value_set_contains(const struct gb_value_set *set, const uint64_t *value) {
+    return contains(set, value, NULL);
+}
+
+bool gb_value_set_contains_masked(const struct gb_value_set *set, const uint64_t *value, const uint64_t *mask) {
+    return contains(set, value, mask);
 }
 
 int gb_value_set_replace(struct gb_value_set *set, uint32_t count, const uint64_t *values, const uint64_t *masks) {

@@ -179,6 +179,10 @@ static inline void gb_counter_count(struct gb_counter *counter, uint64_t index, 
         gb_count_packet(&counter->cells[index], bytes);
 }
 
+/* For the control plane. GB_NO_SUCH for a bad index. */
+int gb_counter_get(const struct gb_counter *, uint32_t first, uint32_t count, struct gb_count *);
+int gb_counter_set(struct gb_counter *, uint32_t index, const struct gb_count *);
+
 /* ---- Registers: a read out of range gives 0, a write does nothing ---- */
 
 #define GB_REGISTER_ACCESS(bits)                                                                               \
@@ -207,7 +211,7 @@ static inline void gb_register_write_wide(struct gb_register *r, uint64_t index,
         memcpy((uint64_t *)r->cells + index * r->word_count, words, r->word_count * sizeof *words);
 }
 
-/* For the control plane: a cell of any register as word_count words. GB_NO_SUCH for a bad index. */
+/* For the control plane: cells of any register as word_count words each. GB_NO_SUCH for a bad index. */
 int gb_register_get(const struct gb_register *, uint32_t first, uint32_t count, uint64_t *words);
 int gb_register_set(struct gb_register *, uint32_t index, const uint64_t *words);
 
@@ -241,6 +245,8 @@ struct gb_value_set {
 };
 
 bool gb_value_set_contains(const struct gb_value_set *, const uint64_t *value);
+/* Compare only the bits in `mask`; `value` has no others. */
+bool gb_value_set_contains_masked(const struct gb_value_set *, const uint64_t *value, const uint64_t *mask);
 int gb_value_set_replace(struct gb_value_set *, uint32_t count, const uint64_t *values, const uint64_t *masks);
 
 /* ---- Random numbers: SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) ---- */

@@ -43,6 +43,9 @@ class EntityKind:
         """
         raise NotImplementedError
 
+    def clear(self) -> None:
+        """Another program is taking over: undo what outlives a program on the device."""
+
     def export(self) -> Iterator[Any]:
         """Updates that lead from the freshly loaded program to the present state."""
         raise NotImplementedError

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -48,6 +49,12 @@ class CloneSessions(EntityKind):
         session_id = message.session_id
         sessions = [self._existing(session_id)] if session_id else list(self._sessions.values())
         return (_entity(session) for session in sessions)
+
+    def clear(self) -> None:
+        for session_id in self._sessions:
+            # A device may have dropped its sessions by itself when it loaded the program.
+            with contextlib.suppress(KeyError):
+                self._device_with_clones().clone_session_delete(session_id)
 
     def export(self) -> Iterator[Any]:
         for session in self._sessions.values():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -46,6 +47,12 @@ class MulticastGroups(EntityKind):
         group_id = message.multicast_group_id
         groups = [self._existing(group_id)] if group_id else list(self._groups.values())
         return (_entity(group) for group in groups)
+
+    def clear(self) -> None:
+        for group_id in self._groups:
+            # A device may have dropped its groups by itself when it loaded the program.
+            with contextlib.suppress(KeyError):
+                self._device.multicast_group_delete(group_id)
 
     def export(self) -> Iterator[Any]:
         for group in self._groups.values():

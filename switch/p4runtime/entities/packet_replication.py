@@ -42,6 +42,10 @@ class PacketReplicationEngine(EntityKind):
         kind, inner = self._inner(message)
         return kind.read(inner, role)
 
+    def clear(self) -> None:
+        for kind in self._kinds.values():
+            kind.clear()
+
     def export(self) -> Iterator[Any]:
         for kind in self._kinds.values():
             yield from kind.export()

@@ -57,9 +57,7 @@ class RegisterEntries(EntityKind):
         register = self._pipeline.registers.get(register_id)
         if register is None:
             raise (
-                not_found(f"there is no register {register_id}")
-                if register_id
-                else invalid("register_id is not set")
+                not_found(f"there is no register {register_id}") if register_id else invalid("register_id is not set")
             )
         return register
 

@@ -51,7 +51,7 @@ class TableEntries(EntityKind):
             raise invalid(f"table {codec.name}: an entry needs an action")
         if (key, priority) in table.entries:
             raise RequestError(Code.ALREADY_EXISTS, f"table {codec.name}: the entry exists")
-        if len(table.entries) >= codec.size > 0:
+        if len(table.entries) >= codec.size:
             raise RequestError(Code.RESOURCE_EXHAUSTED, f"table {codec.name} is full, it holds {codec.size} entries")
         handle = self._device.table_insert(codec.name, codec.device_key(key), codec.device_call(call), priority)
         entry = Entry(key, priority, call, handle, message.metadata, message.controller_metadata)
@@ -183,7 +183,7 @@ class TableEntries(EntityKind):
         return table
 
     def existing(self, table: TableState, message: Any) -> Entry:
-        """The entry with the key and priority of a TableEntry. Raises NOT_FOUND, and INVALID_ARGUMENT for bad keys."""
+        """The entry with the key and priority of a TableEntry. Raises NOT_FOUND, or what is wrong with the key."""
         table.codec.check_priority(message.priority)
         key = table.codec.decode_key(message.match)
         entry = table.entries.get((key, message.priority))
@@ -270,7 +270,9 @@ def _written_call(codec: TableCodec, message: Any, as_default: bool = False) -> 
             raise invalid(f"table {codec.name} has an implementation, its entries need a member, group or action set")
         raise unimplemented("this switch does not support action profiles over P4Runtime")
     if kind != "action":
-        raise invalid(f"table {codec.name} has no implementation, its entries need an action, got {kind or 'nothing'}")
+        raise invalid(
+            f"table {codec.name} has no implementation, its entries need an action, got {kind or 'nothing'}"
+        )
     return codec.decode_action(message.action.action, as_default)
 
 

@@ -13,7 +13,7 @@ from switch.p4runtime.status import RequestError, not_found, unimplemented
 
 
 class UnsupportedKind(EntityKind):
-    """Answers UNIMPLEMENTED, except to questions that have an answer: a program without such objects has no entities."""
+    """Answers UNIMPLEMENTED, except where there is an answer: a program without such objects has no entities."""
 
     def __init__(
         self, device: Device, pipeline: Pipeline, oneof: str, objects: str | None, id_field: str | None

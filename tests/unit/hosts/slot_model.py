@@ -111,6 +111,4 @@ class SwitchModel:
 
     @staticmethod
     def _released(slot: Slot, packet: Packet) -> Packet:
-        return replace(
-            packet, flags=packet.flags | PARTIAL, switch_number=0, bitmap=slot.bitmap, lanes=slot.lanes
-        )
+        return replace(packet, flags=packet.flags | PARTIAL, switch_number=0, bitmap=slot.bitmap, lanes=slot.lanes)

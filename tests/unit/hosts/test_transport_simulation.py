@@ -292,9 +292,7 @@ def test_one_slot_for_all_fragments_still_sums() -> None:
 
 
 def test_losses_are_repaired_before_the_timer_in_a_long_round() -> None:
-    scenario = perfect(
-        fragments=200, rounds=1, switches=1, window=32, hop=Hop(0.01, 0.0, delay_us=100, jitter_us=0)
-    )
+    scenario = perfect(fragments=200, rounds=1, switches=1, window=32, hop=Hop(0.01, 0.0, delay_us=100, jitter_us=0))
     simulation = Simulation(scenario)
     simulation.run()
     check(simulation)

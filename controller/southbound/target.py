@@ -1,0 +1,13 @@
+"""Where a P4 switch is reached."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Target:
+    """A gRPC address ("127.0.0.1:9559", "unix:/run/p4rt.sock") and the switch's P4Runtime device id there."""
+
+    address: str
+    device_id: int

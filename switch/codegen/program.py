@@ -1,0 +1,233 @@
+"""BMv2 JSON to a shared library that exports `gb_program` (switch/runtime/program.h)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from switch.build import shared_library
+from switch.codegen.deparser_c import DeparserWriter, calculation_function
+from switch.codegen.layout import FRAME_LENGTH, Layout, words_of
+from switch.codegen.load import load_program
+from switch.codegen.model import ProgramModel, Table
+from switch.codegen.parser_c import ParserWriter
+from switch.codegen.pipeline_c import PipelineWriter, action_function, used_actions
+from switch.codegen.reroll import reroll
+from switch.codegen.statements import Statements, indirect_counters, indirect_meters, quoted
+from switch.runtime.library import RUNTIME_DIR
+
+_MATCH = {"exact": "GB_EXACT", "lpm": "GB_LPM", "ternary": "GB_TERNARY", "range": "GB_RANGE"}
+_METER_UNIT = {"packets": "GB_METER_PACKETS", "bytes": "GB_METER_BYTES"}
+
+
+@dataclass(frozen=True)
+class BuiltProgram:
+    """A compiled program (switch.device.Program), with what the JSON says of it as values."""
+
+    json: dict[str, Any]
+    library: Path
+    model: ProgramModel
+
+
+def build_program(
+    bmv2_json: Mapping[str, Any], *, optimise: str = "-O2", extra_flags: Sequence[str] = ()
+) -> BuiltProgram:
+    """Generate C for a BMv2 program and compile it, unless the cache has it.
+
+    Raises MalformedProgram (a ValueError) with one line that says what is wrong with the JSON, and UserError
+    without a C compiler.
+    """
+    model = load_program(bmv2_json)
+    library = shared_library(
+        "program", (), generate(model), include_dirs=(RUNTIME_DIR,), optimise=optimise, extra_flags=extra_flags
+    )
+    return BuiltProgram(dict(bmv2_json), library, model)
+
+
+def generate(model: ProgramModel, *, roll: bool = True) -> str:
+    """The C text of a program. roll: turn runs of similar statements into loops."""
+    try:
+        return _Generator(model, roll).text()
+    except RecursionError:
+        raise ValueError("BMv2 JSON: expressions are nested too deeply") from None
+
+
+class _Generator:
+    def __init__(self, model: ProgramModel, roll: bool) -> None:
+        self.model = model
+        self.layout = Layout(model)
+        self.deparser = DeparserWriter(model, self.layout)
+        self._roll = roll
+
+    def text(self) -> str:
+        model, layout = self.model, self.layout
+        pipelines = PipelineWriter(model, layout)
+        functions: list[list[str]] = [
+            calculation_function(f"calculation_{i}", calculation, model, layout)
+            for i, calculation in enumerate(model.calculations.values())
+        ]
+        for i, profile in enumerate(model.profiles.values()):
+            if profile.selector is not None:
+                functions.append(calculation_function(f"selector_{i}", profile.selector, model, layout))
+        functions.extend(action_function(action, model, layout) for action in used_actions(model))
+        functions += [
+            self._parse(),
+            pipelines.function("ingress"),
+            pipelines.function("egress"),
+            *self._deparse(),
+            self._copy_field_list(),
+            self._reset_metadata(),
+        ]
+        lines = ['#include "generated.h"', ""]
+        for function in functions:
+            lines.extend(reroll(function) if self._roll else function)
+            lines.append("")
+        return "\n".join([*lines, *self._state(), *self._program()]) + "\n"
+
+    # ---- Functions ----
+
+    def _parse(self) -> list[str]:
+        layout, model = self.layout, self.model
+        after_metadata = layout.metadata_first + layout.metadata_words
+        return [
+            "static void parse(struct gb_switch *sw, struct gb_packet *p) {",
+            "uint64_t *phv = p->phv;",
+            "if (p->keep_metadata) {",
+            f"memset(phv, 0, {layout.metadata_first} * sizeof *phv);",
+            f"memset(phv + {after_metadata}, 0, {layout.words - after_metadata} * sizeof *phv);",
+            "} else {",
+            f"memset(phv, 0, {layout.words} * sizeof *phv);",
+            "}",
+            f"phv[{FRAME_LENGTH}] = p->length;",
+            "const uint8_t *at = p->data, *end = at + p->length;",
+            f"uint64_t error = {model.errors['NoError']}, variable_bits = 0;",
+            "uint32_t first = 0;",
+            *ParserWriter(model, layout).body(),
+            "p->payload_offset = (uint32_t)(at - p->data);",
+            "p->std.parser_error = error;",
+            "p->std.checksum_error = 0;",
+            *self.deparser.verify_checksums(),
+            "}",
+        ]
+
+    def _deparse(self) -> list[list[str]]:
+        model, layout = self.model, self.layout
+        primitives = Statements(model, layout, now="p->std.egress_global_timestamp").body(model.deparser_primitives)
+        before = [
+            "static int before_deparsing(struct gb_switch *sw, struct gb_packet *p) {",
+            "uint64_t *phv = p->phv;",
+            *self.deparser.update_checksums(),
+            *primitives,
+            "return 0;",
+            "}",
+        ]
+        deparse = [
+            "static void deparse(struct gb_switch *sw, struct gb_packet *p) {",
+            "uint64_t *phv = p->phv;",
+            "before_deparsing(sw, p);",
+            *self.deparser.body(),
+            "}",
+        ]
+        return [before, deparse]
+
+    def _copy_field_list(self) -> list[str]:
+        lines = [
+            "static void copy_field_list(uint32_t list, struct gb_packet *to, const struct gb_packet *from) {",
+            "switch (list) {",
+        ]
+        values = Statements(self.model, self.layout).values
+        for field_list in self.model.field_lists.values():
+            lines.append(f"case {field_list.id}:")
+            for field in field_list.fields:
+                standard = self.layout.standard(field)
+                if standard:
+                    lines.append(f"to->std.{standard} = from->std.{standard};")
+                else:
+                    slot, kind = values.slot(field), values.field_type(field)
+                    words = max(1, words_of(kind.width)) + kind.variable
+                    lines.append(f"memcpy(&to->phv[{slot}], &from->phv[{slot}], {words} * sizeof *to->phv);")
+            lines.append("break;")
+        return [*lines, "}", "}"]
+
+    def _reset_metadata(self) -> list[str]:
+        layout = self.layout
+        return [
+            "static void reset_metadata(struct gb_packet *p) {",
+            f"memset(p->phv + {layout.metadata_first}, 0, {layout.metadata_words} * sizeof *p->phv);",
+            "}",
+        ]
+
+    # ---- State ----
+
+    def _state(self) -> list[str]:
+        model = self.model
+        profile_number = {name: i for i, name in enumerate(model.profiles)}
+        lines: list[str] = []
+        rows = []
+        for number, table in enumerate(model.tables.values()):
+            keys = ", ".join(f"{{{k.width}, {_MATCH[k.match]}}}" for k in table.key)
+            if table.key:
+                lines.append(f"static const struct gb_key_layout key_{number}[] = {{{keys}}};")
+            meter = model.meters.get(table.direct_meter or "")
+            rows.append(
+                f"{{{quoted(table.name)}, {_MATCH[table.match]}, {len(table.key)}, "
+                f"{sum(words_of(k.width) for k in table.key)}, {f'key_{number}' if table.key else 'NULL'}, "
+                f"{_data_words(table)}, {table.max_size}, {_METER_UNIT[meter.unit] if meter else 'GB_METER_NONE'}, "
+                f"{profile_number[table.profile] if table.profile else -1}}}"
+            )
+        profile_words = {
+            name: max((_data_words(t) for t in model.tables.values() if t.profile == name), default=0)
+            for name in model.profiles
+        }
+        arrays = [
+            ("gb_table_layout", "tables", rows),
+            (
+                "gb_register_layout",
+                "registers",
+                [f"{{{quoted(r.name)}, {r.width}, {r.size}}}" for r in model.registers.values()],
+            ),
+            (
+                "gb_counter_layout",
+                "counters",
+                [f"{{{quoted(n)}, {model.counters[n].size}}}" for n in indirect_counters(model)],
+            ),
+            (
+                "gb_meter_layout",
+                "meters",
+                [
+                    f"{{{quoted(n)}, {_METER_UNIT[model.meters[n].unit]}, {model.meters[n].size}}}"
+                    for n in indirect_meters(model)
+                ],
+            ),
+            (
+                "gb_value_set_layout",
+                "value_sets",
+                [f"{{{quoted(v.name)}, {v.width}}}" for v in model.value_sets.values()],
+            ),
+            (
+                "gb_profile_layout",
+                "profiles",
+                [f"{{{quoted(p.name)}, {profile_words[p.name]}, {p.max_size}}}" for p in model.profiles.values()],
+            ),
+        ]
+        for kind, name, items in arrays:
+            if items:
+                lines += [f"static const struct {kind} {name}[] = {{", *(f"{item}," for item in items), "};"]
+        counts = ", ".join(str(len(items)) for _, _, items in arrays)
+        names = ", ".join(name if items else "NULL" for _, name, items in arrays)
+        return [*lines, f"static const struct gb_layout layout = {{{counts}, {names}}};", ""]
+
+    def _program(self) -> list[str]:
+        return [
+            "const struct gb_program gb_program = {",
+            f"GB_ABI_VERSION, {self.layout.words}, {quoted(self.model.name)},",
+            "parse, ingress, egress, deparse, copy_field_list, reset_metadata,",
+            f"{self.deparser.max_bytes()}, &layout,",
+            "};",
+        ]
+
+
+def _data_words(table: Table) -> int:
+    return max((sum(words_of(p.width) for p in action.parameters) for action in table.actions), default=0)

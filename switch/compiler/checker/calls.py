@@ -1,0 +1,444 @@
+"""Calls: of functions, methods, actions and constructors, and apply().
+
+`CallTarget.kind` says which:
+  function, extern_function, action, extern_method (declaration: Signature; receiver: the object)
+  header_method: isValid, setValid, setInvalid; stack_method: push_front, pop_front (receiver: the header or stack)
+  size_method: minSizeInBits and the like; the call has a value
+  apply_table (declaration: TableDeclaration), apply (of an instance; receiver), apply_type (of a type)
+  constructor (declaration: Signature, or the Applicable's)
+"""
+
+from __future__ import annotations
+
+import copy
+
+from switch.compiler import syntax as s
+from switch.compiler import types as t
+from switch.compiler.checker.context import Context
+from switch.compiler.checker.conversions import unify
+from switch.compiler.symbols import Scope, Signature, Symbol
+
+_SIZE_METHODS = ("minSizeInBits", "minSizeInBytes", "maxSizeInBits", "maxSizeInBytes")
+
+
+class CallChecker:
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    def check(self, node: s.Call, scope: Scope) -> t.Type:
+        callee = node.callee
+        if isinstance(callee, s.Member):
+            return self._method(node, callee, scope)
+        if isinstance(callee, s.TypeName):
+            type_ = self._context.types.resolve(callee.syntax, scope)
+            return self._constructor(node, type_, scope)
+        if isinstance(callee, s.Name):
+            symbol = (scope.root if callee.absolute else scope).lookup(callee.name)
+            if symbol is None:
+                self._context.expressions.check(callee, scope)  # reports it, with a hint
+                self._check_arguments(node, scope)
+                return t.UNKNOWN
+            symbol.used = True
+            if symbol.kind in ("function", "action"):
+                return self._function(node, symbol, scope)
+            if symbol.kind == "type":
+                type_ = symbol.type
+                if node.type_arguments:
+                    named = s.NamedType(
+                        callee.loc, callee.end, callee.name, callee.absolute, node.type_arguments
+                    )
+                    type_ = self._context.types.resolve(named, scope)
+                return self._constructor(node, type_, scope)
+            self._context.error(callee, f"'{callee.name}' is a {symbol.kind} and cannot be called")
+        else:
+            self._context.error(callee, "this cannot be called")
+        self._check_arguments(node, scope)
+        return t.UNKNOWN
+
+    def _check_arguments(self, node: s.Call, scope: Scope) -> None:
+        for argument in node.arguments:
+            self._context.expressions.check(argument.expression, scope)
+
+    # --- functions and actions ---
+
+    def _function(self, node: s.Call, symbol: Symbol, scope: Scope) -> t.Type:
+        self._check_arguments(node, scope)
+        signature = self._overload(node, symbol.functions, symbol.name)
+        if signature is None:
+            return t.UNKNOWN
+        assert isinstance(signature.node, s.FunctionDeclaration)
+        if signature.node.body is None:
+            kind = "extern_function"
+        else:
+            kind = "action" if signature.node.return_type is None else "function"
+        return self._bind(node, kind, signature, {}, scope)
+
+    def _overload(self, node: s.Call, candidates: list[Signature], name: str) -> Signature | None:
+        """The function that takes this many arguments with these names."""
+        given = len(node.arguments)
+        named = {argument.name for argument in node.arguments if argument.name}
+        fitting = []
+        for candidate in candidates:
+            names = [parameter.name for parameter in candidate.parameters]
+            needed = sum(1 for parameter in candidate.parameters if not _may_be_absent(parameter))
+            if needed <= given <= len(names) and named <= set(names):
+                fitting.append(candidate)
+        if fitting:
+            return fitting[0]
+        counts = sorted({len(candidate.parameters) for candidate in candidates})
+        wanted = " or ".join(map(str, counts))
+        unknown = next((argument for argument in node.arguments if argument.name), None)
+        if unknown is not None and given in counts:
+            self._context.error(unknown, f"'{name}' has no parameter '{unknown.name}'")
+        else:
+            self._context.error(
+                node,
+                f"'{name}' takes {wanted} argument(s), but {given} are given",
+                (candidates[0].loc, f"'{name}' is declared here") if candidates else None,
+            )
+        return None
+
+    def _bind(
+        self,
+        node: s.Call,
+        kind: str,
+        signature: Signature,
+        bindings: dict[t.Variable, t.Type],
+        scope: Scope,
+        receiver: s.Expression | None = None,
+    ) -> t.Type:
+        """Match arguments with parameters, infer type arguments, convert; the arguments are checked already."""
+        if node.type_arguments:
+            if len(node.type_arguments) != len(signature.variables):
+                self._context.error(
+                    node, f"'{signature.name}' takes {len(signature.variables)} type argument(s)"
+                )
+                return t.UNKNOWN
+            for variable, syntax in zip(signature.variables, node.type_arguments, strict=True):
+                type_ = self._context.types.resolve(syntax, scope)
+                if type_ is not t.ANY:
+                    bindings[variable] = type_
+        arguments = self.match(node, node.arguments, signature.parameters, signature.name)
+        if arguments is None:
+            return t.UNKNOWN
+        for parameter, argument in zip(signature.parameters, arguments, strict=True):
+            if argument is None:
+                continue
+            assert argument.type is not None
+            if argument.type is t.UNKNOWN:
+                return t.substitute(signature.return_type, bindings)
+            if not unify(parameter.type, argument.type, bindings):
+                expected = t.substitute(parameter.type, bindings)
+                self._context.error(argument, f"expected {expected}, but this is {argument.type}")
+                return t.UNKNOWN
+        unbound = [variable for variable in signature.variables if variable not in bindings]
+        if unbound and kind != "constructor":
+            self._context.error(
+                node, f"cannot tell what type '{unbound[0]}' of '{signature.name}' is: write it as <type>"
+            )
+            return t.UNKNOWN
+        if kind == "function" and signature.variables:
+            signature = self._specialize(signature, bindings)
+        parameters = [_concrete(parameter, bindings) for parameter in signature.parameters]
+        bound = self._pass(node, parameters, arguments)
+        result = t.substitute(signature.return_type, bindings)
+        node.target = s.CallTarget(
+            node.loc, node.end, kind, signature.name, parameters, bound, result, signature, receiver
+        )
+        if signature.name == "static_assert" and kind == "extern_function":
+            self._static_assert(node, bound)
+        return result
+
+    def match(
+        self, node: s.Node, given: list[s.Argument], parameters: list[s.ParameterType], name: str
+    ) -> list[s.Expression | None] | None:
+        """For each parameter its argument; None (after a report) if they do not match."""
+        result: dict[str, s.Expression | None] = {}
+        names = [parameter.name for parameter in parameters]
+        if len(given) > len(parameters):
+            self._context.error(
+                node, f"'{name}' takes {len(parameters)} argument(s), but {len(given)} are given"
+            )
+            return None
+        for position, argument in enumerate(given):
+            key = argument.name or names[position]
+            if key not in names or key in result:
+                problem = "is given twice" if key in result else "is not a parameter"
+                self._context.error(argument, f"'{key}' {problem} of '{name}'")
+                return None
+            wildcard = isinstance(argument.expression, s.Wildcard)
+            result[key] = None if wildcard else argument.expression
+        for parameter in parameters:
+            if parameter.name not in result:
+                if not _may_be_absent(parameter):
+                    self._context.error(node, f"'{name}' needs an argument for '{parameter.name}'")
+                    return None
+                result[parameter.name] = parameter.default
+        return [result[name] for name in names]
+
+    def _pass(
+        self, node: s.Call, parameters: list[s.ParameterType], arguments: list[s.Expression | None]
+    ) -> list[s.Expression | None]:
+        """Convert values, and check that what is written to can be written."""
+        bound: list[s.Expression | None] = []
+        for parameter, argument in zip(parameters, arguments, strict=True):
+            if argument is None:
+                if parameter.direction in ("in", "inout"):
+                    self._context.error(node, f"'_' cannot stand for '{parameter.name}', which is read")
+                bound.append(None)
+            elif parameter.direction in ("out", "inout"):
+                if argument.type != parameter.type:
+                    self._context.expressions.coerce(argument, parameter.type)
+                    if argument.type is not t.UNKNOWN and argument.type != parameter.type:
+                        self._context.error(argument, f"expected {parameter.type}, but this is {argument.type}")
+                else:
+                    self._context.expressions.require_writable(argument, f"by '{parameter.name}'")
+                bound.append(argument)
+            elif isinstance(parameter.type, (t.Applicable, t.Extern)):
+                bound.append(argument)
+            else:
+                bound.append(self._context.expressions.coerce(argument, parameter.type))
+        return bound
+
+    def _static_assert(self, node: s.Call, bound: list[s.Expression | None]) -> None:
+        condition = bound[0]
+        if condition is not None and condition.value is False:
+            text = bound[1].value if len(bound) > 1 and bound[1] is not None else "static assertion failed"
+            self._context.error(node, str(text))
+        elif condition is not None and condition.value is None and condition.type is not t.UNKNOWN:
+            self._context.error(condition, "static_assert needs a condition known at compile time")
+        node.value = True
+
+    def _specialize(self, signature: Signature, bindings: dict[t.Variable, t.Type]) -> Signature:
+        """The instance of a generic function, parser or control for these type arguments."""
+        key = tuple(bindings[variable] for variable in signature.variables)
+        known = signature.instances.get(key)
+        if known is not None:
+            return known
+        node = copy.deepcopy(signature.node)
+        scope = Scope(signature.scope.parent)
+        for variable, type_ in zip(signature.variables, key, strict=True):
+            scope.names[variable.name] = Symbol(variable.name, "type", node.loc, type_)
+        kind = "parameter"
+        parameters = self._context.parameters(node.parameters, scope, kind)
+        instance = Signature(
+            signature.name, (), parameters, t.substitute(signature.return_type, bindings), node, scope
+        )
+        if isinstance(node, (s.ParserDeclaration, s.ControlDeclaration)):
+            node.constructor_signature = self._context.parameters(
+                node.constructor_parameters, scope, "constructor_parameter"
+            )
+            instance.constructor = node.constructor_signature
+        signature.instances[key] = instance
+        self._context.pending.append(instance)
+        return instance
+
+    # --- constructors ---
+
+    def _constructor(self, node: s.Call, type_: t.Type, scope: Scope) -> t.Type:
+        self._check_arguments(node, scope)
+        if isinstance(type_, t.Extern):
+            return self._construct_extern(node, type_, scope)
+        if isinstance(type_, t.Applicable):
+            return self._construct_applicable(node, type_, scope)
+        if isinstance(type_, t.Package):
+            bindings = dict(zip(type_.signature.variables, type_.arguments, strict=False))
+            node.type_arguments = []
+            self._bind(node, "constructor", type_.signature, bindings, scope)
+            return type_
+        if type_ is not t.UNKNOWN:
+            self._context.error(node, f"{type_} has no constructor")
+        return t.UNKNOWN
+
+    def _construct_extern(self, node: s.Call, type_: t.Extern, scope: Scope) -> t.Type:
+        klass = type_.klass
+        signature = self._overload(node, klass.constructors, klass.name)
+        if signature is None:
+            return t.UNKNOWN
+        bindings = dict(zip(klass.variables, type_.arguments, strict=False))
+        node.type_arguments = []
+        self._bind(node, "constructor", signature, bindings, scope)
+        if len(type_.arguments) < len(klass.variables):
+            missing = [variable for variable in klass.variables if variable not in bindings]
+            if missing:
+                self._context.error(node, f"'{klass.name}' needs its type arguments, as {klass.name}<...>")
+                return t.UNKNOWN
+            return t.Extern(klass, tuple(bindings[variable] for variable in klass.variables))
+        return type_
+
+    def _construct_applicable(self, node: s.Call, type_: t.Applicable, scope: Scope) -> t.Type:
+        signature = type_.signature
+        if signature.variables:
+            bindings = dict(zip(signature.variables, type_.arguments, strict=False))
+            if len(bindings) < len(signature.variables):
+                self._context.error(node, f"'{signature.name}' needs its type arguments")
+                return t.UNKNOWN
+            signature = self._specialize(signature, bindings)
+        declaration = signature.node
+        has_body = (isinstance(declaration, s.ControlDeclaration) and declaration.body is not None) or (
+            isinstance(declaration, s.ParserDeclaration) and declaration.states is not None
+        )
+        if not has_body:
+            self._context.error(node, f"'{signature.name}' is only a type: it has no body")
+            return t.UNKNOWN
+        node.type_arguments = []
+        constructor = Signature(
+            signature.name, (), signature.constructor, t.VOID, signature.node, signature.scope
+        )
+        self._bind(node, "constructor", constructor, {}, scope)
+        if node.target is not None:
+            node.target.declaration = signature
+        return t.Applicable(signature)
+
+    # --- methods ---
+
+    def _method(self, node: s.Call, callee: s.Member, scope: Scope) -> t.Type:
+        base = callee.base
+        if isinstance(base, s.TypeName) or (isinstance(base, s.Name) and self._names_type(base, scope)):
+            return self._apply_type(node, callee, scope)
+        receiver = self._context.expressions.check(base, scope)
+        self._check_arguments(node, scope)
+        if receiver is t.UNKNOWN:
+            return t.UNKNOWN
+        name = callee.name
+        if isinstance(receiver, t.Extern):
+            return self._extern_method(node, callee, receiver, scope)
+        if isinstance(receiver, t.Table) and name == "apply":
+            self._no_arguments(node, name)
+            node.target = s.CallTarget(
+                node.loc, node.end, "apply_table", name, [], [], t.VOID, receiver.node, base
+            )
+            return t.ApplyResult(receiver.node)
+        if isinstance(receiver, t.Applicable) and name == "apply":
+            return self._bind(node, "apply", receiver.signature, {}, scope, base)
+        if name in _SIZE_METHODS:
+            return self._size(node, name, receiver)
+        if isinstance(receiver, t.Struct) and receiver.kind != "struct":
+            return self._header_method(node, name, receiver, base)
+        if isinstance(receiver, t.Stack) and name in ("push_front", "pop_front"):
+            return self._stack_method(node, name, base, scope)
+        self._context.error(callee, f"{receiver} has no method '{name}'")
+        return t.UNKNOWN
+
+    def _names_type(self, base: s.Name, scope: Scope) -> bool:
+        symbol = (scope.root if base.absolute else scope).lookup(base.name)
+        return symbol is not None and symbol.kind == "type"
+
+    def _apply_type(self, node: s.Call, callee: s.Member, scope: Scope) -> t.Type:
+        """Control.apply(...): an instance without a name, made for this call."""
+        base = callee.base
+        if isinstance(base, s.TypeName):
+            type_ = self._context.types.resolve(base.syntax, scope)
+        else:
+            assert isinstance(base, s.Name)
+            symbol = scope.lookup(base.name)
+            assert symbol is not None
+            type_ = symbol.type
+        self._check_arguments(node, scope)
+        if type_ is t.UNKNOWN:
+            return t.UNKNOWN
+        if callee.name in _SIZE_METHODS:
+            return self._size(node, callee.name, type_)
+        if not isinstance(type_, t.Applicable) or callee.name != "apply":
+            self._context.error(callee, f"type '{type_}' has no method '{callee.name}'")
+            return t.UNKNOWN
+        construction = s.Call(node.loc, node.end, base, [], [])
+        built = self._construct_applicable(construction, type_, scope)
+        if not isinstance(built, t.Applicable):
+            return t.UNKNOWN
+        construction.type = built
+        return self._bind(node, "apply_type", built.signature, {}, scope, construction)
+
+    def _extern_method(self, node: s.Call, callee: s.Member, receiver: t.Extern, scope: Scope) -> t.Type:
+        candidates = receiver.klass.methods.get(callee.name)
+        if not candidates:
+            self._context.error(callee, f"{receiver.klass.name} has no method '{callee.name}'")
+            return t.UNKNOWN
+        signature = self._overload(node, candidates, callee.name)
+        if signature is None:
+            return t.UNKNOWN
+        bindings = dict(zip(receiver.klass.variables, receiver.arguments, strict=False))
+        return self._bind(node, "extern_method", signature, bindings, scope, callee.base)
+
+    def _no_arguments(self, node: s.Call, name: str) -> None:
+        if node.arguments:
+            self._context.error(node.arguments[0], f"'{name}' takes no arguments")
+
+    def _size(self, node: s.Call, name: str, receiver: t.Type) -> t.Type:
+        self._no_arguments(node, name)
+        bits = t.width_bits(receiver)
+        if bits is None:
+            self._context.error(node, f"{receiver} has no size")
+            return t.UNKNOWN
+        if name.startswith("min"):
+            bits -= _varbit_bits(receiver)
+        node.value = bits if name.endswith("Bits") else (bits + 7) // 8
+        node.target = s.CallTarget(node.loc, node.end, "size_method", name, [], [], t.INTEGER)
+        return t.INTEGER
+
+    def _header_method(self, node: s.Call, name: str, receiver: t.Struct, base: s.Expression) -> t.Type:
+        self._no_arguments(node, name)
+        if name == "isValid":
+            result: t.Type = t.BOOL
+        elif name in ("setValid", "setInvalid") and receiver.is_header:
+            self._context.expressions.require_writable(base, f"by {name}()")
+            result = t.VOID
+        else:
+            self._context.error(node, f"{receiver.kind} '{receiver}' has no method '{name}'")
+            return t.UNKNOWN
+        node.target = s.CallTarget(node.loc, node.end, "header_method", name, [], [], result, None, base)
+        return result
+
+    def _stack_method(self, node: s.Call, name: str, base: s.Expression, scope: Scope) -> t.Type:
+        self._context.expressions.require_writable(base, f"by {name}()")
+        count = None
+        if len(node.arguments) == 1:
+            count = self._context.expressions.constant_int(
+                node.arguments[0].expression, scope, f"the argument of {name}"
+            )
+        else:
+            self._context.error(node, f"'{name}' takes 1 argument")
+        if count is None or count < 0:
+            return t.UNKNOWN
+        node.target = s.CallTarget(
+            node.loc,
+            node.end,
+            "stack_method",
+            name,
+            [],
+            [node.arguments[0].expression],
+            t.VOID,
+            None,
+            base,
+        )
+        return t.VOID
+
+
+def _may_be_absent(parameter: s.ParameterType) -> bool:
+    return parameter.default is not None or any(
+        annotation.name == "optional" for annotation in parameter.node.annotations
+    )
+
+
+def _concrete(parameter: s.ParameterType, bindings: dict[t.Variable, t.Type]) -> s.ParameterType:
+    type_ = t.substitute(parameter.type, bindings)
+    if type_ is parameter.type:
+        return parameter
+    return s.ParameterType(
+        parameter.loc,
+        parameter.end,
+        parameter.name,
+        parameter.direction,
+        type_,
+        parameter.default,
+        parameter.symbol,
+        parameter.node,
+    )
+
+
+def _varbit_bits(type_: t.Type) -> int:
+    if isinstance(type_, t.Varbit):
+        return type_.width
+    if isinstance(type_, t.Struct):
+        return sum(map(_varbit_bits, type_.fields.values()))
+    return 0

@@ -1,0 +1,170 @@
+"""Tables: keys, actions with their arguments, entries, other properties."""
+
+from __future__ import annotations
+
+from switch.compiler import syntax as s
+from switch.compiler import types as t
+from switch.compiler.checker.context import Context
+from switch.compiler.symbols import Scope, Signature, Symbol
+
+_KNOWN_PROPERTIES = frozenset(
+    ("default_action", "size", "implementation", "counters", "meters", "support_timeout")
+)
+
+
+def check_table(context: Context, node: s.TableDeclaration, scope: Scope) -> None:
+    """Check a table and declare it in the scope of its control."""
+    symbol = Symbol(node.name, "table", node.name_loc, t.Table(node), node=node)
+    node.symbol = symbol
+    context.declare(scope, symbol)
+    for key in node.key:
+        _check_key(context, key, scope)
+    seen: set[str] = set()
+    for ref in node.actions:
+        if ref.name in seen:
+            context.error(ref, f"action '{ref.name}' is listed twice")
+        seen.add(ref.name)
+        _check_listed_action(context, ref, scope)
+    _check_properties(context, node, scope)
+    for entry in node.entries or ():
+        _check_entry(context, node, entry, scope)
+
+
+def _check_key(context: Context, key: s.KeyElement, scope: Scope) -> None:
+    type_ = context.expressions.check(key.expression, scope)
+    if key.match_kind not in context.match_kinds:
+        known = ", ".join(sorted(context.match_kinds))
+        context.reporter.error(
+            key.end - 1, f"'{key.match_kind}' is no match kind; these are: {known}", key.end
+        )
+    if type_ is t.UNKNOWN:
+        return
+    if type_ is t.INTEGER or not t.is_scalar(type_):
+        context.error(key.expression, f"a key must be a number, a bool, an enum or an error, not {type_}")
+        key.expression.type = t.UNKNOWN
+
+
+def _find_action(context: Context, ref: s.ActionRef, scope: Scope) -> Signature | None:
+    symbol = (scope.root if ref.absolute else scope).lookup(ref.name)
+    if symbol is None or symbol.kind != "action":
+        context.error(ref, f"action '{ref.name}' is not declared")
+        return None
+    symbol.used = True
+    signature = symbol.functions[0]
+    assert isinstance(signature.node, s.FunctionDeclaration)
+    ref.action = signature.node
+    return signature
+
+
+def _check_listed_action(context: Context, ref: s.ActionRef, scope: Scope) -> None:
+    """In the list of actions, arguments are given for the parameters with a direction."""
+    signature = _find_action(context, ref, scope)
+    if signature is None:
+        return
+    directed = [parameter for parameter in signature.parameters if parameter.direction]
+    ref.bound = _bind(context, ref, directed, signature, scope)
+
+
+def _bind(
+    context: Context, ref: s.ActionRef, parameters: list[s.ParameterType], signature: Signature, scope: Scope
+) -> list[s.Expression | None]:
+    """Arguments for these parameters; UNKNOWN-typed ones after a report."""
+    arguments = ref.arguments or []
+    for argument in arguments:
+        context.expressions.check(argument.expression, scope)
+    matched = context.calls.match(ref, arguments, parameters, signature.name)
+    if matched is None:
+        return []
+    result: list[s.Expression | None] = []
+    for parameter, argument in zip(parameters, matched, strict=True):
+        if argument is None:
+            result.append(None)
+        elif parameter.direction in ("out", "inout"):
+            if argument.type != parameter.type and argument.type is not t.UNKNOWN:
+                context.error(argument, f"expected {parameter.type}, but this is {argument.type}")
+            context.expressions.require_writable(argument, f"by '{parameter.name}'")
+            result.append(argument)
+        else:
+            result.append(context.expressions.coerce(argument, parameter.type))
+    return result
+
+
+def _check_chosen_action(
+    context: Context, node: s.TableDeclaration, ref: s.ActionRef, scope: Scope
+) -> None:
+    """In default_action and in entries, arguments are given for the parameters without a direction."""
+    signature = _find_action(context, ref, scope)
+    if signature is None:
+        return
+    listed = next((item for item in node.actions if item.action is ref.action), None)
+    if listed is None:
+        context.error(ref, f"action '{ref.name}' is not among the actions of table '{node.name}'")
+        return
+    undirected = [parameter for parameter in signature.parameters if not parameter.direction]
+    given = ref.arguments or []
+    directed_count = len(signature.parameters) - len(undirected)
+    if directed_count and len(given) == len(signature.parameters):
+        _bind(context, ref, signature.parameters, signature, scope)
+        ref.arguments = given = given[directed_count:]
+    ref.bound = _bind(context, ref, undirected, signature, scope)
+
+
+def _check_properties(context: Context, node: s.TableDeclaration, scope: Scope) -> None:
+    seen: set[str] = set()
+    for item in node.properties:
+        if item.name in seen:
+            context.error(item, f"property '{item.name}' is given twice")
+        seen.add(item.name)
+        if isinstance(item.value, s.ActionRef):
+            _check_chosen_action(context, node, item.value, scope)
+            continue
+        context.expressions.check(item.value, scope)
+        if item.name not in _KNOWN_PROPERTIES:
+            context.reporter.warning(item.loc, f"property '{item.name}' means nothing to v1model", item.end)
+    if node.key and not node.actions:
+        context.error(node, f"table '{node.name}' has no actions")
+
+
+def _check_entry(context: Context, node: s.TableDeclaration, entry: s.TableEntry, scope: Scope) -> None:
+    _check_chosen_action(context, node, entry.action, scope)
+    if entry.priority is not None:
+        context.expressions.constant_int(entry.priority, scope, "a priority")
+    keys = entry.keys
+    if len(keys) == 1 and isinstance(keys[0], s.Wildcard) and len(node.key) > 1:
+        keys = entry.keys = [s.Wildcard(keys[0].loc, keys[0].end) for _ in node.key]
+    if len(keys) != len(node.key):
+        context.error(entry, f"table '{node.name}' has {len(node.key)} keys, but {len(keys)} are given")
+        return
+    for index, (given, key) in enumerate(zip(keys, node.key, strict=True)):
+        wanted = key.expression.type
+        if wanted is None or wanted is t.UNKNOWN:
+            continue
+        keys[index] = check_label(context, given, wanted, scope)
+        for part in (
+            (keys[index].left, keys[index].right) if isinstance(keys[index], s.Binary) else (keys[index],)
+        ):
+            if part.value is None and not isinstance(part, s.Wildcard) and part.type is not t.UNKNOWN:
+                context.error(part, "the key of an entry must be known at compile time")
+
+
+def check_label(context: Context, label: s.Expression, wanted: t.Type, scope: Scope) -> s.Expression:
+    """A value or set as label for a key of type `wanted`."""
+    if isinstance(label, s.Wildcard):
+        label.type = t.ANY
+        return label
+    if isinstance(label, s.Binary) and label.operator in ("&&&", ".."):
+        number = t.representation(wanted)
+        label.left = context.expressions.check_as(label.left, scope, number)
+        label.right = context.expressions.check_as(label.right, scope, number)
+        label.type = t.SetOf(number)
+        return label
+    context.expressions.check(label, scope)
+    if isinstance(label.type, t.SetOf):
+        if label.type.element != wanted:
+            context.error(label, f"expected a set of {wanted}, but this is {label.type}")
+        return label
+    if isinstance(wanted, t.Enum) and wanted.underlying is not None and label.type != wanted:
+        return context.expressions.coerce(label, wanted.underlying)
+    if isinstance(wanted, t.NewType) and label.type is t.INTEGER:
+        return context.expressions.coerce(label, t.representation(wanted))
+    return context.expressions.coerce(label, wanted)

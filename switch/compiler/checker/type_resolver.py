@@ -1,0 +1,171 @@
+"""Types as written to types."""
+
+from __future__ import annotations
+
+from switch.compiler import syntax as s
+from switch.compiler import types as t
+from switch.compiler.checker.context import Context
+from switch.compiler.symbols import Scope, Symbol
+
+_SIMPLE = {
+    "bool": t.BOOL,
+    "error": t.ERROR,
+    "string": t.STRING,
+    "void": t.VOID,
+    "match_kind": t.MATCH_KIND,
+}
+
+
+class TypeResolver:
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._generic_structs: dict[tuple[int, tuple[t.Type, ...]], t.Struct] = {}
+
+    def resolve(self, syntax: s.TypeSyntax, scope: Scope) -> t.Type:
+        """The type; UNKNOWN after reporting what is wrong with it."""
+        if isinstance(syntax, s.BaseType):
+            return self._base(syntax, scope)
+        if isinstance(syntax, s.NamedType):
+            return self._named(syntax, scope)
+        if isinstance(syntax, s.StackTypeSyntax):
+            return self._stack(syntax, scope)
+        if isinstance(syntax, s.TupleTypeSyntax):
+            elements = tuple(self.resolve(element, scope) for element in syntax.elements)
+            if syntax.is_list:
+                if len(elements) != 1:
+                    self._context.error(syntax, "list takes one type argument")
+                    return t.UNKNOWN
+                return t.ListOf(elements[0])
+            return t.Tuple(elements)
+        return t.ANY
+
+    def _base(self, syntax: s.BaseType, scope: Scope) -> t.Type:
+        simple = _SIMPLE.get(syntax.name)
+        if simple is not None:
+            return simple
+        if syntax.width is None:
+            return t.INTEGER if syntax.name == "int" else t.bit(1)
+        width = self._context.expressions.constant_int(syntax.width, scope, "the width of a type")
+        if width is None:
+            return t.UNKNOWN
+        if not 0 <= width <= t.MAX_WIDTH_BITS or (width == 0 and syntax.name == "int"):
+            self._context.error(syntax, f"a width of {width} is outside 1 to {t.MAX_WIDTH_BITS}")
+            return t.UNKNOWN
+        if syntax.name == "bit":
+            return t.bit(width)
+        return t.int_(width) if syntax.name == "int" else t.Varbit(width)
+
+    def _named(self, syntax: s.NamedType, scope: Scope) -> t.Type:
+        symbol = (scope.root if syntax.absolute else scope).lookup(syntax.name)
+        if symbol is None:
+            self._context.error(syntax, f"type '{syntax.name}' is not declared")
+            return t.UNKNOWN
+        if symbol.kind != "type":
+            self._context.error(
+                syntax, f"'{syntax.name}' is no type", (symbol.loc, f"'{syntax.name}' is declared here")
+            )
+            return t.UNKNOWN
+        return self._with_arguments(syntax, symbol, scope)
+
+    def _with_arguments(self, syntax: s.NamedType, symbol: Symbol, scope: Scope) -> t.Type:
+        type_ = symbol.type
+        arguments = tuple(self.resolve(argument, scope) for argument in syntax.arguments)
+        node = symbol.node
+        if isinstance(type_, t.Extern):
+            return self._apply(syntax, type_.klass.variables, arguments, t.Extern(type_.klass, arguments))
+        if isinstance(type_, t.Applicable):
+            return self._apply(
+                syntax, type_.signature.variables, arguments, t.Applicable(type_.signature, arguments)
+            )
+        if isinstance(type_, t.Package):
+            return self._apply(
+                syntax, type_.signature.variables, arguments, t.Package(type_.signature, arguments)
+            )
+        if isinstance(type_, t.Struct) and isinstance(node, s.StructDeclaration) and node.type_parameters:
+            if len(arguments) != len(node.type_parameters):
+                self._context.error(
+                    syntax, f"'{syntax.name}' takes {len(node.type_parameters)} type argument(s)"
+                )
+                return t.UNKNOWN
+            return self._generic_struct(node, arguments)
+        if arguments:
+            self._context.error(syntax, f"'{syntax.name}' takes no type arguments")
+        return type_
+
+    def _apply(
+        self,
+        syntax: s.NamedType,
+        variables: tuple[t.Variable, ...],
+        arguments: tuple[t.Type, ...],
+        applied: t.Type,
+    ) -> t.Type:
+        """A generic type without arguments is allowed: a constructor call infers them."""
+        if arguments and len(arguments) != len(variables):
+            self._context.error(syntax, f"'{syntax.name}' takes {len(variables)} type argument(s)")
+            return t.UNKNOWN
+        return applied
+
+    def _generic_struct(self, node: s.StructDeclaration, arguments: tuple[t.Type, ...]) -> t.Type:
+        key = (id(node), arguments)
+        known = self._generic_structs.get(key)
+        if known is not None:
+            return known
+        scope = Scope(self._context.globals)
+        for name, argument in zip(node.type_parameters, arguments, strict=True):
+            scope.names[name] = Symbol(name, "type", node.loc, argument)
+        count = sum(1 for struct in self._generic_structs.values() if struct.node is node)
+        struct = t.Struct(node.kind, f"{node.name}_{count}" if count else node.name, {}, node, {}, arguments)
+        self._generic_structs[key] = struct
+        self.fill_struct(struct, scope)
+        return struct
+
+    def fill_struct(self, struct: t.Struct, scope: Scope) -> None:
+        """Resolve the fields of a struct, header or union and check that they may stand there."""
+        for field in struct.node.fields:
+            type_ = self.resolve(field.type, scope)
+            if field.name in struct.fields:
+                self._context.error(field, f"field '{field.name}' is declared twice")
+                continue
+            problem = self._misplaced(struct, type_)
+            if problem:
+                self._context.error(field, problem)
+                type_ = t.UNKNOWN
+            struct.fields[field.name] = type_
+            struct.annotations[field.name] = field.annotations
+        if struct.is_header:
+            varbits = [name for name, type_ in struct.fields.items() if isinstance(type_, t.Varbit)]
+            if len(varbits) > 1:
+                self._context.error(struct.node, f"header '{struct.name}' has more than one varbit field")
+
+    def _misplaced(self, struct: t.Struct, type_: t.Type) -> str | None:
+        if type_ is t.UNKNOWN or isinstance(type_, t.Variable):
+            return None
+        if struct.is_union:
+            if isinstance(type_, t.Struct) and type_.is_header:
+                return None
+            return f"a header union holds headers, not {type_}"
+        if type_ in (t.VOID, t.MATCH_KIND, t.INTEGER, t.STRING, t.ANY) or isinstance(
+            type_, (t.Extern, t.Applicable, t.Package, t.ListOf)
+        ):
+            return f"a {struct.kind} cannot have a field of type {type_}"
+        stored = t.representation(type_)
+        if struct.is_header:
+            is_struct = isinstance(stored, t.Struct) and stored.kind == "struct"
+            if not (isinstance(stored, (t.Bit, t.Int, t.Varbit)) or stored is t.BOOL or is_struct):
+                return f"a header cannot have a field of type {type_}"
+        elif isinstance(stored, t.Varbit):
+            return None
+        return None
+
+    def _stack(self, syntax: s.StackTypeSyntax, scope: Scope) -> t.Type:
+        element = self.resolve(syntax.element, scope)
+        size = self._context.expressions.constant_int(syntax.size, scope, "the size of a stack")
+        if size is None or element is t.UNKNOWN:
+            return t.UNKNOWN
+        if not (isinstance(element, t.Struct) and element.kind != "struct"):
+            self._context.error(syntax, f"only headers and header unions form stacks, not {element}")
+            return t.UNKNOWN
+        if not 1 <= size <= t.MAX_STACK_SIZE:
+            self._context.error(syntax, f"a stack of {size} elements is outside 1 to {t.MAX_STACK_SIZE}")
+            return t.UNKNOWN
+        return t.Stack(element, size)

@@ -1,0 +1,5 @@
+"""From the checked syntax tree to flat code: everything is inlined, every value has its place in the packet's state."""
+
+from switch.compiler.lower.program import LoweredProgram, lower_program
+
+__all__ = ["LoweredProgram", "lower_program"]

@@ -1,0 +1,301 @@
+"""The data plane: many switches, their links and ports, and one thread that moves packets through them."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import logging
+import os
+import threading
+from types import TracebackType
+
+from switch import engine_abi as abi
+from switch.engine_device import EngineDevice
+from switch.engine_statistics import (
+    DeviceStatistics,
+    EngineStatistics,
+    InterfaceStatistics,
+    LinkStatistics,
+)
+from switch.errors import UserError
+from switch.link import LinkModel
+
+__all__ = [
+    "DeviceStatistics",
+    "Engine",
+    "EngineDevice",
+    "EngineStatistics",
+    "InterfaceStatistics",
+    "LinkStatistics",
+]
+
+_logger = logging.getLogger(__name__)
+_DEFAULT_LINK = LinkModel()
+_DEFAULT_CPU_PORT = 510
+_FOREVER_NS = 10**18
+
+
+class _StateGuard:
+    """Keeps the data plane out of the switches' state."""
+
+    def __init__(self, library: ctypes.CDLL, engine: int) -> None:
+        # Called without letting go of the interpreter's lock: a thread that held the engine's lock while it waited
+        # for the interpreter's would keep packets waiting too. The data plane needs no interpreter, so it comes to
+        # the end of its batch; Python's threads agree among themselves first.
+        prototype = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
+        self._lock = prototype(("gb_engine_lock", library))
+        self._unlock = prototype(("gb_engine_unlock", library))
+        self._engine = engine
+        self._threads = threading.Lock()
+
+    def __enter__(self) -> None:
+        self._threads.acquire()
+        self._lock(self._engine)
+
+    def __exit__(self, *exception: object) -> None:
+        self._unlock(self._engine)
+        self._threads.release()
+
+
+class Engine:
+    """Switches, links and ports are added before or after `start`; methods may be called from any thread.
+
+    With `manual_clock` there is no thread: time stands still but for `advance`, which does everything that happens
+    meanwhile, so that a run comes out the same every time. Use it as a context manager, or call `close`.
+    """
+
+    def __init__(self, *, manual_clock: bool = False) -> None:
+        self._library = abi.engine_library()
+        self._pointer: int | None = self._library.gb_engine_create(int(manual_clock))
+        if not self._pointer:
+            raise MemoryError("the data plane could not be set up: out of memory or file descriptors")
+        self._manual_clock = manual_clock
+        self._devices: dict[int, EngineDevice] = {}
+        self.guard = _StateGuard(self._library, self._pointer)
+        self._upcall_thread: threading.Thread | None = None
+
+    def __enter__(self) -> Engine:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Stop, and give everything back. The engine and its devices are unusable afterwards."""
+        if self._pointer is None:
+            return
+        self.stop()
+        self._library.gb_engine_upcall_close(self._pointer)
+        if self._upcall_thread is not None:
+            self._upcall_thread.join()
+        for device in self._devices.values():
+            device._close()
+        self._library.gb_engine_free(self._pointer)
+        self._pointer = None
+
+    # Switches, ports, links
+
+    def add_switch(self, device_id: int, name: str = "", cpu_port: int = _DEFAULT_CPU_PORT) -> EngineDevice:
+        """A switch without program: it drops and counts what arrives until one is loaded.
+
+        cpu_port: the port of packet-ins and packet-outs; the switch has it from the beginning.
+        """
+        if not 0 <= cpu_port < abi.DROP_PORT:
+            raise UserError(f"switch {name or device_id}: CPU port {cpu_port} is not in 0..{abi.DROP_PORT - 1}")
+        code = self._call("add_switch", device_id, cpu_port)
+        if code == -errno.EEXIST:
+            raise UserError(f"there are two switches with device id {device_id}: give each its own")
+        _raise_unless_done(code, f"adding switch {name or device_id}")
+        device = EngineDevice(self, device_id, name or str(device_id))
+        self._devices[device_id] = device
+        return device
+
+    def add_interface(self, device_id: int, port: int, interface: str, link: LinkModel, seed: int) -> None:
+        """Make a network interface of this namespace (one end of a veth pair) a port of the switch.
+
+        The link model applies to both directions: to frames from the host before the pipeline sees them, to frames to
+        the host before the interface does. Needs root (CAP_NET_RAW). The interface may be down, also later.
+        """
+        device = self._device(device_id)
+        code = self._call(
+            "add_interface",
+            device_id,
+            port,
+            os.fsencode(interface),
+            ctypes.byref(abi.LinkModelStruct.of(link, seed, 1)),
+            ctypes.byref(abi.LinkModelStruct.of(link, seed, 0)),
+        )
+        what = f"switch {device.name} port {port}, interface {interface}"
+        if code in (-errno.ENODEV, -errno.ENXIO):
+            raise UserError(f"{what}: there is no such interface here")
+        if code in (-errno.EPERM, -errno.EACCES):
+            raise UserError(f"{what}: opening it needs root (CAP_NET_RAW)")
+        self._check_port(code, device_id, port)
+        _raise_unless_done(code, what)
+
+    def add_link(self, a: tuple[int, int], b: tuple[int, int], link: LinkModel, seed: int) -> None:
+        """Connect two ports, each (device id, port), in memory."""
+        for device_id, _ in (a, b):
+            self._device(device_id)
+        code = self._call(
+            "add_link",
+            *a,
+            *b,
+            ctypes.byref(abi.LinkModelStruct.of(link, seed, 0)),
+            ctypes.byref(abi.LinkModelStruct.of(link, seed, 1)),
+        )
+        self._check_port(code, *a, *b)
+        _raise_unless_done(code, f"link {a} to {b}")
+
+    def add_open_port(self, device_id: int, port: int, link: LinkModel = _DEFAULT_LINK, seed: int = 0) -> None:
+        """A port whose other end is in the caller's hand: `inject` and `drain`."""
+        self._device(device_id)
+        code = self._call(
+            "add_open_port",
+            device_id,
+            port,
+            ctypes.byref(abi.LinkModelStruct.of(link, seed, 1)),
+            ctypes.byref(abi.LinkModelStruct.of(link, seed, 0)),
+        )
+        self._check_port(code, device_id, port)
+        _raise_unless_done(code, f"open port {port} of switch {device_id}")
+
+    # Frames
+
+    def inject(self, device_id: int, port: int, frame: bytes) -> None:
+        """Let a frame arrive at an open port."""
+        device = self._device(device_id)
+        code = self._call("inject", device_id, port, frame, len(frame))
+        if code == -errno.EINVAL:
+            raise UserError(f"switch {device.name} has no open port {port}")
+        if code == -errno.EMSGSIZE:
+            raise ValueError(f"a frame has at most {abi.MAX_FRAME_BYTES} bytes, this one {len(frame)}")
+        _raise_unless_done(code, "injecting a frame")
+
+    def drain(self) -> list[tuple[int, int, bytes]]:
+        """What left through open ports since the last call, in order: (device id, port, frame)."""
+        return [(device_id, port, frame) for _, device_id, port, frame in self.drain_with_times()]
+
+    def drain_with_times(self) -> list[tuple[int, int, int, bytes]]:
+        """As `drain`, with the time of arrival in nanoseconds of the engine's clock in front."""
+        drained = abi.DrainedStruct()
+        data = (ctypes.c_uint8 * abi.MAX_FRAME_BYTES)()
+        frames = []
+        while self._call("drain", ctypes.byref(drained), data):
+            frames.append((drained.time_ns, drained.device_id, drained.port, bytes(data[: drained.length])))
+        return frames
+
+    # Running
+
+    def start(self) -> None:
+        """Start the data-plane thread. Does nothing if it runs."""
+        if self._manual_clock:
+            raise RuntimeError("an engine with a manual clock has no thread: use advance")
+        if self._upcall_thread is None:
+            self._upcall_thread = threading.Thread(target=self._deliver_upcalls, name="upcalls", daemon=True)
+            self._upcall_thread.start()
+        _raise_unless_done(self._call("start"), "starting the data plane")
+
+    def stop(self) -> None:
+        """Stop the data-plane thread; packets stay where they are. Does nothing if it does not run."""
+        self._call("stop")
+
+    def quiesce(self, timeout_s: float = 1.0) -> bool:
+        """Wait until no packet is queued, in flight or in a socket. False if that took longer than `timeout_s`."""
+        timeout_ns = 0 if self._manual_clock else max(0, int(timeout_s * 1e9))
+        return bool(self._call("quiesce", timeout_ns))
+
+    def advance(self, microseconds: float, max_events: int = 10_000_000) -> None:
+        """Manual clock: do all that happens during that time, and call back with its upcalls.
+
+        Raises RuntimeError when more happens than `max_events`: packets going round in circles.
+        """
+        code = self._call("advance", round(microseconds * 1000), max_events)
+        if code == -errno.ELOOP:
+            raise RuntimeError(f"more than {max_events} events: packets may be going round in circles")
+        if code == -errno.EINVAL:
+            raise RuntimeError("advance needs an engine with a manual clock")
+        while self._deliver_upcall(0):
+            pass
+
+    def now_ns(self) -> int:
+        """The engine's clock: CLOCK_MONOTONIC, or since 0 with a manual clock."""
+        return int(self._call("now"))
+
+    # Statistics
+
+    def link_statistics(self) -> list[LinkStatistics]:
+        """One row per direction, in order of creation. Links in memory have two "out" directions and no "in"."""
+        rows = [abi.values(row) for row in self._rows("link_statistics", abi.LinkStatisticsStruct)]
+        return [LinkStatistics(direction="out" if row.pop("outwards") else "in", **row) for row in rows]
+
+    def interface_statistics(self) -> list[InterfaceStatistics]:
+        """One row per port that is a network interface."""
+        rows = [abi.values(row) for row in self._rows("interface_statistics", abi.InterfaceStatisticsStruct)]
+        return [InterfaceStatistics(**row) for row in rows]
+
+    def statistics(self) -> EngineStatistics:
+        row = abi.EngineStatisticsStruct()
+        self._call("statistics", ctypes.byref(row))
+        return EngineStatistics(**abi.values(row))
+
+    # For EngineDevice
+
+    def _call(self, name: str, *arguments: object) -> int:
+        if self._pointer is None:
+            raise RuntimeError("the engine was closed")
+        result: int = getattr(self._library, f"gb_engine_{name}")(self._pointer, *arguments)
+        return result
+
+    # Private
+
+    def _device(self, device_id: int) -> EngineDevice:
+        device = self._devices.get(device_id)
+        if device is None:
+            raise UserError(f"there is no switch with device id {device_id}")
+        return device
+
+    def _check_port(self, code: int, *ports: int) -> None:
+        """Say what is wrong with one of the ports: device id, port, device id, port ..."""
+        pairs = zip(ports[::2], ports[1::2], strict=True)
+        named = " or ".join(f"port {port} of switch {self._device(device_id).name}" for device_id, port in pairs)
+        if code == -errno.EEXIST:
+            raise UserError(f"{named} is in use already")
+        if code == -errno.EINVAL:
+            raise UserError(f"{named}: port numbers are 0..{abi.DROP_PORT - 1}")
+
+    def _rows(self, name: str, kind: type[ctypes.Structure]) -> list[ctypes.Structure]:
+        capacity = 0
+        while True:
+            rows = (kind * capacity)()
+            count = self._call(name, rows, capacity)
+            if count <= capacity:
+                return list(rows[:count])
+            capacity = count
+
+    def _deliver_upcalls(self) -> None:
+        while self._deliver_upcall(_FOREVER_NS):
+            pass
+
+    def _deliver_upcall(self, timeout_ns: int) -> bool:
+        """False once there is none: after the timeout, or because the engine is being closed."""
+        address = self._call("upcall_wait", timeout_ns)
+        if not address:
+            return False
+        upcall = abi.UpcallStruct.from_address(address)
+        data = ctypes.string_at(address + ctypes.sizeof(abi.UpcallStruct), upcall.length)
+        device, kind, list_id = self._devices[upcall.device_id], upcall.kind, upcall.list_id
+        self._library.gb_upcall_free(address)
+        try:
+            device._upcall(kind, list_id, data)
+        except Exception:
+            # The next message is not to blame for this one's receiver.
+            _logger.exception("switch %s: a callback failed", device.name)
+        return True
+
+
+def _raise_unless_done(code: int, what: str) -> None:
+    if code < 0:
+        raise UserError(f"{what}: {os.strerror(-code)}")

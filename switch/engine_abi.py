@@ -1,0 +1,181 @@
+"""The data plane's C interface (runtime/engine.h) for ctypes."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from ctypes import POINTER, c_char_p, c_int, c_uint8, c_uint32, c_uint64, c_void_p
+
+from switch.link import LinkModel
+from switch.runtime.library import runtime_library
+
+MAX_PORTS = 512
+DROP_PORT = 511
+MAX_FRAME_BYTES = 9234
+
+
+class LinkModelStruct(ctypes.Structure):
+    """struct gb_link_model."""
+
+    _fields_ = (
+        ("rate_bps", c_uint64),
+        ("delay_ns", c_uint64),
+        ("loss_threshold", c_uint64),
+        ("duplicate_threshold", c_uint64),
+        ("seed", c_uint64),
+        ("queue_packets", c_uint32),
+    )
+
+    @classmethod
+    def of(cls, link: LinkModel, seed: int, direction: int) -> LinkModelStruct:
+        """`direction` (0 or 1) gives the two directions of a link generators of their own."""
+        return cls(
+            rate_bps=link.rate_bps or 0,
+            delay_ns=link.delay_us * 1000,
+            loss_threshold=int(link.loss * 2**64),
+            duplicate_threshold=int(link.duplicate * 2**64),
+            seed=(2 * seed + direction) % 2**64,
+            queue_packets=link.queue_packets,
+        )
+
+
+class LinkStatisticsStruct(ctypes.Structure):
+    """struct gb_link_statistics."""
+
+    _fields_ = (
+        ("device_id", c_uint64),
+        ("port", c_uint64),
+        ("outwards", c_uint64),
+        ("packets", c_uint64),
+        ("bytes", c_uint64),
+        ("queue_drops", c_uint64),
+        ("queue_drop_bytes", c_uint64),
+        ("losses", c_uint64),
+        ("lost_bytes", c_uint64),
+        ("duplicates", c_uint64),
+        ("duplicate_bytes", c_uint64),
+    )
+
+
+class DeviceStatisticsStruct(ctypes.Structure):
+    """struct gb_device_statistics."""
+
+    _fields_ = tuple(
+        (name, c_uint64)
+        for name in (
+            "received",
+            "no_program_drops",
+            "swap_drops",
+            "ingress_drops",
+            "egress_drops",
+            "no_port_drops",
+            "no_group_drops",
+            "buffer_drops",
+            "upcall_drops",
+            "cloned",
+            "replicated",
+            "resubmitted",
+            "recirculated",
+        )
+    )
+
+
+class InterfaceStatisticsStruct(ctypes.Structure):
+    """struct gb_interface_statistics."""
+
+    _fields_ = (
+        ("device_id", c_uint64),
+        ("port", c_uint64),
+        ("received", c_uint64),
+        ("sent", c_uint64),
+        ("socket_drops", c_uint64),
+        ("send_errors", c_uint64),
+        ("oversize_drops", c_uint64),
+    )
+
+
+class EngineStatisticsStruct(ctypes.Structure):
+    """struct gb_engine_statistics."""
+
+    _fields_ = (
+        ("live_packets", c_uint64),
+        ("pool_bytes", c_uint64),
+        ("timers_fired", c_uint64),
+        ("late_ns_total", c_uint64),
+        ("late_ns_max", c_uint64),
+    )
+
+
+class DrainedStruct(ctypes.Structure):
+    """struct gb_drained."""
+
+    _fields_ = (("time_ns", c_uint64), ("device_id", c_uint64), ("port", c_uint32), ("length", c_uint32))
+
+
+class UpcallStruct(ctypes.Structure):
+    """struct gb_upcall, without the data that follow it."""
+
+    _fields_ = (("device_id", c_uint64), ("kind", c_uint32), ("list_id", c_uint32), ("length", c_uint64))
+
+
+class ReplicaStruct(ctypes.Structure):
+    """struct gb_replica."""
+
+    _fields_ = (("egress_port", c_uint32), ("instance", c_uint32))
+
+
+def values(row: ctypes.Structure) -> dict[str, int]:
+    """The members of a structure of numbers, by name."""
+    return {field[0]: getattr(row, field[0]) for field in row._fields_}
+
+
+UPCALL_PACKET_IN = 1
+UPCALL_DIGEST = 2
+UPCALL_LOG = 3
+
+_MODEL = POINTER(LinkModelStruct)
+_REPLICAS = POINTER(ReplicaStruct)
+
+# Name, result, arguments after the engine.
+_FUNCTIONS: tuple[tuple[str, object, tuple[object, ...]], ...] = (
+    ("free", None, ()),
+    ("start", c_int, ()),
+    ("stop", None, ()),
+    ("quiesce", c_int, (c_uint64,)),
+    ("advance", c_int, (c_uint64, c_uint64)),
+    ("now", c_uint64, ()),
+    ("statistics", None, (POINTER(EngineStatisticsStruct),)),
+    ("add_switch", c_int, (c_uint64, c_uint32)),
+    ("load", c_int, (c_uint64, c_void_p)),
+    ("add_link", c_int, (c_uint64, c_uint32, c_uint64, c_uint32, _MODEL, _MODEL)),
+    ("add_open_port", c_int, (c_uint64, c_uint32, _MODEL, _MODEL)),
+    ("add_interface", c_int, (c_uint64, c_uint32, c_char_p, _MODEL, _MODEL)),
+    ("multicast_group_set", c_int, (c_uint64, c_uint32, _REPLICAS, c_uint32)),
+    ("multicast_group_delete", c_int, (c_uint64, c_uint32)),
+    ("clone_session_set", c_int, (c_uint64, c_uint32, _REPLICAS, c_uint32, c_uint32)),
+    ("clone_session_delete", c_int, (c_uint64, c_uint32)),
+    ("inject", c_int, (c_uint64, c_uint32, c_char_p, c_uint32)),
+    ("packet_out", c_int, (c_uint64, c_char_p, c_uint32)),
+    ("drain", c_int, (POINTER(DrainedStruct), POINTER(c_uint8))),
+    ("link_statistics", c_uint32, (POINTER(LinkStatisticsStruct), c_uint32)),
+    ("interface_statistics", c_uint32, (POINTER(InterfaceStatisticsStruct), c_uint32)),
+    ("device_statistics", c_int, (c_uint64, POINTER(DeviceStatisticsStruct))),
+    ("listen", c_int, (c_uint64, c_uint32)),
+    ("upcall_wait", c_void_p, (c_uint64,)),
+    ("upcall_close", None, ()),
+)
+
+
+@functools.cache
+def engine_library() -> ctypes.CDLL:
+    """The runtime library with the engine's functions declared."""
+    library = runtime_library()
+    library.gb_engine_create.restype = c_void_p
+    library.gb_engine_create.argtypes = (c_int,)
+    library.gb_upcall_free.restype = None
+    library.gb_upcall_free.argtypes = (c_void_p,)
+    for name, result, arguments in _FUNCTIONS:
+        function = getattr(library, f"gb_engine_{name}")
+        function.restype = result
+        function.argtypes = (c_void_p, *arguments)
+    return library

@@ -1,0 +1,94 @@
+"""What the data plane counts. All numbers are packets unless the name says otherwise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class LinkStatistics:
+    """One direction of a link.
+
+    `packets` and `bytes` were handed over at the far end, duplicates included. Once nothing is queued or in flight,
+    what was offered to the direction is packets - duplicates + losses + queue_drops, exactly; bytes likewise, except
+    that a packet dropped by the queue in front of an egress pipeline counts with its length before egress.
+    """
+
+    device_id: int
+    port: int
+    direction: Literal["in", "out"]
+    packets: int
+    bytes: int
+    queue_drops: int
+    queue_drop_bytes: int
+    losses: int
+    lost_bytes: int
+    duplicates: int
+    duplicate_bytes: int
+
+    @property
+    def offered(self) -> int:
+        return self.packets - self.duplicates + self.losses + self.queue_drops
+
+    @property
+    def offered_bytes(self) -> int:
+        return self.bytes - self.duplicate_bytes + self.lost_bytes + self.queue_drop_bytes
+
+
+@dataclass(frozen=True)
+class DeviceStatistics:
+    """What became of a switch's packets, other than leaving it through a port.
+
+    received: began ingress for the first time. no_program_drops: arrived before a program was loaded.
+    swap_drops: were between ingress and egress when another program was loaded. no_port_drops: sent to a port that
+    does not exist. no_group_drops: sent to a multicast group without replicas. buffer_drops: longer than 9,234 bytes,
+    or out of memory. upcall_drops: packet-ins, digests and log lines that nobody fetched in time.
+    """
+
+    received: int
+    no_program_drops: int
+    swap_drops: int
+    ingress_drops: int
+    egress_drops: int
+    no_port_drops: int
+    no_group_drops: int
+    buffer_drops: int
+    upcall_drops: int
+    cloned: int
+    replicated: int
+    resubmitted: int
+    recirculated: int
+
+
+@dataclass(frozen=True)
+class InterfaceStatistics:
+    """A port that is a network interface, as its socket sees it.
+
+    socket_drops: dropped by the kernel because the socket's buffer was full. send_errors: refused by the kernel
+    (interface down, its queue full); they count as queue_drops of the link. oversize_drops: received, but longer than
+    the interface's MTU allowed.
+    """
+
+    device_id: int
+    port: int
+    received: int
+    sent: int
+    socket_drops: int
+    send_errors: int
+    oversize_drops: int
+
+
+@dataclass(frozen=True)
+class EngineStatistics:
+    """live_packets: taken from the pool and not given back: 0 when idle and drained.
+
+    late_ns_total and late_ns_max: how long after its time a link event was worked on, over timers_fired events; a
+    machine that is too slow for the rates asked of it shows here.
+    """
+
+    live_packets: int
+    pool_bytes: int
+    timers_fired: int
+    late_ns_total: int
+    late_ns_max: int

@@ -1,0 +1,153 @@
+"""A whole fabric in one process: P4 switches, their links, one P4Runtime server. Run as a child process.
+
+`python -m switch.fabric CONFIG.json` (fabric_config.py) talks JSON lines. On standard output it says
+{"event": "ready", "grpc_ports": [...]} once it serves; then it answers commands from standard input, each with an
+event of the command's name:
+
+- link_statistics: "rows", the fields of LinkStatistics for each direction
+- statistics: "engine", "devices", "interfaces", the fields of the other classes of engine_statistics.py
+- quiesce (timeout_s): "idle", whether no packet is queued or in flight any more
+- stop: none, it ends with status 0; so does the end of standard input
+
+A line that is no command is answered with {"event": "error", "message": ...}. What is wrong with the configuration is
+one line on standard error, with status 2. The process dies with the thread that started it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+import json
+import os
+import signal
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from switch.engine import Engine, EngineDevice
+from switch.errors import UserError
+from switch.fabric_config import FabricConfig, read_fabric_config
+
+_PR_SET_PDEATHSIG = 1
+_USER_ERROR_STATUS = 2
+
+
+class Fabric:
+    """Switches, ports and links of a configuration; a context manager that runs them."""
+
+    def __init__(self, config: FabricConfig) -> None:
+        """Raises UserError for what cannot be built, such as an interface that does not exist."""
+        self.engine = Engine()
+        try:
+            self.devices: dict[int, EngineDevice] = {
+                switch.device_id: self.engine.add_switch(switch.device_id, switch.name, switch.cpu_port)
+                for switch in config.switches
+            }
+            for port in config.interfaces:
+                self.engine.add_interface(port.device_id, port.port, port.interface, port.link, port.seed)
+            for link in config.links:
+                self.engine.add_link(link.a, link.b, link.link, link.seed)
+        except BaseException:
+            self.engine.close()
+            raise
+
+    def __enter__(self) -> Fabric:
+        self.engine.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.engine.close()
+
+    def answer(self, command: dict[str, Any]) -> dict[str, Any]:
+        """The event that answers a command. Raises ValueError for one that does not exist."""
+        name = command.get("command")
+        if name == "link_statistics":
+            return {"event": name, "rows": [dataclasses.asdict(row) for row in self.engine.link_statistics()]}
+        if name == "statistics":
+            return {"event": name, **self._statistics()}
+        if name == "quiesce":
+            timeout_s = command.get("timeout_s", 1.0)
+            if not isinstance(timeout_s, (int, float)):
+                raise ValueError(f"timeout_s is a number of seconds, not {timeout_s!r}")
+            return {"event": name, "idle": self.engine.quiesce(timeout_s)}
+        raise ValueError(f"there is no command {name!r}")
+
+    def _statistics(self) -> dict[str, Any]:
+        return {
+            "engine": dataclasses.asdict(self.engine.statistics()),
+            "devices": [
+                {"device_id": device_id, **dataclasses.asdict(device.statistics())}
+                for device_id, device in self.devices.items()
+            ],
+            "interfaces": [dataclasses.asdict(row) for row in self.engine.interface_statistics()],
+        }
+
+
+def serve_commands(fabric: Fabric, lines: Iterable[str]) -> Iterator[dict[str, Any]]:
+    """The events that answer a stream of commands, up to "stop" or the end."""
+    for line in lines:
+        try:
+            command = json.loads(line)
+            if not isinstance(command, dict):
+                raise ValueError("a command is a JSON object")
+            if command.get("command") == "stop":
+                return
+            yield fabric.answer(command)
+        except ValueError as error:
+            yield {"event": "error", "message": str(error)}
+
+
+def run(config: FabricConfig, commands: Iterable[str], write: Any) -> None:
+    """Run the fabric until the commands end. `write` takes each event."""
+    # gRPC takes a while to import: not for those who only want the classes above.
+    from switch.p4runtime import P4RuntimeServer
+
+    with Fabric(config) as fabric:
+        server = P4RuntimeServer(fabric.devices, config.grpc_addresses)
+        server.start()
+        try:
+            write({"event": "ready", "grpc_ports": server.ports})
+            for event in serve_commands(fabric, commands):
+                write(event)
+        finally:
+            server.stop()
+
+
+def die_with_parent() -> None:
+    """Be killed when the thread that started this process ends, also if it has done so already."""
+    parent = os.getppid()
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+@contextmanager
+def event_stream() -> Iterator[Any]:
+    """A function that writes events to standard output, which nothing else gets at meanwhile."""
+    with os.fdopen(os.dup(1), "w", buffering=1) as stream:
+        os.dup2(2, 1)
+        yield lambda event: print(json.dumps(event), file=stream)
+
+
+def main(arguments: Sequence[str]) -> int:
+    die_with_parent()
+    if len(arguments) != 1:
+        print("usage: python -m switch.fabric CONFIG.json", file=sys.stderr)
+        return _USER_ERROR_STATUS
+    try:
+        config = read_fabric_config(Path(arguments[0]))
+        with event_stream() as write:
+            run(config, sys.stdin, write)
+    except UserError as error:
+        print(error, file=sys.stderr)
+        return _USER_ERROR_STATUS
+    except (KeyboardInterrupt, BrokenPipeError):
+        # Ended from the terminal, or nobody listens any more.
+        return 0
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

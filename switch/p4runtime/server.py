@@ -1,0 +1,161 @@
+"""The P4Runtime server: any number of devices behind one gRPC server, in a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import re
+import threading
+from collections import deque
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import grpc
+from finsy.proto import p4r_grpc
+
+from switch.device import Device
+from switch.errors import UserError
+from switch.p4runtime.pipeline import Build
+from switch.p4runtime.pipeline_cache import PipelineCache
+from switch.p4runtime.service import P4RuntimeService
+from switch.p4runtime.target import Target
+
+REQUEST_THREADS = 8
+BUILD_THREADS = 2
+STOP_GRACE_S = 0.2
+PENDING_PACKET_INS = 8192
+
+_ADDRESS = re.compile(r"unix:.+|.+:\d{1,5}")
+
+_OPTIONS = (
+    # Two servers on one port would share its connections, and neither would notice.
+    ("grpc.so_reuseport", 0),
+    # Device configs run to megabytes.
+    ("grpc.max_receive_message_length", 256 << 20),
+    ("grpc.max_send_message_length", -1),
+    # A controller of a fabric sends requests to hundreds of devices at once; by default 1,000 may wait.
+    ("grpc.server.max_pending_requests", 100_000),
+    ("grpc.server.max_pending_requests_hard_limit", 200_000),
+)
+
+
+def _build(bmv2_json: dict[str, Any]) -> Any:
+    from switch.codegen import build_program
+
+    return build_program(bmv2_json)
+
+
+class P4RuntimeServer:
+    """Serves P4Runtime for `devices` (by device id) on `addresses`: "host:port" (port 0 picks one), "unix:/path".
+
+    `build` turns BMv2 JSON into a program for the devices; it runs in several threads at once.
+    """
+
+    def __init__(self, devices: Mapping[int, Device], addresses: Sequence[str], *, build: Build = _build) -> None:
+        for address in addresses:
+            if not _ADDRESS.fullmatch(address):
+                raise UserError(f"{address!r} is no address to listen on: give host:port or unix:/path")
+        self._devices = dict(devices)
+        self._addresses = list(addresses)
+        self._build = build
+        self._ports: list[int] = []
+        self._thread: threading.Thread | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stopping: asyncio.Event | None = None
+
+    @property
+    def ports(self) -> list[int]:
+        """TCP ports being listened on, in the order of their addresses; Unix sockets have none."""
+        return list(self._ports)
+
+    def start(self) -> None:
+        """Returns once requests are served. Raises UserError for an address that cannot be listened on."""
+        if self._thread is not None:
+            raise RuntimeError("the P4Runtime server has been started")
+        ready: Future[None] = Future()
+        self._thread = threading.Thread(target=self._run, args=(ready,), name="p4runtime", daemon=True)
+        self._thread.start()
+        try:
+            ready.result()
+        except BaseException:
+            self._thread.join()
+            self._thread = None
+            raise
+
+    def stop(self) -> None:
+        """Close all streams and return once nothing calls a device any more. May be called twice."""
+        if self._thread is None or self._loop is None or self._stopping is None:
+            return
+        self._loop.call_soon_threadsafe(self._stopping.set)
+        self._thread.join()
+        self._thread = None
+
+    def _run(self, ready: Future[None]) -> None:
+        asyncio.run(self._serve(ready))
+
+    async def _serve(self, ready: Future[None]) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._stopping = asyncio.Event()
+        with (
+            ThreadPoolExecutor(REQUEST_THREADS, "p4runtime-request") as request_threads,
+            ThreadPoolExecutor(BUILD_THREADS, "p4runtime-build") as build_threads,
+        ):
+            targets = {i: Target(device, request_threads) for i, device in self._devices.items()}
+            cache = PipelineCache(self._build, build_threads)
+            server = grpc.aio.server(options=_OPTIONS)
+            p4r_grpc.add_P4RuntimeServicer_to_server(P4RuntimeService(targets, cache, request_threads), server)
+            try:
+                self._ports = [port for a in self._addresses if (port := _listen(server, a))]
+                await server.start()
+            except BaseException as error:
+                ready.set_exception(error)
+                return
+            inbox = PacketInbox(self._loop, targets)
+            ready.set_result(None)
+            await self._stopping.wait()
+            inbox.close()
+            await server.stop(STOP_GRACE_S)
+
+
+class PacketInbox:
+    """Carries packet-ins from the devices' threads into the event loop, many at one wake-up."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, targets: Mapping[int, Target]) -> None:
+        self._loop = loop
+        self._targets = targets
+        self._frames: deque[tuple[Target, bytes]] = deque(maxlen=PENDING_PACKET_INS)
+        self._woken = False
+        for target in targets.values():
+            target.device.on_packet_in(functools.partial(self._receive, target))
+
+    def close(self) -> None:
+        for target in self._targets.values():
+            target.device.on_packet_in(None)
+
+    def _receive(self, target: Target, frame: bytes) -> None:
+        self._frames.append((target, frame))
+        if not self._woken:
+            self._woken = True
+            # The loop may be closed already when a device's last frame comes.
+            with contextlib.suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(self._deliver)
+
+    def _deliver(self) -> None:
+        # Cleared before the frames are taken: at worst, that costs an empty wake-up.
+        self._woken = False
+        for _ in range(len(self._frames)):
+            target, frame = self._frames.popleft()
+            target.packet_in(frame)
+
+
+def _listen(server: Any, address: str) -> int | None:
+    """The TCP port that was opened, None for a Unix socket."""
+    try:
+        port: int = server.add_insecure_port(address)
+    except RuntimeError:
+        port = 0
+    if port == 0:
+        raise UserError(f"cannot listen on {address}: is another server running there?")
+    return None if address.startswith("unix:") else port

@@ -1,0 +1,111 @@
+"""StreamChannel: one controller's session on one device.
+
+P4Runtime specification 1.4, sections "Client Arbitration and Controller Replication" and "P4Runtime Stream Messages".
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+from finsy.proto import p4r
+
+from switch.p4runtime.arbitration import Controller, Election
+from switch.p4runtime.status import Code, RequestError, denied, not_found, unimplemented
+from switch.p4runtime.target import Target
+
+# Packets and errors wait for a slow controller up to this many messages; further ones are dropped.
+PENDING_MESSAGES = 2048
+
+
+class StreamSession:
+    def __init__(self, targets: Mapping[int, Target], context: Any) -> None:
+        """`context` is the grpc.aio.ServicerContext of the stream."""
+        self._targets = targets
+        self._context = context
+        self._pending: asyncio.Queue[Any] = asyncio.Queue()
+        self._controller = Controller(self._send)
+        self._target: Target | None = None
+        self._election: Election | None = None
+
+    async def run(self, requests: AsyncIterator[Any]) -> None:
+        """Serve until the controller closes the stream. Raises RequestError if the server has to close it."""
+        writer = asyncio.create_task(self._write_pending())
+        try:
+            async for request in requests:
+                await self._handle(request)
+        finally:
+            if self._election is not None:
+                self._election.leave(self._controller)
+            # The status that ends the stream must not overtake a message that is being written.
+            self._pending.put_nowait(None)
+            await writer
+
+    async def _write_pending(self) -> None:
+        # Writing fails when the controller is gone, which ends the reading side as well.
+        with contextlib.suppress(Exception):
+            while (response := await self._pending.get()) is not None:
+                await self._context.write(response)
+
+    def _send(self, response: Any) -> None:
+        if response.WhichOneof("update") == "arbitration" or self._pending.qsize() < PENDING_MESSAGES:
+            self._pending.put_nowait(response)
+
+    async def _handle(self, request: Any) -> None:
+        kind = request.WhichOneof("update")
+        if kind == "arbitration":
+            await self._arbitrate(request.arbitration)
+        elif kind == "packet":
+            self._packet_out(request.packet)
+        elif kind == "digest_ack":
+            error = _stream_error(unimplemented("this switch does not send digests"))
+            error.digest_list_ack.digest_list_ack.CopyFrom(request.digest_ack)
+            self._send(p4r.StreamMessageResponse(error=error))
+        else:
+            error = _stream_error(unimplemented("this switch has no stream messages of this kind"))
+            error.other.SetInParent()
+            if kind == "other":
+                error.other.other.CopyFrom(request.other)
+            self._send(p4r.StreamMessageResponse(error=error))
+
+    async def _arbitrate(self, message: Any) -> None:
+        target = self._targets.get(message.device_id)
+        if self._target is None or self._election is None:
+            if target is None:
+                raise not_found(f"there is no device {message.device_id}")
+            election = target.elections.get(message.role.name) or Election(message.device_id, message.role.name)
+        else:
+            election = self._election
+            if target is not self._target:
+                raise _fixed(f"this stream belongs to device {self._target.device.device_id}")
+            if message.role.name != election.role.name:
+                raise _fixed(f"this stream belongs to role {election.role.name!r}")
+        is_primary = election.update(self._controller, message)
+        self._target, self._election = target, election
+        target.elections[election.role.name] = election
+        if is_primary:
+            await target.writes_done()
+            if election.primary is self._controller:
+                election.notify(self._controller)
+
+    def _packet_out(self, packet: Any) -> None:
+        try:
+            if self._target is None or self._election is None:
+                raise denied("a packet-out needs arbitration first")
+            if self._election.primary is not self._controller:
+                raise denied("only the primary controller may send packets")
+            self._target.packet_out(packet)
+        except RequestError as failure:
+            error = _stream_error(failure)
+            error.packet_out.packet_out.CopyFrom(packet)
+            self._send(p4r.StreamMessageResponse(error=error))
+
+
+def _fixed(message: str) -> RequestError:
+    return RequestError(Code.FAILED_PRECONDITION, f"{message}: open another stream")
+
+
+def _stream_error(failure: RequestError) -> Any:
+    return p4r.StreamError(canonical_code=failure.code, message=failure.message)

@@ -1,0 +1,265 @@
+"""One device behind the server: its controllers, its pipelines, and one request at a time on its state."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from finsy.proto import p4r
+
+from switch.device import Device
+from switch.p4runtime.arbitration import Election
+from switch.p4runtime.forwarding_state import ForwardingState
+from switch.p4runtime.pipeline import Pipeline
+from switch.p4runtime.pipeline_cache import PipelineCache
+from switch.p4runtime.roles import Role
+from switch.p4runtime.staging import StagingDevice
+from switch.p4runtime.status import (
+    BatchError,
+    Code,
+    RequestError,
+    denied,
+    from_exception,
+    invalid,
+    not_found,
+    unimplemented,
+)
+
+Result = TypeVar("Result")
+
+ENTITIES_PER_RESPONSE = 500
+
+_ACTION = p4r.SetForwardingPipelineConfigRequest
+_RESPONSE = p4r.GetForwardingPipelineConfigRequest
+_KNOWN_ACTIONS = (
+    _ACTION.VERIFY,
+    _ACTION.VERIFY_AND_SAVE,
+    _ACTION.VERIFY_AND_COMMIT,
+    _ACTION.COMMIT,
+    _ACTION.RECONCILE_AND_COMMIT,
+)
+
+
+@dataclass(frozen=True)
+class Configured:
+    """A pipeline as a controller gave it to this device, and the state under it."""
+
+    state: ForwardingState
+    cookie: int | None
+
+    @property
+    def pipeline(self) -> Pipeline:
+        return self.state.pipeline
+
+
+class Target:
+    """All methods raise RequestError or BatchError. They belong to the server's event loop."""
+
+    def __init__(self, device: Device, executor: Executor) -> None:
+        self.device = device
+        self.elections = {"": Election(device.device_id, "")}
+        self.running: Configured | None = None
+        self._saved: Configured | None = None
+        self._executor = executor
+        self._busy = asyncio.Lock()
+
+    # ---- Controllers ----
+
+    def election(self, role_name: str) -> Election:
+        """Of a role that some controller has taken part in, or the default role. Raises NOT_FOUND."""
+        election = self.elections.get(role_name)
+        if election is None:
+            raise not_found(f"device {self.device.device_id} has no role {role_name!r}")
+        return election
+
+    async def writes_done(self) -> None:
+        """Wait for the requests that are under way."""
+        if self._busy.locked():
+            async with self._busy:
+                pass
+
+    def packet_in(self, frame: bytes) -> None:
+        """Hand a frame from the CPU port to the primary controllers that want it."""
+        if self.running is None:
+            return
+        try:
+            packet = self.running.pipeline.packet_in.packet_in(frame)
+        except ValueError:
+            return
+        for election in self.elections.values():
+            if election.primary is not None and election.role.accepts(packet):
+                election.primary.send(p4r.StreamMessageResponse(packet=packet))
+
+    def packet_out(self, packet: Any) -> None:
+        if self.running is None:
+            raise _no_pipeline(self.device.device_id)
+        try:
+            self.device.packet_out(self.running.pipeline.packet_out.frame(packet))
+        except Exception as error:
+            raise from_exception(error) from error
+
+    # ---- Entities ----
+
+    async def write(self, request: Any) -> None:
+        election = self._writer(request)
+        if request.atomicity != p4r.WriteRequest.CONTINUE_ON_ERROR:
+            raise unimplemented("the only atomicity that this switch offers is CONTINUE_ON_ERROR")
+
+        def apply() -> list[RequestError | None]:
+            return self._state().write(request.updates, election.role, self._other_roles(election))
+
+        outcomes = await self._exclusively(apply, lambda: election.check_primary(request))
+        if any(outcomes):
+            failed = sum(outcome is not None for outcome in outcomes)
+            raise BatchError(f"{failed} of {len(outcomes)} updates failed", outcomes)
+
+    async def read(self, request: Any) -> Iterator[Any]:
+        """ReadResponse messages. The state is that of now; a failure of parts is raised after the last message."""
+        role = self.election(request.role).role
+
+        def take() -> tuple[list[Iterable[Any]], list[RequestError | None]]:
+            state = self._state()
+            found: list[Iterable[Any]] = []
+            outcomes: list[RequestError | None] = []
+            for entity in request.entities:
+                try:
+                    found.append(state.read(entity, role))
+                    outcomes.append(None)
+                except RequestError as error:
+                    outcomes.append(error)
+            return found, outcomes
+
+        return _responses(*await self._exclusively(take))
+
+    def _writer(self, request: Any) -> Election:
+        """The election whose primary sent the request. Raises NOT_FOUND or PERMISSION_DENIED."""
+        if request.role_id:
+            raise invalid("role_id is deprecated since P4Runtime 1.4.0: give the role's name")
+        election = self.election(request.role)
+        election.check_primary(request)
+        return election
+
+    def _other_roles(self, election: Election) -> list[Role]:
+        return [other.role for other in self.elections.values() if other is not election]
+
+    def _state(self) -> ForwardingState:
+        configured = self._saved or self.running
+        if configured is None:
+            raise _no_pipeline(self.device.device_id)
+        return configured.state
+
+    # ---- Pipelines ----
+
+    async def set_pipeline(self, request: Any, cache: PipelineCache) -> None:
+        election = self._writer(request)
+        if not election.role.can_push_pipeline:
+            raise denied(f"role {election.role.name!r} may not set the pipeline")
+        action = request.action
+        if action not in _KNOWN_ACTIONS:
+            raise invalid("the request has no action that this server knows")
+        if action == _ACTION.COMMIT:
+            if request.HasField("config"):
+                raise invalid("COMMIT takes no config: it commits the one that was saved")
+            await self._exclusively(self._commit_saved, lambda: election.check_primary(request))
+            return
+        if not request.HasField("config"):
+            raise invalid("the request has no config")
+        pipeline = await cache.get(request.config)
+        if action == _ACTION.VERIFY:
+            return
+        cookie = request.config.cookie.cookie if request.config.HasField("cookie") else None
+        realize = {
+            _ACTION.VERIFY_AND_SAVE: self._save,
+            _ACTION.VERIFY_AND_COMMIT: self._commit,
+            _ACTION.RECONCILE_AND_COMMIT: self._reconcile,
+        }[action]
+        # Compiling takes its time: the controller may have lost its place meanwhile.
+        await self._exclusively(lambda: realize(pipeline, cookie), lambda: election.check_primary(request))
+
+    def get_pipeline(self, response_type: int) -> Any:
+        """The GetForwardingPipelineConfigResponse of what is running; without config if nothing is."""
+        response = p4r.GetForwardingPipelineConfigResponse()
+        if self.running is None:
+            return response
+        response.config.SetInParent()
+        if self.running.cookie is not None:
+            response.config.cookie.cookie = self.running.cookie
+        if response_type in (_RESPONSE.ALL, _RESPONSE.P4INFO_AND_COOKIE):
+            response.config.p4info.CopyFrom(self.running.pipeline.info)
+        if response_type in (_RESPONSE.ALL, _RESPONSE.DEVICE_CONFIG_AND_COOKIE):
+            response.config.p4_device_config = self.running.pipeline.device_config
+        return response
+
+    def _save(self, pipeline: Pipeline, cookie: int | None) -> None:
+        self._saved = Configured(self._staged(pipeline), cookie)
+
+    def _commit(self, pipeline: Pipeline, cookie: int | None, updates: Iterable[Any] = ()) -> None:
+        try:
+            self.device.load(pipeline.program)
+        except Exception as error:
+            raise from_exception(error) from error
+        if self.running is not None:
+            self.running.state.clear()
+        state = ForwardingState(self.device, pipeline)
+        self.running = Configured(state, cookie)
+        self._saved = None
+        failure = next(filter(None, state.write(updates, Role(""))), None)
+        if failure is not None:
+            raise RequestError(
+                Code.INTERNAL, f"the pipeline runs, but not all of its state was restored: {failure.message}"
+            )
+
+    def _commit_saved(self) -> None:
+        if self._saved is None:
+            raise not_found("there is no saved pipeline to commit")
+        self._commit(self._saved.pipeline, self._saved.cookie, list(self._saved.state.export()))
+
+    def _reconcile(self, pipeline: Pipeline, cookie: int | None) -> None:
+        """Keep what controllers wrote and what packets left in registers and counters.
+
+        What packets change between taking the state and loading the program is lost.
+        """
+        updates = list(self.running.state.export()) if self.running else []
+        failure = next(filter(None, self._staged(pipeline).write(updates, Role(""))), None)
+        if failure is not None:
+            raise invalid(f"the forwarding state cannot be preserved: {failure.message}")
+        self._commit(pipeline, cookie, updates)
+
+    def _staged(self, pipeline: Pipeline) -> ForwardingState:
+        return ForwardingState(StagingDevice(self.device.device_id, pipeline), pipeline)
+
+    # ---- One at a time ----
+
+    async def _exclusively(self, work: Callable[[], Result], check: Callable[[], None] | None = None) -> Result:
+        """Run `work` in the executor, after all that came before. `check` is made when its turn has come."""
+
+        async def turn() -> Result:
+            async with self._busy:
+                if check is not None:
+                    check()
+                return await asyncio.get_running_loop().run_in_executor(self._executor, work)
+
+        # Were the turn cancelled with its client, the next one would start beside a worker that still runs.
+        return await asyncio.shield(asyncio.ensure_future(turn()))
+
+
+def _no_pipeline(device_id: int) -> RequestError:
+    return RequestError(Code.FAILED_PRECONDITION, f"no forwarding pipeline config is set for device {device_id}")
+
+
+def _responses(found: list[Iterable[Any]], outcomes: list[RequestError | None]) -> Iterator[Any]:
+    response = p4r.ReadResponse()
+    for entities in found:
+        for entity in entities:
+            response.entities.append(entity)
+            if len(response.entities) >= ENTITIES_PER_RESPONSE:
+                yield response
+                response = p4r.ReadResponse()
+    if response.entities:
+        yield response
+    if any(outcomes):
+        failed = sum(outcome is not None for outcome in outcomes)
+        raise BatchError(f"{failed} of {len(outcomes)} requests failed", outcomes)

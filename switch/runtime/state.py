@@ -1,0 +1,608 @@
+"""The state of one switch, from Python: tables, registers, counters, meters, value sets, action profiles."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+from switch.codegen.load import load_program
+from switch.codegen.model import Action, Call, Entry, Table
+from switch.codegen.program import BuiltProgram
+from switch.codegen.statements import indirect_counters, indirect_meters
+from switch.device import ActionCall, KeyMatch, Program
+from switch.runtime.library import runtime_library
+
+# Priorities of const entries count downwards from here: in BMv2 JSON the smaller number wins, here the larger.
+_CONST_PRIORITY = 2**31 - 1
+_DEFAULT_HANDLE = -1
+_WORD_MASK = (1 << 64) - 1
+_NO_ACTION = 2**32 - 1
+
+_NO_MEMORY, _EXISTS, _FULL, _NO_SUCH, _IN_USE = -1, -2, -3, -4, -5
+
+
+class EntryExists(ValueError):
+    """The table has an entry with this key and priority."""
+
+
+class StateFull(ValueError):
+    """The table or action profile is as large as its size allows."""
+
+
+@dataclass(frozen=True)
+class MemberReference:
+    """A member of the table's action profile, in place of an action."""
+
+    member: int
+
+
+@dataclass(frozen=True)
+class GroupReference:
+    """A group of the table's action selector, in place of an action."""
+
+    group: int
+
+
+EntryCall = ActionCall | MemberReference | GroupReference
+
+
+@dataclass(frozen=True)
+class MeterRates:
+    """Two-rate three-colour marker (RFC 2698): rates in packets or bytes per second, bursts in packets or bytes."""
+
+    committed_per_s: float
+    committed_burst: float
+    peak_per_s: float
+    peak_burst: float
+
+
+class _Count(ctypes.Structure):
+    _fields_ = (("packets", ctypes.c_uint64), ("bytes", ctypes.c_uint64))
+
+
+class _Register(ctypes.Structure):
+    _fields_ = (
+        ("width_bits", ctypes.c_uint32),
+        ("size", ctypes.c_uint32),
+        ("word_count", ctypes.c_uint32),
+        ("cells", ctypes.c_void_p),
+    )
+
+
+class _Counter(ctypes.Structure):
+    _fields_ = (("size", ctypes.c_uint32), ("cells", ctypes.c_void_p))
+
+
+class SwitchRecord(ctypes.Structure):
+    """struct gb_switch of program.h."""
+
+    _fields_ = (
+        ("program", ctypes.c_void_p),
+        ("tables", ctypes.POINTER(ctypes.c_void_p)),
+        ("registers", ctypes.POINTER(_Register)),
+        ("counters", ctypes.POINTER(_Counter)),
+        ("meters", ctypes.POINTER(ctypes.c_void_p)),
+        ("random_state", ctypes.c_uint64),
+        ("engine", ctypes.c_void_p),
+        ("digest", ctypes.c_void_p),
+        ("log", ctypes.c_void_p),
+        ("value_sets", ctypes.POINTER(ctypes.c_void_p)),
+        ("profiles", ctypes.POINTER(ctypes.c_void_p)),
+    )
+
+
+_Words = ctypes.POINTER(ctypes.c_uint64)
+_SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
+    "gb_switch_create": (ctypes.POINTER(SwitchRecord), (ctypes.c_void_p,)),
+    "gb_switch_free": (None, (ctypes.POINTER(SwitchRecord),)),
+    "gb_table_insert": (
+        ctypes.c_int64,
+        (ctypes.c_void_p, _Words, _Words, _Words, ctypes.c_int64, ctypes.c_uint32, _Words, ctypes.c_uint32),
+    ),
+    "gb_table_modify": (ctypes.c_int, (ctypes.c_void_p, ctypes.c_int64, ctypes.c_uint32, _Words, ctypes.c_uint32)),
+    "gb_table_delete": (ctypes.c_int, (ctypes.c_void_p, ctypes.c_int64)),
+    "gb_table_count": (ctypes.c_int, (ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(_Count))),
+    "gb_table_count_write": (ctypes.c_int, (ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(_Count))),
+    "gb_table_set_member": (
+        ctypes.c_int,
+        (ctypes.POINTER(SwitchRecord), ctypes.c_uint32, ctypes.c_int64, ctypes.c_uint32),
+    ),
+    "gb_table_set_group": (
+        ctypes.c_int,
+        (ctypes.POINTER(SwitchRecord), ctypes.c_uint32, ctypes.c_int64, ctypes.c_uint32),
+    ),
+    "gb_table_meter_cell": (ctypes.c_void_p, (ctypes.c_void_p, ctypes.c_int64)),
+    "gb_counter_get": (
+        ctypes.c_int,
+        (ctypes.POINTER(_Counter), ctypes.c_uint32, ctypes.c_uint32, ctypes.POINTER(_Count)),
+    ),
+    "gb_counter_set": (ctypes.c_int, (ctypes.POINTER(_Counter), ctypes.c_uint32, ctypes.POINTER(_Count))),
+    "gb_register_get": (ctypes.c_int, (ctypes.POINTER(_Register), ctypes.c_uint32, ctypes.c_uint32, _Words)),
+    "gb_register_set": (ctypes.c_int, (ctypes.POINTER(_Register), ctypes.c_uint32, _Words)),
+    "gb_meter_cell": (ctypes.c_void_p, (ctypes.c_void_p, ctypes.c_uint32)),
+    "gb_meter_configure": (None, (ctypes.c_void_p, *(ctypes.c_double,) * 4)),
+    "gb_meter_reset": (None, (ctypes.c_void_p,)),
+    "gb_value_set_replace": (ctypes.c_int, (ctypes.c_void_p, ctypes.c_uint32, _Words, _Words)),
+    "gb_profile_member_set": (
+        ctypes.c_int,
+        (ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint32, _Words, ctypes.c_uint32),
+    ),
+    "gb_profile_member_delete": (ctypes.c_int, (ctypes.c_void_p, ctypes.c_uint32)),
+    "gb_profile_group_set": (
+        ctypes.c_int,
+        (ctypes.c_void_p, ctypes.c_uint32, ctypes.POINTER(ctypes.c_uint32), ctypes.c_uint32),
+    ),
+    "gb_profile_group_delete": (ctypes.c_int, (ctypes.c_void_p, ctypes.c_uint32)),
+}
+
+
+def _runtime() -> ctypes.CDLL:
+    library = runtime_library()
+    for name, (result, arguments) in _SIGNATURES.items():
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
+    return library
+
+
+def _word_count(width: int) -> int:
+    return (width + 63) // 64
+
+
+def _to_words(values: Iterable[tuple[int, int]]) -> list[int]:
+    """(value, width) pairs as words, value after value."""
+    words: list[int] = []
+    for value, width in values:
+        if width <= 64:
+            words.append(value)
+        else:
+            words.extend(value >> shift & _WORD_MASK for shift in range(0, width, 64))
+    return words
+
+
+def _array(words: Sequence[int]) -> Any:
+    return (ctypes.c_uint64 * max(1, len(words)))(*words)
+
+
+def _fits(value: int, width: int, what: str) -> int:
+    if not 0 <= value < 1 << width:
+        raise ValueError(f"{what}: {value} does not fit {width} bits")
+    return value
+
+
+class SwitchState:
+    """What one switch that runs a program keeps between packets. Implements that part of switch.device.Device.
+
+    guard: entered around each call into the state, so that an engine can keep its own thread out meanwhile.
+    Raises MemoryError, and as switch.device.Device says.
+    """
+
+    def __init__(self, program: Program, guard: AbstractContextManager[Any] | None = None) -> None:
+        self.program = program
+        self._guard: AbstractContextManager[Any] = guard if guard is not None else nullcontext()
+        self._library = _runtime()
+        # The program's library must stay loaded as long as the state refers to its layout.
+        self._program_library = ctypes.CDLL(str(program.library))
+        address = ctypes.addressof(ctypes.c_char.in_dll(self._program_library, "gb_program"))
+        record = self._library.gb_switch_create(address)
+        if not record:
+            raise MemoryError("out of memory for a switch's tables and registers")
+        self.record: Any = record
+        model = self.model = program.model if isinstance(program, BuiltProgram) else load_program(program.json)
+        self._tables = model.tables
+        self._table_number = {name: i for i, name in enumerate(self._tables)}
+        self._register_number = {name: i for i, name in enumerate(model.registers)}
+        self._counter_number = {name: i for i, name in enumerate(indirect_counters(model))}
+        self._meter_number = {name: i for i, name in enumerate(indirect_meters(model))}
+        self._value_set_number = {name: i for i, name in enumerate(model.value_sets)}
+        self._profile_number = {name: i for i, name in enumerate(model.profiles)}
+        for table in self._tables.values():
+            self._set_default(table, table.default)
+            for entry in table.entries:
+                self._insert_const(table, entry)
+
+    @property
+    def pointer(self) -> int:
+        """The address of struct gb_switch."""
+        return ctypes.addressof(self.record.contents)
+
+    def close(self) -> None:
+        """Free everything; the object cannot be used afterwards."""
+        with self._guard:
+            if self.record:
+                self._library.gb_switch_free(self.record)
+                self.record = None
+
+    # ---- Tables ----
+
+    def table_insert(self, table: str, key: Sequence[KeyMatch], call: EntryCall, priority: int = 0) -> int:
+        """Insert an entry; returns its handle. priority: of ternary and range tables, the larger wins.
+
+        Raises EntryExists and StateFull, both ValueError.
+        """
+        wanted = self._table(table)
+        if wanted.entries_are_const:
+            raise ValueError(f"the entries of table {table} are const")
+        values, masks, highs, prefix_bits = self._key(wanted, key)
+        if wanted.match == "lpm":
+            priority = prefix_bits
+        elif wanted.match == "exact":
+            priority = 0
+        action, data = self._call(wanted, call) if isinstance(call, ActionCall) else (_NO_ACTION, [])
+        with self._guard:
+            handle = self._insert(wanted, values, masks, highs, priority, action, data)
+            if not isinstance(call, ActionCall):
+                try:
+                    self._refer(wanted, handle, call)
+                except ValueError:
+                    self._library.gb_table_delete(self._table_pointer(wanted), handle)
+                    raise
+        return handle
+
+    def table_modify(self, table: str, handle: int, call: EntryCall) -> None:
+        wanted = self._table(table)
+        if wanted.entries_are_const:
+            raise ValueError(f"the entries of table {table} are const")
+        self._modify(wanted, self._handle(handle), call)
+
+    def table_delete(self, table: str, handle: int) -> None:
+        wanted = self._table(table)
+        if wanted.entries_are_const:
+            raise ValueError(f"the entries of table {table} are const")
+        with self._guard:
+            self._check(
+                self._library.gb_table_delete(self._table_pointer(wanted), self._handle(handle)),
+                IndexError(f"table {table} has no entry with handle {handle}"),
+            )
+
+    def table_set_default(self, table: str, call: EntryCall | None) -> None:
+        """None resets it to the default of the program."""
+        wanted = self._table(table)
+        if wanted.default_is_const:
+            raise ValueError(f"the default action of table {table} is const")
+        if call is None:
+            with self._guard:
+                self._set_default(wanted, wanted.default)
+        else:
+            self._modify(wanted, _DEFAULT_HANDLE, call)
+
+    def table_entry_count(self, table: str, handle: int) -> tuple[int, int]:
+        """Packets and bytes of the entry's direct counter."""
+        return self._read_table_count(table, self._handle(handle))
+
+    def table_default_count(self, table: str) -> tuple[int, int]:
+        """Packets and bytes that met the default entry of a table with a direct counter."""
+        return self._read_table_count(table, _DEFAULT_HANDLE)
+
+    def table_entry_count_write(self, table: str, handle: int, packets: int, bytes_: int) -> None:
+        """Set the entry's direct counter."""
+        count = _Count(_fits(packets, 64, "packets"), _fits(bytes_, 64, "bytes"))
+        pointer = self._table_pointer(self._table(table))
+        with self._guard:
+            self._check(
+                self._library.gb_table_count_write(pointer, self._handle(handle), ctypes.byref(count)),
+                IndexError(f"table {table} has no entry with handle {handle}"),
+            )
+
+    # ---- Registers ----
+
+    def register_read(self, register: str, index: int) -> int:
+        return self._register_cells(register, index, 1)[0]
+
+    def register_read_all(self, register: str) -> list[int]:
+        return self._register_cells(register, 0, self._register(register).size)
+
+    def register_write(self, register: str, index: int, value: int) -> None:
+        cells = self._register(register)
+        words = _array(_to_words([(_fits(value, cells.width_bits, f"register {register}"), cells.width_bits)]))
+        with self._guard:
+            self._check(
+                self._library.gb_register_set(ctypes.byref(cells), self._index(index), words),
+                IndexError(f"register {register} has {cells.size} cells, no index {index}"),
+            )
+
+    # ---- Counters ----
+
+    def counter_read(self, counter: str, index: int) -> tuple[int, int]:
+        """Packets and bytes."""
+        return self._counter_cells(counter, index, 1)[0]
+
+    def counter_read_all(self, counter: str) -> list[tuple[int, int]]:
+        return self._counter_cells(counter, 0, self._counter(counter).size)
+
+    def counter_write(self, counter: str, index: int, packets: int, bytes_: int) -> None:
+        cells = self._counter(counter)
+        count = _Count(_fits(packets, 64, "packets"), _fits(bytes_, 64, "bytes"))
+        with self._guard:
+            self._check(
+                self._library.gb_counter_set(ctypes.byref(cells), self._index(index), ctypes.byref(count)),
+                IndexError(f"counter {counter} has {cells.size} cells, no index {index}"),
+            )
+
+    # ---- Meters ----
+
+    def meter_write(self, meter: str, index: int, rates: MeterRates | None) -> None:
+        """Configure one cell of an indirect meter; None turns it off, so that everything is green."""
+        pointer = self.record.contents.meters[self._number(self._meter_number, meter, "indirect meter")]
+        with self._guard:
+            cell = self._library.gb_meter_cell(pointer, self._index(index))
+            if not cell:
+                raise IndexError(f"meter {meter} has no index {index}")
+            self._configure_meter(cell, rates)
+
+    def table_meter_write(self, table: str, handle: int, rates: MeterRates | None) -> None:
+        """Configure the direct meter of an entry."""
+        wanted = self._table(table)
+        if wanted.direct_meter is None:
+            raise ValueError(f"table {table} has no direct meter")
+        with self._guard:
+            cell = self._library.gb_table_meter_cell(self._table_pointer(wanted), self._handle(handle))
+            if not cell:
+                raise IndexError(f"table {table} has no entry with handle {handle}")
+            self._configure_meter(cell, rates)
+
+    # ---- Value sets ----
+
+    def value_set_write(self, value_set: str, members: Sequence[tuple[int, int]]) -> None:
+        """Replace the members: (value, mask) pairs over the select expression's fields put together."""
+        width = self.model.value_sets[value_set].width
+        number = self._number(self._value_set_number, value_set, "value set")
+        values = _array(_to_words((_fits(v, width, f"value set {value_set}"), width) for v, _ in members))
+        masks = _array(_to_words((_fits(m, width, f"value set {value_set}"), width) for _, m in members))
+        with self._guard:
+            pointer = self.record.contents.value_sets[number]
+            self._check(self._library.gb_value_set_replace(pointer, len(members), values, masks), IndexError())
+
+    # ---- Action profiles ----
+
+    def profile_member_write(self, profile: str, member: int, call: ActionCall) -> None:
+        """Create or change a member."""
+        number = self._number(self._profile_number, profile, "action profile")
+        table = next((t for t in self._tables.values() if t.profile == profile), None)
+        if table is None:
+            raise ValueError(f"no table uses action profile {profile}")
+        action, data = self._call(table, call)
+        with self._guard:
+            self._check(
+                self._library.gb_profile_member_set(
+                    self.record.contents.profiles[number], member, action, _array(data), len(data)
+                ),
+                IndexError(),
+            )
+
+    def profile_member_delete(self, profile: str, member: int) -> None:
+        number = self._number(self._profile_number, profile, "action profile")
+        with self._guard:
+            self._check(
+                self._library.gb_profile_member_delete(self.record.contents.profiles[number], member),
+                IndexError(f"action profile {profile} has no member {member}"),
+            )
+
+    def profile_group_write(self, profile: str, group: int, members: Sequence[int]) -> None:
+        """Create or change a group. A member that is named several times has that weight."""
+        number = self._number(self._profile_number, profile, "action profile")
+        ids = (ctypes.c_uint32 * max(1, len(members)))(*members)
+        with self._guard:
+            self._check(
+                self._library.gb_profile_group_set(self.record.contents.profiles[number], group, ids, len(members)),
+                IndexError(f"action profile {profile} lacks a member of {list(members)}"),
+            )
+
+    def profile_group_delete(self, profile: str, group: int) -> None:
+        number = self._number(self._profile_number, profile, "action profile")
+        with self._guard:
+            self._check(
+                self._library.gb_profile_group_delete(self.record.contents.profiles[number], group),
+                IndexError(f"action profile {profile} has no group {group}"),
+            )
+
+    # ---- Table internals ----
+
+    def _table(self, name: str) -> Table:
+        try:
+            return self._tables[name]
+        except KeyError:
+            raise KeyError(f"no table named {name}") from None
+
+    def _table_pointer(self, table: Table) -> Any:
+        return self.record.contents.tables[self._table_number[table.name]]
+
+    @staticmethod
+    def _handle(handle: int) -> int:
+        if not 0 <= handle < 2**32:
+            raise IndexError(f"no table entry has handle {handle}")
+        return handle
+
+    @staticmethod
+    def _key(table: Table, key: Sequence[KeyMatch]) -> tuple[list[int], list[int], list[int], int]:
+        """Words of values, masks and high ends, and the prefix length of the lpm field."""
+        if len(key) != len(table.key):
+            raise ValueError(f"table {table.name} has {len(table.key)} key fields, got {len(key)}")
+        values: list[tuple[int, int]] = []
+        masks: list[tuple[int, int]] = []
+        highs: list[tuple[int, int]] = []
+        prefix_bits = 0
+        for part, field in zip(key, table.key, strict=True):
+            width, full = field.width, (1 << field.width) - 1
+            what = f"key field {field.name or len(values)} of table {table.name}"
+            mask, high = full, 0
+            if field.match == "lpm":
+                bits = width if part.prefix_bits is None else part.prefix_bits
+                if not 0 <= bits <= width:
+                    raise ValueError(f"{what}: a prefix of {bits} bits in a field of {width}")
+                mask, prefix_bits = full ^ full >> bits, bits
+            elif field.match == "ternary":
+                mask = full if part.mask is None else _fits(part.mask, width, what)
+            elif field.match == "range":
+                high = part.value if part.high is None else _fits(part.high, width, what)
+                if part.value > high:
+                    raise ValueError(f"{what}: the range's low end {part.value} is above its high end {high}")
+            values.append((_fits(part.value, width, what), width))
+            masks.append((mask, width))
+            highs.append((high, width))
+        return _to_words(values), _to_words(masks), _to_words(highs), prefix_bits
+
+    @staticmethod
+    def _call(table: Table, call: ActionCall) -> tuple[int, list[int]]:
+        """Action id and words of the arguments."""
+        action: Action = table.action(call.action)
+        if len(call.arguments) != len(action.parameters):
+            raise ValueError(
+                f"action {action.name} takes {len(action.parameters)} arguments, got {len(call.arguments)}"
+            )
+        pairs = [
+            (_fits(value, parameter.width, f"argument {parameter.name} of {action.name}"), parameter.width)
+            for value, parameter in zip(call.arguments, action.parameters, strict=True)
+        ]
+        return action.id, _to_words(pairs)
+
+    def _insert(
+        self,
+        table: Table,
+        values: list[int],
+        masks: list[int],
+        highs: list[int],
+        priority: int,
+        action: int,
+        data: list[int],
+    ) -> int:
+        handle = int(
+            self._library.gb_table_insert(
+                self._table_pointer(table),
+                _array(values),
+                _array(masks),
+                _array(highs),
+                priority,
+                action,
+                _array(data),
+                len(data),
+            )
+        )
+        if handle == _EXISTS:
+            raise EntryExists(f"table {table.name} has an entry with this key already")
+        if handle == _FULL:
+            raise StateFull(f"table {table.name} is full: it has room for {table.max_size} entries")
+        self._check(handle, IndexError())
+        return handle
+
+    def _insert_const(self, table: Table, entry: Entry) -> None:
+        key = [KeyMatch(f.value, f.mask, f.prefix_bits, f.high) for f in entry.key]
+        values, masks, highs, prefix_bits = self._key(table, key)
+        priority = {"exact": 0, "lpm": prefix_bits}.get(table.match, _CONST_PRIORITY - entry.priority)
+        action, data = self._arguments(entry.call)
+        self._insert(table, values, masks, highs, priority, action, data)
+
+    def _arguments(self, call: Call) -> tuple[int, list[int]]:
+        parameters = self.model.actions[call.action_id].parameters
+        return call.action_id, _to_words((v, p.width) for v, p in zip(call.arguments, parameters, strict=True))
+
+    def _set_default(self, table: Table, call: Call | None) -> None:
+        action, data = self._arguments(call) if call is not None else (_NO_ACTION, [])
+        pointer = self._table_pointer(table)
+        self._check(
+            self._library.gb_table_modify(pointer, _DEFAULT_HANDLE, action, _array(data), len(data)), IndexError()
+        )
+
+    def _modify(self, table: Table, handle: int, call: EntryCall) -> None:
+        with self._guard:
+            if not isinstance(call, ActionCall):
+                self._refer(table, handle, call)
+                return
+            action, data = self._call(table, call)
+            pointer = self._table_pointer(table)
+            self._check(
+                self._library.gb_table_modify(pointer, handle, action, _array(data), len(data)),
+                IndexError(f"table {table.name} has no entry with handle {handle}"),
+            )
+
+    def _refer(self, table: Table, handle: int, call: MemberReference | GroupReference) -> None:
+        """Make an entry refer to a member or group of the table's profile."""
+        number = self._table_number[table.name]
+        if isinstance(call, MemberReference):
+            outcome = self._library.gb_table_set_member(self.record, number, handle, call.member)
+            what = f"member {call.member}"
+        else:
+            outcome = self._library.gb_table_set_group(self.record, number, handle, call.group)
+            what = f"group {call.group}"
+        self._check(outcome, ValueError(f"table {table.name} has no {what}, or no entry with handle {handle}"))
+
+    def _read_table_count(self, table: str, handle: int) -> tuple[int, int]:
+        wanted = self._table(table)
+        if not wanted.with_counters:
+            raise ValueError(f"table {table} has no direct counter")
+        count = _Count()
+        with self._guard:
+            self._check(
+                self._library.gb_table_count(self._table_pointer(wanted), handle, ctypes.byref(count)),
+                IndexError(f"table {table} has no entry with handle {handle}"),
+            )
+        return count.packets, count.bytes
+
+    # ---- Other internals ----
+
+    @staticmethod
+    def _check(outcome: int, no_such: Exception) -> None:
+        if outcome >= 0:
+            return
+        if outcome == _NO_MEMORY:
+            raise MemoryError("out of memory for a switch's state")
+        if outcome == _FULL:
+            raise StateFull("the action profile is full")
+        if outcome == _IN_USE:
+            raise ValueError("still referred to by a table entry or a group")
+        raise no_such
+
+    @staticmethod
+    def _number(numbers: dict[str, int], name: str, what: str) -> int:
+        try:
+            return numbers[name]
+        except KeyError:
+            raise KeyError(f"no {what} named {name}") from None
+
+    @staticmethod
+    def _index(index: int) -> int:
+        if not 0 <= index < 2**32:
+            raise IndexError(f"index {index} is out of range")
+        return index
+
+    def _register(self, name: str) -> Any:
+        return self.record.contents.registers[self._number(self._register_number, name, "register")]
+
+    def _register_cells(self, name: str, first: int, count: int) -> list[int]:
+        cells = self._register(name)
+        words_each = _word_count(cells.width_bits)
+        words = (ctypes.c_uint64 * max(1, count * words_each))()
+        with self._guard:
+            self._check(
+                self._library.gb_register_get(ctypes.byref(cells), self._index(first), count, words),
+                IndexError(f"register {name} has {cells.size} cells, no index {first}"),
+            )
+        if words_each == 1:
+            return words[:count]
+        whole = bytes(words)
+        size = 8 * words_each
+        return [int.from_bytes(whole[i * size : (i + 1) * size], "little") for i in range(count)]
+
+    def _counter(self, name: str) -> Any:
+        return self.record.contents.counters[self._number(self._counter_number, name, "indirect counter")]
+
+    def _counter_cells(self, name: str, first: int, count: int) -> list[tuple[int, int]]:
+        cells = self._counter(name)
+        counts = (_Count * max(1, count))()
+        with self._guard:
+            self._check(
+                self._library.gb_counter_get(ctypes.byref(cells), self._index(first), count, counts),
+                IndexError(f"counter {name} has {cells.size} cells, no index {first}"),
+            )
+        return [(c.packets, c.bytes) for c in counts[:count]]
+
+    def _configure_meter(self, cell: int, rates: MeterRates | None) -> None:
+        if rates is None:
+            self._library.gb_meter_reset(cell)
+            return
+        values = (rates.committed_per_s, rates.committed_burst, rates.peak_per_s, rates.peak_burst)
+        if any(v < 0 for v in values):
+            raise ValueError("meter rates and bursts are not negative")
+        self._library.gb_meter_configure(cell, *values)

@@ -1,0 +1,177 @@
+"""Network namespaces with one agent host each, and the launcher's events, for tests.
+
+Every namespace belongs to a sleeping process that the kernel ends together with the test: nothing is left
+behind, however the test ends.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from hosts.job import JobDescription
+
+ROOT = Path(__file__).resolve().parents[2]
+_SET_UP = "echo 1 > /proc/sys/net/ipv6/conf/default/disable_ipv6 && ip link set lo up"
+_libc = ctypes.CDLL(None)
+
+
+def _die_with_parent() -> None:
+    _libc.prctl(1, signal.SIGKILL, 0, 0, 0)
+
+
+class Namespace:
+    """A network namespace, kept by a process of its own. Without IPv6, so that only the tests' frames flow."""
+
+    def __init__(self) -> None:
+        self._keeper = subprocess.Popen(
+            ["unshare", "--net", "sh", "-c", f"{_SET_UP} && echo up && exec sleep infinity"],
+            stdout=subprocess.PIPE,
+            preexec_fn=_die_with_parent,
+        )
+        assert self._keeper.stdout is not None
+        assert self._keeper.stdout.readline() == b"up\n"
+        self.pid = self._keeper.pid
+
+    def run(self, *command: str) -> str:
+        """Run a command inside; its standard output."""
+        inside = ["nsenter", f"--net=/proc/{self.pid}/ns/net", *command]
+        return subprocess.run(inside, check=True, capture_output=True, text=True).stdout
+
+    def close(self) -> None:
+        self._keeper.kill()
+        self._keeper.communicate()
+
+
+class StarOfHosts:
+    """Hosts 0 .. n-1, each in a namespace, all linked by veth to one middle namespace.
+
+    Host i has address 10.7.i.2/24, interface "eth0", gateway 10.7.i.1 on interface "port<i>" of the middle, which
+    knows the hosts' MAC addresses: no ARP.
+    """
+
+    def __init__(self, hosts: int) -> None:
+        self.middle = Namespace()
+        self.hosts = [Namespace() for _ in range(hosts)]
+        for index, host in enumerate(self.hosts):
+            port = f"port{index}"
+            ours = f"{port} address {self.gateway_mac(index)} netns {self.middle.pid}"
+            theirs = f"eth0 address {self.mac(index)} netns {host.pid}"
+            subprocess.run(f"ip link add {ours} type veth peer name {theirs}".split(), check=True)
+            self.middle.run("ip", "address", "add", f"10.7.{index}.1/24", "dev", port)
+            self.middle.run("ip", "link", "set", port, "up")
+            self.middle.run("ip", "neigh", "add", self.ip(index), "lladdr", self.mac(index), "dev", port)
+            host.run("ip", "address", "add", f"{self.ip(index)}/24", "dev", "eth0")
+            host.run("ip", "link", "set", "eth0", "up")
+            host.run("ip", "route", "add", "default", "via", f"10.7.{index}.1")
+
+    def __enter__(self) -> StarOfHosts:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for namespace in (*self.hosts, self.middle):
+            namespace.close()
+
+    @staticmethod
+    def ip(index: int) -> str:
+        return f"10.7.{index}.2"
+
+    @staticmethod
+    def mac(index: int) -> str:
+        return f"02:00:0a:07:{index:02x}:02"
+
+    @staticmethod
+    def gateway_mac(index: int) -> str:
+        return f"02:00:0a:07:{index:02x}:01"
+
+    def agent(self, index: int, name: str) -> dict[str, str]:
+        """Host `index` as the job description names it."""
+        return {
+            "name": name,
+            "ip": self.ip(index),
+            "mac": self.mac(index),
+            "gateway_mac": self.gateway_mac(index),
+        }
+
+    def job(self, workers: int, **fields: Any) -> JobDescription:
+        """A job with the server on host 0 and workers on hosts 1, 2, ..."""
+        return JobDescription.parse(
+            {
+                "job": 3,
+                "fan_in": workers,
+                "workers": [{"index": index, **self.agent(index + 1, f"h{index + 1}")} for index in range(workers)],
+                "server": self.agent(0, "h0"),
+                **fields,
+            }
+        )
+
+
+class LauncherProcess:
+    """`python -m hosts.agents.launcher`, its commands and events."""
+
+    def __init__(self) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "hosts.agents.launcher"],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            preexec_fn=_die_with_parent,
+        )
+        self.events: list[dict[str, Any]] = []
+        self._pending = b""
+
+    def __enter__(self) -> LauncherProcess:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+    def tell(self, command: str, **fields: Any) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps({"command": command, **fields}).encode() + b"\n")
+        self.process.stdin.flush()
+
+    def start(self, star: StarOfHosts, job: JobDescription) -> None:
+        """All agents of the job; returns when they are ready."""
+        description = job.model_dump()
+        first = len(self.events)
+        self.tell("start", role="server", host_pid=star.hosts[0].pid, interface="eth0", job=description)
+        for worker in job.workers:
+            host = star.hosts[worker.index + 1]
+            self.tell(
+                "start", role="worker", index=worker.index, host_pid=host.pid, interface="eth0", job=description
+            )
+        self.wait_for("ready", len(job.workers) + 1, first)
+
+    def wait_for(self, event: str, count: int = 1, first: int = 0, timeout_s: float = 60.0) -> list[dict[str, Any]]:
+        """Read events until `count` of this name have come, looking from the one numbered `first` on."""
+        assert self.process.stdout is not None
+        end_s = time.monotonic() + timeout_s
+        while True:
+            found = [item for item in self.events[first:] if item["event"] == event]
+            if len(found) >= count:
+                return found
+            if event != "error":
+                errors = [item for item in self.events[first:] if item["event"] == "error"]
+                assert not errors, errors
+            readable, _, _ = select.select([self.process.stdout], [], [], max(0.0, end_s - time.monotonic()))
+            assert readable, f"{len(found)} of {count} '{event}' events after {timeout_s} s; last: {self.events[-1:]}"
+            data = os.read(self.process.stdout.fileno(), 1 << 16)
+            assert data, f"the launcher has ended: {self.process.communicate()[1].decode()}"
+            *lines, self._pending = (self._pending + data).split(b"\n")
+            self.events += [json.loads(line) for line in lines]

@@ -1,0 +1,202 @@
+"""One switch with a program and a plan, our own or BMv2, met only as a user meets it: P4Runtime and packets.
+
+For tests that run in a sandbox (tests.emulation.sandboxed).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import socket
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from scapy.layers.inet import IP, UDP
+from scapy.layers.l2 import Ether
+
+from controller.planning.plan import Lpm, Plan, SwitchPlan, TableEntry
+from controller.southbound.p4runtime import P4RuntimeSouthbound
+from controller.southbound.pipeline import Pipeline
+from controller.southbound.session import Target
+from switch.link import LinkModel
+from switch.p4c import find_p4c
+from switch.program_cache import compiled_files
+from topo.fabric_process import FabricProcess
+from topo.veth import VethPair, create_pairs
+
+P4_SOURCES = Path(__file__).resolve().parents[2] / "p4src"
+DEVICE_ID = 1
+PACKET_TIMEOUT_S = 10.0
+MARKER_NETWORK = 0x0AFF0000  # 10.255.0.0, host part is the port
+MARKER = b"marker"
+
+KINDS = ["gradbed", "bmv2"]
+
+
+@dataclass
+class SwitchUnderTest:
+    """Send frames in by ports 1 to n, see what comes out."""
+
+    program: str
+    sockets: Mapping[int, socket.socket]
+    start: Callable[[], P4RuntimeSouthbound]
+    southbound: P4RuntimeSouthbound
+
+    def renew(self) -> None:
+        """Push program and plan again: all tables, registers and counters start afresh."""
+        # BMv2 keeps multicast groups when it is given a new pipeline.
+        self.southbound.apply(Plan(switches={"s1": SwitchPlan(program=self.program)}))
+        self.southbound.stop()
+        self.southbound = self.start()
+
+    def exchange(self, port: int, frame: bytes) -> dict[int, list[bytes]]:
+        """Send one frame in by `port`; what left the switch because of it, by port.
+
+        A marker to each port follows it the same way in; queues are first in, first out, so when the marker has
+        come out, everything before it has.
+        """
+        self.sockets[port].send(frame)
+        for out in self.sockets:
+            self.sockets[port].send(bytes(_marker(out)))
+        return {out: frames for out in self.sockets if (frames := self._until_marker(out))}
+
+    def counter(self, name: str) -> dict[int, tuple[int, int]]:
+        """Index to packets and bytes, where they are not zero."""
+        cells = self.southbound.counters("s1")[name]
+        return {cell.index: (cell.packets, cell.bytes) for cell in cells if cell.packets}
+
+    def _until_marker(self, port: int) -> list[bytes]:
+        frames = []
+        self.sockets[port].settimeout(PACKET_TIMEOUT_S)
+        while True:
+            try:
+                frame = self.sockets[port].recv(2048)
+            except TimeoutError:
+                pytest.fail(f"the marker to port {port} did not come out")
+            if frame[42 : 42 + len(MARKER)] == MARKER:
+                return frames
+            frames.append(frame)
+
+
+def _marker(port: int) -> Ether:
+    return (
+        Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02")
+        / IP(src="10.255.1.1", dst=f"10.255.0.{port}")
+        / UDP(sport=9, dport=9)
+        / (MARKER + bytes(20))
+    )
+
+
+def marker_routes(ports: int) -> list[TableEntry]:
+    return [
+        TableEntry(
+            table="ipv4_routes",
+            match={"hdr.ipv4.dst_addr": Lpm(value=MARKER_NETWORK + port, prefix_bits=32)},
+            action="forward",
+            params={"port": port, "dst_mac": 0x020000000000 + port},
+        )
+        for port in range(1, ports + 1)
+    ]
+
+
+@contextlib.contextmanager
+def switch_under_test(
+    kind: str, program: str, defines: Mapping[str, str], plan: SwitchPlan, ports: int, folder: Path
+) -> Iterator[SwitchUnderTest]:
+    """A switch of `kind` ("gradbed" or "bmv2") with the plan and routes for the markers. Skips without BMv2."""
+    create_pairs(
+        [
+            VethPair(f"s1-eth{p}", f"02:00:00:00:01:{p:02x}", f"t{p}", f"02:00:00:00:02:{p:02x}")
+            for p in range(1, ports + 1)
+        ],
+        group=7,
+    )
+    files = compiled_files(P4_SOURCES / f"{program}.p4", defines, find_p4c() if kind == "bmv2" else None)
+    pipeline = Pipeline.load(program, files.json, files.p4info)
+    with contextlib.ExitStack() as stack:
+        address = stack.enter_context(_gradbed(ports, folder) if kind == "gradbed" else _bmv2(ports, folder))
+        whole = SwitchPlan.of(program, [*plan.entries, *marker_routes(ports)], plan.groups)
+
+        def start() -> P4RuntimeSouthbound:
+            southbound = P4RuntimeSouthbound({"s1": Target(address, DEVICE_ID)}, {program: pipeline})
+            southbound.start(Plan(switches={"s1": whole}))
+            southbound.wait_ready(60.0)
+            return southbound
+
+        sockets = {p: stack.enter_context(_socket(f"t{p}")) for p in range(1, ports + 1)}
+        switch = SwitchUnderTest(program, sockets, start, start())
+        stack.callback(lambda: switch.southbound.stop())
+        yield switch
+
+
+def _socket(interface: str) -> socket.socket:
+    end = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+    ignore_outgoing = 23  # PACKET_IGNORE_OUTGOING of <linux/if_packet.h>
+    end.setsockopt(263, ignore_outgoing, 1)
+    end.bind((interface, 3))  # ETH_P_ALL
+    return end
+
+
+@contextlib.contextmanager
+def _gradbed(ports: int, folder: Path) -> Iterator[str]:
+    config = folder / "fabric.json"
+    config.write_text(
+        json.dumps(
+            {
+                "grpc_addresses": ["127.0.0.1:0"],
+                "switches": [{"device_id": DEVICE_ID, "name": "s1"}],
+                "interfaces": [
+                    {
+                        "device_id": DEVICE_ID,
+                        "port": p,
+                        "interface": f"s1-eth{p}",
+                        "link": LinkModel().to_json(),
+                        "seed": p,
+                    }
+                    for p in range(1, ports + 1)
+                ],
+                "links": [],
+            }
+        )
+    )
+    fabric = FabricProcess(config, folder / "fabric.log")
+    try:
+        fabric.wait_ready()
+        yield f"127.0.0.1:{fabric.grpc_ports[0]}"
+    finally:
+        fabric.stop()
+
+
+@contextlib.contextmanager
+def _bmv2(ports: int, folder: Path) -> Iterator[str]:
+    from switch.nodes.bmv2_node import Bmv2Switch, free_ports
+
+    binary = shutil.which(os.environ.get("GRADBED_BMV2", "simple_switch_grpc"))
+    if binary is None:
+        pytest.skip("BMv2's simple_switch_grpc is not installed")
+    grpc_port, thrift_port = free_ports(2)
+    switch = Bmv2Switch("s1", DEVICE_ID, binary, grpc_port, thrift_port, folder / "s1.log")
+    switch.intfs = {p: _Interface(f"s1-eth{p}") for p in range(1, ports + 1)}
+    switch.start([])
+    try:
+        switch.wait_ready()
+        yield switch.grpc_address
+    finally:
+        switch.stop(deleteIntfs=False)
+
+
+@dataclass
+class _Interface:
+    """As much of Mininet's as the node looks at."""
+
+    name: str
+
+
+def only(outputs: Mapping[int, Sequence[bytes]], port: int) -> bytes:
+    """The one frame that came out, by this port."""
+    assert {p: len(frames) for p, frames in outputs.items()} == {port: 1}
+    return outputs[port][0]

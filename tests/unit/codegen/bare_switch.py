@@ -1,0 +1,157 @@
+"""A program driven by hand: parse, ingress, egress and deparse called directly, with no engine."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from switch.codegen import BuiltProgram
+from switch.runtime.state import SwitchState
+
+HEADROOM = 4096
+_STANDARD = (
+    "ingress_port egress_spec egress_port instance_type packet_length enq_timestamp enq_qdepth deq_timedelta "
+    "deq_qdepth ingress_global_timestamp egress_global_timestamp mcast_grp egress_rid checksum_error parser_error "
+    "priority"
+).split()
+
+
+class Standard(ctypes.Structure):
+    _fields_ = tuple((name, ctypes.c_uint64) for name in _STANDARD)
+
+
+class Requests(ctypes.Structure):
+    _fields_ = (
+        *((name, ctypes.c_uint8) for name in ("clone", "resubmit", "recirculate", "truncate")),
+        *(
+            (name, ctypes.c_uint32)
+            for name in (
+                "clone_session",
+                "clone_field_list",
+                "resubmit_field_list",
+                "recirculate_field_list",
+                "truncate_length_bytes",
+            )
+        ),
+    )
+
+
+class Packet(ctypes.Structure):
+    """struct gb_packet of program.h."""
+
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("length", ctypes.c_uint32),
+        ("headroom", ctypes.c_uint32),
+        ("payload_offset", ctypes.c_uint32),
+        ("std", Standard),
+        ("requests", Requests),
+        ("phv", ctypes.POINTER(ctypes.c_uint64)),
+        ("keep_metadata", ctypes.c_uint8),
+    )
+
+
+_CONTROL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.POINTER(Packet))
+_COPY = ctypes.CFUNCTYPE(None, ctypes.c_uint32, ctypes.POINTER(Packet), ctypes.POINTER(Packet))
+_RESET = ctypes.CFUNCTYPE(None, ctypes.POINTER(Packet))
+_DIGEST = ctypes.CFUNCTYPE(
+    None, ctypes.c_void_p, ctypes.c_uint32, ctypes.POINTER(ctypes.c_uint64), ctypes.c_uint32
+)
+_LOG = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p)
+
+
+class _Program(ctypes.Structure):
+    _fields_ = (
+        ("abi_version", ctypes.c_uint32),
+        ("phv_words", ctypes.c_uint32),
+        ("name", ctypes.c_char_p),
+        ("parse", _CONTROL),
+        ("ingress", _CONTROL),
+        ("egress", _CONTROL),
+        ("deparse", _CONTROL),
+        ("copy_field_list", _COPY),
+        ("reset_metadata", _RESET),
+        ("max_header_bytes", ctypes.c_uint32),
+        ("layout", ctypes.c_void_p),
+    )
+
+
+@dataclass
+class InFlight:
+    """A packet with the memory that it lies in."""
+
+    packet: Packet
+    memory: ctypes.Array[ctypes.c_uint8]
+    phv: ctypes.Array[ctypes.c_uint64]
+
+    @property
+    def std(self) -> Standard:
+        return self.packet.std
+
+    @property
+    def requests(self) -> Requests:
+        return self.packet.requests
+
+    @property
+    def frame(self) -> bytes:
+        return ctypes.string_at(self.packet.data, self.packet.length) if self.packet.length else b""
+
+
+@dataclass
+class BareSwitch:
+    """One switch of a program, without engine; logs and digests are kept in lists."""
+
+    built: BuiltProgram
+    logs: list[str] = field(default_factory=list)
+    digests: list[tuple[int, list[int]]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.state = SwitchState(self.built)
+        self.program = _Program.in_dll(ctypes.CDLL(str(self.built.library)), "gb_program")
+        self._digest = _DIGEST(lambda _, number, words, count: self.digests.append((number, words[:count])))
+        self._log = _LOG(lambda _, line: self.logs.append(line.decode()))
+        record = self.state.record.contents
+        record.digest = ctypes.cast(self._digest, ctypes.c_void_p)
+        record.log = ctypes.cast(self._log, ctypes.c_void_p)
+
+    def new(self, frame: bytes, port: int = 0, headroom: int = HEADROOM) -> InFlight:
+        memory = (ctypes.c_uint8 * (headroom + len(frame) + 1)).from_buffer_copy(bytes(headroom) + frame + b"\0")
+        phv = (ctypes.c_uint64 * self.program.phv_words)(*([0xA5A5A5A5A5A5A5A5] * self.program.phv_words))
+        packet = Packet(ctypes.addressof(memory) + headroom, len(frame), headroom)
+        packet.phv = ctypes.cast(phv, ctypes.POINTER(ctypes.c_uint64))
+        packet.std.ingress_port = port
+        packet.std.packet_length = len(frame)
+        return InFlight(packet, memory, phv)
+
+    def _run(self, function: object, packet: InFlight) -> InFlight:
+        function(self.state.pointer, ctypes.byref(packet.packet))  # type: ignore[operator]
+        return packet
+
+    def parse(self, packet: InFlight) -> InFlight:
+        return self._run(self.program.parse, packet)
+
+    def ingress(self, packet: InFlight) -> InFlight:
+        return self._run(self.program.ingress, packet)
+
+    def egress(self, packet: InFlight) -> InFlight:
+        return self._run(self.program.egress, packet)
+
+    def deparse(self, packet: InFlight) -> InFlight:
+        return self._run(self.program.deparse, packet)
+
+    def through(self, frame: bytes, port: int = 0) -> InFlight:
+        """Parser, ingress, egress, deparser, as for a unicast packet."""
+        packet = self.ingress(self.parse(self.new(frame, port)))
+        packet.std.egress_port = packet.std.egress_spec
+        return self.deparse(self.egress(packet))
+
+
+def field_bits(values: Sequence[tuple[int, int]]) -> bytes:
+    """(value, width) pairs packed from the most significant bit on; the total is whole bytes."""
+    number = total = 0
+    for value, width in values:
+        number = number << width | value & ((1 << width) - 1)
+        total += width
+    assert total % 8 == 0
+    return number.to_bytes(total // 8, "big")

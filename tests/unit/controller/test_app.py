@@ -1,0 +1,254 @@
+"""The controller as a process."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from google.protobuf import text_format
+
+from controller.client import ControllerClient
+from controller.config import ControllerConfig
+from switch.errors import UserError
+from tests.unit.controller.fake_p4runtime import FakeP4Runtime
+from tests.unit.controller.p4info import aggregation_p4info
+from topo.leaf_spine import leaf_spine
+
+ROOT = Path(__file__).parents[3]
+TOPOLOGY = leaf_spine(2, 1, 2)
+PATIENCE_S = 30.0
+
+OBSERVER = """
+import sys
+from os_ken.base import app_manager
+from os_ken.controller.handler import set_ev_cls
+from controller.events import EventJobAdded, EventJobDeleted, EventSwitchConnected, EventSwitchDisconnected
+
+class Observer(app_manager.OSKenApp):
+    @set_ev_cls([EventSwitchConnected, EventSwitchDisconnected])
+    def switch(self, event):
+        print(type(event).__name__, event.status.name, file=sys.stderr, flush=True)
+
+    @set_ev_cls([EventJobAdded, EventJobDeleted])
+    def job(self, event):
+        print(type(event).__name__, event.job.job, file=sys.stderr, flush=True)
+"""
+
+
+@pytest.fixture
+def switches(tmp_path: Path) -> Iterator[FakeP4Runtime]:
+    server = FakeP4Runtime(f"unix:{tmp_path}/p4rt", [switch.number for switch in TOPOLOGY.switches])
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> dict[str, Any]:
+    (tmp_path / "program.json").write_text("{}")
+    (tmp_path / "program.p4info.txt").write_text(text_format.MessageToString(aggregation_p4info()))
+    return {
+        "topology": json.loads(TOPOLOGY.to_json()),
+        "targets": {switch.name: f"unix:{tmp_path}/p4rt" for switch in TOPOLOGY.switches},
+        "program": {
+            "json": str(tmp_path / "program.json"),
+            "p4info": str(tmp_path / "program.p4info.txt"),
+        },
+        "rest_address": str(tmp_path / "rest.sock"),
+    }
+
+
+def command(config: dict[str, Any], directory: Path) -> list[str]:
+    path = directory / "controller.json"
+    path.write_text(json.dumps(config))
+    return [sys.executable, "-m", "controller.app", str(path)]
+
+
+@contextlib.contextmanager
+def running(config: dict[str, Any], directory: Path, **options: Any) -> Iterator[subprocess.Popen[str]]:
+    """The process, once it has said that it is ready."""
+    with (directory / "stderr").open("w") as errors:
+        process = subprocess.Popen(
+            command(config, directory), cwd=ROOT, stdout=subprocess.PIPE, stderr=errors, text=True, **options
+        )
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == '{"event": "ready"}\n', (directory / "stderr").read_text()
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def refused(config: dict[str, Any], directory: Path) -> str:
+    """The one line on standard error of a process that ends with status 2."""
+    outcome = subprocess.run(
+        command(config, directory), cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE_S, check=False
+    )
+    assert (outcome.returncode, outcome.stdout) == (2, "")
+    lines = outcome.stderr.splitlines()
+    assert len(lines) == 1, outcome.stderr
+    assert lines[0].startswith("error: ")
+    return lines[0]
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.02)
+
+
+def listening_tcp_ports(pid: int) -> set[int]:
+    """Local TCP ports that a process listens on (proc(5): state 0A in /proc/net/tcp)."""
+    inodes = set()
+    for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            inodes.add(os.readlink(descriptor))
+    ports = set()
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
+            fields = line.split()
+            if fields[3] == "0A" and f"socket:[{fields[9]}]" in inodes:
+                ports.add(int(fields[1].rsplit(":", 1)[1], 16))
+    return ports
+
+
+def test_it_programs_the_switches_serves_jobs_and_opens_no_port(
+    switches: FakeP4Runtime, config: dict[str, Any], tmp_path: Path
+) -> None:
+    with running(config, tmp_path) as process:
+        assert all(device.entries for device in switches.devices.values())
+        client = ControllerClient(config["rest_address"], timeout_s=PATIENCE_S)
+        assert all(switch["connected"] for switch in client.switches())
+        job = client.add_job(["h2", "h3"], "h1")
+        leaf = TOPOLOGY.switch("l1").number
+        assert job["designated_switches"] == [leaf]
+        assert list(switches.devices[leaf].groups) == [job["job"]]
+        client.delete_job(job["job"])
+        assert not switches.devices[leaf].groups
+        assert listening_tcp_ports(process.pid) == set()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE_S) == -signal.SIGTERM
+    assert (tmp_path / "stderr").read_text() == ""
+
+
+def test_it_can_be_stopped_while_a_switch_is_away(
+    switches: FakeP4Runtime, config: dict[str, Any], tmp_path: Path
+) -> None:
+    with running(config, tmp_path) as process:
+        switches.stop()
+        client = ControllerClient(config["rest_address"], timeout_s=PATIENCE_S)
+        wait_until(lambda: not any(switch["connected"] for switch in client.switches()))
+        process.send_signal(signal.SIGINT)
+        assert process.wait(PATIENCE_S) == -signal.SIGINT
+    switches.start()
+
+
+def test_rest_on_an_inherited_socket_too(switches: FakeP4Runtime, config: dict[str, Any], tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        settings = {**config, "rest_fd": listener.fileno()}
+        with running(settings, tmp_path, pass_fds=[listener.fileno()]) as process:
+            for address in (f"127.0.0.1:{port}", config["rest_address"]):
+                assert ControllerClient(address, timeout_s=PATIENCE_S).topology() == TOPOLOGY
+            assert listening_tcp_ports(process.pid) == {port}
+
+
+def test_other_applications_see_its_events(switches: FakeP4Runtime, config: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "observer.py").write_text(OBSERVER)
+    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}"}
+    with running({**config, "apps": ["observer"]}, tmp_path, env=environment) as process:
+        client = ControllerClient(config["rest_address"], timeout_s=PATIENCE_S)
+        client.delete_job(client.add_job(["h2"], "h1")["job"])
+        switches.stop()
+        wait_until(lambda: (tmp_path / "stderr").read_text().count("EventSwitchDisconnected") == 3)
+        assert listening_tcp_ports(process.pid) == set()
+    switches.start()
+    seen = (tmp_path / "stderr").read_text().splitlines()
+    assert sorted(seen[:3]) == [f"EventSwitchConnected {name}" for name in ("l1", "l2", "s1")]
+    assert seen[3:5] == ["EventJobAdded 1", "EventJobDeleted 1"]
+    assert sorted(seen[5:]) == [f"EventSwitchDisconnected {name}" for name in ("l1", "l2", "s1")]
+
+
+def test_it_dies_with_its_parent(switches: FakeP4Runtime, config: dict[str, Any], tmp_path: Path) -> None:
+    parent = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            "import subprocess, sys; p = subprocess.Popen(sys.argv[1:]); print(p.pid, flush=True); p.wait()",
+            *command(config, tmp_path),
+        ],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert parent.stdout is not None
+    child = int(parent.stdout.readline())
+    assert json.loads(parent.stdout.readline()) == {"event": "ready"}
+    parent.kill()
+    # The pipe ends when the last process that holds it is gone.
+    assert parent.communicate(timeout=PATIENCE_S)[0] == ""
+    wait_until(lambda: not Path(f"/proc/{child}/exe").exists())
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        ({"targets": {"s1": "unix:/x", "l1": "unix:/x"}}, "targets lack the switch l2"),
+        ({"targets": {"q": "unix:/x"}}, "targets name q, which is no switch of the topology"),
+        ({"topology": {"name": "n"}}, "topology.hosts: Field required"),
+        ({"speed": 3}, "speed: Extra inputs are not permitted"),
+        ({"first_job": 70000}, "first_job: Input should be less than or equal to 65535"),
+    ],
+)
+def test_a_wrong_configuration_is_one_line(
+    config: dict[str, Any], tmp_path: Path, change: dict[str, Any], line: str
+) -> None:
+    path = tmp_path / "controller.json"
+    path.write_text(json.dumps({**config, **change}))
+    with pytest.raises(UserError) as caught:
+        ControllerConfig.load(path)
+    assert str(caught.value) == f"{path}: {line}"
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        ({"rest_address": "nowhere"}, "'nowhere' is neither HOST:PORT nor the path of a unix socket"),
+        ({"program": {"json": "/missing.json", "p4info": "/missing"}}, "cannot read /missing: No such file"),
+        ({"ready_timeout_s": 0.2}, "switch s1 (and 2 other switches) is not ready: no answer from unix:"),
+        ({"apps": ["no_such_app"]}, "cannot load the applications no_such_app: No module named"),
+    ],
+)
+def test_what_prevents_a_start_is_one_line(
+    config: dict[str, Any], tmp_path: Path, change: dict[str, Any], line: str
+) -> None:
+    assert line in refused({**config, **change}, tmp_path)
+
+
+def test_no_configuration_at_all(tmp_path: Path) -> None:
+    for arguments, line in (
+        ([], "usage: python -m controller.app CONFIG.json"),
+        ([str(tmp_path / "none.json")], f"error: cannot read the configuration {tmp_path}/none.json: No such file"),
+    ):
+        outcome = subprocess.run(
+            [sys.executable, "-m", "controller.app", *arguments],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert outcome.returncode == 2
+        assert outcome.stderr.startswith(line)
+        assert len(outcome.stderr.splitlines()) == 1

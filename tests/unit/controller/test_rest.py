@@ -1,0 +1,238 @@
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from controller.address import unix_path
+from controller.client import ControllerClient
+from controller.jobs import Jobs
+from controller.planning.plan import Plan
+from controller.rest import create_app
+from controller.rest_server import RestServer, inherited_socket, listening_socket
+from controller.southbound.interface import CounterCell, SouthboundError
+from switch.errors import UserError
+from tests.unit.controller.fake_southbound import FakeSouthbound
+from topo.fat_tree import fat_tree
+from topo.graph import Topology
+
+TOPOLOGY = fat_tree(4)
+
+
+@pytest.fixture
+def southbound() -> FakeSouthbound:
+    return FakeSouthbound([switch.name for switch in TOPOLOGY.switches])
+
+
+@contextlib.contextmanager
+def served(listener: socket.socket, southbound: FakeSouthbound) -> Iterator[None]:
+    """The interface on a real socket."""
+    server = RestServer(create_app(TOPOLOGY, Jobs(TOPOLOGY, southbound), southbound), [listener])
+    server.start()
+    yield
+    server.stop()
+
+
+@pytest.fixture
+def rest(southbound: FakeSouthbound, tmp_path: Path) -> Iterator[httpx.Client]:
+    path = str(tmp_path / "rest.sock")
+    transport = httpx.HTTPTransport(uds=path)
+    with (
+        served(listening_socket(path), southbound),
+        httpx.Client(transport=transport, base_url="http://controller") as client,
+    ):
+        yield client
+
+
+def test_the_topology_is_the_one_that_all_share(rest: httpx.Client) -> None:
+    assert Topology.model_validate(rest.get("/topology").json()) == TOPOLOGY
+
+
+def test_switches(rest: httpx.Client) -> None:
+    answer = rest.get("/switches").json()
+    assert answer[0] == {
+        "name": "c1",
+        "number": 1,
+        "connected": True,
+        "pipeline": "aggregation 1",
+        "error": None,
+    }
+    assert answer[-1] == {
+        "name": "e8",
+        "number": 20,
+        "connected": False,
+        "pipeline": None,
+        "error": "no answer",
+    }
+
+
+def test_counters_show_what_is_not_zero(rest: httpx.Client, southbound: FakeSouthbound) -> None:
+    southbound.cells = {
+        "gradient_in": [CounterCell(0, 0, 0), CounterCell(3, 5, 700)],
+        "events": [CounterCell(1, 4, 0)],
+        "idle": [CounterCell(0, 0, 0)],
+    }
+    assert rest.get("/switches/e1/counters").json() == {
+        "gradient_in": [{"index": 3, "packets": 5, "bytes": 700}],
+        "events": [{"index": 1, "packets": 4, "bytes": 0}],
+        "idle": [],
+    }
+
+
+def test_a_job_from_beginning_to_end(rest: httpx.Client) -> None:
+    answer = rest.post("/jobs", json={"workers": ["h2", "h5", "h9"], "server": "h1"})
+    assert answer.status_code == 201
+    job = {
+        "job": 1,
+        "fan_in": 3,
+        "designated_switches": [TOPOLOGY.switch("e1").number],
+        "acknowledgement": "multicast",
+        "multicast_ip": "239.66.0.1",
+        "multicast_mac": "01:00:5e:42:00:01",
+    }
+    assert answer.json() == job
+    assert rest.get("/jobs").json() == [{**job, "workers": ["h2", "h5", "h9"], "server": "h1"}]
+    plan = Plan.from_json(rest.get("/plan").content)
+    assert plan["e1"].groups[0].id == 1
+    assert "multicast group 1 -> ports" in rest.get("/plan.txt").text
+    assert rest.delete("/jobs/1").status_code == 204
+    assert rest.get("/jobs").json() == []
+
+
+def test_a_job_without_aggregation(rest: httpx.Client) -> None:
+    body = {"workers": ["h2"], "server": "h1", "aggregation": False}
+    answer = rest.post("/jobs", json=body).json()
+    assert (answer["acknowledgement"], answer["designated_switches"]) == ("unicast", [])
+    assert answer["multicast_ip"] is answer["multicast_mac"] is None
+
+
+ERRORS = [
+    ("GET", "/switches/x1/counters", None, 404, "there is no switch 'x1'"),
+    ("GET", "/switches/h1/counters", None, 404, "there is no switch 'h1'"),
+    ("GET", "/nothing", None, 404, "Not Found"),
+    ("PUT", "/jobs", None, 405, "Method Not Allowed"),
+    ("DELETE", "/jobs/3", None, 404, "there is no job 3"),
+    ("DELETE", "/jobs/x", None, 422, "job: Input should be a valid integer"),
+    ("POST", "/jobs", {"server": "h1"}, 422, "workers: Field required"),
+    ("POST", "/jobs", {"server": "h1", "workers": []}, 422, "workers: List should have at least 1 item"),
+    ("POST", "/jobs", {"server": "h1", "workers": ["h2"], "speed": 1}, 422, "speed: Extra inputs"),
+    ("POST", "/jobs", {"server": "h1", "workers": ["h99"]}, 400, "no host 'h99'"),
+    ("POST", "/jobs", {"server": "h1", "workers": ["h1"]}, 400, "h1 cannot be both server and worker"),
+    (
+        "POST",
+        "/jobs",
+        {"server": "h1", "workers": [f"h{i}" for i in range(2, 22)]},
+        400,
+        "20 workers and a server need 21 hosts, the topology has 16",
+    ),
+]
+
+
+def test_errors_are_one_line(rest: httpx.Client) -> None:
+    for method, path, body, status, detail in ERRORS:
+        answer = rest.request(method, path, json=body)
+        assert answer.status_code == status
+        assert list(answer.json()) == ["detail"]
+        assert detail in answer.json()["detail"]
+        assert "\n" not in answer.json()["detail"]
+
+
+def test_a_switch_that_is_away_is_503(rest: httpx.Client, southbound: FakeSouthbound) -> None:
+    southbound.failure = SouthboundError("e1 is not connected:\nno answer")
+    answer = rest.get("/switches/e1/counters")
+    assert (answer.status_code, answer.json()) == (503, {"detail": "e1 is not connected: no answer"})
+    assert rest.post("/jobs", json={"workers": ["h2"], "server": "h1"}).status_code == 503
+
+
+@pytest.fixture(params=["tcp", "unix", "unix prefix", "inherited"])
+def client(request: pytest.FixtureRequest, tmp_path: Path, southbound: FakeSouthbound) -> Iterator[ControllerClient]:
+    path = str(tmp_path / "rest.sock")
+    if request.param == "tcp":
+        listener = listening_socket("127.0.0.1:0")
+        address = f"127.0.0.1:{listener.getsockname()[1]}"
+    elif request.param == "inherited":
+        bound = socket.socket(socket.AF_UNIX)
+        bound.bind(path)
+        listener, address = inherited_socket(os.dup(bound.fileno())), path
+        bound.close()
+    else:
+        address = path if request.param == "unix" else f"unix:{path}"
+        listener = listening_socket(address)
+    with served(listener, southbound):
+        yield ControllerClient(address, timeout_s=20)
+
+
+def test_the_client_speaks_to_the_server(client: ControllerClient, southbound: FakeSouthbound) -> None:
+    southbound.cells = {"gradient_in": [CounterCell(3, 5, 700)]}
+    assert client.topology() == TOPOLOGY
+    assert len(client.switches()) == 20
+    assert client.counters("e1") == {"gradient_in": [{"index": 3, "packets": 5, "bytes": 700}]}
+    job = client.add_job(["h2", "h5"], "h1", aggregation_switches=["a1"])
+    assert (job["job"], job["fan_in"], job["designated_switches"]) == (1, 2, [TOPOLOGY.switch("a1").number])
+    assert [found["job"] for found in client.jobs()] == [1]
+    assert client.plan_text().startswith("c1: aggregation (p4)")
+    client.delete_job(1)
+    assert client.jobs() == []
+
+
+def test_the_client_hands_on_the_controllers_line(client: ControllerClient, southbound: FakeSouthbound) -> None:
+    with pytest.raises(UserError, match=r"^there is no job 4$"):
+        client.delete_job(4)
+    with pytest.raises(UserError, match="no host 'h99'"):
+        client.add_job(["h99"], "h1")
+    with pytest.raises(UserError, match=r"^there is no switch 'b c'$"):
+        client.counters("b c")
+    southbound.failure = SouthboundError("e1 is not connected: gone")
+    with pytest.raises(UserError, match=r"^e1 is not connected: gone$"):
+        client.add_job(["h2"], "h1")
+
+
+def test_nobody_at_the_address(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"controller at .*none\.sock does not answer: .*No such file"):
+        ControllerClient(str(tmp_path / "none.sock")).jobs()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    with pytest.raises(UserError, match=r"does not answer: .*refused"):
+        ControllerClient(f"127.0.0.1:{port}").jobs()
+
+
+@pytest.mark.parametrize("address", ["", "8080", "localhost", "localhost:http", ":80"])
+def test_addresses_that_are_none(address: str) -> None:
+    with pytest.raises(UserError, match="neither HOST:PORT nor the path of a unix socket"):
+        unix_path(address)
+
+
+def test_a_stale_unix_socket_is_replaced_and_a_live_one_is_not(tmp_path: Path) -> None:
+    path = tmp_path / "rest.sock"
+    listening_socket(str(path)).close()
+    assert path.exists()
+    with listening_socket(str(path)), pytest.raises(UserError, match=r"cannot listen at .*in use"):
+        listening_socket(str(path))
+    (tmp_path / "file").write_text("precious")
+    with pytest.raises(UserError, match=r"cannot listen at .*in use"):
+        listening_socket(str(tmp_path / "file"))
+    assert (tmp_path / "file").read_text() == "precious"
+
+
+def test_places_where_nobody_can_listen(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"cannot listen at 127.0.0.1:99999"):
+        listening_socket("127.0.0.1:99999")
+    with pytest.raises(UserError, match=r"cannot listen at .*No such file"):
+        listening_socket(str(tmp_path / "missing" / "rest.sock"))
+    with pytest.raises(UserError, match=r"cannot listen at .*too long"):
+        listening_socket(f"/{'x' * 200}")
+
+
+def test_a_descriptor_that_is_no_stream_socket(tmp_path: Path) -> None:
+    with (tmp_path / "file").open("w") as file, pytest.raises(UserError, match="is not a socket"):
+        inherited_socket(os.dup(file.fileno()))
+    with (
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagram,
+        pytest.raises(UserError, match="is not a stream socket"),
+    ):
+        inherited_socket(os.dup(datagram.fileno()))

@@ -1,0 +1,157 @@
+/* Random traffic through a small fabric of "instructed" switches, for sanitizers. Arguments: seed, frames, threads.
+ *
+ * With threads = 0 the clock is manual; otherwise the data plane has its thread, and this program calls it from as
+ * many others. Exits with 0 when every packet has been accounted for and given back.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "engine.h"
+
+enum { SWITCHES = 4, HOST_PORT = 1, LEFT_PORT = 2, RIGHT_PORT = 3, CPU_PORT = 510, MOST_PASSES = 6 };
+
+static struct gb_engine *engine;
+static struct gb_switch *states[SWITCHES];
+static pthread_mutex_t swapping = PTHREAD_MUTEX_INITIALIZER;
+
+static uint32_t pick(unsigned *seed, uint32_t count) {
+    return (uint32_t)rand_r(seed) % count;
+}
+
+static void check(int outcome, const char *what) {
+    if (outcome < 0) {
+        fprintf(stderr, "%s: %d\n", what, outcome);
+        exit(1);
+    }
+}
+
+static void load(unsigned device) {
+    pthread_mutex_lock(&swapping);
+    struct gb_switch *fresh = gb_switch_create(&gb_program);
+    check(gb_engine_load(engine, device, fresh), "load");
+    gb_switch_free(states[device]);
+    states[device] = fresh;
+    pthread_mutex_unlock(&swapping);
+}
+
+static void build(unsigned *seed) {
+    for (unsigned device = 0; device < SWITCHES; device++) {
+        check(gb_engine_add_switch(engine, device, CPU_PORT), "add switch");
+        load(device);
+        check(gb_engine_listen(engine, device, ~0u), "listen");
+    }
+    for (unsigned device = 0; device < SWITCHES; device++) {
+        struct gb_link_model model = {.rate_bps = pick(seed, 2) ? 50000000 : 0,
+                                      .delay_ns = pick(seed, 3) * 1000,
+                                      .loss_threshold = UINT64_MAX / 20,
+                                      .duplicate_threshold = UINT64_MAX / 50,
+                                      .seed = pick(seed, 1000),
+                                      .queue_packets = 1 + pick(seed, 20)};
+        check(gb_engine_add_open_port(engine, device, HOST_PORT, &model, &model), "open port");
+        check(gb_engine_add_link(engine, device, RIGHT_PORT, (device + 1) % SWITCHES, LEFT_PORT, &model, &model),
+              "link");
+        struct gb_replica replicas[] = {{HOST_PORT, 1}, {LEFT_PORT, 2}, {RIGHT_PORT, 3}, {HOST_PORT, 4}, {99, 5}};
+        for (uint32_t number = 1; number < 5; number++) {
+            check(gb_engine_multicast_group_set(engine, device, number, replicas, number + 1), "group");
+            check(gb_engine_clone_session_set(engine, device, number, replicas, number - 1, 20 * number), "session");
+        }
+    }
+}
+
+static void inject(unsigned *seed) {
+    static const uint8_t ports[] = {HOST_PORT, LEFT_PORT, RIGHT_PORT, HOST_PORT, 99, 255};
+    uint8_t frame[GB_MAX_FRAME_BYTES];
+    uint32_t passes = pick(seed, MOST_PASSES + 1);
+    uint32_t length = passes * 8 + (pick(seed, 20) ? pick(seed, 1500) : pick(seed, GB_MAX_FRAME_BYTES - 100));
+    for (uint32_t i = 0; i < length; i++)
+        frame[i] = (uint8_t)pick(seed, 256);
+    for (uint32_t i = 0; i < passes; i++) {
+        frame[i * 8] = (uint8_t)pick(seed, 9);
+        frame[i * 8 + 1] = (uint8_t)pick(seed, 7);
+        frame[i * 8 + 2] = ports[pick(seed, sizeof ports)];
+        frame[i * 8 + 3] = (uint8_t)pick(seed, 10);
+        frame[i * 8 + 4] = (uint8_t)pick(seed, 7);
+        if (frame[i * 8 + 3] == 6)
+            frame[i * 8] = 0;       /* what is kept goes round until the links lose it: it must not multiply */
+    }
+    uint32_t device = pick(seed, SWITCHES);
+    if (pick(seed, 5))
+        check(gb_engine_inject(engine, device, HOST_PORT, frame, length), "inject");
+    else
+        check(gb_engine_packet_out(engine, device, frame, length), "packet out");
+}
+
+static void take_all(void) {
+    struct gb_drained drained;
+    uint8_t data[GB_MAX_FRAME_BYTES];
+    while (gb_engine_drain(engine, &drained, data))
+        ;
+    struct gb_upcall *upcall;
+    while ((upcall = gb_engine_upcall_wait(engine, 0)))
+        gb_upcall_free(upcall);
+}
+
+static void act(unsigned *seed, int manual) {
+    inject(seed);
+    uint32_t event = pick(seed, 200);
+    struct gb_replica replicas[] = {{HOST_PORT, 1}, {RIGHT_PORT, 2}};
+    if (event == 0)
+        load(pick(seed, SWITCHES));
+    else if (event == 1)
+        check(gb_engine_multicast_group_set(engine, pick(seed, SWITCHES), 1, replicas, 2), "group");
+    else if (event < 20)
+        take_all();
+    if (manual)
+        check(gb_engine_advance(engine, pick(seed, 200) * 1000, 1000000), "advance");
+}
+
+struct share { unsigned seed, frames; };
+
+static void *run_share(void *argument) {
+    struct share *share = argument;
+    for (unsigned i = 0; i < share->frames; i++)
+        act(&share->seed, 0);
+    return NULL;
+}
+
+int main(int count, char **arguments) {
+    if (count != 4)
+        return 2;
+    unsigned seed = (unsigned)atoi(arguments[1]), frames = (unsigned)atoi(arguments[2]);
+    unsigned threads = (unsigned)atoi(arguments[3]);
+    engine = gb_engine_create(threads == 0);
+    build(&seed);
+    if (threads == 0) {
+        for (unsigned i = 0; i < frames; i++)
+            act(&seed, 1);
+        check(gb_engine_advance(engine, UINT64_C(60000000000), 100000000), "advance");
+    } else {
+        pthread_t thread[16];
+        struct share share[16];
+        check(gb_engine_start(engine), "start");
+        for (unsigned i = 0; i < threads; i++) {
+            share[i] = (struct share){seed + i, frames / threads};
+            pthread_create(&thread[i], NULL, run_share, &share[i]);
+        }
+        for (unsigned i = 0; i < threads; i++)
+            pthread_join(thread[i], NULL);
+    }
+    check(gb_engine_quiesce(engine, UINT64_C(30000000000)) ? 0 : -1, "quiesce");
+    take_all();
+    struct gb_engine_statistics statistics;
+    gb_engine_statistics(engine, &statistics);
+    check(statistics.live_packets == 0 ? 0 : -1, "live packets");
+    struct gb_link_statistics links[4 * SWITCHES];
+    uint32_t rows = gb_engine_link_statistics(engine, links, 4 * SWITCHES);
+    uint64_t delivered = 0;
+    for (uint32_t i = 0; i < rows; i++)
+        delivered += links[i].packets;
+    printf("%u directions delivered %llu packets\n", rows, (unsigned long long)delivered);
+    gb_engine_free(engine);
+    for (unsigned device = 0; device < SWITCHES; device++)
+        gb_switch_free(states[device]);
+    return 0;
+}

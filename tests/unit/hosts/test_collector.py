@@ -1,0 +1,161 @@
+"""Merging by worker bitmap, answers and repeats of the server's side."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hosts.protocols.gradient_format import Flags
+from hosts.transport.collector import Answers, Collector
+from switch.errors import UserError
+
+LANES = 2
+INTERVAL_US = 500
+
+
+def collector(workers: int = 3, fragments: int = 2, first_number: int = 0) -> Collector:
+    return Collector(
+        workers=workers,
+        fragments_per_round=fragments,
+        lanes=LANES,
+        repeat_interval_us=INTERVAL_US,
+        first_number=first_number,
+    )
+
+
+def give(
+    c: Collector, number: int, bitmap: int, value: int = 0, *, flags: int = 0, sender: int = 0, now_us: int = 0
+) -> Answers:
+    return c.accept(
+        packet_numbers=[number],
+        bitmaps=[bitmap],
+        flags=[flags],
+        senders=[sender],
+        lanes=np.full((1, LANES), value, np.int32),
+        now_us=now_us,
+    )
+
+
+def test_disjoint_contributions_are_added_and_completed_once() -> None:
+    c = collector()
+    assert give(c, 0, 0b001, 5) == Answers()
+    assert give(c, 0, 0b110, 70, flags=Flags.PARTIAL) == Answers(complete=[0])
+    assert c.sum(0).tolist() == [75, 75]
+    assert c.complete_rounds == 0
+    assert give(c, 1, 0b111, 1, flags=Flags.PARTIAL) == Answers(complete=[1])
+    assert c.complete_rounds == 1
+    assert (c.statistics.merged_singles, c.statistics.merged_partials) == (1, 2)
+
+
+def test_duplicates_and_overlaps_change_nothing() -> None:
+    c = collector()
+    give(c, 0, 0b011, 5, flags=Flags.PARTIAL)
+    assert give(c, 0, 0b001, 5, flags=Flags.RESEND) == Answers()
+    assert give(c, 0, 0b110, 9, flags=Flags.PARTIAL) == Answers()
+    assert c.sum(0).tolist() == [5, 5]
+    assert (c.statistics.duplicates, c.statistics.overlaps) == (1, 1)
+    assert give(c, 0, 0b100, 4) == Answers(complete=[0])
+    assert c.sum(0).tolist() == [9, 9]
+
+
+def test_complete_sums_are_repeated_to_those_who_ask_but_not_too_often() -> None:
+    c = collector(workers=1)
+    assert give(c, 0, 1, now_us=0).complete == [0]
+    assert give(c, 0, 1, now_us=1).repeats == []  # a copy made by the network asks for nothing
+    assert give(c, 0, 1, flags=Flags.RESEND, sender=0, now_us=2).repeats == [(0, 0)]
+    assert give(c, 0, 1, flags=Flags.RESEND, sender=0, now_us=3).repeats == []
+    assert give(c, 0, 1, flags=Flags.RESEND, sender=0, now_us=2 + INTERVAL_US).repeats == [(0, 0)]
+    assert (c.statistics.repeats, c.statistics.suppressed_repeats) == (2, 1)
+
+
+def test_the_worker_whose_resend_released_a_finished_sum_is_answered() -> None:
+    c = collector()
+    give(c, 0, 0b111, flags=Flags.PARTIAL)
+    assert give(c, 0, 0b111, flags=Flags.PARTIAL, sender=2).repeats == [(0, 2)]
+    assert give(c, 0, 0b010, flags=Flags.RESEND, sender=1).repeats == [(0, 1)]
+
+
+def test_the_round_before_stays_and_the_one_before_that_goes() -> None:
+    c = collector(workers=1, fragments=1)
+    for number in range(3):
+        assert give(c, number, 1, 10 + number).complete == [number]
+    assert give(c, 1, 1, flags=Flags.RESEND).repeats == [(1, 0)]
+    assert c.sum(1).tolist() == [11, 11]
+    assert give(c, 0, 1, flags=Flags.RESEND) == Answers()
+    assert c.statistics.rejected == 1
+    with pytest.raises(KeyError):
+        c.sum(0)
+    with pytest.raises(KeyError):
+        c.sum(3)
+
+
+def test_nobody_is_ahead_of_an_incomplete_round() -> None:
+    c = collector(workers=2, fragments=1)
+    give(c, 0, 0b01, 3)
+    assert give(c, 1, 0b01, 4) == Answers()
+    assert c.statistics.rejected == 1
+    assert give(c, 0, 0b10, 5).complete == [0]
+    assert c.sum(0).tolist() == [8, 8]
+
+
+@pytest.mark.parametrize("bitmap", [0, 0b1000, 0b1001, 1 << 63])
+def test_bitmaps_of_strangers_are_rejected(bitmap: int) -> None:
+    c = collector(workers=3)
+    assert give(c, 0, bitmap, 1) == Answers()
+    assert c.statistics.rejected == 1
+    assert c.sum(0).tolist() == [0, 0]
+
+
+def test_packet_numbers_wrap() -> None:
+    c = collector(workers=1, fragments=3, first_number=(1 << 32) - 2)
+    for number in ((1 << 32) - 2, (1 << 32) - 1, 0, 1, 2, 3):
+        assert give(c, number, 1, 7).complete == [number]
+    assert c.complete_rounds == 2
+    assert give(c, (1 << 32) - 1, 1, flags=Flags.RESEND).repeats == [((1 << 32) - 1, 0)]
+    assert give(c, (1 << 32) - 3, 1) == Answers()
+    assert c.statistics.rejected == 1
+
+
+def test_numbers_before_the_first_round_are_rejected() -> None:
+    c = collector(workers=1, fragments=2)
+    assert give(c, (1 << 32) - 1, 1) == Answers()
+    assert c.statistics.rejected == 1
+
+
+def test_sixty_four_workers_and_no_more() -> None:
+    c = collector(workers=64, fragments=1)
+    for worker in range(64):
+        answers = give(c, 0, 1 << worker, 1)
+    assert answers.complete == [0]
+    assert c.sum(0).tolist() == [64, 64]
+    with pytest.raises(UserError, match="64 bits"):
+        collector(workers=65)
+    with pytest.raises(UserError):
+        collector(fragments=0)
+
+
+def test_sums_wrap_modulo_two_to_the_thirty_two() -> None:
+    c = collector(workers=2)
+    give(c, 0, 0b01, (1 << 31) - 1)
+    give(c, 0, 0b10, 2)
+    assert c.sum(0).tolist() == [-(1 << 31) + 1] * LANES
+
+
+@given(st.data())
+def test_any_sequence_of_bitmaps_counts_each_worker_once(data: st.DataObject) -> None:
+    """Worker w contributes 5**w (no sum of some workers equals a sum of others), in whatever groupings."""
+    workers = 5
+    c = collector(workers=workers, fragments=1)
+    included = 0
+    for _ in range(data.draw(st.integers(0, 20))):
+        bitmap = data.draw(st.integers(1, (1 << workers) - 1))
+        value = sum(5**worker for worker in range(workers) if bitmap >> worker & 1)
+        answers = give(c, 0, bitmap, value, flags=data.draw(st.integers(0, 7)))
+        if not included & bitmap:
+            included |= bitmap
+            assert bool(answers.complete) == (included == c.full_bitmap)
+        else:
+            assert not answers.complete
+        assert c.sum(0)[0] == sum(5**worker for worker in range(workers) if included >> worker & 1)

@@ -1,0 +1,151 @@
+"""An agent's end of a job over a socket of the test's own: what is wanted, and what is counted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scapy.layers.inet import IP, UDP
+from scapy.layers.l2 import Ether
+
+from hosts.agents.endpoint import Endpoint
+from hosts.job import JobDescription
+from hosts.protocols.gradient import Gradient, gradient_frame
+from hosts.protocols.gradient_format import frame_bytes
+
+LANES = 16
+SERVER, WORKER_0, WORKER_1, STRANGER, GROUP = "10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.9", "239.66.0.5"
+
+
+class FakeSocket:
+    """Keeps what is sent; receives what the test puts in, one batch per call."""
+
+    def __init__(self, takes: int = 1000) -> None:
+        self.sent: list[bytes] = []
+        self.batches: list[list[bytes]] = []
+        self._takes = takes
+
+    def send(self, frames: np.ndarray) -> int:
+        taken = frames[: self._takes]
+        self.sent += [row.tobytes() for row in taken]
+        return len(taken)
+
+    def receive(self) -> tuple[np.ndarray, np.ndarray]:
+        buffer = np.zeros((8, 2048), np.uint8)
+        batch = self.batches.pop(0) if self.batches else []
+        for row, frame in zip(buffer, batch, strict=False):
+            row[: len(frame)] = np.frombuffer(frame, np.uint8)
+        return buffer, np.array([len(frame) for frame in batch], np.uint32)
+
+    def drops(self) -> int:
+        return 3
+
+
+def address(name: str, ip: str) -> dict[str, str]:
+    last = int(ip.rsplit(".", 1)[1])
+    return {"name": name, "ip": ip, "mac": f"02:00:00:00:00:{last:02x}", "gateway_mac": "02:00:00:00:01:00"}
+
+
+JOB = JobDescription.parse(
+    {
+        "job": 5,
+        "lanes": LANES,
+        "fan_in": 2,
+        "designated_switches": [11, 12],
+        "workers": [{"index": index, **address(f"w{index}", ip)} for index, ip in enumerate((WORKER_0, WORKER_1))],
+        "server": address("s", SERVER),
+    }
+)
+
+
+def server_endpoint(fake: FakeSocket) -> Endpoint:
+    return Endpoint(JOB, JOB.server, JOB.workers, fake, sends_acknowledgements=True)  # type: ignore[arg-type]
+
+
+def worker_endpoint(fake: FakeSocket) -> Endpoint:
+    return Endpoint(
+        JOB,
+        JOB.workers[1],
+        [JOB.server],
+        fake,  # type: ignore[arg-type]
+        sends_acknowledgements=False,
+        group_ip=GROUP,
+    )
+
+
+def frame(src_ip: str, dst_ip: str, **fields: Any) -> bytes:
+    values = {"job": 5, "packet_number": 0, "worker_bitmap": 1, "lanes": [0] * LANES, **fields}
+    mac = "02:00:00:00:00:77"
+    return bytes(gradient_frame(src_mac=mac, dst_mac=mac, src_ip=src_ip, dst_ip=dst_ip, **values))
+
+
+def test_a_worker_sends_through_its_gateway_towards_the_designated_switches() -> None:
+    fake = FakeSocket()
+    endpoint = worker_endpoint(fake)
+    lanes = np.arange(2 * LANES, dtype=np.int32).reshape(2, LANES)
+    endpoint.send(lanes, packet_numbers=[6, 7], worker_bitmap=2, dst_ip=0x0A000001, flags=[0, 2])
+    first, second = map(Ether, fake.sent)
+    assert (first.src, first.dst) == ("02:00:00:00:00:03", "02:00:00:00:01:00")
+    assert (first[IP].src, first[IP].dst, first[UDP].dport) == (WORKER_1, SERVER, 0x4742)
+    assert [f[Gradient].packet_number for f in (first, second)] == [6, 7]
+    assert [f[Gradient].switch_number for f in (first, second)] == [11, 12]
+    assert [int(f[Gradient].flags) for f in (first, second)] == [0, 2]
+    assert (second[Gradient].job, second[Gradient].fan_in, second[Gradient].worker_bitmap) == (5, 2, 2)
+    assert second[Gradient].lanes == list(range(LANES, 2 * LANES))
+    assert endpoint.report()["gradient_sent"] == {"frames": 2, "bytes": 2 * frame_bytes(LANES)}
+
+
+def test_frames_that_the_kernel_refuses_are_failures_not_traffic() -> None:
+    endpoint = server_endpoint(FakeSocket(takes=1))
+    lanes = np.zeros((3, LANES), np.int32)
+    endpoint.send(lanes, packet_numbers=[0, 1, 2], worker_bitmap=3, dst_ip=[1, 2, 3], flags=1)
+    report = endpoint.report()
+    assert report["acknowledgement_sent"] == {"frames": 1, "bytes": frame_bytes(LANES)}
+    assert report["send_failures"] == 2
+    assert report["socket_drops"] == 3
+
+
+@pytest.mark.parametrize(
+    "unwanted",
+    [
+        frame(WORKER_0, SERVER, job=6),
+        frame(WORKER_0, SERVER, flags=1),
+        frame(STRANGER, SERVER),
+        frame(WORKER_0, STRANGER),
+    ],
+)
+def test_a_server_takes_gradients_of_its_workers_only(unwanted: bytes) -> None:
+    fake = FakeSocket()
+    endpoint = server_endpoint(fake)
+    fake.batches = [[frame(WORKER_0, SERVER, packet_number=1), unwanted, frame(WORKER_1, SERVER, packet_number=2)]]
+    frames = endpoint.receive()
+    assert frames is not None
+    assert frames["packet_number"].tolist() == [1, 2]
+    report = endpoint.report()
+    assert report["misdirected"] == 1
+    # Unwanted or not, it came through the switch's port.
+    assert report["gradient_received"]["frames"] + report["acknowledgement_received"]["frames"] == 3
+
+
+def test_a_worker_takes_sums_of_its_server_to_itself_and_the_group() -> None:
+    fake = FakeSocket()
+    endpoint = worker_endpoint(fake)
+    fake.batches = [
+        [
+            frame(SERVER, WORKER_1, flags=1, packet_number=1),
+            frame(SERVER, GROUP, flags=1, packet_number=2),
+            frame(SERVER, WORKER_0, flags=1, packet_number=3),
+            frame(SERVER, WORKER_1, flags=0, packet_number=4),
+            b"rubbish",
+        ],
+        [frame(SERVER, GROUP, flags=1)] * 2,
+    ]
+    frames = endpoint.receive()
+    assert frames is not None
+    assert frames["packet_number"].tolist() == [1, 2]
+    endpoint.drain()
+    assert endpoint.receive() is None
+    report = endpoint.report()
+    assert (report["acknowledgement_received"]["frames"], report["gradient_received"]["frames"]) == (5, 1)
+    assert (report["misdirected"], report["malformed"]) == (2, 1)

@@ -1,0 +1,201 @@
+"""Scapy's bytes are NumPy's bytes, in both directions; nothing that arrives can hurt."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scapy.layers.inet import IP, UDP
+from scapy.layers.l2 import Ether
+
+from hosts.protocols.gradient import Gradient, gradient_frame
+from hosts.protocols.gradient_format import (
+    GRADIENT_BYTES,
+    HEADER_BYTES,
+    MAX_FRAME_BYTES,
+    MAX_LANES,
+    UDP_PORT,
+    Flags,
+    frame_bytes,
+)
+from hosts.protocols.gradient_frames import as_bytes, frame_dtype, pack_frames, parse_frames
+
+macs = st.binary(min_size=6, max_size=6)
+ips = st.integers(0, (1 << 32) - 1)
+LANES = 16
+
+
+@st.composite
+def frame_fields(draw: st.DrawFn, lanes: int | None = None) -> dict[str, object]:
+    count = lanes if lanes is not None else 16 * draw(st.integers(1, 4))
+    return {
+        "src_mac": draw(macs),
+        "dst_mac": draw(macs),
+        "src_ip": draw(ips),
+        "dst_ip": draw(ips),
+        "ttl": draw(st.integers(0, 255)),
+        "flags": draw(st.integers(0, 255)),
+        "job": draw(st.integers(0, 0xFFFF)),
+        "packet_number": draw(st.integers(0, (1 << 32) - 1)),
+        "switch_number": draw(st.integers(0, 0xFFFF)),
+        "fan_in": draw(st.integers(0, 0xFFFF)),
+        "worker_bitmap": draw(st.integers(0, (1 << 64) - 1)),
+        "lanes": draw(st.lists(st.integers(-(1 << 31), (1 << 31) - 1), min_size=count, max_size=count)),
+    }
+
+
+def by_scapy(fields: dict[str, object]) -> bytes:
+    text = {name: ":".join(f"{byte:02x}" for byte in fields[name]) for name in ("src_mac", "dst_mac")}  # type: ignore[attr-defined]
+    text |= {name: ".".join(map(str, fields[name].to_bytes(4, "big"))) for name in ("src_ip", "dst_ip")}  # type: ignore[attr-defined]
+    return bytes(gradient_frame(**{**fields, **text}))
+
+
+def by_numpy(rows: list[dict[str, object]]) -> np.ndarray:
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    lanes = np.array(columns.pop("lanes"), np.int32)
+    for name in ("src_mac", "dst_mac"):
+        columns[name] = [list(mac) for mac in columns[name]]  # type: ignore[call-overload]
+    return pack_frames(lanes, **columns)  # type: ignore[arg-type]
+
+
+@given(frame_fields())
+def test_numpy_packs_what_scapy_builds(fields: dict[str, object]) -> None:
+    assert as_bytes(by_numpy([fields]))[0].tobytes() == by_scapy(fields)
+
+
+@given(st.lists(frame_fields(lanes=LANES), min_size=1, max_size=5))
+def test_a_batch_is_its_frames_one_by_one(rows: list[dict[str, object]]) -> None:
+    assert [row.tobytes() for row in as_bytes(by_numpy(rows))] == [by_scapy(row) for row in rows]
+
+
+@given(frame_fields())
+def test_scapy_dissects_what_numpy_packs(fields: dict[str, object]) -> None:
+    frame = Ether(as_bytes(by_numpy([fields]))[0].tobytes())
+    header = frame[Gradient]
+    for name in ("flags", "job", "packet_number", "switch_number", "fan_in", "worker_bitmap", "lanes"):
+        assert getattr(header, name) == fields[name], name
+    assert header.version == 1
+    assert frame[IP].ttl == fields["ttl"]
+    assert (frame[UDP].sport, frame[UDP].dport, frame[UDP].chksum) == (UDP_PORT, UDP_PORT, 0)
+
+
+@given(st.lists(frame_fields(lanes=LANES), min_size=1, max_size=5))
+def test_numpy_parses_what_scapy_builds(rows: list[dict[str, object]]) -> None:
+    buffer, lengths = filled_buffer([by_scapy(row) for row in rows])
+    parsed = parse_frames(buffer, lengths, LANES)
+    assert parsed.malformed == 0
+    for frame, row in zip(parsed.frames, rows, strict=True):
+        for name in ("src_ip", "dst_ip", "ttl", "flags", "job", "packet_number", "switch_number", "fan_in"):
+            assert frame[name] == row[name], name
+        assert int(frame["worker_bitmap"]) == row["worker_bitmap"]
+        assert frame["lanes"].tolist() == row["lanes"]
+        assert frame["src_mac"].tobytes() == row["src_mac"]
+        assert frame["dst_mac"].tobytes() == row["dst_mac"]
+
+
+def filled_buffer(frames: list[bytes]) -> tuple[np.ndarray, np.ndarray]:
+    """A receive buffer after these frames, with rubbish where they end."""
+    buffer = np.full((len(frames) + 1, 2048), 0xA5, np.uint8)
+    for row, frame in zip(buffer, frames, strict=False):
+        row[: len(frame)] = np.frombuffer(frame, np.uint8)
+    return buffer, np.array([len(frame) for frame in frames], np.uint32)
+
+
+GOOD = by_scapy(
+    {
+        "src_mac": bytes(6),
+        "dst_mac": bytes(6),
+        "src_ip": 1,
+        "dst_ip": 2,
+        "ttl": 64,
+        "flags": 0,
+        "job": 1,
+        "packet_number": 5,
+        "switch_number": 0,
+        "fan_in": 2,
+        "worker_bitmap": 1,
+        "lanes": list(range(LANES)),
+    }
+)
+
+
+def test_the_parsed_frames_do_not_share_the_receive_buffer() -> None:
+    buffer, lengths = filled_buffer([GOOD])
+    frames = parse_frames(buffer, lengths, LANES).frames
+    buffer[:] = 0
+    assert frames["lanes"][0].tolist() == list(range(LANES))
+
+
+# Offset of a byte, what it becomes, and what is wrong then. The checksum is put right unless it is the point.
+@pytest.mark.parametrize(
+    ("offset", "value", "what"),
+    [
+        (12, 0x86, "EtherType"),
+        (14, 0x65, "IP version"),
+        (14, 0x46, "IP options"),
+        (17, 0x00, "IP length"),
+        (20, 0x20, "more fragments"),
+        (21, 0x01, "fragment offset"),
+        (23, 6, "protocol"),
+        (36, 0x48, "port"),
+        (39, 0x00, "UDP length"),
+        (42, 2, "version"),
+    ],
+)
+def test_malformed_frames_are_counted_and_left_out(offset: int, value: int, what: str) -> None:
+    bad = bytearray(GOOD)
+    assert bad[offset] != value
+    bad[offset] = value
+    if 14 <= offset < 34:
+        bad[24:26] = b"\0\0"
+        header = bytes(bad[14:34])
+        total = sum(int.from_bytes(header[i : i + 2], "big") for i in range(0, 20, 2))
+        bad[24:26] = (0xFFFF - (total % 0xFFFF or 0xFFFF)).to_bytes(2, "big")
+    buffer, lengths = filled_buffer([GOOD, bytes(bad), GOOD])
+    parsed = parse_frames(buffer, lengths, LANES)
+    assert (len(parsed.frames), parsed.malformed) == (2, 1), what
+
+
+def test_a_wrong_header_checksum_is_malformed() -> None:
+    bad = bytearray(GOOD)
+    bad[22] -= 1  # TTL
+    parsed = parse_frames(*filled_buffer([bytes(bad)]), LANES)
+    assert (len(parsed.frames), parsed.malformed) == (0, 1)
+
+
+@pytest.mark.parametrize("length", [0, 1, HEADER_BYTES, len(GOOD) - 1, len(GOOD) + 1])
+def test_wrong_lengths_are_malformed(length: int) -> None:
+    buffer, _ = filled_buffer([GOOD])
+    parsed = parse_frames(buffer, np.array([length], np.uint32), LANES)
+    assert (len(parsed.frames), parsed.malformed) == (0, 1)
+
+
+def test_frames_with_another_number_of_lanes_are_malformed() -> None:
+    assert parse_frames(*filled_buffer([GOOD]), 2 * LANES).malformed == 1
+
+
+@settings(max_examples=200)
+@given(st.lists(st.binary(max_size=160), max_size=4), st.data())
+def test_nothing_that_arrives_raises(rubbish: list[bytes], data: st.DataObject) -> None:
+    mutated = bytearray(GOOD)
+    for _ in range(data.draw(st.integers(0, 3))):
+        mutated[data.draw(st.integers(0, len(mutated) - 1))] = data.draw(st.integers(0, 255))
+    frames = [*rubbish, bytes(mutated)]
+    parsed = parse_frames(*filled_buffer(frames), LANES)
+    assert len(parsed.frames) + parsed.malformed == len(frames)
+    assert len(parsed.frames) <= 1
+
+
+def test_sizes() -> None:
+    assert len(Gradient()) == GRADIENT_BYTES
+    assert frame_dtype(256).itemsize == frame_bytes(256) == len(by_scapy_lanes(256))
+    assert frame_bytes(MAX_LANES) <= MAX_FRAME_BYTES < frame_bytes(MAX_LANES + 16)
+
+
+def by_scapy_lanes(lanes: int) -> bytes:
+    return GOOD[:42] + bytes(Gradient(lanes=[0] * lanes))
+
+
+def test_scapy_names_the_flags() -> None:
+    assert str(Gradient(flags=Flags.RESEND | Flags.PARTIAL).flags) == "RESEND+PARTIAL"

@@ -1,0 +1,149 @@
+"""Data, model, fragments, and training that is the same everywhere."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hosts.learning.dataset import Samples, load
+from hosts.learning.fragments import cut, fragment_count, join
+from hosts.learning.model import Network
+from hosts.learning.reference import reference
+from hosts.learning.settings import TrainingSettings
+from hosts.learning.trainer import Replica, Shard
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def test_digits_are_split_into_train_and_test() -> None:
+    digits = load("digits")
+    assert (len(digits.train), len(digits.test)) == (1438, 359)
+    for samples in (digits.train, digits.test):
+        assert samples.features.dtype == np.float32
+        assert samples.features.min() == 0.0
+        assert samples.features.max() == 1.0
+        assert set(samples.labels.tolist()) == set(range(10))
+
+
+@pytest.mark.parametrize("workers", [1, 7, 8, 64])
+def test_shards_partition_the_training_samples(workers: int) -> None:
+    digits = load("digits")
+    shards = [digits.shard(worker, workers) for worker in range(workers)]
+    rows = np.concatenate([np.column_stack([shard.features, shard.labels]) for shard in shards])
+    whole = np.column_stack([digits.train.features, digits.train.labels])
+    assert sorted(map(bytes, rows)) == sorted(map(bytes, whole))
+    sizes = [len(shard) for shard in shards]
+    assert max(sizes) - min(sizes) <= 1
+
+
+@given(st.integers(1, 200), st.sampled_from([16, 32, 48]))
+def test_fragments_join_to_what_was_cut(values: int, lanes: int) -> None:
+    vector = np.random.default_rng(values).integers(-(1 << 31), 1 << 31, values).astype(np.int32)
+    fragments = cut(vector, lanes)
+    assert fragments.shape == (fragment_count(values, lanes), lanes)
+    assert not fragments.reshape(-1)[values:].any()
+    np.testing.assert_array_equal(join(fragments, values), vector)
+
+
+@pytest.mark.parametrize(("hidden_units", "parameters"), [(0, 650), (64, 4810)])
+def test_gradient_is_the_slope_of_the_loss(hidden_units: int, parameters: int) -> None:
+    network = Network(64, hidden_units, 10)
+    assert network.parameters == parameters
+    digits = load("digits").train
+    # In float64, where finite differences are worth something.
+    samples = Samples(digits.features[:20].astype(np.float64), digits.labels[:20])  # type: ignore[arg-type]
+    weights = network.initial_weights(3).astype(np.float64)
+    generator = np.random.default_rng(4)
+    weights += generator.normal(0, 0.1, parameters)
+    _, gradient = network.loss_and_gradient(weights, samples)  # type: ignore[arg-type]
+    step = 1e-6
+    for index in generator.choice(parameters, 60, replace=False):
+        above, below = weights.copy(), weights.copy()
+        above[index] += step
+        below[index] -= step
+        slope = (
+            network.loss_and_gradient(above, samples)[0]  # type: ignore[arg-type]
+            - network.loss_and_gradient(below, samples)[0]  # type: ignore[arg-type]
+        ) / (2 * step)
+        assert slope == pytest.approx(gradient[index], rel=1e-4, abs=1e-7)
+
+
+@pytest.mark.parametrize("hidden_units", [0, 64])
+def test_reference_learns_the_digits(hidden_units: int) -> None:
+    rounds = list(reference(TrainingSettings(hidden_units=hidden_units), workers=8))
+    assert len(rounds) == 100
+    assert rounds[-1].accuracy >= (0.94 if hidden_units else 0.92)
+    assert np.mean(rounds[-1].losses) < 0.5 < 2 < np.mean(rounds[0].losses)
+    assert sum(r.clipped for r in rounds) == 0
+    assert len({r.weights_sha256 for r in rounds}) == 100
+
+
+def test_workers_that_exchange_fragments_equal_the_reference() -> None:
+    """Replicas apart, sums in any order and grouping, over fragments: the same weights after every round."""
+    settings = TrainingSettings(hidden_units=8, rounds=8, seed=5)
+    workers, lanes = 5, 48
+    replicas = [Replica(settings, workers) for _ in range(workers)]
+    shards = [Shard(settings, load("digits"), worker, workers) for worker in range(workers)]
+    shuffle = random.Random(1)
+    for expected in reference(settings, workers):
+        contributions = [
+            replica.contribution(shard.minibatch(expected.round))
+            for replica, shard in zip(replicas, shards, strict=True)
+        ]
+        assert tuple(contribution.loss for contribution in contributions) == expected.losses
+        pieces = [cut(contribution.values, lanes) for contribution in contributions]
+        while len(pieces) > 1:
+            shuffle.shuffle(pieces)
+            pieces.append(pieces.pop() + pieces.pop())
+        for replica in replicas:
+            replica.apply(join(pieces[0], replica.network.parameters))
+            assert replica.digest() == expected.weights_sha256
+
+
+def test_clipping_is_counted_and_training_survives() -> None:
+    """A first step far too long makes gradients that do not fit; the scale follows within a few rounds."""
+    settings = TrainingSettings(learning_rate=1e6, rounds=6)
+    replica = Replica(settings, 2)
+    replica.exponents = [60] * 4  # far too fine
+    shards = [Shard(settings, load("digits"), worker, 2) for worker in range(2)]
+    clipped = []
+    for round_number in range(6):
+        contributions = [replica.contribution(shard.minibatch(round_number)) for shard in shards]
+        clipped.append(sum(c.clipped for c in contributions))
+        total = sum(c.values.astype(np.int64) for c in contributions)
+        assert np.abs(total).max() < 1 << 31
+        replica.apply(total.astype(np.int32))
+        replica.weights = replica.network.initial_weights(1)
+    assert clipped[0] > 0
+    assert clipped[-1] == 0
+
+
+def test_minibatches_are_of_the_shard_without_repeats() -> None:
+    shard = Shard(TrainingSettings(batch_samples=1000), load("digits"), 3, 8)
+    batch = shard.minibatch(0)
+    whole = load("digits").shard(3, 8)
+    assert sorted(map(bytes, batch.features)) == sorted(map(bytes, whole.features))
+    small = Shard(TrainingSettings(batch_samples=5), load("digits"), 3, 8)
+    assert len(small.minibatch(0)) == 5
+    assert small.minibatch(0).features.tobytes() == small.minibatch(0).features.tobytes()
+    assert small.minibatch(0).features.tobytes() != small.minibatch(1).features.tobytes()
+
+
+@pytest.mark.parametrize("numpy_first", [True, False])
+def test_blas_has_one_thread_whoever_loads_it(numpy_first: bool) -> None:
+    script = ("import numpy;" if numpy_first else "") + (
+        "import hosts.learning.model, threadpoolctl;"
+        "pools = threadpoolctl.threadpool_info();"
+        "assert pools;"
+        "assert all(p['num_threads'] == 1 for p in pools), pools"
+    )
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "2"}
+    subprocess.run([sys.executable, "-c", script], check=True, cwd=ROOT, env=environment)

@@ -1,0 +1,197 @@
+"""A program made by hand, as BMv2 JSON and P4Info: every match kind, every kind of state, packet I/O."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from finsy.proto import p4i, p4r
+from google.protobuf import text_format
+
+ROUTES, ACL, HOSTS, KINDS, PRESET, INDIRECT, KEYLESS, PORTS = range(0x02000001, 0x02000009)
+NO_ACTION, DROP, FORWARD, MARK, DEFAULT_ONLY = range(0x01000001, 0x01000006)
+ROUTE_COUNTER, KIND_COUNTER = 0x14000001, 0x14000002
+PORT_COUNTER = 0x12000001
+TOTALS, OFFSETS, FLAGS = range(0x16000001, 0x16000004)
+
+ACTIONS = {
+    "NoAction": [],
+    "Ingress.drop": [],
+    "Ingress.forward": [("port", 9), ("dst", 48)],
+    "Ingress.mark": [("value", 12)],
+    "Ingress.punt": [],
+}
+
+FIELD_WIDTHS_BITS = {
+    ("ipv4", "dst"): 32,
+    ("ipv4", "src"): 32,
+    ("ipv4", "protocol"): 8,
+    ("udp", "dst_port"): 16,
+    ("eth", "dst"): 48,
+    ("standard_metadata", "ingress_port"): 9,
+}
+
+EMPTY_CALL = {"action_id": 0, "action_data": []}
+
+
+def table(name: str, keys: list[tuple[str, str, str]], **more: Any) -> dict[str, Any]:
+    return {
+        "name": name,
+        "key": [{"match_type": kind, "name": f"{h}.{f}", "target": [h, f]} for kind, h, f in keys],
+        "default_entry": EMPTY_CALL,
+        **more,
+    }
+
+
+def bmv2_json(routes: str = "Ingress.routes") -> dict[str, Any]:
+    headers: dict[str, list[list[Any]]] = {}
+    for (header, field), width_bits in FIELD_WIDTHS_BITS.items():
+        headers.setdefault(header, []).append([field, width_bits, False])
+    headers["standard_metadata"] += [["egress_spec", 9, False], ["mcast_grp", 16, False], ["egress_rid", 16, False]]
+    kinds = [
+        {"match_key": [{"match_type": "exact", "key": "0x06"}], "action_entry": EMPTY_CALL, "priority": 1},
+        {
+            "match_key": [{"match_type": "exact", "key": "0x11"}],
+            "action_entry": {"action_id": 3, "action_data": ["0x7"]},
+            "priority": 2,
+        },
+    ]
+    preset = [
+        {
+            "match_key": [{"match_type": "ternary", "key": "0x01", "mask": mask}],
+            "action_entry": {"action_id": 3, "action_data": [value]},
+            "priority": priority,
+        }
+        for mask, value, priority in (("0xff", "0x1", 1), ("0x0f", "0x2", 2))
+    ]
+    return {
+        "header_types": [{"name": f"{name}_t", "fields": fields} for name, fields in headers.items()]
+        + [{"name": "packet_in_t", "fields": [["ingress_port", 9, False], ["reason", 7, False]]}],
+        "headers": [{"name": name, "header_type": f"{name}_t"} for name in headers],
+        "actions": [
+            {"name": name, "id": i, "runtime_data": [{"name": n, "bitwidth": w} for n, w in parameters]}
+            for i, (name, parameters) in enumerate(ACTIONS.items())
+        ],
+        "pipelines": [
+            {
+                "name": "ingress",
+                "tables": [
+                    table(
+                        routes,
+                        [("lpm", "ipv4", "dst")],
+                        with_counters=True,
+                        default_entry={"action_id": 1, "action_data": []},
+                    ),
+                    table(
+                        "Ingress.acl",
+                        [
+                            ("ternary", "ipv4", "src"),
+                            ("range", "udp", "dst_port"),
+                            ("ternary", "standard_metadata", "ingress_port"),
+                            ("exact", "ipv4", "protocol"),
+                        ],
+                    ),
+                    table("Ingress.hosts", [("exact", "eth", "dst")]),
+                    table("Ingress.kinds", [("exact", "ipv4", "protocol")], entries=kinds, with_counters=True),
+                    table("Ingress.preset", [("ternary", "ipv4", "protocol")], entries=preset),
+                    table("Ingress.indirect", [("exact", "ipv4", "src")], default_entry=None),
+                    table("Ingress.keyless", []),
+                    table("Ingress.ports", [("exact", "standard_metadata", "ingress_port")]),
+                ],
+            }
+        ],
+        "counter_arrays": [
+            {"name": "Ingress.port_counter", "size": 8, "is_direct": False},
+            {"name": "Ingress.route_counter", "is_direct": True, "binding": routes},
+        ],
+        "register_arrays": [
+            {"name": "Ingress.totals", "size": 4, "bitwidth": 33},
+            {"name": "Ingress.offsets", "size": 4, "bitwidth": 12},
+            {"name": "Ingress.flags", "size": 4, "bitwidth": 1},
+        ],
+    }
+
+
+def p4info(routes: str = "Ingress.routes") -> Any:
+    tables = [
+        (ROUTES, routes, 4, [("LPM", 32)], f"direct_resource_ids: {ROUTE_COUNTER}"),
+        (ACL, "Ingress.acl", 64, [("TERNARY", 32), ("RANGE", 16), ("OPTIONAL", 9), ("EXACT", 8)], ""),
+        (HOSTS, "Ingress.hosts", 100_000, [("EXACT", 48)], f"const_default_action_id: {NO_ACTION}"),
+        (KINDS, "Ingress.kinds", 2, [("EXACT", 8)], "is_const_table: true has_initial_entries: true"),
+        (PRESET, "Ingress.preset", 16, [("TERNARY", 8)], "has_initial_entries: true"),
+        (INDIRECT, "Ingress.indirect", 16, [("EXACT", 32)], "implementation_id: 285212673"),
+        (KEYLESS, "Ingress.keyless", 16, [], ""),
+        (PORTS, "Ingress.ports", 16, [("EXACT", 32)], ""),
+    ]
+    text = ""
+    for table_id, name, size, fields, more in tables:
+        matches = ""
+        for i, (kind, width_bits) in enumerate(fields, 1):
+            type_name = 'type_name { name: "PortId" }' if table_id == PORTS else ""
+            matches += (
+                f'match_fields {{ id: {i} name: "f{i}" bitwidth: {width_bits} match_type: {kind} {type_name} }}'
+            )
+        text += f"""
+            tables {{
+                preamble {{ id: {table_id} name: "{name}" alias: "{name.split(".")[-1]}" }}
+                size: {size} {matches} {more}
+                action_refs {{ id: {NO_ACTION} }} action_refs {{ id: {DROP} }} action_refs {{ id: {MARK} }}
+                action_refs {{ id: {FORWARD} scope: TABLE_ONLY }}
+                action_refs {{ id: {DEFAULT_ONLY} scope: DEFAULT_ONLY }}
+            }}"""
+    for action_id, (name, parameters) in zip(
+        (NO_ACTION, DROP, FORWARD, MARK, DEFAULT_ONLY), ACTIONS.items(), strict=True
+    ):
+        params = "".join(f'params {{ id: {i} name: "{n}" bitwidth: {w} }}' for i, (n, w) in enumerate(parameters, 1))
+        alias = name.split(".")[-1]
+        text += f'actions {{ preamble {{ id: {action_id} name: "{name}" alias: "{alias}" }} {params} }}'
+    text += f"""
+        action_profiles {{ preamble {{ id: 285212673 name: "Ingress.ecmp" alias: "ecmp" }} table_ids: {INDIRECT} }}
+        counters {{
+            preamble {{ id: {PORT_COUNTER} name: "Ingress.port_counter" alias: "port_counter" }}
+            spec {{ unit: BOTH }} size: 8
+        }}
+        direct_counters {{
+            preamble {{ id: {ROUTE_COUNTER} name: "Ingress.route_counter" alias: "route_counter" }}
+            spec {{ unit: BOTH }} direct_table_id: {ROUTES}
+        }}
+        direct_counters {{
+            preamble {{ id: {KIND_COUNTER} name: "Ingress.kind_counter" alias: "kind_counter" }}
+            spec {{ unit: BOTH }} direct_table_id: {KINDS}
+        }}
+        registers {{
+            preamble {{ id: {TOTALS} name: "Ingress.totals" alias: "totals" }}
+            type_spec {{ bitstring {{ bit {{ bitwidth: 33 }} }} }} size: 4
+        }}
+        registers {{
+            preamble {{ id: {OFFSETS} name: "Ingress.offsets" alias: "offsets" }}
+            type_spec {{ bitstring {{ int {{ bitwidth: 12 }} }} }} size: 4
+        }}
+        registers {{
+            preamble {{ id: {FLAGS} name: "Ingress.flags" alias: "flags" }}
+            type_spec {{ bool {{ }} }} size: 4
+        }}
+        controller_packet_metadata {{
+            preamble {{ id: 0x04000001 name: "packet_in" alias: "packet_in" }}
+            metadata {{ id: 1 name: "ingress_port" bitwidth: 32 type_name {{ name: "PortId" }} }}
+            metadata {{ id: 2 name: "reason" bitwidth: 7 }}
+        }}
+        controller_packet_metadata {{
+            preamble {{ id: 0x04000002 name: "packet_out" alias: "packet_out" }}
+            metadata {{ id: 1 name: "egress_port" bitwidth: 9 }}
+            metadata {{ id: 2 name: "pad" bitwidth: 7 }}
+        }}
+        type_info {{ new_types {{
+            key: "PortId" value {{ translated_type {{ uri: "port" sdn_bitwidth: 32 }} }}
+        }} }}"""
+    return text_format.Parse(text, p4i.P4Info())
+
+
+def config(cookie: int | None = None, routes: str = "Ingress.routes") -> Any:
+    """A ForwardingPipelineConfig; another name for the routes table makes it another program."""
+    result = p4r.ForwardingPipelineConfig(
+        p4info=p4info(routes), p4_device_config=json.dumps(bmv2_json(routes)).encode()
+    )
+    if cookie is not None:
+        result.cookie.cookie = cookie
+    return result

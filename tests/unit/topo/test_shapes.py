@@ -1,0 +1,182 @@
+"""Fat-tree, leaf-spine and star: sizes, wiring, addresses, limits."""
+
+from collections import Counter
+from ipaddress import IPv4Address, IPv4Interface
+from itertools import combinations
+
+import networkx
+import pytest
+
+from switch.errors import UserError
+from switch.link import LinkModel
+from topo.fat_tree import fat_tree
+from topo.graph import Topology
+from topo.leaf_spine import leaf_spine
+from topo.registry import SHAPES, parse_topology, usage
+from topo.star import star
+
+
+def _tier(topology: Topology, tier: str) -> list[str]:
+    return [switch.name for switch in topology.switches if switch.tier == tier]
+
+
+@pytest.mark.parametrize("k", [2, 4, 6, 8, 16])
+def test_fat_tree_sizes(k: int) -> None:
+    topology = fat_tree(k)
+    half = k // 2
+    assert len(topology.hosts) == k**3 // 4
+    assert len(topology.switches) == 5 * k**2 // 4
+    assert Counter(switch.tier for switch in topology.switches) == {
+        "core": half * half,
+        "aggregation": k * half,
+        "edge": k * half,
+    }
+    assert len(topology.links) == 3 * k**3 // 4
+    assert {topology.graph.degree[switch.name] for switch in topology.switches} == {k}
+    assert networkx.is_connected(topology.graph)
+
+
+@pytest.mark.parametrize("k", [2, 4, 6])
+def test_fat_tree_distances_and_equal_cost_paths(k: int) -> None:
+    """Al-Fares et al.: (k/2)^2 shortest paths between pods, k/2 inside one, one below the same edge switch."""
+    topology = fat_tree(k)
+    assert networkx.diameter(topology.graph) == 6
+    for a, b in combinations(topology.hosts, 2):
+        pod_a, edge_a = a.ip.split(".")[1:3]
+        pod_b, edge_b = b.ip.split(".")[1:3]
+        paths = list(networkx.all_shortest_paths(topology.graph, a.name, b.name))
+        if pod_a != pod_b:
+            expected = (k // 2) ** 2, 7
+        elif edge_a != edge_b:
+            expected = k // 2, 5
+        else:
+            expected = 1, 3
+        assert (len(paths), len(paths[0])) == expected
+
+
+@pytest.mark.parametrize("k", [4, 6])
+def test_fat_tree_wiring_and_ports(k: int) -> None:
+    topology = fat_tree(k)
+    half = k // 2
+    cores, aggregations, edges = (_tier(topology, tier) for tier in ("core", "aggregation", "edge"))
+    for pod in range(k):
+        for e in range(half):
+            edge = edges[pod * half + e]
+            hosts = [f"h{(pod * half + e) * half + x + 1}" for x in range(half)]
+            uplinks = aggregations[pod * half : (pod + 1) * half]
+            assert topology.neighbours(edge) == {n: i for i, n in enumerate([*hosts, *uplinks], start=1)}
+            for x, host in enumerate(hosts):
+                assert topology.host(host).ip == f"10.{pod}.{e}.{x + 2}"
+                assert topology.host(host).gateway_ip == f"10.{pod}.{e}.1"
+        for j in range(half):
+            aggregation = aggregations[pod * half + j]
+            below, above = edges[pod * half : (pod + 1) * half], cores[j * half : (j + 1) * half]
+            assert topology.neighbours(aggregation) == {n: i for i, n in enumerate([*below, *above], start=1)}
+    for i, core in enumerate(cores):
+        j = i // half
+        assert topology.neighbours(core) == {aggregations[pod * half + j]: pod + 1 for pod in range(k)}
+
+
+@pytest.mark.parametrize(
+    "topology",
+    [fat_tree(16), leaf_spine(20, 3, 100), star(250)],
+    ids=lambda topology: topology.name,
+)
+def test_addresses_numbers_and_macs(topology: Topology) -> None:
+    """Uniqueness is the model's own check; here that the addresses are ones that a host can have."""
+    assert [switch.number for switch in topology.switches] == list(range(1, len(topology.switches) + 1))
+    assert [host.name for host in topology.hosts] == [f"h{i + 1}" for i in range(len(topology.hosts))]
+    subnet_of = {}
+    for host in topology.hosts:
+        network = IPv4Interface(f"{host.ip}/{host.prefix_bits}").network
+        assert IPv4Address(host.ip) not in (network.network_address, network.broadcast_address)
+        assert IPv4Address(host.gateway_ip) in network
+        assert host.ip != host.gateway_ip
+        subnet_of.setdefault(topology.attachment(host.name).name, set()).add(network)
+    subnets = [networks.pop() for networks in subnet_of.values()]
+    assert not any(subnet_of.values()), "hosts of one switch share a subnet"
+    assert len(set(subnets)) == len(subnets), "hosts of different switches do not"
+    for node in (*topology.hosts, *topology.switches):
+        first_byte = int(node.mac[:2], 16)
+        assert first_byte & 0x02, "locally administered"
+        assert not first_byte & 0x01, "unicast"
+
+
+def test_leaf_spine() -> None:
+    topology = leaf_spine(4, 3, 2)
+    assert (len(topology.hosts), len(topology.switches), len(topology.links)) == (8, 7, 8 + 12)
+    assert topology.neighbours("l2") == {"h3": 1, "h4": 2, "s1": 3, "s2": 4, "s3": 5}
+    assert topology.neighbours("s3") == {"l1": 1, "l2": 2, "l3": 3, "l4": 4}
+    assert topology.host("h4").ip == "10.0.1.3"
+    assert networkx.diameter(topology.graph) == 4
+    assert len(list(networkx.all_shortest_paths(topology.graph, "h1", "h8"))) == 3
+
+
+def test_star() -> None:
+    topology = star(9)
+    assert (len(topology.hosts), len(topology.switches), len(topology.links)) == (9, 1, 9)
+    assert topology.neighbours("s1") == {f"h{i}": i for i in range(1, 10)}
+    assert topology.switch("s1").tier == "hub"
+
+
+@pytest.mark.parametrize(
+    ("build", "words"),
+    [
+        (lambda: fat_tree(3), "a fat-tree needs an even k >= 2, got 3"),
+        (lambda: fat_tree(0), "an even k >= 2, got 0"),
+        (lambda: fat_tree(-4), "an even k >= 2, got -4"),
+        (lambda: fat_tree(230), "k is at most 228, got 230"),
+        (lambda: leaf_spine(0, 1, 1), "1 to 250 leaves, got 0"),
+        (lambda: leaf_spine(1, -1, 1), "1 to 250 spines, got -1"),
+        (lambda: leaf_spine(1, 1, 251), "1 to 250 hosts per leaf, got 251"),
+        (lambda: star(0), "1 to 250 hosts, got 0"),
+        (lambda: star(251), "1 to 250 hosts, got 251"),
+        (lambda: star(2, rate_bps=0), "link rate must be positive"),
+        (lambda: star(2, delay_us=-1), "must not be negative"),
+        (lambda: fat_tree(2, loss=1.0), "probability"),
+        (lambda: leaf_spine(1, 1, 1, queue_packets=0), "at least one packet"),
+    ],
+)
+def test_impossible_sizes_and_models(build, words: str) -> None:
+    with pytest.raises(UserError, match=words) as caught:
+        build()
+    assert "\n" not in str(caught.value)
+
+
+def test_the_largest_fat_tree_has_numbers_of_16_bits() -> None:
+    assert 5 * 228**2 // 4 <= 65535 < 5 * 230**2 // 4
+
+
+def test_link_fields_reach_every_link() -> None:
+    model = LinkModel(rate_bps=10_000_000, delay_us=50, loss=0.02, duplicate=0.01, queue_packets=64)
+    for text in ("fat-tree:4", "leaf-spine:4,2,2", "star:9"):
+        topology = parse_topology(text, model)
+        assert topology.name == text
+        assert {link.model for link in topology.links} == {model}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ring:3",
+        "",
+        "fat-tree",
+        "fat-tree:",
+        "fat-tree:x",
+        "fat-tree:4,4",
+        "fat-tree:4.0",
+        "leaf-spine:4,2",
+        "star:1:2",
+    ],
+)
+def test_unknown_words_name_the_known_ones(text: str) -> None:
+    with pytest.raises(UserError) as caught:
+        parse_topology(text)
+    word = text.partition(":")[0]
+    shown = [word] if word in SHAPES else SHAPES
+    assert all(usage(shape) in str(caught.value) for shape in shown)
+    assert "\n" not in str(caught.value)
+
+
+def test_spaces_around_a_topology_do_not_matter() -> None:
+    assert parse_topology(" star:2\n") == star(2)
