@@ -7,12 +7,13 @@ import time
 from pathlib import Path
 from typing import Any
 
-from experiments.json_lines import JsonLinesProcess
 from experiments.testbed import Testbed
 from hosts.job import JobDescription
 from switch.errors import UserError
+from topo.json_lines import JsonLinesProcess
 
 SILENCE_TIMEOUT_S = 60.0
+STOP_TIMEOUT_S = 3.0
 
 
 class Agents:
@@ -27,7 +28,7 @@ class Agents:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        self._process.terminate()
+        self._process.stop(STOP_TIMEOUT_S)
 
     def start(self, testbed: Testbed, job: JobDescription) -> None:
         """Start the job's server and workers; return when all are ready."""

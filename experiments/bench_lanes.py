@@ -56,8 +56,19 @@ def run_bench_lanes(repetitions: int) -> int:
     """Measure and print a table. Exit status 0."""
     rows = [measure(lanes, repetitions) for lanes in LANES]
     best = max(row.gradient_mb_per_s for row in rows)
-    table = Table(title=f"{WORKERS} workers into one switch, medians of {repetitions}; kernel {KERNEL_US:g} us a packet")
-    for name in ("lanes", "frame B", "headers", "P4 to JSON s", "JSON to code s", "switch us/packet", "MB/s", "of best"):
+    table = Table(
+        title=f"{WORKERS} workers into one switch, medians of {repetitions}; kernel {KERNEL_US:g} us a packet"
+    )
+    for name in (
+        "lanes",
+        "frame B",
+        "headers",
+        "P4 to JSON s",
+        "JSON to code s",
+        "switch us/packet",
+        "MB/s",
+        "of best",
+    ):
         table.add_column(name, justify="right")
     for row in rows:
         size = frame_bytes(row.lanes)

@@ -7,13 +7,14 @@ from pathlib import Path
 
 from controller.client import ControllerClient
 from controller.config import ControllerConfig, ProgramFiles
-from experiments.json_lines import JsonLinesProcess
 from switch.program_cache import CompiledFiles
 from topo.fabric_layout import LinkKind
 from topo.graph import Topology
+from topo.json_lines import JsonLinesProcess
 from topo.network import EmulatedNetwork, SwitchKind
 
 START_TIMEOUT_S = 90.0
+STOP_TIMEOUT_S = 3.0
 
 
 class Testbed:
@@ -59,7 +60,7 @@ class Testbed:
     def stop(self) -> None:
         """Take everything down; harmless when it is down already."""
         if self._controller is not None:
-            self._controller.terminate()
+            self._controller.terminate(STOP_TIMEOUT_S)
             self._controller = None
         self.network.stop()
 

@@ -60,7 +60,10 @@ def shared_library(
     target = cache_dir() / f"{name}-{digest.hexdigest()[:32]}.so"
     if target.exists():
         return target
-    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"cannot make the cache {target.parent} ({error.strerror}): set GRADBED_CACHE") from None
     with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
         inputs = [str(s) for s in sources]
         if text:

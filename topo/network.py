@@ -6,6 +6,7 @@ import contextlib
 import resource
 import secrets
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -238,6 +239,8 @@ class EmulatedNetwork:
 
 def _require_mininet() -> None:
     try:
+        if sys.version_info >= (3, 12):
+            import setuptools  # noqa: F401  # Mininet 2.3 imports distutils, which is setuptools' from 3.12 on
         import mininet.net  # noqa: F401
     except ImportError as error:
         raise UserError(

@@ -10,9 +10,10 @@ from typing import Any, TypeVar
 import grpc
 
 from controller.planning.plan import Plan
+from controller.southbound.contents import PUSH_TIMEOUT_S
 from controller.southbound.interface import CounterCell, StatusListener, SwitchStatus
 from controller.southbound.pipeline import Pipeline
-from controller.southbound.session import PUSH_TIMEOUT_S, SwitchSession
+from controller.southbound.session import SwitchSession
 from controller.southbound.target import Target
 from switch.errors import UserError
 

@@ -9,6 +9,12 @@ import grpc
 from finsy.proto import p4r, rpc_code, rpc_status
 
 _DETAILS_KEY = "grpc-status-details-bin"
+_AWAY = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED, grpc.StatusCode.DEADLINE_EXCEEDED)
+
+
+def is_away(error: grpc.aio.AioRpcError) -> bool:
+    """Whether the other side did not answer, as opposed to answering that it will not."""
+    return error.code() in _AWAY
 
 
 def update_errors(error: grpc.aio.AioRpcError) -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,6 +14,9 @@ from hosts.protocols.gradient_format import Flags, frame_bytes
 from hosts.protocols.gradient_frames import Frames, pack_frames, parse_frames
 from hosts.transport.raw_socket import RawSocket
 from hosts.transport.statistics import EndpointStatistics
+
+QUIET_MS = 50
+"""At the end of a run: silence after which no frame is expected any more."""
 
 
 def mac_array(mac: str) -> NDArray[np.uint8]:
@@ -103,6 +107,13 @@ class Endpoint:
         """Count what is waiting, and forget it."""
         while self.receive() is not None:
             pass
+
+    def settle(self) -> None:
+        """Count what still arrives, until nothing has come for a while."""
+        poll = select.poll()
+        poll.register(self.fileno(), select.POLLIN)
+        while poll.poll(QUIET_MS):
+            self.drain()
 
     def report(self) -> dict[str, Any]:
         """The statistics so far, as JSON."""

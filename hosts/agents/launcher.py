@@ -7,7 +7,8 @@ reads JSON lines from standard input:
     {"command": "start", "role": "worker", "index": 0, "host_pid": 123, "interface": "h2-eth0", "job": {...}}
     {"command": "start", "role": "server", "host_pid": 130, "interface": "h1-eth0", "job": {...}}
     {"command": "begin"}     to the workers that wait, once all agents have reported ready
-    {"command": "stop"}      to all agents; when they have ended, more may be started
+    {"command": "stop"}      to all agents, the server first, so that workers count its last answers; when they
+                             have ended, more may be started
 
 and writes the events of all agents as JSON lines: ready, round, done (an agent's rounds are complete), final
 (after stop: the statistics at the very end), error, and stopped (all agents have ended after a stop). The end
@@ -73,6 +74,7 @@ class _Agent:
     """A forked agent."""
 
     name: str
+    role: Literal["worker", "server"]
     pid: int
     pidfd: int
     control: int
@@ -85,6 +87,7 @@ class Launcher:
         self._selector = selectors.DefaultSelector()
         self._agents: dict[int, _Agent] = {}  # by pidfd
         self._stop_deadline_s: float | None = None
+        self._workers_told_to_stop = False
 
     def run(self) -> None:
         """Until the end of standard input."""
@@ -114,9 +117,10 @@ class Launcher:
             if isinstance(command, _Start):
                 self._start(command)
             elif isinstance(command, _Begin):
-                self._tell_all(BEGIN)
-            else:
-                self._tell_all(STOP)
+                self._tell("worker", BEGIN)
+            elif self._stop_deadline_s is None:
+                self._tell("server", STOP)
+                self._workers_told_to_stop = False
                 self._stop_deadline_s = time.monotonic() + STOP_PATIENCE_S
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
@@ -125,11 +129,12 @@ class Launcher:
         except UserError as error:
             write_event(_STDOUT, "error", name="launcher", message=str(error))
 
-    def _tell_all(self, command: bytes) -> None:
+    def _tell(self, role: Literal["worker", "server"], command: bytes) -> None:
         for agent in self._agents.values():
-            # An agent that has just ended is reaped through its pidfd.
-            with contextlib.suppress(BrokenPipeError):
-                os.write(agent.control, command)
+            if agent.role == role:
+                # An agent that has just ended is reaped through its pidfd.
+                with contextlib.suppress(BrokenPipeError):
+                    os.write(agent.control, command)
 
     def _start(self, start: _Start) -> None:
         if self._stop_deadline_s is not None:
@@ -152,7 +157,7 @@ class Launcher:
             finally:
                 os._exit(status)
         os.close(control_read)
-        agent = _Agent(start.name, pid, os.pidfd_open(pid), control_write)
+        agent = _Agent(start.name, start.role, pid, os.pidfd_open(pid), control_write)
         self._agents[agent.pidfd] = agent
         self._selector.register(agent.pidfd, selectors.EVENT_READ)
 
@@ -170,6 +175,9 @@ class Launcher:
     def _finish_stop(self) -> None:
         if self._stop_deadline_s is None:
             return
+        if not self._workers_told_to_stop and all(agent.role == "worker" for agent in self._agents.values()):
+            self._tell("worker", STOP)
+            self._workers_told_to_stop = True
         if time.monotonic() >= self._stop_deadline_s:
             for agent in self._agents.values():
                 os.kill(agent.pid, signal.SIGKILL)

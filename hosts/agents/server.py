@@ -47,7 +47,7 @@ class Server:
             if not done and self._collector.complete_rounds == self._job.training.rounds:
                 done = True
                 self._channel.emit("done", statistics=self._report())
-        self._endpoint.drain()
+        self._endpoint.settle()
         self._channel.emit("final", statistics=self._report())
 
     def _report(self) -> dict[str, object]:

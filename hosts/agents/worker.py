@@ -56,7 +56,7 @@ class Worker:
             while not self._channel.stopped:
                 self._channel.wait(self._endpoint.fileno(), None)
                 self._endpoint.drain()
-        self._endpoint.drain()
+        self._endpoint.settle()
         self._channel.emit("final", statistics=self._report())
 
     def _report(self) -> dict[str, object]:

@@ -8,6 +8,7 @@ and Scapy dissects such packets by itself (sniff, rdpcap).
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 
 from scapy.fields import (
@@ -23,7 +24,16 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, bind_bottom_up, bind_top_down
 
-from hosts.protocols.gradient_format import UDP_PORT, VERSION, Flags
+from hosts.protocols.gradient_format import LANE_BYTES, UDP_PORT, VERSION, Flags
+
+
+class LanesField(FieldListField):  # type: ignore[misc]
+    """The rest of the packet as int32. Scapy's own list field refuses more than 100 elements."""
+
+    def getfield(self, pkt: Packet | None, s: bytes) -> tuple[bytes, list[int]]:
+        count = len(s) // LANE_BYTES
+        end = count * LANE_BYTES
+        return s[end:], list(struct.unpack(f">{count}i", s[:end]))
 
 
 class Gradient(Packet):  # type: ignore[misc]
@@ -38,7 +48,7 @@ class Gradient(Packet):  # type: ignore[misc]
         ShortField("switch_number", 0),
         ShortField("fan_in", 0),
         LongField("worker_bitmap", 0),
-        FieldListField("lanes", [], SignedIntField("lane", 0)),
+        LanesField("lanes", [], SignedIntField("lane", 0)),
     ]
 
 

@@ -1,8 +1,10 @@
 """The parameter server's side: merges contributions and partial sums, each worker exactly once. No sockets.
 
-A packet's bitmap says whose gradients its lanes contain. It is added if none of them is in the fragment's sum
-yet, is a duplicate if all of them are, and is dropped if only some are; then the workers that are missing
-send their own again, alone, until each has come in. The sums of the round before stay, because a worker that
+A packet's bitmap says whose gradients its lanes contain. If none of them is in the fragment's sum yet, the packet
+is added; if all of them are, it is a duplicate; if it holds all that the sum has and more, it takes the sum's
+place (which happens when a worker's first packet passed a switch by and its resend did not). Anything else
+overlaps and is dropped; then the workers that are missing send their own again, alone, until each has come in.
+The sums of the round before stay, because a worker that
 has lost the answer asks for it with a resend: it can be one round behind the others, never two, since no round
 completes without it.
 """
@@ -124,7 +126,7 @@ class Collector:
                 self._advance()
             slot = round_number % _KEPT_ROUNDS
             have = self._bitmaps[slot][fragment]
-            if have & bitmap == 0:
+            if have & bitmap == 0 or (have & ~bitmap == 0 and have != bitmap):
                 self._merge(slot, fragment, bitmap, flags[position], lanes[position])
                 if have | bitmap == self.full_bitmap:
                     self._missing[slot] -= 1
@@ -141,7 +143,11 @@ class Collector:
 
     def _merge(self, slot: int, fragment: int, bitmap: int, flags: int, lanes: NDArray[np.int32]) -> None:
         row = self._sums[slot, fragment]
-        np.add(row, lanes, out=row)
+        if self._bitmaps[slot][fragment] & bitmap:
+            row[:] = lanes
+            self.statistics.superseded += 1
+        else:
+            np.add(row, lanes, out=row)
         self._bitmaps[slot][fragment] |= bitmap
         if flags & Flags.PARTIAL:
             self.statistics.merged_partials += 1

@@ -68,9 +68,11 @@ class CollectorStatistics:
     duplicates: int = 0
     """Nothing in them was new."""
     overlaps: int = 0
-    """Sums that were new only in part, and were dropped."""
+    """Sums that had some of the gradients that were there and not others, and were dropped."""
     rejected: int = 0
     """Packet numbers outside the rounds that are kept, or bitmaps that no worker of the job sends."""
+    superseded: int = 0
+    """Among the merged: sums that took the place of what was there, since they contained it."""
     repeats: int = 0
     """Global sums sent again to a worker that asked."""
     suppressed_repeats: int = 0

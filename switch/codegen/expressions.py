@@ -203,6 +203,14 @@ class UnionsEqual:
     right: UnionReference
 
 
+@dataclass(frozen=True)
+class VariableFieldsEqual:
+    """Variable-length fields: equal in length and contents (P4_16, 8.10)."""
+
+    left: Field
+    right: Field
+
+
 Boolean = (
     Truth
     | Comparison
@@ -214,6 +222,7 @@ Boolean = (
     | IsUnionValid
     | HeadersEqual
     | UnionsEqual
+    | VariableFieldsEqual
 )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from switch.codegen.layout import field_offsets, words_of
+from switch.codegen.layout import field_offsets
 from switch.codegen.model import FieldType, HeaderType
 
 _WHOLE = (8, 16, 24, 32, 40, 48, 56, 64)
@@ -93,7 +93,3 @@ def _store_any(field: FieldType, at: str, bit: int, slot: str) -> str:
 
 def _sum(first: str, offset: int) -> str:
     return str(int(first) + offset) if first.isdigit() else f"{first} + {offset}"
-
-
-def variable_words(field: FieldType) -> int:
-    return words_of(field.width)

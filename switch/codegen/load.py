@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from switch.codegen import expressions as ex
 from switch.codegen import model as m
-from switch.codegen.load_expressions import Names, boolean, data, field, named, parameter, target_field
+from switch.codegen.load_expressions import Names, boolean, data, field, key_width, named, parameter, target_field
 from switch.codegen.load_pipelines import load_pipelines
 from switch.codegen.reader import MalformedProgram, Node
 
@@ -166,7 +166,8 @@ class _Loader:
             parts = list(item)
             if len(parts) < 2:
                 raise item.error("expected [name, bits, signed]")
-            flags = [part.boolean() for part in parts[2:4] if part.value is not None]
+            # p4c writes 0 and 1 for the flags of Boolean fields.
+            flags = [bool(part.value) if part.value in (0, 1, None) else part.boolean() for part in parts[2:4]]
             signed, saturating = flags[:1] == [True], flags[1:2] == [True]
             variable = parts[1].value == "*"
             width = 0 if variable else parts[1].integer(0, _MAX_FIELD_BITS)
@@ -221,7 +222,7 @@ class _Loader:
         for item in node.list("transition_key"):
             value = data(self.names, item)
             key.append(value)
-            widths.append(self._width(item, value))
+            widths.append(key_width(self.names, item, value))
         transitions = []
         for item in node.list("transitions"):
             target = item.get("next_state")
@@ -306,19 +307,6 @@ class _Loader:
                 raise member.error(f"no member '{member.text()[:80]}' in the union")
             return ex.UnionMember(union, members.index(member.text()))
         raise node.error(f"cannot extract into '{kind[:40]}'")
-
-    def _width(self, node: Node, value: ex.Data) -> int:
-        """Bits of a key's element, which is a field, a validity or lookahead bits."""
-        if isinstance(value, ex.Field):
-            kind = self.names.header_type(value.header).fields[value.index]
-            if kind.variable:
-                raise node.error("a variable-length field cannot be a key")
-            return kind.width
-        if isinstance(value, ex.Lookahead):
-            return value.width
-        if isinstance(value, ex.FromBoolean):
-            return 1
-        raise node.error("a key is made of fields")
 
     def _deparser(self) -> tuple[tuple[str, ...], tuple[m.Primitive, ...]]:
         deparsers = self.root.list("deparsers")

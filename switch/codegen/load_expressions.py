@@ -65,8 +65,13 @@ def field_of(names: Names, header: ex.HeaderReference, node: Node) -> ex.Data:
 
 
 def field(names: Names, node: Node) -> ex.Data:
-    """A [header, field] pair."""
+    """A [header, field] pair. p4c also writes an element chosen at run time as the header, as a bare operation."""
     header, member = node.pair()
+    if isinstance(header.value, dict):
+        element = _operation(names, header)
+        if not isinstance(element, ex.HeaderReference):
+            raise header.error("expected a header, got " + _kind(element))
+        return field_of(names, element, member)
     return field_of(names, ex.NamedHeader(named(header, "header", names.headers)), member)
 
 
@@ -76,6 +81,20 @@ def target_field(names: Names, node: Node) -> ex.Field:
     if not isinstance(target, ex.Field):
         raise node.error("this field cannot be written")
     return target
+
+
+def key_width(names: Names, node: Node, value: ex.Data) -> int:
+    """Bits of a key's element, which is a field, a validity or lookahead bits."""
+    if isinstance(value, ex.Field):
+        kind = names.header_type(value.header).fields[value.index]
+        if kind.variable:
+            raise node.error("a variable-length field cannot be a key")
+        return kind.width
+    if isinstance(value, ex.Lookahead):
+        return value.width
+    if isinstance(value, ex.FromBoolean):
+        return 1
+    raise node.error("a key is made of fields")
 
 
 def data(names: Names, node: Node) -> ex.Data:
@@ -144,7 +163,10 @@ def parameter(names: Names, node: Node) -> ex.Parameter:
         return ex.UnionStack(named(value, "header union stack", names.union_stacks))
     if kind == "stack_field":
         stack, member = value.pair()
-        return field_of(names, ex.StackElement(named(stack, "header stack", names.stacks), None), member)
+        last = ex.StackElement(named(stack, "header stack", names.stacks), None)
+        if member.text() == "last" and all(f.name != "last" for f in names.header_type(last).fields):
+            return last
+        return field_of(names, last, member)
     if kind == "union_stack_field":
         return _union_stack_field(names, value)
     if kind == "register":
@@ -164,6 +186,8 @@ def parameter(names: Names, node: Node) -> ex.Parameter:
     if kind == "string":
         return ex.Text(value.text())
     if kind in ("parameters_vector", "field_list"):
+        if value.value == {}:
+            return ex.Vector(())
         return ex.Vector(tuple(parameter(names, item) for item in value))
     raise node.error(f"type '{kind[:40]}' is not supported")
 
@@ -253,9 +277,13 @@ def _access(names: Names, op: str, left: Node, right: Node) -> ex.Data | ex.Head
 
 def _comparison(names: Names, op: str, node: Node) -> ex.Boolean:
     left, right = parameter(names, node["left"]), parameter(names, node["right"])
+    equal: ex.Boolean
+    if _is_variable(names, left) and _is_variable(names, right) and op in ("==", "!="):
+        assert isinstance(left, ex.Field) and isinstance(right, ex.Field)
+        equal = ex.VariableFieldsEqual(left, right)
+        return equal if op == "==" else ex.Negation(equal)
     if isinstance(left, ex.Data) and isinstance(right, ex.Data):
         return ex.Comparison(op, left, right)
-    equal: ex.Boolean
     if op in ("==", "!="):
         if isinstance(left, ex.Boolean) and isinstance(right, ex.Boolean):
             return ex.Logic(op, left, right)
@@ -266,3 +294,7 @@ def _comparison(names: Names, op: str, node: Node) -> ex.Boolean:
             equal = ex.UnionsEqual(left, right)
             return equal if op == "==" else ex.Negation(equal)
     raise node.error(f"'{op}' cannot compare {_kind(left)} with {_kind(right)}")
+
+
+def _is_variable(names: Names, value: ex.Parameter) -> bool:
+    return isinstance(value, ex.Field) and names.header_type(value.header).fields[value.index].variable

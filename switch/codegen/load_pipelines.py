@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from switch.codegen import expressions as ex
 from switch.codegen import model as m
-from switch.codegen.load_expressions import Names, boolean, field, named
+from switch.codegen.load_expressions import Names, boolean, data, field, key_width, named
 from switch.codegen.reader import Node
 
 _MATCHES = ("exact", "lpm", "ternary", "range")
@@ -181,17 +181,14 @@ def _key_field(node: Node, names: Names) -> m.KeyField:
     value: ex.Data
     if match == "valid":
         value, match = ex.FromBoolean(ex.IsValid(ex.NamedHeader(named(target, "header", names.headers)))), "exact"
+    elif isinstance(target.value, dict):
+        value = data(names, target)
     else:
         value = field(names, target)
     match = "ternary" if match == "optional" else match
     if match not in _MATCHES:
         raise node.error(f"match type '{match[:40]}' is not supported")
-    width = 1
-    if isinstance(value, ex.Field):
-        kind = names.header_type(value.header).fields[value.index]
-        if kind.variable:
-            raise node.error("a variable-length field cannot be a key")
-        width = kind.width
+    width = key_width(names, node, value)
     label, mask = node.get("name"), node.get("mask")
     return m.KeyField(label.text() if label else "", match, value, width, mask.hexadecimal() if mask else None)
 

@@ -404,6 +404,8 @@ class Values:
             return "(" + " || ".join(self.validity(h) for h in self.union_members(value.union)) + ")"
         if isinstance(value, ex.HeadersEqual):
             return self._headers_equal(value.left, value.right)
+        if isinstance(value, ex.VariableFieldsEqual):
+            return f"gb_same_variable(&phv[{self.slot(value.left)}], &phv[{self.slot(value.right)}])"
         pairs = zip(self.union_members(value.left), self.union_members(value.right), strict=True)
         return "(" + " || ".join(self._headers_equal(a, b) for a, b in pairs) + ")"
 

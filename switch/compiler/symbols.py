@@ -36,7 +36,7 @@ class Symbol:
 class Signature:
     """A function, method, constructor, action, parser, control or package.
 
-    `scope` is where its types are resolved. `state` of a body: unchecked, checking or checked.
+    `scope` is where its types are resolved, `body_scope` where the locals of a parser or control are declared.
     """
 
     name: str
@@ -47,6 +47,7 @@ class Signature:
     scope: Scope
     constructor: list[s.ParameterType] = field(default_factory=list)
     instances: dict[tuple[t.Type, ...], Signature] = field(default_factory=dict)
+    body_scope: Scope | None = None
 
     @property
     def loc(self) -> int:

@@ -78,6 +78,8 @@ class ForwardingState:
             raise invalid("an element of the request names no kind of entity")
         try:
             return self._kinds[oneof].read(getattr(request, oneof), role)
+        except RequestError:
+            raise
         except Exception as error:
             raise from_exception(error) from error
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
-import re
 import threading
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -15,8 +14,10 @@ from typing import Any
 import grpc
 from finsy.proto import p4r_grpc
 
+from switch.codegen import build_program
 from switch.device import Device
 from switch.errors import UserError
+from switch.p4runtime.addresses import check_address, check_free, is_unix
 from switch.p4runtime.pipeline import Build
 from switch.p4runtime.pipeline_cache import PipelineCache
 from switch.p4runtime.service import P4RuntimeService
@@ -26,8 +27,6 @@ REQUEST_THREADS = 8
 BUILD_THREADS = 2
 STOP_GRACE_S = 0.2
 PENDING_PACKET_INS = 8192
-
-_ADDRESS = re.compile(r"unix:.+|.+:\d{1,5}")
 
 _OPTIONS = (
     # Two servers on one port would share its connections, and neither would notice.
@@ -41,22 +40,17 @@ _OPTIONS = (
 )
 
 
-def _build(bmv2_json: dict[str, Any]) -> Any:
-    from switch.codegen import build_program
-
-    return build_program(bmv2_json)
-
-
 class P4RuntimeServer:
     """Serves P4Runtime for `devices` (by device id) on `addresses`: "host:port" (port 0 picks one), "unix:/path".
 
     `build` turns BMv2 JSON into a program for the devices; it runs in several threads at once.
     """
 
-    def __init__(self, devices: Mapping[int, Device], addresses: Sequence[str], *, build: Build = _build) -> None:
+    def __init__(
+        self, devices: Mapping[int, Device], addresses: Sequence[str], *, build: Build = build_program
+    ) -> None:
         for address in addresses:
-            if not _ADDRESS.fullmatch(address):
-                raise UserError(f"{address!r} is no address to listen on: give host:port or unix:/path")
+            check_address(address)
         self._devices = dict(devices)
         self._addresses = list(addresses)
         self._build = build
@@ -152,10 +146,9 @@ class PacketInbox:
 
 def _listen(server: Any, address: str) -> int | None:
     """The TCP port that was opened, None for a Unix socket."""
+    check_free(address)
     try:
         port: int = server.add_insecure_port(address)
-    except RuntimeError:
-        port = 0
-    if port == 0:
-        raise UserError(f"cannot listen on {address}: is another server running there?")
-    return None if address.startswith("unix:") else port
+    except RuntimeError as error:
+        raise UserError(f"cannot listen on {address}: {error}") from None
+    return None if is_unix(address) else port

@@ -12,9 +12,11 @@ from enum import IntEnum
 import grpc
 from finsy.proto import p4r, rpc_status
 
-# gRPC clients refuse trailing metadata beyond a limit of theirs (8 KiB by default, often raised to 64 KiB) and then
-# lose every detail, so texts are left out before the codes become unreadable.
-DETAILS_BUDGET_BYTES = 48 * 1024
+# A client refuses trailing metadata beyond a limit of its own and then loses every error of the batch. These are the
+# limits of gRPC's default and of finsy; what an error takes without its text; and what else the metadata hold.
+CLIENT_LIMITS_BYTES = (8 * 1024, 64 * 1024)
+ERROR_BYTES = 44
+OTHER_METADATA_BYTES = 1024
 
 LOG = logging.getLogger(__name__)
 
@@ -61,17 +63,23 @@ class BatchError(Exception):
     def details(self) -> bytes:
         """google.rpc.Status with one p4.v1.Error per element, in the order of the batch."""
         status = rpc_status.Status(code=Code.UNKNOWN, message=self.message)
-        size_bytes = 0
+        texts_bytes = _room_for_texts(len(self.outcomes))
         for outcome in self.outcomes:
             error = p4r.Error()
             if outcome is not None:
                 error.canonical_code = outcome.code
-                if size_bytes < DETAILS_BUDGET_BYTES:
+                texts_bytes -= len(outcome.message.encode())
+                if texts_bytes >= 0:
                     error.message = outcome.message
-                    size_bytes += len(outcome.message)
             status.details.add().Pack(error)
         details: bytes = status.SerializeToString()
         return details
+
+
+def _room_for_texts(error_count: int) -> int:
+    """Bytes that texts may take so that the codes still reach a client. Later texts are left out before codes are."""
+    needed = error_count * ERROR_BYTES + OTHER_METADATA_BYTES
+    return next((limit - needed for limit in CLIENT_LIMITS_BYTES if needed < limit), 0)
 
 
 def invalid(message: str) -> RequestError:

@@ -96,8 +96,9 @@ class Target:
     def packet_out(self, packet: Any) -> None:
         if self.running is None:
             raise _no_pipeline(self.device.device_id)
+        frame = self.running.pipeline.packet_out.frame(packet)
         try:
-            self.device.packet_out(self.running.pipeline.packet_out.frame(packet))
+            self.device.packet_out(frame)
         except Exception as error:
             raise from_exception(error) from error
 

@@ -38,7 +38,7 @@ static int add_switch(struct gb_engine *engine, uint64_t device_id, uint32_t cpu
 int gb_engine_add_switch(struct gb_engine *engine, uint64_t device_id, uint32_t cpu_port) {
     if (cpu_port >= GB_PORT_DROP)
         return -EINVAL;
-    engine_lock(&engine->lock);
+    engine_lock_control(&engine->lock);
     int outcome = add_switch(engine, device_id, cpu_port);
     engine_unlock(&engine->lock);
     return outcome;
@@ -61,7 +61,7 @@ static struct device *with_free_port(struct gb_engine *engine, uint64_t device_i
 int gb_engine_add_link(struct gb_engine *engine, uint64_t device_a, uint32_t port_a, uint64_t device_b,
                        uint32_t port_b, const struct gb_link_model *a_to_b, const struct gb_link_model *b_to_a) {
     int outcome = 0;
-    engine_lock(&engine->lock);
+    engine_lock_control(&engine->lock);
     struct device *a = with_free_port(engine, device_a, port_a, &outcome);
     struct device *b = with_free_port(engine, device_b, port_b, &outcome);
     if (a && b && a == b && port_a == port_b)
@@ -103,7 +103,7 @@ static int add_host_port(struct gb_engine *engine, struct device *device, uint32
 int gb_engine_add_open_port(struct gb_engine *engine, uint64_t device_id, uint32_t port,
                             const struct gb_link_model *in, const struct gb_link_model *out) {
     int outcome = 0;
-    engine_lock(&engine->lock);
+    engine_lock_control(&engine->lock);
     struct device *device = with_free_port(engine, device_id, port, &outcome);
     if (device)
         outcome = add_host_port(engine, device, port, in, out, TO_DRAIN, NULL);
@@ -150,7 +150,7 @@ static int add_interface(struct gb_engine *engine, struct device *device, uint32
 int gb_engine_add_interface(struct gb_engine *engine, uint64_t device_id, uint32_t port, const char *name,
                             const struct gb_link_model *in, const struct gb_link_model *out) {
     int outcome = 0;
-    engine_lock(&engine->lock);
+    engine_lock_control(&engine->lock);
     struct device *device = with_free_port(engine, device_id, port, &outcome);
     if (device)
         outcome = add_interface(engine, device, port, name, in, out);
@@ -162,7 +162,7 @@ int gb_engine_add_interface(struct gb_engine *engine, uint64_t device_id, uint32
 
 int gb_engine_load(struct gb_engine *engine, uint64_t device_id, struct gb_switch *state) {
     int outcome = 0;
-    engine_lock(&engine->lock);
+    engine_lock_control(&engine->lock);
     struct device *device = engine_device(engine, device_id);
     if (!device) {
         outcome = -ESRCH;
@@ -188,7 +188,7 @@ int gb_engine_load(struct gb_engine *engine, uint64_t device_id, struct gb_switc
 
 int gb_engine_multicast_group_set(struct gb_engine *engine, uint64_t device_id, uint32_t group,
                                   const struct gb_replica *replicas, uint32_t count) {
-    engine_lock(&engine->lock);
+    engine_lock_control(&engine->lock);
     struct device *device = engine_device(engine, device_id);
     /* Group 0 is no multicast. */
     int outcome = !device ? -ESRCH : group == 0 ? -EINVAL : replica_map_set(&device->groups, group, replicas, count, 0);
@@ -197,7 +197,7 @@ int gb_engine_multicast_group_set(struct gb_engine *engine, uint64_t device_id, 
 }
 
 int gb_engine_multicast_group_delete(struct gb_engine *engine, uint64_t device_id, uint32_t group) {
-    engine_lock(&engine->lock);
+    engine_lock_control(&engine->lock);
     struct device *device = engine_device(engine, device_id);
     int outcome = device ? replica_map_delete(&device->groups, group) : -ESRCH;
     engine_unlock(&engine->lock);
@@ -206,7 +206,7 @@ int gb_engine_multicast_group_delete(struct gb_engine *engine, uint64_t device_i
 
 int gb_engine_clone_session_set(struct gb_engine *engine, uint64_t device_id, uint32_t session,
                                 const struct gb_replica *replicas, uint32_t count, uint32_t truncate_bytes) {
-    engine_lock(&engine->lock);
+    engine_lock_control(&engine->lock);
     struct device *device = engine_device(engine, device_id);
     int outcome = device ? replica_map_set(&device->sessions, session, replicas, count, truncate_bytes) : -ESRCH;
     engine_unlock(&engine->lock);
@@ -214,7 +214,7 @@ int gb_engine_clone_session_set(struct gb_engine *engine, uint64_t device_id, ui
 }
 
 int gb_engine_clone_session_delete(struct gb_engine *engine, uint64_t device_id, uint32_t session) {
-    engine_lock(&engine->lock);
+    engine_lock_control(&engine->lock);
     struct device *device = engine_device(engine, device_id);
     int outcome = device ? replica_map_delete(&device->sessions, session) : -ESRCH;
     engine_unlock(&engine->lock);
@@ -222,7 +222,7 @@ int gb_engine_clone_session_delete(struct gb_engine *engine, uint64_t device_id,
 }
 
 int gb_engine_listen(struct gb_engine *engine, uint64_t device_id, uint32_t kinds) {
-    engine_lock(&engine->lock);
+    engine_lock_control(&engine->lock);
     struct device *device = engine_device(engine, device_id);
     if (device)
         device->listens = kinds;
@@ -237,7 +237,7 @@ int gb_engine_inject(struct gb_engine *engine, uint64_t device_id, uint32_t port
     if (length > GB_MAX_FRAME_BYTES)
         return -EMSGSIZE;
     int outcome = 0;
-    engine_lock(&engine->lock);
+    engine_lock_control(&engine->lock);
     struct device *device = engine_device(engine, device_id);
     struct direction *in = device && port < GB_MAX_PORTS ? device->ports[port].in : NULL;
     struct packet *packet = NULL;
@@ -260,7 +260,7 @@ int gb_engine_packet_out(struct gb_engine *engine, uint64_t device_id, const uin
     if (length > GB_MAX_FRAME_BYTES)
         return -EMSGSIZE;
     int outcome = 0;
-    engine_lock(&engine->lock);
+    engine_lock_control(&engine->lock);
     struct device *device = engine_device(engine, device_id);
     struct packet *packet = device ? packet_from_bytes(&engine->pool, frame, length) : NULL;
     if (packet) {
@@ -277,7 +277,7 @@ int gb_engine_packet_out(struct gb_engine *engine, uint64_t device_id, const uin
 }
 
 int gb_engine_drain(struct gb_engine *engine, struct gb_drained *drained, uint8_t *data) {
-    engine_lock(&engine->lock);
+    engine_lock_control(&engine->lock);
     struct packet *packet = list_pop(&engine->drained);
     if (packet) {
         drained->time_ns = packet->due_ns;
@@ -295,7 +295,7 @@ int gb_engine_drain(struct gb_engine *engine, struct gb_drained *drained, uint8_
 
 uint32_t gb_engine_link_statistics(struct gb_engine *engine, struct gb_link_statistics *rows, uint32_t capacity) {
     uint32_t count = 0;
-    engine_lock(&engine->lock);
+    engine_lock_control(&engine->lock);
     for (uint32_t i = 0; i < engine->direction_count; i++) {
         if (!engine->directions[i]->reported)
             continue;
@@ -309,7 +309,7 @@ uint32_t gb_engine_link_statistics(struct gb_engine *engine, struct gb_link_stat
 
 uint32_t gb_engine_interface_statistics(struct gb_engine *engine, struct gb_interface_statistics *rows,
                                         uint32_t capacity) {
-    engine_lock(&engine->lock);
+    engine_lock_control(&engine->lock);
     uint32_t count = engine->interface_count;
     for (uint32_t i = 0; i < count && i < capacity; i++) {
         interface_count_socket_drops(engine->interfaces[i]);
@@ -321,7 +321,7 @@ uint32_t gb_engine_interface_statistics(struct gb_engine *engine, struct gb_inte
 
 int gb_engine_device_statistics(struct gb_engine *engine, uint64_t device_id,
                                 struct gb_device_statistics *statistics) {
-    engine_lock(&engine->lock);
+    engine_lock_control(&engine->lock);
     struct device *device = engine_device(engine, device_id);
     if (device)
         *statistics = device->statistics;
@@ -330,7 +330,7 @@ int gb_engine_device_statistics(struct gb_engine *engine, uint64_t device_id,
 }
 
 void gb_engine_statistics(struct gb_engine *engine, struct gb_engine_statistics *statistics) {
-    engine_lock(&engine->lock);
+    engine_lock_control(&engine->lock);
     *statistics = engine->statistics;
     statistics->live_packets = engine->pool.live - engine->idle_packets;
     statistics->pool_bytes = engine->pool.bytes;

@@ -216,21 +216,23 @@ void upcall_send(struct device *, enum gb_upcall_kind, uint32_t list_id, const v
 void upcall_digest(struct gb_switch *, uint32_t list_id, const uint64_t *words, uint32_t word_count);
 void upcall_log(struct gb_switch *, const char *line);
 
-/* ---- The lock ---- */
+/* ---- The lock (engine_lock.c) ---- */
 
-/* A mutex behind a turnstile. Whoever waits for `held` keeps `turnstile`, so the data plane, which lets go of `held`
- * after every batch, cannot take it again before a control call that waits: such a call waits for one batch. */
-struct engine_lock { pthread_mutex_t turnstile, held; };
+/* Control calls wait for one batch of the data plane at most. Many of them in a row share one turn, without waking the
+ * data plane in between, until it has waited for LOCK_PATIENCE_NS. */
+struct engine_lock {
+    pthread_mutex_t mutex;
+    pthread_cond_t control_turn, batch_turn;
+    bool held, batch_waits;
+    uint32_t controls_waiting;
+    uint64_t batch_waits_since_ns;
+};
 
-static inline void engine_lock(struct engine_lock *lock) {
-    pthread_mutex_lock(&lock->turnstile);
-    pthread_mutex_lock(&lock->held);
-    pthread_mutex_unlock(&lock->turnstile);
-}
-
-static inline void engine_unlock(struct engine_lock *lock) {
-    pthread_mutex_unlock(&lock->held);
-}
+void engine_lock_open(struct engine_lock *);
+void engine_lock_close(struct engine_lock *);
+void engine_lock_control(struct engine_lock *);
+void engine_lock_batch(struct engine_lock *);       /* the data plane's thread */
+void engine_unlock(struct engine_lock *);
 
 /* ---- The engine (engine.c) ---- */
 
@@ -255,12 +257,13 @@ struct gb_engine {
     uint32_t direction_count;
     struct interface **interfaces;
     struct interface **dirty;       /* as long as interfaces */
-    uint32_t interface_count, dirty_count;
+    uint32_t interface_count, dirty_count, batches_since_flush;
 
     struct receive_batch *receive_small, *receive_large;
     uint64_t idle_packets;          /* in those */
 };
 
+uint64_t real_clock(void);          /* CLOCK_MONOTONIC */
 uint64_t engine_clock(struct gb_engine *);
 /* Let time pass before something new comes in from outside. */
 void engine_catch_up(struct gb_engine *);

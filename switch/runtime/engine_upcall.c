@@ -69,9 +69,7 @@ void upcall_log(struct gb_switch *state, const char *line) {
 
 struct gb_upcall *gb_engine_upcall_wait(struct gb_engine *engine, uint64_t timeout_ns) {
     struct upcall_queue *queue = &engine->upcalls;
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    uint64_t until_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec + timeout_ns;
+    uint64_t until_ns = real_clock() + timeout_ns;
     struct timespec until = {.tv_sec = (time_t)(until_ns / 1000000000), .tv_nsec = (long)(until_ns % 1000000000)};
     pthread_mutex_lock(&queue->mutex);
     while (!queue->first && !queue->closed &&

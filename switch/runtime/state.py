@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -13,15 +13,11 @@ from switch.codegen.model import Action, Call, Entry, Table
 from switch.codegen.program import BuiltProgram
 from switch.codegen.statements import indirect_counters, indirect_meters
 from switch.device import ActionCall, KeyMatch, Program
-from switch.runtime.library import runtime_library
+from switch.runtime import state_abi as abi
 
 # Priorities of const entries count downwards from here: in BMv2 JSON the smaller number wins, here the larger.
 _CONST_PRIORITY = 2**31 - 1
 _DEFAULT_HANDLE = -1
-_WORD_MASK = (1 << 64) - 1
-_NO_ACTION = 2**32 - 1
-
-_NO_MEMORY, _EXISTS, _FULL, _NO_SUCH, _IN_USE = -1, -2, -3, -4, -5
 
 
 class EntryExists(ValueError):
@@ -59,113 +55,6 @@ class MeterRates:
     peak_burst: float
 
 
-class _Count(ctypes.Structure):
-    _fields_ = (("packets", ctypes.c_uint64), ("bytes", ctypes.c_uint64))
-
-
-class _Register(ctypes.Structure):
-    _fields_ = (
-        ("width_bits", ctypes.c_uint32),
-        ("size", ctypes.c_uint32),
-        ("word_count", ctypes.c_uint32),
-        ("cells", ctypes.c_void_p),
-    )
-
-
-class _Counter(ctypes.Structure):
-    _fields_ = (("size", ctypes.c_uint32), ("cells", ctypes.c_void_p))
-
-
-class SwitchRecord(ctypes.Structure):
-    """struct gb_switch of program.h."""
-
-    _fields_ = (
-        ("program", ctypes.c_void_p),
-        ("tables", ctypes.POINTER(ctypes.c_void_p)),
-        ("registers", ctypes.POINTER(_Register)),
-        ("counters", ctypes.POINTER(_Counter)),
-        ("meters", ctypes.POINTER(ctypes.c_void_p)),
-        ("random_state", ctypes.c_uint64),
-        ("engine", ctypes.c_void_p),
-        ("digest", ctypes.c_void_p),
-        ("log", ctypes.c_void_p),
-        ("value_sets", ctypes.POINTER(ctypes.c_void_p)),
-        ("profiles", ctypes.POINTER(ctypes.c_void_p)),
-    )
-
-
-_Words = ctypes.POINTER(ctypes.c_uint64)
-_SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
-    "gb_switch_create": (ctypes.POINTER(SwitchRecord), (ctypes.c_void_p,)),
-    "gb_switch_free": (None, (ctypes.POINTER(SwitchRecord),)),
-    "gb_table_insert": (
-        ctypes.c_int64,
-        (ctypes.c_void_p, _Words, _Words, _Words, ctypes.c_int64, ctypes.c_uint32, _Words, ctypes.c_uint32),
-    ),
-    "gb_table_modify": (ctypes.c_int, (ctypes.c_void_p, ctypes.c_int64, ctypes.c_uint32, _Words, ctypes.c_uint32)),
-    "gb_table_delete": (ctypes.c_int, (ctypes.c_void_p, ctypes.c_int64)),
-    "gb_table_count": (ctypes.c_int, (ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(_Count))),
-    "gb_table_count_write": (ctypes.c_int, (ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(_Count))),
-    "gb_table_set_member": (
-        ctypes.c_int,
-        (ctypes.POINTER(SwitchRecord), ctypes.c_uint32, ctypes.c_int64, ctypes.c_uint32),
-    ),
-    "gb_table_set_group": (
-        ctypes.c_int,
-        (ctypes.POINTER(SwitchRecord), ctypes.c_uint32, ctypes.c_int64, ctypes.c_uint32),
-    ),
-    "gb_table_meter_cell": (ctypes.c_void_p, (ctypes.c_void_p, ctypes.c_int64)),
-    "gb_counter_get": (
-        ctypes.c_int,
-        (ctypes.POINTER(_Counter), ctypes.c_uint32, ctypes.c_uint32, ctypes.POINTER(_Count)),
-    ),
-    "gb_counter_set": (ctypes.c_int, (ctypes.POINTER(_Counter), ctypes.c_uint32, ctypes.POINTER(_Count))),
-    "gb_register_get": (ctypes.c_int, (ctypes.POINTER(_Register), ctypes.c_uint32, ctypes.c_uint32, _Words)),
-    "gb_register_set": (ctypes.c_int, (ctypes.POINTER(_Register), ctypes.c_uint32, _Words)),
-    "gb_meter_cell": (ctypes.c_void_p, (ctypes.c_void_p, ctypes.c_uint32)),
-    "gb_meter_configure": (None, (ctypes.c_void_p, *(ctypes.c_double,) * 4)),
-    "gb_meter_reset": (None, (ctypes.c_void_p,)),
-    "gb_value_set_replace": (ctypes.c_int, (ctypes.c_void_p, ctypes.c_uint32, _Words, _Words)),
-    "gb_profile_member_set": (
-        ctypes.c_int,
-        (ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint32, _Words, ctypes.c_uint32),
-    ),
-    "gb_profile_member_delete": (ctypes.c_int, (ctypes.c_void_p, ctypes.c_uint32)),
-    "gb_profile_group_set": (
-        ctypes.c_int,
-        (ctypes.c_void_p, ctypes.c_uint32, ctypes.POINTER(ctypes.c_uint32), ctypes.c_uint32),
-    ),
-    "gb_profile_group_delete": (ctypes.c_int, (ctypes.c_void_p, ctypes.c_uint32)),
-}
-
-
-def _runtime() -> ctypes.CDLL:
-    library = runtime_library()
-    for name, (result, arguments) in _SIGNATURES.items():
-        function = getattr(library, name)
-        function.restype, function.argtypes = result, arguments
-    return library
-
-
-def _word_count(width: int) -> int:
-    return (width + 63) // 64
-
-
-def _to_words(values: Iterable[tuple[int, int]]) -> list[int]:
-    """(value, width) pairs as words, value after value."""
-    words: list[int] = []
-    for value, width in values:
-        if width <= 64:
-            words.append(value)
-        else:
-            words.extend(value >> shift & _WORD_MASK for shift in range(0, width, 64))
-    return words
-
-
-def _array(words: Sequence[int]) -> Any:
-    return (ctypes.c_uint64 * max(1, len(words)))(*words)
-
-
 def _fits(value: int, width: int, what: str) -> int:
     if not 0 <= value < 1 << width:
         raise ValueError(f"{what}: {value} does not fit {width} bits")
@@ -182,7 +71,7 @@ class SwitchState:
     def __init__(self, program: Program, guard: AbstractContextManager[Any] | None = None) -> None:
         self.program = program
         self._guard: AbstractContextManager[Any] = guard if guard is not None else nullcontext()
-        self._library = _runtime()
+        self._library = abi.state_library()
         # The program's library must stay loaded as long as the state refers to its layout.
         self._program_library = ctypes.CDLL(str(program.library))
         address = ctypes.addressof(ctypes.c_char.in_dll(self._program_library, "gb_program"))
@@ -230,7 +119,7 @@ class SwitchState:
             priority = prefix_bits
         elif wanted.match == "exact":
             priority = 0
-        action, data = self._call(wanted, call) if isinstance(call, ActionCall) else (_NO_ACTION, [])
+        action, data = self._call(wanted, call) if isinstance(call, ActionCall) else (abi.NO_ACTION, [])
         with self._guard:
             handle = self._insert(wanted, values, masks, highs, priority, action, data)
             if not isinstance(call, ActionCall):
@@ -278,7 +167,7 @@ class SwitchState:
 
     def table_entry_count_write(self, table: str, handle: int, packets: int, bytes_: int) -> None:
         """Set the entry's direct counter."""
-        count = _Count(_fits(packets, 64, "packets"), _fits(bytes_, 64, "bytes"))
+        count = abi.Count(_fits(packets, 64, "packets"), _fits(bytes_, 64, "bytes"))
         pointer = self._table_pointer(self._table(table))
         with self._guard:
             self._check(
@@ -296,7 +185,9 @@ class SwitchState:
 
     def register_write(self, register: str, index: int, value: int) -> None:
         cells = self._register(register)
-        words = _array(_to_words([(_fits(value, cells.width_bits, f"register {register}"), cells.width_bits)]))
+        words = abi.word_array(
+            abi.to_words([(_fits(value, cells.width_bits, f"register {register}"), cells.width_bits)])
+        )
         with self._guard:
             self._check(
                 self._library.gb_register_set(ctypes.byref(cells), self._index(index), words),
@@ -314,7 +205,7 @@ class SwitchState:
 
     def counter_write(self, counter: str, index: int, packets: int, bytes_: int) -> None:
         cells = self._counter(counter)
-        count = _Count(_fits(packets, 64, "packets"), _fits(bytes_, 64, "bytes"))
+        count = abi.Count(_fits(packets, 64, "packets"), _fits(bytes_, 64, "bytes"))
         with self._guard:
             self._check(
                 self._library.gb_counter_set(ctypes.byref(cells), self._index(index), ctypes.byref(count)),
@@ -349,8 +240,8 @@ class SwitchState:
         """Replace the members: (value, mask) pairs over the select expression's fields put together."""
         width = self.model.value_sets[value_set].width
         number = self._number(self._value_set_number, value_set, "value set")
-        values = _array(_to_words((_fits(v, width, f"value set {value_set}"), width) for v, _ in members))
-        masks = _array(_to_words((_fits(m, width, f"value set {value_set}"), width) for _, m in members))
+        values = abi.word_array(abi.to_words((_fits(v, width, f"value set {value_set}"), width) for v, _ in members))
+        masks = abi.word_array(abi.to_words((_fits(m, width, f"value set {value_set}"), width) for _, m in members))
         with self._guard:
             pointer = self.record.contents.value_sets[number]
             self._check(self._library.gb_value_set_replace(pointer, len(members), values, masks), IndexError())
@@ -367,7 +258,7 @@ class SwitchState:
         with self._guard:
             self._check(
                 self._library.gb_profile_member_set(
-                    self.record.contents.profiles[number], member, action, _array(data), len(data)
+                    self.record.contents.profiles[number], member, action, abi.word_array(data), len(data)
                 ),
                 IndexError(),
             )
@@ -442,7 +333,7 @@ class SwitchState:
             values.append((_fits(part.value, width, what), width))
             masks.append((mask, width))
             highs.append((high, width))
-        return _to_words(values), _to_words(masks), _to_words(highs), prefix_bits
+        return abi.to_words(values), abi.to_words(masks), abi.to_words(highs), prefix_bits
 
     @staticmethod
     def _call(table: Table, call: ActionCall) -> tuple[int, list[int]]:
@@ -456,7 +347,7 @@ class SwitchState:
             (_fits(value, parameter.width, f"argument {parameter.name} of {action.name}"), parameter.width)
             for value, parameter in zip(call.arguments, action.parameters, strict=True)
         ]
-        return action.id, _to_words(pairs)
+        return action.id, abi.to_words(pairs)
 
     def _insert(
         self,
@@ -471,18 +362,18 @@ class SwitchState:
         handle = int(
             self._library.gb_table_insert(
                 self._table_pointer(table),
-                _array(values),
-                _array(masks),
-                _array(highs),
+                abi.word_array(values),
+                abi.word_array(masks),
+                abi.word_array(highs),
                 priority,
                 action,
-                _array(data),
+                abi.word_array(data),
                 len(data),
             )
         )
-        if handle == _EXISTS:
+        if handle == abi.EXISTS:
             raise EntryExists(f"table {table.name} has an entry with this key already")
-        if handle == _FULL:
+        if handle == abi.FULL:
             raise StateFull(f"table {table.name} is full: it has room for {table.max_size} entries")
         self._check(handle, IndexError())
         return handle
@@ -496,14 +387,13 @@ class SwitchState:
 
     def _arguments(self, call: Call) -> tuple[int, list[int]]:
         parameters = self.model.actions[call.action_id].parameters
-        return call.action_id, _to_words((v, p.width) for v, p in zip(call.arguments, parameters, strict=True))
+        return call.action_id, abi.to_words((v, p.width) for v, p in zip(call.arguments, parameters, strict=True))
 
     def _set_default(self, table: Table, call: Call | None) -> None:
-        action, data = self._arguments(call) if call is not None else (_NO_ACTION, [])
-        pointer = self._table_pointer(table)
-        self._check(
-            self._library.gb_table_modify(pointer, _DEFAULT_HANDLE, action, _array(data), len(data)), IndexError()
-        )
+        action, data = self._arguments(call) if call is not None else (abi.NO_ACTION, [])
+        words = abi.word_array(data)
+        outcome = self._library.gb_table_modify(self._table_pointer(table), _DEFAULT_HANDLE, action, words, len(data))
+        self._check(outcome, IndexError())
 
     def _modify(self, table: Table, handle: int, call: EntryCall) -> None:
         with self._guard:
@@ -513,7 +403,7 @@ class SwitchState:
             action, data = self._call(table, call)
             pointer = self._table_pointer(table)
             self._check(
-                self._library.gb_table_modify(pointer, handle, action, _array(data), len(data)),
+                self._library.gb_table_modify(pointer, handle, action, abi.word_array(data), len(data)),
                 IndexError(f"table {table.name} has no entry with handle {handle}"),
             )
 
@@ -532,7 +422,7 @@ class SwitchState:
         wanted = self._table(table)
         if not wanted.with_counters:
             raise ValueError(f"table {table} has no direct counter")
-        count = _Count()
+        count = abi.Count()
         with self._guard:
             self._check(
                 self._library.gb_table_count(self._table_pointer(wanted), handle, ctypes.byref(count)),
@@ -546,11 +436,11 @@ class SwitchState:
     def _check(outcome: int, no_such: Exception) -> None:
         if outcome >= 0:
             return
-        if outcome == _NO_MEMORY:
+        if outcome == abi.NO_MEMORY:
             raise MemoryError("out of memory for a switch's state")
-        if outcome == _FULL:
+        if outcome == abi.FULL:
             raise StateFull("the action profile is full")
-        if outcome == _IN_USE:
+        if outcome == abi.IN_USE:
             raise ValueError("still referred to by a table entry or a group")
         raise no_such
 
@@ -572,7 +462,7 @@ class SwitchState:
 
     def _register_cells(self, name: str, first: int, count: int) -> list[int]:
         cells = self._register(name)
-        words_each = _word_count(cells.width_bits)
+        words_each = abi.word_count(cells.width_bits)
         words = (ctypes.c_uint64 * max(1, count * words_each))()
         with self._guard:
             self._check(
@@ -590,7 +480,7 @@ class SwitchState:
 
     def _counter_cells(self, name: str, first: int, count: int) -> list[tuple[int, int]]:
         cells = self._counter(name)
-        counts = (_Count * max(1, count))()
+        counts = (abi.Count * max(1, count))()
         with self._guard:
             self._check(
                 self._library.gb_counter_get(ctypes.byref(cells), self._index(first), count, counts),

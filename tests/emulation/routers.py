@@ -9,9 +9,10 @@ from typing import Any
 
 import grpc
 import networkx
-from finsy.proto import p4r, p4r_grpc
+from finsy.proto import p4i, p4r, p4r_grpc
+from google.protobuf import text_format
 
-from switch.compiler import compile_p4
+from switch.program_cache import compiled_files
 from tests.emulation.sandboxed import ROOT
 from topo.graph import Switch, Topology
 from topo.network import EmulatedNetwork
@@ -22,8 +23,9 @@ TIMEOUT_S = 60
 
 def route_everything(network: EmulatedNetwork) -> None:
     """Push the program to all switches, with a route to every host along one shortest path."""
-    compiled = compile_p4(ROOT / "p4src" / "router.p4")
-    config = p4r.ForwardingPipelineConfig(p4info=compiled.p4info, p4_device_config=compiled.json_text.encode())
+    program = compiled_files(ROOT / "p4src" / "router.p4", {})
+    p4info = text_format.Parse(program.p4info.read_text(), p4i.P4Info())
+    config = p4r.ForwardingPipelineConfig(p4info=p4info, p4_device_config=program.json.read_bytes())
     for switch in network.topology.switches:
         with grpc.insecure_channel(network.p4runtime_address(switch.name)) as channel:
             stub = p4r_grpc.P4RuntimeStub(channel)
@@ -43,7 +45,7 @@ def route_everything(network: EmulatedNetwork) -> None:
             )
             updates = [
                 p4r.Update(type=p4r.Update.INSERT, entity=p4r.Entity(table_entry=entry))
-                for entry in _entries(network.topology, switch, compiled.p4info)
+                for entry in _entries(network.topology, switch, p4info)
             ]
             stub.Write(
                 p4r.WriteRequest(device_id=switch.number, election_id=ELECTION, updates=updates), timeout=TIMEOUT_S

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import os
+import shutil
+import signal
 import socket
+import sys
 import time
 from pathlib import Path
 
 import pytest
 
 from switch.errors import UserError
+from tests.emulation.programs import PATIENCE_S, descendants, eventually, started
 from tests.emulation.sandboxed import in_sandbox
 from topo.fat_tree import fat_tree
 from topo.graph import Topology
 from topo.leaf_spine import leaf_spine
 from topo.namespaces import in_network_namespace
 from topo.network import EmulatedNetwork
+from topo.sandbox import run_in_sandbox
 from topo.star import star
 
 pytestmark = pytest.mark.root
@@ -95,6 +100,34 @@ def routed_frame(topology: Topology, source: str, target: str) -> bytes:
 
     a, b = topology.host(source), topology.host(target)
     return bytes(Ether(src=a.mac, dst=a.gateway_mac) / IP(src=a.ip, dst=b.ip) / UDP(dport=9) / bytes(100))
+
+
+def hold_a_network() -> None:
+    def function() -> int:
+        with EmulatedNetwork(fat_tree(2)) as net:
+            print(net.run_dir, flush=True)
+            time.sleep(600)
+        return 0
+
+    sys.exit(run_in_sandbox(function))
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT], ids=["SIGKILL", "Ctrl-C"])
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_nothing_is_left_of_a_network_whose_run_is_ended(number: signal.Signals) -> None:
+    with started(hold_a_network) as process:
+        assert process.stdout is not None
+        run_dir = Path(process.stdout.readline().strip())
+        inside = descendants(process.pid)
+        # The sandbox's three, the fabric, two hosts' shells.
+        assert len(inside) == 6
+        assert len({os.readlink(f"/proc/{pid}/ns/net") for pid in inside}) == 3
+        os.kill(process.pid, number)
+        assert process.wait(PATIENCE_S) == (-signal.SIGKILL if number == signal.SIGKILL else 128 + signal.SIGINT)
+        assert eventually(lambda: not any(Path(f"/proc/{pid}").exists() for pid in inside))
+        if number == signal.SIGKILL:
+            shutil.rmtree(run_dir)  # files outlive it: a run keeps its logs
+        assert not run_dir.exists()
 
 
 @in_sandbox

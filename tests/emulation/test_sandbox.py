@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import os
 import pty
@@ -14,12 +13,13 @@ import sys
 import termios
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from switch.errors import UserError
+from tests.emulation.programs import PATIENCE_S, descendants, eventually, run_program, started
 from tests.emulation.sandboxed import ROOT, in_sandbox
 from topo import sandbox
 from topo.sandbox import run_in_sandbox
@@ -28,34 +28,6 @@ pytestmark = [
     pytest.mark.root,
     pytest.mark.skipif(os.geteuid() != 0, reason="needs root"),
 ]
-
-PATIENCE_S = 20.0
-"""How long to wait for what should come at once; only a failure waits that long."""
-
-
-def run_program(program: Callable[[], object]) -> subprocess.CompletedProcess[str]:
-    """Call a function of this module in a fresh interpreter."""
-    with started(program) as process:
-        out, err = process.communicate(timeout=PATIENCE_S)
-    return subprocess.CompletedProcess(process.args, process.returncode, out, err)
-
-
-@contextlib.contextmanager
-def started(program: Callable[[], object], **options: object) -> Iterator[subprocess.Popen[str]]:
-    """The same, running, in a process group of its own, killed at the end of the block."""
-    defaults = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    process = subprocess.Popen(
-        [sys.executable, "-c", f"from {__name__} import {program.__name__} as p; p()"],
-        text=True,
-        cwd=ROOT,
-        start_new_session=True,
-        **{**defaults, **options},  # type: ignore[call-overload]
-    )
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.communicate()
 
 
 # Exit statuses.
@@ -209,22 +181,8 @@ def sleep_with_children() -> None:
     run_in_sandbox(lambda: run_in_sandbox(function))
 
 
-def _descendants(pid: int) -> list[int]:
-    children = [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    return children + [grandchild for child in children for grandchild in _descendants(child)]
-
-
 def _network_namespaces(pids: list[int]) -> set[str]:
     return {os.readlink(f"/proc/{pid}/ns/net") for pid in pids}
-
-
-def _eventually(condition: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.02)
-    return True
 
 
 @in_sandbox
@@ -234,9 +192,9 @@ def test_nothing_survives_a_sigkill_of_the_caller() -> None:
     with started(sleep_with_children) as process, IPRoute() as netlink:
         assert process.stdout is not None
         assert process.stdout.readline() == "up\n"
-        assert _eventually(lambda: len(_descendants(process.pid)) == 10), "two sandboxes of 3, and 4 children"
-        inside = _descendants(process.pid)
-        assert _eventually(lambda: len(_network_namespaces(inside)) == 3), "two sandboxes' and one child's"
+        assert eventually(lambda: len(descendants(process.pid)) == 10), "two sandboxes of 3, and 4 children"
+        inside = descendants(process.pid)
+        assert eventually(lambda: len(_network_namespaces(inside)) == 3), "two sandboxes' and one child's"
         namespaces = _network_namespaces(inside)
         # A veth pair goes when the namespace of either end goes: our ends tell when theirs have.
         for number, namespace in enumerate(sorted(namespaces)):
@@ -245,8 +203,8 @@ def test_nothing_survives_a_sigkill_of_the_caller() -> None:
         assert len(netlink.get_links()) == 4
         process.kill()
         process.wait()
-        assert _eventually(lambda: not any(Path(f"/proc/{pid}").exists() for pid in inside))
-        assert _eventually(lambda: len(netlink.get_links()) == 1)
+        assert eventually(lambda: not any(Path(f"/proc/{pid}").exists() for pid in inside))
+        assert eventually(lambda: len(netlink.get_links()) == 1)
 
 
 # Signals.
@@ -264,7 +222,8 @@ def count_interrupts() -> None:
                 if not announced:
                     announced = True
                     print("up", sys.stdout.isatty(), flush=True)
-                while not (interrupts or terminations):
+                deadline = time.monotonic() + PATIENCE_S
+                while not (interrupts or terminations) and time.monotonic() < deadline:
                     time.sleep(0.05)
                 time.sleep(0.4)
             except KeyboardInterrupt:

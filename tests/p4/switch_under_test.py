@@ -25,7 +25,7 @@ from controller.southbound.session import Target
 from switch.link import LinkModel
 from switch.p4c import find_p4c
 from switch.program_cache import compiled_files
-from topo.fabric_process import FabricProcess
+from topo.fabric_process import FabricProcess, fabric_command
 from topo.veth import VethPair, create_pairs
 
 P4_SOURCES = Path(__file__).resolve().parents[2] / "p4src"
@@ -163,7 +163,7 @@ def _gradbed(ports: int, folder: Path) -> Iterator[str]:
             }
         )
     )
-    fabric = FabricProcess(config, folder / "fabric.log")
+    fabric = FabricProcess(fabric_command(config), folder / "fabric.log")
     try:
         fabric.wait_ready()
         yield f"127.0.0.1:{fabric.grpc_ports[0]}"

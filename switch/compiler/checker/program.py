@@ -239,7 +239,7 @@ class _ProgramChecker:
     def _control_body(self, node: s.ControlDeclaration, signature: Signature) -> None:
         if node.body is None:
             return
-        scope = Scope(signature.scope)
+        scope = signature.body_scope = Scope(signature.scope)
         for local in node.locals:
             if isinstance(local, s.FunctionDeclaration):
                 self._function(local, scope)
@@ -252,7 +252,7 @@ class _ProgramChecker:
     def _parser_body(self, node: s.ParserDeclaration, signature: Signature) -> None:
         if node.states is None:
             return
-        scope = Scope(signature.scope)
+        scope = signature.body_scope = Scope(signature.scope)
         around = Surroundings("parser", t.VOID)
         for local in node.locals:
             if isinstance(local, s.ValueSetDeclaration):

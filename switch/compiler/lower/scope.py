@@ -11,9 +11,13 @@ from switch.compiler import syntax as s
 from switch.compiler.diagnostics import Reporter
 from switch.compiler.lower import ir
 from switch.compiler.lower.places import Place, Value
-from switch.compiler.symbols import Symbol
+from switch.compiler.symbols import Scope, Symbol
 
 if TYPE_CHECKING:
+    from switch.compiler.lower.calls import Calls
+    from switch.compiler.lower.expressions import Expressions
+    from switch.compiler.lower.parsers import Parsers
+    from switch.compiler.lower.statements import Statements
     from switch.compiler.lower.program import ProgramState
 
 MAX_STATEMENTS = 500_000
@@ -21,13 +25,18 @@ MAX_INLINING = 100
 
 
 class Frame:
-    """Values of the symbols of one inlined body; `prefix` is the control plane's name of what it belongs to."""
+    """Values of the symbols of one inlined body.
 
-    __slots__ = ("actions", "parent", "prefix", "values")
+    `prefix`: the control plane's name of the instance that it belongs to. `owns`: for the frame of a parser or
+    control, the scope that its actions are declared in.
+    """
 
-    def __init__(self, parent: Frame | None, prefix: str) -> None:
+    __slots__ = ("owns", "parent", "prefix", "values")
+
+    def __init__(self, parent: Frame | None, prefix: str, owns: Scope | None = None) -> None:
         self.parent = parent
         self.prefix = prefix
+        self.owns = owns
         self.values: dict[Symbol, Value] = {}
 
     def find(self, symbol: Symbol) -> Value | None:
@@ -59,6 +68,11 @@ class Code:
     `kind`: parser, control, action, checksum or deparser. `copy_outs`: of the calls that enclose the present
     place, outermost first. `exit_flag`: in an action, what `exit` sets instead of ending the pipeline.
     """
+
+    calls: Calls
+    expressions: Expressions
+    parsers: Parsers
+    statements_lowering: Statements
 
     def __init__(self, program: ProgramState, kind: str) -> None:
         self.program = program

@@ -11,10 +11,23 @@ from switch.runtime.state import SwitchState
 
 HEADROOM = 4096
 _STANDARD = (
-    "ingress_port egress_spec egress_port instance_type packet_length enq_timestamp enq_qdepth deq_timedelta "
-    "deq_qdepth ingress_global_timestamp egress_global_timestamp mcast_grp egress_rid checksum_error parser_error "
-    "priority"
-).split()
+    "ingress_port",
+    "egress_spec",
+    "egress_port",
+    "instance_type",
+    "packet_length",
+    "enq_timestamp",
+    "enq_qdepth",
+    "deq_timedelta",
+    "deq_qdepth",
+    "ingress_global_timestamp",
+    "egress_global_timestamp",
+    "mcast_grp",
+    "egress_rid",
+    "checksum_error",
+    "parser_error",
+    "priority",
+)
 
 
 class Standard(ctypes.Structure):
@@ -55,9 +68,7 @@ class Packet(ctypes.Structure):
 _CONTROL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.POINTER(Packet))
 _COPY = ctypes.CFUNCTYPE(None, ctypes.c_uint32, ctypes.POINTER(Packet), ctypes.POINTER(Packet))
 _RESET = ctypes.CFUNCTYPE(None, ctypes.POINTER(Packet))
-_DIGEST = ctypes.CFUNCTYPE(
-    None, ctypes.c_void_p, ctypes.c_uint32, ctypes.POINTER(ctypes.c_uint64), ctypes.c_uint32
-)
+_DIGEST = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint32, ctypes.POINTER(ctypes.c_uint64), ctypes.c_uint32)
 _LOG = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p)
 
 

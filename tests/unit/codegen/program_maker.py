@@ -26,6 +26,23 @@ STANDARD_METADATA = [
     ["priority", 3, False],
     ["_padding", 3, False],
 ]
+PARTS = (
+    "header_types",
+    "headers",
+    "header_stacks",
+    "header_union_types",
+    "header_unions",
+    "header_union_stacks",
+    "field_lists",
+    "parse_vsets",
+    "meter_arrays",
+    "counter_arrays",
+    "register_arrays",
+    "calculations",
+    "learn_lists",
+    "actions",
+    "checksums",
+)
 ERRORS = ["NoError", "PacketTooShort", "NoMatch", "StackOutOfBounds", "HeaderTooShort", "ParserTimeout"]
 
 
@@ -61,7 +78,9 @@ def default(next_state: str | None = None) -> Json:
     return {"type": "default", "value": None, "mask": None, "next_state": next_state}
 
 
-def state(name: str, operations: Sequence[Json] = (), key: Sequence[Json] = (), transitions: Sequence[Json] = ()) -> Json:
+def state(
+    name: str, operations: Sequence[Json] = (), key: Sequence[Json] = (), transitions: Sequence[Json] = ()
+) -> Json:
     return {
         "name": name,
         "parser_ops": list(operations),
@@ -78,13 +97,7 @@ class ProgramMaker:
     """Collects the parts of a program; `json()` puts them together. Ids are given by order."""
 
     def __init__(self) -> None:
-        self.parts: dict[str, list[Json]] = {
-            key: []
-            for key in (
-                "header_types headers header_stacks header_union_types header_unions header_union_stacks field_lists "
-                "parse_vsets meter_arrays counter_arrays register_arrays calculations learn_lists actions checksums"
-            ).split()
-        }
+        self.parts: dict[str, list[Json]] = {key: [] for key in PARTS}
         self.states: list[Json] = []
         self.order: list[str] = []
         self.pipelines: dict[str, Json] = {
@@ -99,7 +112,12 @@ class ProgramMaker:
         return number
 
     def add_header(
-        self, name: str, fields: Sequence[Sequence[Any]], metadata: bool = False, type_name: str = "", **type_values: Any
+        self,
+        name: str,
+        fields: Sequence[Sequence[Any]],
+        metadata: bool = False,
+        type_name: str = "",
+        **type_values: Any,
     ) -> int:
         """Fields are [name, bits, signed]. A type name that exists already is used again."""
         type_name = type_name or name + "_t"
@@ -139,7 +157,7 @@ class ProgramMaker:
             "direct_meters": None,
             "action_ids": list(actions),
             "actions": names,
-            "next_tables": {n: next_node for n in names},
+            "next_tables": dict.fromkeys(names, next_node),
             "base_default_next": next_node,
             **values,
         }

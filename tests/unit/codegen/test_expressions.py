@@ -48,7 +48,11 @@ class ExpressionMaker:
         if depth == 0 or self.rng.random() < 0.1:
             return self.leaf()
         kind = self.rng.choice(
-            ["arithmetic"] * 8 + ["mask"] * 3 + ["shift"] * 3 + ["cast"] * 4 + ["divide", "not", "choice", "choice", "b2d"]
+            ["arithmetic"] * 8
+            + ["mask"] * 3
+            + ["shift"] * 3
+            + ["cast"] * 4
+            + ["divide", "not", "choice", "choice", "b2d"]
         )
         return getattr(self, kind)(depth)
 
@@ -94,7 +98,9 @@ class ExpressionMaker:
             return make.operation(">>", a, amount), lambda v: f(v) >> g(v)
         width = self.rng.choice(WIDTHS)
         shifted = make.operation("<<", a, amount)
-        return make.operation("&", shifted, make.constant((1 << width) - 1)), lambda v: (f(v) << g(v)) & ((1 << width) - 1)
+        return make.operation(
+            "&", shifted, make.constant((1 << width) - 1)
+        ), lambda v: (f(v) << g(v)) & ((1 << width) - 1)
 
     def cast(self, depth: int) -> tuple[make.Json, Evaluate]:
         width = self.rng.choice(WIDTHS)
@@ -188,7 +194,9 @@ def test_expressions_equal_python_integers(seed: int) -> None:
     switch = BareSwitch(build_program(maker.json(), optimise="-O1"))
     for _ in range(FRAMES):
         values = {
-            name: rng.choice([0, 1, (1 << width) - 1, 1 << (width - 1), rng.getrandbits(width), rng.getrandbits(width)])
+            name: rng.choice(
+                [0, 1, (1 << width) - 1, 1 << (width - 1), rng.getrandbits(width), rng.getrandbits(width)]
+            )
             for name, (width, _) in fields.items()
         }
         frame = field_bits([*((values[n], w) for n, (w, _) in fields.items()), (0, -total % 8)])

@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -69,12 +69,14 @@ switch_plans = st.builds(
 
 
 @given(switch_plans)
+@settings(deadline=None)
 def test_json_keeps_every_value(switch: SwitchPlan) -> None:
     plan = Plan(switches={"s1": switch})
     assert Plan.from_json(plan.to_json()) == plan
 
 
 @given(switch_plans, switch_plans)
+@settings(deadline=None)
 def test_applying_a_difference_leads_from_one_plan_to_the_other(old: SwitchPlan, new: SwitchPlan) -> None:
     diff = switch_diff(old, new)
     held = {e.key: e for e in old.entries}
@@ -98,6 +100,7 @@ def test_applying_a_difference_leads_from_one_plan_to_the_other(old: SwitchPlan,
 
 
 @given(st.lists(entries, unique_by=lambda e: e.key, max_size=8), st.randoms())
+@settings(deadline=None)
 def test_the_order_in_which_entries_are_given_does_not_matter(
     some: list[TableEntry], random: st.random_module
 ) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from google.protobuf import text_format
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controller.planning.plan import Lpm, Match, Range, RegisterValue, SwitchPlan, TableEntry, Ternary
@@ -115,12 +115,14 @@ wide_entries = st.builds(
 
 
 @given(wide_entries)
+@settings(deadline=None)
 def test_entries_survive_the_wire(entry: TableEntry) -> None:
     message = encode_entry(SCHEMA, entry).table_entry
     assert decode_entry(SCHEMA, type(message).FromString(message.SerializeToString())) == entry
 
 
 @given(st.integers(0, 1 << 200))
+@settings(deadline=None)
 def test_bytestrings_are_the_shortest(value: int) -> None:
     data = canonical_bytes(value)
     assert int.from_bytes(data, "big") == value

@@ -28,6 +28,7 @@ ROUTES = shortest_routes(TOPOLOGY)
 BASE = routing_plan(TOPOLOGY, ROUTES)
 WITH_JOB = BASE.merged(job_plan(TOPOLOGY, ROUTES, 1, ("h3", "h5"), "h1", SharedPathPlacement()).plan)
 PIPELINE = Pipeline("aggregation", aggregation_p4info(), b"{}")
+OTHER_PIPELINE = Pipeline("other", aggregation_p4info(), b"{ }")
 PATIENCE_S = 20.0
 
 
@@ -42,7 +43,8 @@ class Network:
 
     def southbound(self, **options: Any) -> P4RuntimeSouthbound:
         targets = {s.name: Target(self.server.address, s.number) for s in TOPOLOGY.switches}
-        southbound = P4RuntimeSouthbound(targets, {"aggregation": PIPELINE}, on_change=self.news.append, **options)
+        pipelines = {"aggregation": PIPELINE, "other": OTHER_PIPELINE}
+        southbound = P4RuntimeSouthbound(targets, pipelines, on_change=self.news.append, **options)
         self._opened.append(southbound)
         return southbound
 
@@ -120,6 +122,19 @@ def test_changed_entries_and_groups_are_modified_in_place(network: Network) -> N
     plan = Plan(switches={**WITH_JOB.switches, "l1": changed})
     southbound.apply(plan)
     assert network.holds(plan)
+
+
+def test_a_plan_may_give_a_switch_another_program(network: Network) -> None:
+    southbound = network.started()
+    plan = Plan(switches={**BASE.switches, "l1": SwitchPlan.of("other", BASE["l1"].entries)})
+    southbound.apply(plan)
+    assert network.device("l1").config.p4_device_config == b"{ }"
+    assert held(network.device("l1")) == PIPELINE.schema.normalised(BASE["l1"])
+    labels = {status.name: status.pipeline for status in southbound.status()}
+    assert (labels["l1"], labels["l2"]) == (OTHER_PIPELINE.label, PIPELINE.label)
+    southbound.apply(BASE)
+    assert [network.device(name).pushes for name in ("l1", "l2")] == [3, 1]
+    assert network.holds(BASE)
 
 
 def test_register_cells_are_written_once_and_again_after_a_push(network: Network) -> None:

@@ -60,6 +60,18 @@ def test_duplicates_and_overlaps_change_nothing() -> None:
     assert c.sum(0).tolist() == [9, 9]
 
 
+def test_a_sum_that_contains_all_that_is_there_takes_its_place() -> None:
+    c = collector()
+    give(c, 0, 0b001, 5)
+    assert give(c, 0, 0b011, 25, flags=Flags.PARTIAL) == Answers()
+    assert c.sum(0).tolist() == [25, 25]
+    assert give(c, 0, 0b111, 125, flags=Flags.PARTIAL) == Answers(complete=[0])
+    assert c.sum(0).tolist() == [125, 125]
+    assert (c.statistics.superseded, c.statistics.merged_singles, c.statistics.merged_partials) == (2, 1, 2)
+    assert give(c, 0, 0b111, 125, flags=Flags.PARTIAL).complete == []
+    assert c.statistics.duplicates == 1
+
+
 def test_complete_sums_are_repeated_to_those_who_ask_but_not_too_often() -> None:
     c = collector(workers=1)
     assert give(c, 0, 1, now_us=0).complete == [0]
@@ -153,7 +165,7 @@ def test_any_sequence_of_bitmaps_counts_each_worker_once(data: st.DataObject) ->
         bitmap = data.draw(st.integers(1, (1 << workers) - 1))
         value = sum(5**worker for worker in range(workers) if bitmap >> worker & 1)
         answers = give(c, 0, bitmap, value, flags=data.draw(st.integers(0, 7)))
-        if not included & bitmap:
+        if bitmap != included and included & bitmap in (0, included):
             included |= bitmap
             assert bool(answers.complete) == (included == c.full_bitmap)
         else:

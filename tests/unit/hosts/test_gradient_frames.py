@@ -64,6 +64,15 @@ def test_numpy_packs_what_scapy_builds(fields: dict[str, object]) -> None:
     assert as_bytes(by_numpy([fields]))[0].tobytes() == by_scapy(fields)
 
 
+def test_the_largest_frame_in_both_directions() -> None:
+    lanes = np.random.default_rng(1).integers(-(1 << 31), 1 << 31, MAX_LANES).tolist()
+    fields = {**GOOD_FIELDS, "lanes": lanes}
+    frame = by_scapy(fields)
+    assert as_bytes(by_numpy([fields]))[0].tobytes() == frame
+    assert Ether(frame)[Gradient].lanes == lanes
+    assert parse_frames(*filled_buffer([frame]), MAX_LANES).frames["lanes"][0].tolist() == lanes
+
+
 @given(st.lists(frame_fields(lanes=LANES), min_size=1, max_size=5))
 def test_a_batch_is_its_frames_one_by_one(rows: list[dict[str, object]]) -> None:
     assert [row.tobytes() for row in as_bytes(by_numpy(rows))] == [by_scapy(row) for row in rows]
@@ -102,22 +111,21 @@ def filled_buffer(frames: list[bytes]) -> tuple[np.ndarray, np.ndarray]:
     return buffer, np.array([len(frame) for frame in frames], np.uint32)
 
 
-GOOD = by_scapy(
-    {
-        "src_mac": bytes(6),
-        "dst_mac": bytes(6),
-        "src_ip": 1,
-        "dst_ip": 2,
-        "ttl": 64,
-        "flags": 0,
-        "job": 1,
-        "packet_number": 5,
-        "switch_number": 0,
-        "fan_in": 2,
-        "worker_bitmap": 1,
-        "lanes": list(range(LANES)),
-    }
-)
+GOOD_FIELDS: dict[str, object] = {
+    "src_mac": bytes(6),
+    "dst_mac": bytes(6),
+    "src_ip": 1,
+    "dst_ip": 2,
+    "ttl": 64,
+    "flags": 0,
+    "job": 1,
+    "packet_number": 5,
+    "switch_number": 0,
+    "fan_in": 2,
+    "worker_bitmap": 1,
+    "lanes": list(range(LANES)),
+}
+GOOD = by_scapy(GOOD_FIELDS)
 
 
 def test_the_parsed_frames_do_not_share_the_receive_buffer() -> None:

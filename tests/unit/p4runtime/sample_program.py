@@ -10,7 +10,7 @@ from google.protobuf import text_format
 
 ROUTES, ACL, HOSTS, KINDS, PRESET, INDIRECT, KEYLESS, PORTS = range(0x02000001, 0x02000009)
 NO_ACTION, DROP, FORWARD, MARK, DEFAULT_ONLY = range(0x01000001, 0x01000006)
-ROUTE_COUNTER, KIND_COUNTER = 0x14000001, 0x14000002
+ROUTE_COUNTER, KIND_COUNTER = 0x13000001, 0x13000002
 PORT_COUNTER = 0x12000001
 TOTALS, OFFSETS, FLAGS = range(0x16000001, 0x16000004)
 
@@ -117,7 +117,13 @@ def p4info(routes: str = "Ingress.routes") -> Any:
         (ROUTES, routes, 4, [("LPM", 32)], f"direct_resource_ids: {ROUTE_COUNTER}"),
         (ACL, "Ingress.acl", 64, [("TERNARY", 32), ("RANGE", 16), ("OPTIONAL", 9), ("EXACT", 8)], ""),
         (HOSTS, "Ingress.hosts", 100_000, [("EXACT", 48)], f"const_default_action_id: {NO_ACTION}"),
-        (KINDS, "Ingress.kinds", 2, [("EXACT", 8)], "is_const_table: true has_initial_entries: true"),
+        (
+            KINDS,
+            "Ingress.kinds",
+            2,
+            [("EXACT", 8)],
+            f"is_const_table: true has_initial_entries: true direct_resource_ids: {KIND_COUNTER}",
+        ),
         (PRESET, "Ingress.preset", 16, [("TERNARY", 8)], "has_initial_entries: true"),
         (INDIRECT, "Ingress.indirect", 16, [("EXACT", 32)], "implementation_id: 285212673"),
         (KEYLESS, "Ingress.keyless", 16, [], ""),

@@ -32,8 +32,6 @@ from tests.unit.p4runtime.sample_program import (
     p4info,
 )
 
-pytestmark = pytest.mark.filterwarnings("ignore")
-
 MEANINGFUL_IDS = [0, 1, 2, 3, 4, ROUTES, ACL, HOSTS, KINDS, PRESET, DROP, FORWARD, MARK, PORT_COUNTER, TOTALS]
 
 BOUNDS = {

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import grpc
 import pytest
-from finsy.proto import p4r
+from finsy.proto import p4r, p4r_grpc
 
 from switch.errors import UserError
 from switch.p4runtime import P4RuntimeServer
+from switch.p4runtime.status import Code
 from tests.unit.p4runtime.client import INSERT, TIMEOUT_S, Client, action, entry, exact
 from tests.unit.p4runtime.fake_device import CapableDevice, FakeProgram
 from tests.unit.p4runtime.sample_program import DROP, HOSTS
@@ -35,41 +37,60 @@ def test_capabilities(bare_client: Client, address: str) -> None:
 
 
 def test_several_addresses(tmp_path: Path) -> None:
-    socket = f"unix:{tmp_path}/p4rt.sock"
-    server = P4RuntimeServer({}, ["127.0.0.1:0", socket, "127.0.0.1:0"], build=FakeProgram)
+    unix = f"unix:{tmp_path}/p4rt.sock"
+    server = P4RuntimeServer({}, ["127.0.0.1:0", unix, "127.0.0.1:0"], build=FakeProgram)
     server.start()
     try:
         first, second = server.ports
         assert first != second
-        for address in (f"127.0.0.1:{first}", f"127.0.0.1:{second}", socket):
+        for address in (f"127.0.0.1:{first}", f"127.0.0.1:{second}", unix):
             assert version(address).startswith("1.4.")
     finally:
         server.stop()
     # The addresses are free again.
-    again = P4RuntimeServer({}, [f"127.0.0.1:{first}", socket], build=FakeProgram)
+    again = P4RuntimeServer({}, [f"127.0.0.1:{first}", unix], build=FakeProgram)
     again.start()
     assert again.ports == [first]
     again.stop()
 
 
+def refusal(address: str) -> str:
+    server = P4RuntimeServer({}, [address], build=FakeProgram)
+    with pytest.raises(UserError) as caught:
+        server.start()
+    server.stop()
+    return str(caught.value)
+
+
 def test_address_in_use(address: str) -> None:
-    second = P4RuntimeServer({}, [address], build=FakeProgram)
-    with pytest.raises(UserError, match=f"cannot listen on {address}"):
-        second.start()
-    second.stop()
+    assert refusal(address) == f"cannot listen on {address}: Address already in use"
     assert version(address)
 
 
-@pytest.mark.parametrize("address", ["", "9559", "127.0.0.1", "127.0.0.1:port", "unix:"])
+def test_unix_sockets_in_use_and_left_behind(tmp_path: Path) -> None:
+    address = f"unix:{tmp_path}/p4rt.sock"
+    with socket.socket(socket.AF_UNIX) as other:
+        other.bind(f"{tmp_path}/p4rt.sock")
+        other.listen()
+        assert refusal(address) == f"cannot listen on {address}: another server listens there"
+    # Its owner is gone, the file is still there.
+    server = P4RuntimeServer({}, [address], build=FakeProgram)
+    server.start()
+    assert server.ports == [] and version(address)
+    server.stop()
+
+
+def test_unusable_addresses(tmp_path: Path) -> None:
+    missing = f"unix:{tmp_path}/missing/p4rt.sock"
+    assert refusal(missing) == f"cannot listen on {missing}: No such file or directory"
+    assert "AF_UNIX path too long" in refusal(f"unix:{tmp_path}/{'x' * 120}")
+    assert refusal("192.0.2.1:0") == "cannot listen on 192.0.2.1:0: Cannot assign requested address"
+
+
+@pytest.mark.parametrize("address", ["", "9559", "127.0.0.1", "127.0.0.1:port", "127.0.0.1:65536", "unix:"])
 def test_addresses_that_are_none(address: str) -> None:
     with pytest.raises(UserError, match="is no address"):
         P4RuntimeServer({}, [address], build=FakeProgram)
-
-
-def test_missing_directory_of_a_socket(tmp_path: Path) -> None:
-    server = P4RuntimeServer({}, [f"unix:{tmp_path}/missing/p4rt.sock"], build=FakeProgram)
-    with pytest.raises(UserError, match="cannot listen on unix:"):
-        server.start()
 
 
 def test_stop_ends_streams_and_lets_the_device_go(server: P4RuntimeServer, bare_client: Client, device) -> None:
@@ -130,10 +151,19 @@ def test_a_large_batch(client: Client, device: CapableDevice) -> None:
     client.write(*[(INSERT, host) for host in hosts])
     assert len(device.tables["Ingress.hosts"].entries) == 20_000
     assert len(client.read(entry(HOSTS))) == 20_000
-    # All fail: the status stays small enough for a client that allows 1 MB of metadata, and has one error per update.
-    failures = client.failures(*[(INSERT, host) for host in hosts[:2_000]])
-    assert [code for code, _ in failures] == [6] * 2_000
-    assert failures[0][1] and not failures[-1][1]
+
+
+@pytest.mark.parametrize(("count", "limit_bytes"), [(10, None), (150, None), (1_000, 64 * 1024)])
+def test_errors_of_a_batch_reach_a_client(client: Client, address: str, count: int, limit_bytes: int | None) -> None:
+    """Clients lose all errors when the metadata pass their limit: by default 8 KiB, with finsy 64 KiB."""
+    options = [] if limit_bytes is None else [("grpc.max_metadata_size", limit_bytes)]
+    host = entry(HOSTS, exact(1, b"\x01"), action=action(DROP))
+    with grpc.insecure_channel(address, options=options) as channel:
+        client.stub = p4r_grpc.P4RuntimeStub(channel)
+        failures = client.failures(*[(INSERT, host)] * count)
+    assert [code for code, _ in failures] == [Code.OK] + [Code.ALREADY_EXISTS] * (count - 1)
+    assert failures[1][1]
+    assert bool(failures[-1][1]) is (count == 10)
 
 
 def test_concurrent_batches_are_all_applied(client: Client, device: CapableDevice) -> None:

@@ -1,0 +1,91 @@
+"""One compilation from file to BMv2 JSON and P4Info."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from switch.compiler.checker import check_program
+from switch.compiler.diagnostics import Abandoned, CompileError, Diagnostic, Reporter
+from switch.compiler.emit import emit_bmv2
+from switch.compiler.lower import lower_program
+from switch.compiler.p4info import emit_p4info
+from switch.compiler.parser import parse_program
+from switch.compiler.preprocessor import Preprocessor
+from switch.compiler.source import SourceManager
+from switch.errors import UserError
+
+# Expressions and statements nest up to parser.cursor.MAX_NESTING deep, each level a few Python calls.
+RECURSION_LIMIT = 8000
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """`json`: BMv2 JSON. `p4info`: a p4.config.v1.P4Info message. `warnings`: what was noticed on the way."""
+
+    json: dict[str, Any]
+    p4info: Any
+    warnings: tuple[Diagnostic, ...]
+
+    @property
+    def json_text(self) -> str:
+        return json.dumps(self.json, indent=2) + "\n"
+
+    @property
+    def p4info_text(self) -> str:
+        from google.protobuf import text_format
+
+        return text_format.MessageToString(self.p4info)
+
+
+def compile_p4(
+    path: Path, *, include_dirs: Sequence[Path] = (), defines: Mapping[str, str] | None = None
+) -> Compiled:
+    """Compile a P4_16 program for v1model.
+
+    include_dirs: where #include looks besides the program's own directory and the standard includes.
+    defines: macros by name with their replacement text.
+    Raises CompileError with all that is wrong with the program, UserError if the file cannot be read.
+    """
+    path = Path(path)
+    sources = SourceManager()
+    reporter = Reporter(sources)
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, RECURSION_LIMIT))
+    try:
+        return _compile(path, list(map(Path, include_dirs)), defines or {}, sources, reporter)
+    except Abandoned:
+        raise CompileError(reporter.diagnostics) from None
+    except RecursionError:
+        reporter.fatal(1, "the program is nested too deeply to be compiled")
+        raise CompileError(reporter.diagnostics) from None
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror or error}") from None
+    finally:
+        sys.setrecursionlimit(limit)
+
+
+def _compile(
+    path: Path,
+    include_dirs: Sequence[Path],
+    defines: Mapping[str, str],
+    sources: SourceManager,
+    reporter: Reporter,
+) -> Compiled:
+    tokens = Preprocessor(sources, reporter, include_dirs, defines).run(path)
+    program = parse_program(tokens, reporter)
+    reporter.raise_if_errors()
+    checked = check_program(program, reporter)
+    reporter.raise_if_errors()
+    lowered = lower_program(checked, reporter)
+    reporter.raise_if_errors()
+    assert lowered is not None
+    bmv2 = emit_bmv2(lowered, sources, reporter, path.name)
+    reporter.raise_if_errors()
+    p4info = emit_p4info(lowered, reporter)
+    reporter.raise_if_errors()
+    return Compiled(bmv2, p4info, tuple(reporter.diagnostics))

@@ -1,0 +1,171 @@
+"""Expressions as BMv2 JSON has them.
+
+BMv2 computes with integers of any size, so results are cut to their width: with & for bit<N>, with two_comp_mod
+for int<N>. It also keeps truth values apart from numbers; d2b and b2d go between them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from switch.compiler import types as t
+from switch.compiler.lower import ir
+
+Json = dict[str, Any]
+
+_COMPARISONS = frozenset(("==", "!=", "<", "<=", ">", ">="))
+_BOOLEAN = {"&&": "and", "||": "or"}
+
+
+def hex_digits(value: int, width_bits: int) -> str:
+    """A number as BMv2 reads it: whole bytes, with a sign if it is negative."""
+    digits = 2 * ((width_bits + 7) // 8) or 2
+    return f"-0x{-value:0{digits}x}" if value < 0 else f"0x{value:0{digits}x}"
+
+
+def hexstr(value: int, width_bits: int = 0) -> Json:
+    return {"type": "hexstr", "value": hex_digits(value, width_bits) if width_bits else f"{value:#x}"}
+
+
+def operation(operator: str, left: Json | None, right: Json | None) -> Json:
+    return {"type": "expression", "value": {"op": operator, "left": left, "right": right}}
+
+
+def field(ref: ir.FieldRef) -> Json:
+    return {"type": "field", "value": [ref.header, ref.field]}
+
+
+def _width(type_: t.Type) -> int:
+    return type_.width if isinstance(type_, (t.Bit, t.Int)) else 1
+
+
+def _cut(value: Json, type_: t.Type) -> Json:
+    width = _width(type_)
+    if isinstance(type_, t.Int):
+        return operation("two_comp_mod", value, hexstr(width))
+    return operation("&", value, hexstr((1 << width) - 1, width))
+
+
+def number(expr: ir.Expr) -> Json:
+    """The expression as a number."""
+    if isinstance(expr, ir.Const):
+        return hexstr(expr.value, _width(expr.type))
+    if isinstance(expr, ir.FieldRef):
+        return field(expr)
+    if isinstance(expr, ir.RuntimeData):
+        local = {"type": "local", "value": expr.index}
+        return _cut(local, expr.type) if isinstance(expr.type, t.Int) else local
+    if isinstance(expr, ir.StackLast):
+        return _stack_last(expr)
+    if isinstance(expr, ir.LastIndex):
+        return operation("last_stack_index", None, {"type": "header_stack", "value": expr.stack})
+    if isinstance(expr, ir.Choice):
+        return {
+            "type": "expression",
+            "value": {
+                "op": "?",
+                "left": number(expr.if_true),
+                "right": number(expr.if_false),
+                "cond": boolean(expr.condition),
+            },
+        }
+    if expr.type is t.BOOL and not (isinstance(expr, ir.Operation) and expr.operator == "cast"):
+        return operation("b2d", None, boolean(expr))
+    assert isinstance(expr, ir.Operation)
+    return _arithmetic(expr)
+
+
+def boolean(expr: ir.Expr) -> Json:
+    """The expression as a truth value."""
+    if isinstance(expr, ir.Const):
+        return {"type": "bool", "value": bool(expr.value)}
+    if isinstance(expr, ir.SameHeader):
+        return operation(
+            "==", {"type": "header", "value": expr.left}, {"type": "header", "value": expr.right}
+        )
+    if isinstance(expr, ir.Operation):
+        operator = expr.operator
+        if operator == "!":
+            return operation("not", None, boolean(expr.left))
+        if operator in _BOOLEAN:
+            assert expr.right is not None
+            return operation(_BOOLEAN[operator], boolean(expr.left), boolean(expr.right))
+        if operator in _COMPARISONS:
+            assert expr.right is not None
+            return operation(operator, number(expr.left), number(expr.right))
+        if operator == "cast":
+            return operation("==", number(expr.left), hexstr(1, 1))
+    return operation("d2b", None, number(expr))
+
+
+def _stack_last(expr: ir.StackLast) -> Json:
+    if expr.member:
+        return {"type": "union_stack_field", "value": [expr.stack, expr.member, expr.field]}
+    return {"type": "stack_field", "value": [expr.stack, expr.field]}
+
+
+def _arithmetic(expr: ir.Operation) -> Json:
+    operator, type_ = expr.operator, expr.type
+    if operator == "cast":
+        return _cast(expr)
+    if operator == "slice":
+        shifted = number(expr.left)
+        if expr.low:
+            shifted = operation(">>", shifted, hexstr(expr.low))
+        source = expr.left.type
+        whole = isinstance(source, t.Bit) and expr.low + _width(type_) == source.width
+        return shifted if whole else _cut(shifted, type_)
+    if operator == "neg":
+        return _cut(operation("-", hexstr(0), number(expr.left)), type_)
+    if operator == "~":
+        return _cut(operation("~", None, number(expr.left)), type_)
+    assert expr.right is not None
+    if operator == "++":
+        return _concatenate(expr.left, expr.right, type_)
+    left, right = number(expr.left), number(expr.right)
+    if operator in ("|+|", "|-|"):
+        exact = operation(operator[1], left, right)
+        saturate = "sat_cast" if isinstance(type_, t.Int) else "usat_cast"
+        return operation(saturate, exact, hexstr(_width(type_)))
+    result = operation(operator, left, right)
+    return _cut(result, type_) if operator in ("+", "-", "*", "<<") else result
+
+
+def _cast(expr: ir.Operation) -> Json:
+    source, target = expr.left.type, expr.type
+    if source is t.BOOL:
+        return operation("b2d", None, boolean(expr.left))
+    value = number(expr.left)
+    narrows = _width(target) < _width(source)
+    if isinstance(source, t.Bit) and isinstance(target, t.Bit):
+        return _cut(value, target) if narrows else value
+    if isinstance(source, t.Int) and isinstance(target, t.Int):
+        return _cut(value, target) if narrows else value
+    return _cut(value, target)
+
+
+def _concatenate(left: ir.Expr, right: ir.Expr, type_: t.Type) -> Json:
+    low = number(right)
+    if isinstance(right.type, t.Int):
+        low = _cut(low, t.bit(right.type.width))
+    high = operation("<<", number(left), hexstr(_width(right.type)))
+    joined = operation("|", high, low)
+    return _cut(joined, type_) if isinstance(type_, t.Int) else joined
+
+
+def parameter(item: ir.Parameter) -> Json:
+    """A parameter of a primitive."""
+    if isinstance(item, ir.Ref):
+        return {"type": item.kind, "value": item.name}
+    if isinstance(item, ir.Number):
+        return hexstr(item.value)
+    if isinstance(item, ir.Text):
+        return {"type": "string", "value": item.text}
+    if isinstance(item, ir.Vector):
+        return {"type": "parameters_vector", "value": [parameter(inner) for inner in item.items]}
+    if isinstance(item, ir.RuntimeData) and not isinstance(item.type, t.Int):
+        return {"type": "runtime_data", "value": item.index}
+    value = number(item)
+    if value["type"] == "expression":
+        return {"type": "expression", "value": value}
+    return value

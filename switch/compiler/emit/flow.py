@@ -1,0 +1,246 @@
+"""Structured code of a control as a graph of conditions, tables and runs of primitives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Union
+
+from switch.compiler import types as t
+from switch.compiler.diagnostics import Reporter
+from switch.compiler.lower import ir
+from switch.compiler.lower import operations as op
+from switch.compiler.lower.storage import Storage
+from switch.compiler.lower.tables import LoweredTable
+
+
+@dataclass(eq=False)
+class Condition:
+    expression: ir.Expr
+    if_true: Node | None
+    if_false: Node | None
+    loc: int
+    end: int
+    name: str = ""
+
+
+@dataclass(eq=False)
+class Run:
+    """Primitives without tables or branches between them."""
+
+    body: list[ir.Stmt]
+    next: Node | None
+    name: str = ""
+
+
+@dataclass(eq=False)
+class TableNode:
+    """`next`: by "hit" and "miss", or by action name."""
+
+    table: LoweredTable
+    kind: str
+    next: dict[str, Node | None]
+    loc: int
+    name: str = ""
+
+
+@dataclass(eq=False)
+class Join:
+    """Stands for a node that is known later, at the start of a loop."""
+
+    target: Node | None = None
+
+
+Node = Union[Condition, Run, TableNode, Join]
+
+
+@dataclass
+class FlowGraph:
+    """`nodes` in the order in which a walk from `start` meets them."""
+
+    start: Node | None
+    nodes: list[Node] = field(default_factory=list)
+
+
+def build_flow(body: list[ir.Stmt], storage: Storage, reporter: Reporter) -> FlowGraph:
+    builder = _Builder(storage, reporter)
+    start = builder.build(body, None)
+    start = builder.finish(start)
+    graph = FlowGraph(start)
+    graph.nodes = list(_walk(start))
+    return graph
+
+
+def successors(node: Node) -> list[Node | None]:
+    if isinstance(node, Condition):
+        return [node.if_true, node.if_false]
+    if isinstance(node, Run):
+        return [node.next]
+    if isinstance(node, TableNode):
+        return list(node.next.values())
+    return [node.target]
+
+
+def _walk(start: Node | None) -> Iterator[Node]:
+    seen: set[int] = set()
+    pending = [start]
+    while pending:
+        node = pending.pop()
+        if node is None or id(node) in seen:
+            continue
+        seen.add(id(node))
+        yield node
+        pending.extend(reversed(successors(node)))
+
+
+class _Builder:
+    def __init__(self, storage: Storage, reporter: Reporter) -> None:
+        self._storage = storage
+        self._reporter = reporter
+        self._leave: dict[ir.Label, Node | None] = {}
+        self._repeat: dict[ir.Label, Node] = {}
+        self._tables: list[TableNode] = []
+
+    def build(self, body: list[ir.Stmt], next_: Node | None) -> Node | None:
+        """The node to start `body` with, when `next_` is what follows it."""
+        cut = next((i for i, s in enumerate(body) if isinstance(s, (ir.Leave, ir.Repeat, ir.End))), None)
+        if cut is not None:
+            last = body[cut]
+            body = body[:cut]
+            if isinstance(last, ir.Leave):
+                next_ = self._leave[last.label]
+            elif isinstance(last, ir.Repeat):
+                next_ = self._repeat[last.label]
+            else:
+                next_ = None
+        run: list[ir.Stmt] = []
+        for statement in reversed(body):
+            if isinstance(statement, (ir.Assign, ir.Primitive)):
+                run.append(statement)
+                continue
+            if run:
+                next_ = Run(run[::-1], next_)
+                run = []
+            next_ = self._branching(statement, next_)
+        if run:
+            next_ = Run(run[::-1], next_)
+        return next_
+
+    def _branching(self, statement: ir.Stmt, next_: Node | None) -> Node | None:
+        if isinstance(statement, ir.If):
+            then = self.build(statement.then, next_)
+            otherwise = self.build(statement.otherwise, next_)
+            if then is otherwise:
+                return then
+            return Condition(statement.condition, then, otherwise, statement.loc, statement.end)
+        if isinstance(statement, ir.Block):
+            self._leave[statement.label] = next_
+            join = Join()
+            self._repeat[statement.label] = join
+            join.target = self.build(statement.body, next_)
+            return join.target
+        if isinstance(statement, ir.Apply):
+            return self._table(statement, next_)
+        raise AssertionError(f"{type(statement).__name__} in a control")
+
+    def _table(self, statement: ir.Apply, next_: Node | None) -> Node:
+        following: dict[str, Node | None] = {}
+        if statement.kind == "hit":
+            for name in ("hit", "miss"):
+                following[name] = self.build(statement.branches.get(name, []), next_)
+        else:
+            others = self.build(statement.branches.get("", []), next_)
+            for item in statement.table.actions:
+                name = item.action.name
+                branch = statement.branches.get(name)
+                following[name] = others if branch is None else self.build(branch, next_)
+            following[""] = others
+        node = TableNode(statement.table, statement.kind, following, statement.loc)
+        self._tables.append(node)
+        return node
+
+    # --- tables applied in several places ---
+
+    def finish(self, start: Node | None) -> Node | None:
+        """BMv2 knows one continuation per table: where a table is applied twice, remember from where."""
+        by_table: dict[LoweredTable, list[TableNode]] = {}
+        reachable = {id(node) for node in _walk(start)}
+        for node in self._tables:
+            if id(node) in reachable:
+                by_table.setdefault(node.table, []).append(node)
+        replaced: dict[int, Node] = {}
+        for table, nodes in by_table.items():
+            if len(nodes) > 1:
+                replaced.update(self._share(table, nodes))
+        start = _resolve(start, replaced)
+        for node in list(_walk_resolving(start, replaced)):
+            _redirect(node, replaced)
+        return start
+
+    def _share(self, table: LoweredTable, nodes: list[TableNode]) -> dict[int, Node]:
+        kinds = {node.kind for node in nodes if len({id(target) for target in node.next.values()}) > 1}
+        if len(kinds) > 1:
+            self._reporter.error(
+                nodes[0].loc,
+                f"table '{table.name}' is applied in several places, once with hit or miss and once with action_run",
+            )
+            return {}
+        kind = kinds.pop() if kinds else "action"
+        keys = ["hit", "miss"] if kind == "hit" else [*(item.action.name for item in table.actions), ""]
+        shared = TableNode(table, kind, {}, nodes[0].loc)
+        for node in nodes:
+            if node.kind != kind:
+                target = next(iter(node.next.values()))
+                node.next = {key: target for key in keys}
+        site_type = t.bit(16)
+        site = self._storage.scalar(site_type, "applied_at")
+        for key in keys:
+            following = nodes[-1].next[key]
+            for number in range(len(nodes) - 2, -1, -1):
+                target = nodes[number].next[key]
+                if target is not following:
+                    here = op.equal(site, ir.Const(site_type, number))
+                    following = Condition(here, target, following, 0, 0)
+            shared.next[key] = following
+        return {
+            id(node): Run([ir.Assign(0, 0, site, ir.Const(site_type, number))], shared)
+            for number, node in enumerate(nodes)
+        }
+
+
+def _resolve(node: Node | None, replaced: dict[int, Node]) -> Node | None:
+    """Follow joins and replacements to a node that is really there."""
+    seen = 0
+    while node is not None:
+        if id(node) in replaced:
+            node = replaced[id(node)]
+        elif isinstance(node, Join):
+            node = node.target
+            seen += 1
+            if seen > 1000:
+                return None
+        else:
+            return node
+    return None
+
+
+def _walk_resolving(start: Node | None, replaced: dict[int, Node]) -> Iterator[Node]:
+    seen: set[int] = set()
+    pending = [start]
+    while pending:
+        node = _resolve(pending.pop(), replaced)
+        if node is None or id(node) in seen:
+            continue
+        seen.add(id(node))
+        yield node
+        pending.extend(successors(node))
+
+
+def _redirect(node: Node, replaced: dict[int, Node]) -> None:
+    if isinstance(node, Condition):
+        node.if_true = _resolve(node.if_true, replaced)
+        node.if_false = _resolve(node.if_false, replaced)
+    elif isinstance(node, Run):
+        node.next = _resolve(node.next, replaced)
+    elif isinstance(node, TableNode):
+        node.next = {key: _resolve(target, replaced) for key, target in node.next.items()}

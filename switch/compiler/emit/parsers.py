@@ -1,0 +1,218 @@
+"""The section `parsers`: states with operations and transitions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from switch.compiler import types as t
+from switch.compiler.emit.expressions import Json, boolean, hex_digits, hexstr, number, parameter
+from switch.compiler.emit.expressions import field as field_json
+from switch.compiler.lower import ir
+from switch.compiler.lower.program import LoweredProgram
+from switch.compiler.lower.storage import Storage
+from switch.compiler.names import NameSet
+from switch.compiler.source import SourceManager
+
+
+@dataclass(eq=False)
+class JsonState:
+    name: str
+    loc: int
+    operations: list[Json] = field(default_factory=list)
+    key: list[Json] = field(default_factory=list)
+    transitions: list[Json] = field(default_factory=list)
+
+    def go(self, target: JsonState | None) -> None:
+        self.transitions.append(_transition("default", None, None, target))
+
+
+def _transition(kind: str, value: str | None, mask: str | None, target: JsonState | None) -> Json:
+    name = target.name if target is not None else None
+    return {"type": kind, "value": value, "mask": mask, "next_state": name}
+
+
+class ParserEmitter:
+    def __init__(self, program: LoweredProgram, storage: Storage, sources: SourceManager) -> None:
+        self._program = program
+        self._storage = storage
+        self._sources = sources
+        self._errors = program.checked.errors
+        self._states: list[JsonState] = []
+        self._known: dict[tuple[ir.State, JsonState | None], JsonState] = {}
+        self._failures: dict[str, JsonState] = {}
+        self._labels: dict[ir.Label, JsonState] = {}
+        self._names = NameSet()
+
+    def emit(self) -> list[Json]:
+        start = self._state(self._program.parser_start, None)
+        node = self._program.parser_node
+        return [
+            {
+                "name": "parser",
+                "id": 0,
+                "source_info": self._sources.source_info(node.name_loc, node.name_loc + len(node.name)),
+                "init_state": start.name,
+                "parse_states": [
+                    {
+                        "name": state.name,
+                        "id": number_,
+                        "parser_ops": state.operations,
+                        "transitions": state.transitions,
+                        "transition_key": state.key,
+                        **self._source_info(state),
+                    }
+                    for number_, state in enumerate(self._states)
+                ],
+            }
+        ]
+
+    def _source_info(self, state: JsonState) -> Json:
+        return {"source_info": self._sources.source_info(state.loc, -1)} if state.loc else {}
+
+    def _new(self, name: str, loc: int = 0) -> JsonState:
+        state = JsonState(self._names.unique(name), loc)
+        self._states.append(state)
+        return state
+
+    def _state(self, state: ir.State, accept: JsonState | None) -> JsonState:
+        """The JSON state for a state; `accept` is where its parser's accept leads, None: the end."""
+        key = (state, accept)
+        known = self._known.get(key)
+        if known is not None:
+            return known
+        first = self._new(state.name, state.loc)
+        self._known[key] = first
+        last = self._body(state.body, first)
+        if last is not None:
+            assert state.transition is not None
+            self._select(state.transition, last, accept)
+        return first
+
+    def _target(self, target: ir.Target, accept: JsonState | None) -> JsonState | None:
+        if isinstance(target, ir.State):
+            return self._state(target, accept)
+        return accept if target == "accept" else self._failure("reject", "NoError")
+
+    def _failure(self, name: str, error: str) -> JsonState:
+        """A state that ends parsing with an error."""
+        known = self._failures.get(name)
+        if known is None:
+            known = self._failures[name] = self._new(name)
+            code = self._errors[error].number if error in self._errors else 0
+            known.operations.append(
+                {"op": "verify", "parameters": [{"type": "bool", "value": False}, hexstr(code)]}
+            )
+            known.go(None)
+        return known
+
+    def _select(self, select: ir.Select, state: JsonState, accept: JsonState | None) -> None:
+        if not select.keys:
+            state.go(self._target(select.default, accept))
+            return
+        state.key = [number(key) for key in select.keys]
+        widths = [t.width_bits(key.type) or 1 for key in select.keys]
+        for case in select.cases:
+            target = self._target(case.target, accept)
+            if case.value_set:
+                state.transitions.append(_transition("parse_vset", case.value_set, None, target))
+                continue
+            value = "".join(
+                hex_digits(value, width)[2:] for (value, _), width in zip(case.matches, widths, strict=True)
+            )
+            mask = None
+            if any(mask is not None for _, mask in case.matches):
+                mask = "0x" + "".join(
+                    hex_digits((1 << width) - 1 if mask is None else mask, width)[2:]
+                    for (_, mask), width in zip(case.matches, widths, strict=True)
+                )
+            state.transitions.append(_transition("hexstr", "0x" + value, mask, target))
+        if select.has_default:
+            state.go(self._target(select.default, accept))
+        else:
+            state.go(self._failure("no_match", "NoMatch"))
+
+    # --- operations ---
+
+    def _body(self, body: list[ir.Stmt], state: JsonState) -> JsonState | None:
+        """Put statements into a state, and into further ones where they branch; None if none is left."""
+        current: JsonState | None = state
+        for statement in body:
+            assert current is not None
+            if isinstance(statement, ir.If):
+                current = self._branch(statement, current)
+            elif isinstance(statement, ir.Block):
+                current = self._block(statement, current)
+            elif isinstance(statement, ir.Leave):
+                current.go(self._labels[statement.label])
+                return None
+            elif isinstance(statement, ir.SubParser):
+                behind = self._new(f"{statement.start.name}_done")
+                current.go(self._state(statement.start, behind))
+                current = behind
+            else:
+                current.operations.append(self._operation(statement))
+            if current is None:
+                return None
+        return current
+
+    def _branch(self, statement: ir.If, state: JsonState) -> JsonState | None:
+        test = self._storage.scalar(t.BOOL, "tmp")
+        state.operations.append(self._set(test, statement.condition))
+        state.key = [field_json(test)]
+        ends = []
+        for body, is_then in ((statement.then, True), (statement.otherwise, False)):
+            branch = self._new(f"{state.name}_{'true' if is_then else 'false'}")
+            kind, value = ("hexstr", "0x01") if is_then else ("default", None)
+            state.transitions.append(_transition(kind, value, None, branch))
+            ends.append(self._body(body, branch))
+        if ends == [None, None]:
+            return None
+        join = self._new(f"{state.name}_join")
+        for end in ends:
+            if end is not None:
+                end.go(join)
+        return join
+
+    def _block(self, statement: ir.Block, state: JsonState) -> JsonState | None:
+        if not statement.label.used:
+            return self._body(statement.body, state)
+        behind = self._new(f"{state.name}_{statement.label.name}")
+        self._labels[statement.label] = behind
+        end = self._body(statement.body, state)
+        if end is not None:
+            end.go(behind)
+        return behind
+
+    def _operation(self, statement: ir.Stmt) -> Json:
+        if isinstance(statement, ir.Assign):
+            return self._set(statement.target, statement.value)
+        if isinstance(statement, ir.Lookahead):
+            source = {"type": "lookahead", "value": [statement.offset_bits, statement.width_bits]}
+            return {"op": "set", "parameters": [field_json(statement.target), source]}
+        if isinstance(statement, ir.Extract):
+            return self._extract(statement)
+        if isinstance(statement, ir.Advance):
+            return {"op": "advance", "parameters": [parameter(statement.bits)]}
+        if isinstance(statement, ir.Verify):
+            return {"op": "verify", "parameters": [boolean(statement.condition), number(statement.error)]}
+        assert isinstance(statement, ir.Primitive)
+        inner: Json = {"op": statement.op, "parameters": [parameter(item) for item in statement.parameters]}
+        if statement.loc:
+            inner["source_info"] = self._sources.source_info(statement.loc, statement.end)
+        return {"op": "primitive", "parameters": [inner]}
+
+    @staticmethod
+    def _set(target: ir.FieldRef, value: ir.Expr) -> Json:
+        source = parameter(value)
+        if source["type"] == "stack_field":
+            source = {"type": "expression", "value": source}
+        return {"op": "set", "parameters": [field_json(target), source]}
+
+    @staticmethod
+    def _extract(statement: ir.Extract) -> Json:
+        name: str | list[str] = [statement.name, statement.member] if statement.member else statement.name
+        parameters: list[Json] = [{"type": statement.kind, "value": name}]
+        if statement.length is None:
+            return {"op": "extract", "parameters": parameters}
+        parameters.append({"type": "expression", "value": number(statement.length)})
+        return {"op": "extract_VL", "parameters": parameters}

@@ -1,0 +1,154 @@
+"""The fabric's configuration and its commands. The process as a whole is tested with P4Runtime."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from switch.errors import UserError
+from switch.fabric import Fabric, serve_commands
+from switch.fabric_config import FabricConfig, read_fabric_config
+from switch.link import LinkModel
+from tests.unit.engine.instructed import instructed_program, pass_through
+
+TWO_SWITCHES: dict[str, Any] = {
+    "grpc_addresses": ["127.0.0.1:0"],
+    "switches": [{"device_id": 1, "name": "s1"}, {"device_id": 2, "name": "s2"}],
+    "links": [{"a": [1, 1], "b": [2, 1], "link": {"rate_bps": 1000000, "delay_us": 5}, "seed": 8}],
+}
+
+
+def write(path: Path, config: object) -> Path:
+    path.write_text(config if isinstance(config, str) else json.dumps(config))
+    return path
+
+
+def test_the_configuration_is_read(tmp_path: Path) -> None:
+    config = read_fabric_config(write(tmp_path / "fabric.json", TWO_SWITCHES))
+    assert [switch.name for switch in config.switches] == ["s1", "s2"]
+    assert config.links[0].b == (2, 1)
+    assert config.links[0].link == LinkModel(rate_bps=1_000_000, delay_us=5)
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ("not json", "Invalid JSON"),
+        ({}, "switches: Field required"),
+        ({**TWO_SWITCHES, "swiches": []}, "swiches: Extra inputs"),
+        ({"switches": [{"device_id": -1}]}, "switches.0.device_id"),
+        ({**TWO_SWITCHES, "links": [{"a": [1], "b": [2, 1]}]}, "links.0.a"),
+        ({**TWO_SWITCHES, "links": [{"a": [1, 1], "b": [2, 1], "link": {"loss": 2}}]}, "loss is a probability"),
+    ],
+)
+def test_what_is_wrong_with_a_configuration_is_one_line(tmp_path: Path, config: object, message: str) -> None:
+    with pytest.raises(UserError, match=message) as caught:
+        read_fabric_config(write(tmp_path / "fabric.json", config))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_configuration_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="No such file"):
+        read_fabric_config(tmp_path / "missing.json")
+
+
+def test_what_cannot_be_built_is_a_user_error() -> None:
+    twice = FabricConfig.model_validate({**TWO_SWITCHES, "links": TWO_SWITCHES["links"] * 2})
+    with pytest.raises(UserError, match="in use"):
+        Fabric(twice)
+
+
+def test_commands_are_answered_in_turn_until_stop() -> None:
+    commands = [
+        '{"command": "link_statistics"}',
+        '{"command": "statistics"}',
+        '{"command": "quiesce", "timeout_s": 5}',
+        '{"command": "quiesce", "timeout_s": "long"}',
+        '{"command": "dance"}',
+        "[]",
+        "no json",
+        '{"command": "stop"}',
+        '{"command": "quiesce"}',
+    ]
+    with Fabric(FabricConfig.model_validate(TWO_SWITCHES)) as fabric:
+        fabric.devices[1].load(instructed_program())
+        fabric.devices[1].packet_out(pass_through(1) + b"x" * 100)
+        assert fabric.engine.quiesce(10)
+        events = list(serve_commands(fabric, commands))
+    assert [event["event"] for event in events] == [
+        "link_statistics",
+        "statistics",
+        "quiesce",
+        "error",
+        "error",
+        "error",
+        "error",
+    ]
+    rows = events[0]["rows"]
+    assert [(row["device_id"], row["direction"], row["packets"], row["bytes"]) for row in rows] == [
+        (1, "out", 1, 100),
+        (2, "out", 0, 0),
+    ]
+    assert [device["no_program_drops"] for device in events[1]["devices"]] == [0, 1]
+    assert events[1]["engine"]["timers_fired"] == 1
+    assert events[2]["idle"] is True
+    assert "dance" in events[4]["message"]
+    json.dumps(events)
+
+
+def start(config: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "switch.fabric", str(config)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.parametrize("last_words", ['{"command": "stop"}\n', ""], ids=["stop", "end of input"])
+def test_the_process_serves_and_ends(tmp_path: Path, last_words: str) -> None:
+    socket = tmp_path / "p4rt.sock"
+    config = {**TWO_SWITCHES, "grpc_addresses": ["127.0.0.1:0", f"unix:{socket}"]}
+    process = start(write(tmp_path / "fabric.json", config))
+    assert process.stdout is not None
+    ready = json.loads(process.stdout.readline())
+    assert ready["event"] == "ready"
+    assert len(ready["grpc_ports"]) == 1
+    assert socket.exists()
+    output, errors = process.communicate('{"command": "quiesce"}\n' + last_words, timeout=30)
+    assert json.loads(output) == {"event": "quiesce", "idle": True}
+    assert (process.returncode, errors) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"switches": []}, None),
+        ({**TWO_SWITCHES, "interfaces": [{"device_id": 3, "port": 1, "interface": "lo"}]}, "device id 3"),
+        ({**TWO_SWITCHES, "grpc_addresses": ["nonsense"]}, "nonsense"),
+        ({"switches": "many"}, "switches"),
+    ],
+)
+def test_the_process_says_in_one_line_what_is_wrong(
+    tmp_path: Path, config: object, message: str | None
+) -> None:
+    process = start(write(tmp_path / "fabric.json", config))
+    _, errors = process.communicate("", timeout=30)
+    if message is None:
+        assert (process.returncode, errors) == (0, "")
+    else:
+        assert process.returncode == 2
+        assert len(errors.splitlines()) == 1
+        assert message in errors
+
+
+def test_the_process_needs_a_configuration() -> None:
+    outcome = subprocess.run([sys.executable, "-m", "switch.fabric"], capture_output=True, text=True, check=False)
+    assert outcome.returncode == 2
+    assert "usage" in outcome.stderr

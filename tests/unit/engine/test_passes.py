@@ -1,0 +1,142 @@
+"""Resubmit, recirculate, truncate, and packets that grow."""
+
+from __future__ import annotations
+
+import pytest
+
+from switch.engine import Engine, EngineDevice
+from switch.engine_abi import MAX_FRAME_BYTES
+from switch.link import LinkModel
+from tests.unit.engine.instructed import Egress, Ingress, instructed_program, pass_through, read_report
+
+NORMAL = 0
+
+
+@pytest.mark.parametrize(("ingress", "mark"), [(Ingress.RESUBMIT, 42), (Ingress.RESUBMIT_FORGETTING, 0)])
+def test_resubmit_starts_again_with_the_same_frame(
+    engine: Engine, device: EngineDevice, ingress: Ingress, mark: int
+) -> None:
+    frame = pass_through(2, ingress, 42, Egress.REPORT) + b"same"
+    engine.inject(1, 3, frame)
+    engine.advance(0)
+    [(_, port, sent)] = engine.drain()
+    report = read_report(sent)
+    assert (port, report.payload, report.ingress_port) == (2, b"same", 3)
+    assert report.packet_length == len(frame)
+    # The preserved field is there when the parser begins; unicast makes a normal packet of it.
+    assert (report.mark, report.mark_in_parser, report.instance_type) == (mark, mark, NORMAL)
+    assert device.statistics().resubmitted == 1
+    assert device.statistics().received == 1
+
+
+@pytest.mark.parametrize(("egress", "mark"), [(Egress.RECIRCULATE, 43), (Egress.RECIRCULATE_FORGETTING, 0)])
+def test_recirculate_starts_again_with_the_deparsed_frame(
+    engine: Engine, device: EngineDevice, egress: Egress, mark: int
+) -> None:
+    second = pass_through(4, egress=Egress.REPORT) + b"inner"
+    engine.inject(1, 3, pass_through(2, egress=egress, egress_argument=43) + second)
+    engine.advance(0)
+    [(_, port, sent)] = engine.drain()
+    report = read_report(sent)
+    assert (port, report.payload, report.ingress_port) == (4, b"inner", 3)
+    assert report.packet_length == len(second)
+    assert (report.mark, report.mark_in_parser) == (mark, mark)
+    assert device.statistics().recirculated == 1
+    # The port that it was queued for saw nothing of it.
+    assert [row.packets for row in engine.link_statistics() if (row.port, row.direction) == (2, "out")] == [0]
+
+
+def test_many_recirculations_of_a_growing_frame(engine: Engine, device: EngineDevice) -> None:
+    grow = pass_through(2, egress=Egress.GROW, egress_argument=1)
+    recirculate = pass_through(2, egress=Egress.RECIRCULATE)
+    engine.inject(1, 1, recirculate * 100 + grow + b"end")
+    engine.advance(0)
+    assert engine.drain() == [(1, 2, b"g" * 1024 + b"end")]
+
+
+def test_packets_going_round_in_circles_are_noticed() -> None:
+    with Engine(manual_clock=True) as engine:
+        engine.add_switch(1).load(instructed_program())
+        engine.add_open_port(1, 1)
+        engine.add_link((1, 8), (1, 9), LinkModel(), seed=0)
+        engine.inject(1, 1, pass_through(8, egress=Egress.KEEP))
+        with pytest.raises(RuntimeError, match="circles"):
+            engine.advance(1, max_events=1000)
+        assert not engine.quiesce()
+        assert engine.statistics().live_packets == 1
+
+
+@pytest.mark.parametrize(
+    "instruction",
+    [
+        pass_through(2, Ingress.TRUNCATE, 5),
+        pass_through(2, egress=Egress.TRUNCATE, egress_argument=5),
+        pass_through(2, Ingress.TRUNCATE, 9, Egress.TRUNCATE, 5),
+        pass_through(2, Ingress.TRUNCATE, 5, Egress.TRUNCATE, 9),
+    ],
+    ids=["ingress", "egress", "egress shorter", "ingress shorter"],
+)
+def test_truncate_shortens_the_deparsed_frame(engine: Engine, device: EngineDevice, instruction: bytes) -> None:
+    engine.inject(1, 1, instruction + b"0123456789")
+    engine.advance(0)
+    assert engine.drain() == [(1, 2, b"01234")]
+
+
+def test_truncate_does_not_lengthen(engine: Engine, device: EngineDevice) -> None:
+    engine.inject(1, 1, pass_through(2, Ingress.TRUNCATE, 200) + b"0123")
+    engine.advance(0)
+    assert engine.drain() == [(1, 2, b"0123")]
+
+
+def test_truncation_ends_with_the_switch(engine: Engine, device: EngineDevice) -> None:
+    engine.add_link((1, 8), (1, 9), LinkModel(), seed=0)
+    frame = pass_through(8, Ingress.TRUNCATE, 16) + pass_through(2, egress=Egress.REPORT) + b"12345678" + b"cut"
+    engine.inject(1, 1, frame)
+    engine.advance(0)
+    [(_, _, sent)] = engine.drain()
+    assert read_report(sent).payload == b"12345678"
+
+
+@pytest.mark.parametrize("kilobytes", [1, 5, 8])
+def test_packets_grow_into_larger_buffers(engine: Engine, device: EngineDevice, kilobytes: int) -> None:
+    engine.inject(1, 1, pass_through(2, egress=Egress.GROW, egress_argument=kilobytes) + b"x" * 1000)
+    engine.advance(0)
+    assert engine.drain() == [(1, 2, b"g" * 1024 * kilobytes + b"x" * 1000)]
+
+
+def test_a_packet_that_outgrows_the_longest_frame_is_dropped(engine: Engine, device: EngineDevice) -> None:
+    engine.inject(1, 1, pass_through(2, egress=Egress.GROW, egress_argument=9) + b"x" * 100)
+    engine.inject(1, 1, pass_through(2, egress=Egress.GROW, egress_argument=200))
+    engine.advance(0)
+    assert engine.drain() == []
+    assert device.statistics().buffer_drops == 2
+
+
+def test_the_longest_frame_passes_and_a_longer_one_is_refused(engine: Engine, device: EngineDevice) -> None:
+    longest = pass_through(2, egress=Egress.KEEP) + b"x" * (MAX_FRAME_BYTES - 8)
+    engine.inject(1, 1, longest)
+    engine.advance(0)
+    assert engine.drain() == [(1, 2, longest)]
+    with pytest.raises(ValueError, match="9234"):
+        engine.inject(1, 1, longest + b"x")
+    with pytest.raises(ValueError, match="9234"):
+        device.packet_out(longest + b"x")
+
+
+def test_memory_grows_with_what_is_waiting_and_no_further(engine: Engine, device: EngineDevice) -> None:
+    def burst() -> int:
+        for _ in range(500):
+            engine.inject(1, 1, pass_through(2) + b"x" * 500)
+        engine.advance(0)
+        assert len(engine.drain()) == 500
+        return engine.statistics().pool_bytes
+
+    first = burst()
+    assert [burst() for _ in range(5)] == [first] * 5
+
+
+def test_a_frame_of_no_bytes_is_not_sent(engine: Engine, device: EngineDevice) -> None:
+    engine.inject(1, 1, pass_through(2))
+    engine.advance(0)
+    assert engine.drain() == []
+    assert device.statistics().buffer_drops == 1
