@@ -243,11 +243,13 @@ def _own_fields(length: ex.Data | None, header: ex.HeaderReference) -> ex.Data:
 
 def _concatenation(parts: tuple[ex.Data, ...], widths: tuple[int, ...]) -> ex.Data:
     """The parts as unsigned bit strings, the first one on top."""
-    result: ex.Data = ex.Constant(0)
+    result: ex.Data | None = None
     for part, width in zip(parts, widths, strict=True):
-        bits = ex.Arithmetic("&", part, ex.Constant((1 << width) - 1))
-        result = ex.Arithmetic("|", ex.Arithmetic("<<", result, ex.Constant(width)), bits)
-    return result
+        bits: ex.Data = ex.Arithmetic("&", part, ex.Constant((1 << width) - 1))
+        if result is not None:
+            bits = ex.Arithmetic("|", ex.Arithmetic("<<", result, ex.Constant(width)), bits)
+        result = bits
+    return result or ex.Constant(0)
 
 
 def _reachable(parser: m.Parser) -> list[str]:

@@ -101,6 +101,4 @@ class Reporter:
             last = self.sources.locate(end)
             if (last.file, last.line) == (place.file, place.line):
                 length = last.column - place.column
-        return Diagnostic(
-            severity, message, place.file, place.line, place.column, place.source_line, length, notes
-        )
+        return Diagnostic(severity, message, place.file, place.line, place.column, place.source_line, length, notes)

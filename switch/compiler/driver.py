@@ -39,7 +39,8 @@ class Compiled:
     def p4info_text(self) -> str:
         from google.protobuf import text_format
 
-        return text_format.MessageToString(self.p4info)
+        text: str = text_format.MessageToString(self.p4info)
+        return text
 
 
 def compile_p4(

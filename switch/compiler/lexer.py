@@ -14,10 +14,8 @@ LINE_START = 1  # first token of its line: a '#' there starts a directive
 SPACE_BEFORE = 2  # white space or a comment precedes it
 NO_EXPAND = 4  # met inside its own expansion: never expanded again (C11 6.10.3.4)
 
-_PUNCTUATION = (
-    "|+|= |-|= &&& ... <<= >>= |+| |-| ## ++ && || == != <= >= << >> .. += -= *= /= %= &= |= ^= "
-    "( ) [ ] { } < > ; : , . = + - * / % & | ^ ~ ! ? @ #"
-).split()
+# The longest come first.
+_PUNCTUATION = ["|+|=", "|-|=", "&&&", "...", "<<=", ">>=", "|+|", "|-|", "##", "++", "&&", "||", "==", "!=", "<=", ">=", "<<", ">>", "..", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "(", ")", "[", "]", "{", "}", "<", ">", ";", ":", ",", ".", "=", "+", "-", "*", "/", "%", "&", "|", "^", "~", "!", "?", "@", "#"]
 
 _TOKEN = re.compile(
     r"(?P<space>(?:[ \t\r\f\v]|\\\n)+)"

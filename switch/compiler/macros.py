@@ -35,9 +35,7 @@ class Macro:
         return bool(self.parameters) and self.parameters is not None and self.parameters[-1] == "__VA_ARGS__"
 
     def same_as(self, other: Macro) -> bool:
-        return self.parameters == other.parameters and [t.text for t in self.body] == [
-            t.text for t in other.body
-        ]
+        return self.parameters == other.parameters and [t.text for t in self.body] == [t.text for t in other.body]
 
 
 class _Frame:
@@ -120,6 +118,7 @@ class MacroExpander:
         arguments: list[list[Token]] = [[]]
         depth = 0
         assert macro.parameters is not None
+        expected = len(macro.parameters)
         while True:
             while frames and frames[-1].index >= len(frames[-1].tokens):
                 if len(frames) == 1:
@@ -140,14 +139,12 @@ class MacroExpander:
                     depth -= 1
                     if depth == 0:
                         break
-                elif text == "," and depth == 1:
-                    if not (macro.variadic and len(arguments) == len(macro.parameters)):
-                        arguments.append([])
-                        continue
+                elif text == "," and depth == 1 and not (macro.variadic and len(arguments) == expected):
+                    arguments.append([])
+                    continue
             elif token.kind == NAME and text in disabled:
                 token = Token(NAME, text, token.loc, token.flags | NO_EXPAND)
             arguments[-1].append(token)
-        expected = len(macro.parameters)
         if expected == 0 and arguments == [[]]:
             return []
         if macro.variadic and len(arguments) == expected - 1:
@@ -158,9 +155,7 @@ class MacroExpander:
             )
         return arguments
 
-    def _substitute(
-        self, macro: Macro, use: Token, arguments: Sequence[list[Token]], depth: int
-    ) -> list[Token]:
+    def _substitute(self, macro: Macro, use: Token, arguments: Sequence[list[Token]], depth: int) -> list[Token]:
         body = macro.body
         base = self._sources.add_expansion(macro.name, use.loc, [token.loc for token in body])
         raw = dict(zip(macro.parameters or (), arguments, strict=True))

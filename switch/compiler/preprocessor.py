@@ -111,7 +111,12 @@ class Preprocessor:
             self._pending.clear()
 
     def _directive(
-        self, source: SourceFile, hash_: Token, line: list[Token], conditionals: list[_Conditional], depth: int
+        self,
+        source: SourceFile,
+        hash_: Token,
+        line: list[Token],
+        conditionals: list[_Conditional],
+        depth: int,
     ) -> None:
         if not line:
             return

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Union
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from switch.compiler.symbols import Symbol
@@ -579,9 +579,6 @@ class TableDeclaration(Declaration):
 @dataclass(slots=True, eq=False)
 class Program(Node):
     declarations: list[Declaration]
-
-
-LocalDeclaration = Union[VariableDeclaration, ConstantDeclaration, Instantiation]
 
 
 def find_annotation(annotations: list[Annotation], name: str) -> Annotation | None:

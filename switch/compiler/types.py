@@ -134,7 +134,8 @@ class NamedFields(Type):
     elements: tuple[Type, ...]
 
     def __str__(self) -> str:
-        return "{" + ", ".join(f"{name} = {type_}" for name, type_ in zip(self.names, self.elements)) + "}"
+        fields = zip(self.names, self.elements, strict=True)
+        return "{" + ", ".join(f"{name} = {type_}" for name, type_ in fields) + "}"
 
 
 @dataclass(eq=False, slots=True)

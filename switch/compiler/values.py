@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Union
 
 from switch.compiler import types as t
 
@@ -19,7 +18,7 @@ class Symbolic:
     number: int
 
 
-Constant = Union[int, bool, str, Symbolic]
+Constant = int | bool | str | Symbolic
 
 
 class FoldError(Exception):

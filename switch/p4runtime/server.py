@@ -26,6 +26,7 @@ from switch.p4runtime.target import Target
 REQUEST_THREADS = 8
 BUILD_THREADS = 2
 STOP_GRACE_S = 0.2
+# Frames of all devices that may wait for the event loop; beyond that the oldest are dropped.
 PENDING_PACKET_INS = 8192
 
 _OPTIONS = (
@@ -101,12 +102,15 @@ class P4RuntimeServer:
             server = grpc.aio.server(options=_OPTIONS)
             p4r_grpc.add_P4RuntimeServicer_to_server(P4RuntimeService(targets, cache, request_threads), server)
             try:
+                # All of them first: gRPC keeps what it has opened when another address fails.
+                for address in self._addresses:
+                    check_free(address)
                 self._ports = [port for a in self._addresses if (port := _listen(server, a))]
                 await server.start()
+                inbox = PacketInbox(self._loop, targets)
             except BaseException as error:
                 ready.set_exception(error)
                 return
-            inbox = PacketInbox(self._loop, targets)
             ready.set_result(None)
             await self._stopping.wait()
             inbox.close()
@@ -146,7 +150,6 @@ class PacketInbox:
 
 def _listen(server: Any, address: str) -> int | None:
     """The TCP port that was opened, None for a Unix socket."""
-    check_free(address)
     try:
         port: int = server.add_insecure_port(address)
     except RuntimeError as error:

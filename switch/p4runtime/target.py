@@ -88,7 +88,7 @@ class Target:
         try:
             packet = self.running.pipeline.packet_in.packet_in(frame)
         except ValueError:
-            return
+            return  # shorter than the header: not made by this program
         for election in self.elections.values():
             if election.primary is not None and election.role.accepts(packet):
                 election.primary.send(p4r.StreamMessageResponse(packet=packet))

@@ -44,9 +44,7 @@ class CallChecker:
             if symbol.kind == "type":
                 type_ = symbol.type
                 if node.type_arguments:
-                    named = s.NamedType(
-                        callee.loc, callee.end, callee.name, callee.absolute, node.type_arguments
-                    )
+                    named = s.NamedType(callee.loc, callee.end, callee.name, callee.absolute, node.type_arguments)
                     type_ = self._context.types.resolve(named, scope)
                 return self._constructor(node, type_, scope)
             self._context.error(callee, f"'{callee.name}' is a {symbol.kind} and cannot be called")
@@ -110,9 +108,7 @@ class CallChecker:
         """Match arguments with parameters, infer type arguments, convert; the arguments are checked already."""
         if node.type_arguments:
             if len(node.type_arguments) != len(signature.variables):
-                self._context.error(
-                    node, f"'{signature.name}' takes {len(signature.variables)} type argument(s)"
-                )
+                self._context.error(node, f"'{signature.name}' takes {len(signature.variables)} type argument(s)")
                 return t.UNKNOWN
             for variable, syntax in zip(signature.variables, node.type_arguments, strict=True):
                 type_ = self._context.types.resolve(syntax, scope)
@@ -156,9 +152,7 @@ class CallChecker:
         result: dict[str, s.Expression | None] = {}
         names = [parameter.name for parameter in parameters]
         if len(given) > len(parameters):
-            self._context.error(
-                node, f"'{name}' takes {len(parameters)} argument(s), but {len(given)} are given"
-            )
+            self._context.error(node, f"'{name}' takes {len(parameters)} argument(s), but {len(given)} are given")
             return None
         for position, argument in enumerate(given):
             key = argument.name or names[position]
@@ -282,9 +276,7 @@ class CallChecker:
             self._context.error(node, f"'{signature.name}' is only a type: it has no body")
             return t.UNKNOWN
         node.type_arguments = []
-        constructor = Signature(
-            signature.name, (), signature.constructor, t.VOID, signature.node, signature.scope
-        )
+        constructor = Signature(signature.name, (), signature.constructor, t.VOID, signature.node, signature.scope)
         self._bind(node, "constructor", constructor, {}, scope)
         if node.target is not None:
             node.target.declaration = signature
@@ -305,9 +297,7 @@ class CallChecker:
             return self._extern_method(node, callee, receiver, scope)
         if isinstance(receiver, t.Table) and name == "apply":
             self._no_arguments(node, name)
-            node.target = s.CallTarget(
-                node.loc, node.end, "apply_table", name, [], [], t.VOID, receiver.node, base
-            )
+            node.target = s.CallTarget(node.loc, node.end, "apply_table", name, [], [], t.VOID, receiver.node, base)
             return t.ApplyResult(receiver.node)
         if isinstance(receiver, t.Applicable) and name == "apply":
             return self._bind(node, "apply", receiver.signature, {}, scope, base)

@@ -70,5 +70,7 @@ class Context:
             if default is not None:
                 self.expressions.check(default, scope)
                 default = self.expressions.coerce(default, type_)
-            result.append(s.ParameterType(node.loc, node.end, node.name, node.direction, type_, default, symbol, node))
+            result.append(
+                s.ParameterType(node.loc, node.end, node.name, node.direction, type_, default, symbol, node)
+            )
         return result

@@ -66,17 +66,14 @@ def unify(pattern: t.Type, actual: t.Type, bindings: dict[t.Variable, t.Type]) -
         return pattern.size == actual.size and unify(pattern.element, actual.element, bindings)
     if isinstance(pattern, t.Extern) and isinstance(actual, t.Extern):
         return pattern.klass is actual.klass and all(
-            unify(one, other, bindings)
-            for one, other in zip(pattern.arguments, actual.arguments, strict=False)
+            unify(one, other, bindings) for one, other in zip(pattern.arguments, actual.arguments, strict=False)
         )
     if isinstance(pattern, t.Applicable) and isinstance(actual, t.Applicable):
         return unify_signatures(pattern, actual, bindings)
     return True  # what remains is compared after substitution, by coerce()
 
 
-def unify_signatures(
-    pattern: t.Applicable, actual: t.Applicable, bindings: dict[t.Variable, t.Type]
-) -> bool:
+def unify_signatures(pattern: t.Applicable, actual: t.Applicable, bindings: dict[t.Variable, t.Type]) -> bool:
     """Match a parser or control against the type that a package wants."""
     wanted: Signature = pattern.signature
     given: Signature = actual.signature

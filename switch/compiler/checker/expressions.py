@@ -93,9 +93,7 @@ class ExpressionChecker:
         if isinstance(source, t.Enum) and source.underlying is not None:
             if source.underlying == target:
                 value = expression.value
-                return self._converted(
-                    expression, target, value.number if isinstance(value, Symbolic) else value
-                )
+                return self._converted(expression, target, value.number if isinstance(value, Symbolic) else value)
             return None
         if source is t.DEFAULT_VALUE or (source is t.INVALID_HEADER and _is_header_like(target)):
             return self._converted(expression, target, None)
@@ -108,10 +106,10 @@ class ExpressionChecker:
             expression.if_false = self.coerce(expression.if_false, target)
             expression.type = target
             return expression
-        if isinstance(source, t.Tuple) and isinstance(target, t.Struct) and target.kind == "struct":
-            if list(source.elements) == list(target.fields.values()):
-                return self._converted(expression, target, None)
-        return None
+        if not (isinstance(source, t.Tuple) and isinstance(target, t.Struct) and target.kind == "struct"):
+            return None
+        same = source.elements == tuple(target.fields.values())
+        return self._converted(expression, target, None) if same else None
 
     def _converted(self, expression: s.Expression, target: t.Type, value: Constant | None) -> s.Expression:
         result = s.Convert(expression.loc, expression.end, expression)
@@ -150,9 +148,7 @@ class ExpressionChecker:
             self._context.error(expression, f"{target} has {len(wanted)} parts, but {given} values are given")
             expression.type = t.UNKNOWN
             return expression
-        expression.items = [
-            self.coerce(item, type_) for item, type_ in zip(expression.items, wanted, strict=False)
-        ]
+        expression.items = [self.coerce(item, type_) for item, type_ in zip(expression.items, wanted, strict=False)]
         expression.type = target
         return expression
 
@@ -352,6 +348,7 @@ class ExpressionChecker:
                 node.value = not node.operand.value
             return t.BOOL
         node.operand = self._plain(node.operand)
+        assert node.operand.type is not None
         operand = node.operand.type
         if not (isinstance(operand, (t.Bit, t.Int)) or (operand is t.INTEGER and node.operator != "~")):
             self._context.error(node.operand, f"'{node.operator}' takes a number, this is {operand}")
@@ -394,10 +391,9 @@ class ExpressionChecker:
         if operator in ("/", "%") and isinstance(common, t.Int):
             self._context.error(node, f"'{operator}' is not defined for signed numbers")
             return t.UNKNOWN
-        if operator in ("&", "|", "^", "|+|", "|-|") and common is t.INTEGER:
-            if operator in ("|+|", "|-|"):
-                self._context.error(node, f"'{operator}' needs numbers with a width")
-                return t.UNKNOWN
+        if operator in ("&", "|", "^", "|+|", "|-|") and common is t.INTEGER and operator in ("|+|", "|-|"):
+            self._context.error(node, f"'{operator}' needs numbers with a width")
+            return t.UNKNOWN
         self._fold(node, common)
         return common
 
@@ -494,6 +490,7 @@ class ExpressionChecker:
             if isinstance(amount, int):
                 width = max(1, amount.bit_length())
                 node.right = self._converted(node.right, t.bit(min(width, t.MAX_WIDTH_BITS)), amount)
+        assert left is not None
         self._fold(node, left)
         return left
 
@@ -553,10 +550,10 @@ class ExpressionChecker:
         source = self.check(node.operand, scope)
         if source is t.UNKNOWN or target is t.UNKNOWN:
             return target
-        if self._converts(node.operand, target) or source in (t.DEFAULT_VALUE, t.INVALID_HEADER):
-            if source is not t.INTEGER:
-                node.operand = self.coerce(node.operand, target)
-                return target
+        implicit = self._converts(node.operand, target) or source in (t.DEFAULT_VALUE, t.INVALID_HEADER)
+        if implicit and source is not t.INTEGER:
+            node.operand = self.coerce(node.operand, target)
+            return target
         value = node.operand.value
         if not castable(source, target, value is not None):
             self._context.error(node, f"{source} cannot be cast to {target}")

@@ -192,7 +192,9 @@ class _ProgramChecker:
         self._context.statements.block(node.body, scope, Surroundings(kind, signature.return_type))
         if kind == "function" and signature.return_type is not t.VOID and not _always_returns(node.body):
             self._context.reporter.error(
-                node.name_loc, f"'{node.name}' does not return a value on every path", node.name_loc + len(node.name)
+                node.name_loc,
+                f"'{node.name}' does not return a value on every path",
+                node.name_loc + len(node.name),
             )
 
     def _extern(self, node: s.ExternDeclaration) -> None:
@@ -213,9 +215,7 @@ class _ProgramChecker:
         variables = self._context.type_variables(inner, node.type_parameters, node.loc)
         parameters = self._context.parameters(node.parameters, inner, "parameter")
         signature = Signature(node.name, variables, parameters, t.VOID, node, inner)
-        self._context.declare(
-            self._scope, Symbol(node.name, "type", node.name_loc, t.Package(signature), node=node)
-        )
+        self._context.declare(self._scope, Symbol(node.name, "type", node.name_loc, t.Package(signature), node=node))
 
     # --- parsers and controls ---
 

@@ -202,17 +202,12 @@ class StatementChecker:
     def constant(self, node: s.ConstantDeclaration, scope: Scope) -> None:
         type_ = self._context.types.resolve(node.type, scope)
         node.initial = self._expressions.check_as(node.initial, scope, type_)
-        if node.initial.value is None and node.initial.type is not t.UNKNOWN:
-            if not _is_constant(node.initial):
-                self._context.error(node.initial, "the value of a constant must be known at compile time")
-        self._context.declare(
-            scope, Symbol(node.name, "constant", node.name_loc, type_, node.initial.value, node)
-        )
+        if node.initial.type is not t.UNKNOWN and not _is_constant(node.initial):
+            self._context.error(node.initial, "the value of a constant must be known at compile time")
+        self._context.declare(scope, Symbol(node.name, "constant", node.name_loc, type_, node.initial.value, node))
 
     def instantiation(self, node: s.Instantiation, scope: Scope) -> None:
-        call = s.Call(
-            node.loc, node.end, s.TypeName(node.type.loc, node.type.end, node.type), [], node.arguments
-        )
+        call = s.Call(node.loc, node.end, s.TypeName(node.type.loc, node.type.end, node.type), [], node.arguments)
         type_ = self._expressions.check(call, scope)
         node.call = call
         node.symbol = Symbol(node.name, "instance", node.name_loc, type_, node=node)

@@ -7,9 +7,7 @@ from switch.compiler import types as t
 from switch.compiler.checker.context import Context
 from switch.compiler.symbols import Scope, Signature, Symbol
 
-_KNOWN_PROPERTIES = frozenset(
-    ("default_action", "size", "implementation", "counters", "meters", "support_timeout")
-)
+_KNOWN_PROPERTIES = frozenset(("default_action", "size", "implementation", "counters", "meters", "support_timeout"))
 
 
 def check_table(context: Context, node: s.TableDeclaration, scope: Scope) -> None:
@@ -34,9 +32,7 @@ def _check_key(context: Context, key: s.KeyElement, scope: Scope) -> None:
     type_ = context.expressions.check(key.expression, scope)
     if key.match_kind not in context.match_kinds:
         known = ", ".join(sorted(context.match_kinds))
-        context.reporter.error(
-            key.end - 1, f"'{key.match_kind}' is no match kind; these are: {known}", key.end
-        )
+        context.reporter.error(key.end - 1, f"'{key.match_kind}' is no match kind; these are: {known}", key.end)
     if type_ is t.UNKNOWN:
         return
     if type_ is t.INTEGER or not t.is_scalar(type_):
@@ -70,8 +66,8 @@ def _bind(
 ) -> list[s.Expression | None]:
     """Arguments for these parameters; UNKNOWN-typed ones after a report."""
     arguments = ref.arguments or []
-    for argument in arguments:
-        context.expressions.check(argument.expression, scope)
+    for given in arguments:
+        context.expressions.check(given.expression, scope)
     matched = context.calls.match(ref, arguments, parameters, signature.name)
     if matched is None:
         return []
@@ -89,9 +85,7 @@ def _bind(
     return result
 
 
-def _check_chosen_action(
-    context: Context, node: s.TableDeclaration, ref: s.ActionRef, scope: Scope
-) -> None:
+def _check_chosen_action(context: Context, node: s.TableDeclaration, ref: s.ActionRef, scope: Scope) -> None:
     """In default_action and in entries, arguments are given for the parameters without a direction."""
     signature = _find_action(context, ref, scope)
     if signature is None:
@@ -139,10 +133,9 @@ def _check_entry(context: Context, node: s.TableDeclaration, entry: s.TableEntry
         wanted = key.expression.type
         if wanted is None or wanted is t.UNKNOWN:
             continue
-        keys[index] = check_label(context, given, wanted, scope)
-        for part in (
-            (keys[index].left, keys[index].right) if isinstance(keys[index], s.Binary) else (keys[index],)
-        ):
+        label = keys[index] = check_label(context, given, wanted, scope)
+        parts = (label.left, label.right) if isinstance(label, s.Binary) else (label,)
+        for part in parts:
             if part.value is None and not isinstance(part, s.Wildcard) and part.type is not t.UNKNOWN:
                 context.error(part, "the key of an entry must be known at compile time")
 

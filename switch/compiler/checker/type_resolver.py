@@ -74,18 +74,12 @@ class TypeResolver:
         if isinstance(type_, t.Extern):
             return self._apply(syntax, type_.klass.variables, arguments, t.Extern(type_.klass, arguments))
         if isinstance(type_, t.Applicable):
-            return self._apply(
-                syntax, type_.signature.variables, arguments, t.Applicable(type_.signature, arguments)
-            )
+            return self._apply(syntax, type_.signature.variables, arguments, t.Applicable(type_.signature, arguments))
         if isinstance(type_, t.Package):
-            return self._apply(
-                syntax, type_.signature.variables, arguments, t.Package(type_.signature, arguments)
-            )
+            return self._apply(syntax, type_.signature.variables, arguments, t.Package(type_.signature, arguments))
         if isinstance(type_, t.Struct) and isinstance(node, s.StructDeclaration) and node.type_parameters:
             if len(arguments) != len(node.type_parameters):
-                self._context.error(
-                    syntax, f"'{syntax.name}' takes {len(node.type_parameters)} type argument(s)"
-                )
+                self._context.error(syntax, f"'{syntax.name}' takes {len(node.type_parameters)} type argument(s)")
                 return t.UNKNOWN
             return self._generic_struct(node, arguments)
         if arguments:

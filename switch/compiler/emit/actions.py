@@ -99,9 +99,7 @@ class PrimitiveList:
 def action_json(action: LoweredAction, number_: int, sources: SourceManager) -> Json:
     primitives = PrimitiveList(sources)
     primitives.add(action.body)
-    runtime_data = [
-        {"name": item.name, "bitwidth": t.width_bits(item.type)} for item in action.parameters
-    ]
+    runtime_data = [{"name": item.name, "bitwidth": t.width_bits(item.type)} for item in action.parameters]
     return {
         "name": action.name,
         "id": number_,

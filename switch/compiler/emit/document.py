@@ -68,8 +68,8 @@ def _standard_metadata(program: LoweredProgram) -> t.Struct:
 def _aliases(standard: t.Struct) -> list[list[object]]:
     """Names that BMv2 has for parts of standard metadata, from @alias."""
     result: list[list[object]] = []
-    for name, annotations in standard.annotations.items():
-        alias = s.find_annotation(annotations, "alias")
+    for name, given in standard.annotations.items():
+        alias = s.find_annotation(given, "alias")
         text = alias.string() if alias is not None else None
         if text is not None:
             result.append([text, ["standard_metadata", name]])

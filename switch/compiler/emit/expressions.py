@@ -80,9 +80,7 @@ def boolean(expr: ir.Expr) -> Json:
     if isinstance(expr, ir.Const):
         return {"type": "bool", "value": bool(expr.value)}
     if isinstance(expr, ir.SameHeader):
-        return operation(
-            "==", {"type": "header", "value": expr.left}, {"type": "header", "value": expr.right}
-        )
+        return operation("==", {"type": "header", "value": expr.left}, {"type": "header", "value": expr.right})
     if isinstance(expr, ir.Operation):
         operator = expr.operator
         if operator == "!":

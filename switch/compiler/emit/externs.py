@@ -161,5 +161,3 @@ def _input(expr: ir.Expr) -> Json:
         return {**hexstr(expr.value & ((1 << width) - 1), width), "bitwidth": width}
     assert isinstance(expr, ir.FieldRef)
     return field(expr)
-
-

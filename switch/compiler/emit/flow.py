@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Union
 
 from switch.compiler import types as t
 from switch.compiler.diagnostics import Reporter
@@ -51,7 +50,7 @@ class Join:
     target: Node | None = None
 
 
-Node = Union[Condition, Run, TableNode, Join]
+Node = Condition | Run | TableNode | Join
 
 
 @dataclass
@@ -173,8 +172,8 @@ class _Builder:
             if len(nodes) > 1:
                 replaced.update(self._share(table, nodes))
         start = _resolve(start, replaced)
-        for node in list(_walk_resolving(start, replaced)):
-            _redirect(node, replaced)
+        for reached in list(_walk_resolving(start, replaced)):
+            _redirect(reached, replaced)
         return start
 
     def _share(self, table: LoweredTable, nodes: list[TableNode]) -> dict[int, Node]:
@@ -191,7 +190,7 @@ class _Builder:
         for node in nodes:
             if node.kind != kind:
                 target = next(iter(node.next.values()))
-                node.next = {key: target for key in keys}
+                node.next = dict.fromkeys(keys, target)
         site_type = t.bit(16)
         site = self._storage.scalar(site_type, "applied_at")
         for key in keys:

@@ -86,9 +86,7 @@ class HeaderEmitter:
                 types[union.type] = {
                     "name": self._names.unique(union.type.name),
                     "id": len(types),
-                    "headers": [
-                        [name, self._type_names[member.type]] for name, member in union.members.items()
-                    ],
+                    "headers": [[name, self._type_names[member.type]] for name, member in union.members.items()],
                 }
             unions.append(
                 {

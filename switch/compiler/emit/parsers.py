@@ -99,9 +99,7 @@ class ParserEmitter:
         if known is None:
             known = self._failures[name] = self._new(name)
             code = self._errors[error].number if error in self._errors else 0
-            known.operations.append(
-                {"op": "verify", "parameters": [{"type": "bool", "value": False}, hexstr(code)]}
-            )
+            known.operations.append({"op": "verify", "parameters": [{"type": "bool", "value": False}, hexstr(code)]})
             known.go(None)
         return known
 

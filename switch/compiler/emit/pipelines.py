@@ -84,9 +84,7 @@ class PipelineEmitter:
         name = self._action_names.unique(node.name.removeprefix("tbl_"))
         primitives = PrimitiveList(self._sources)
         primitives.add(node.body)
-        self.run_actions.append(
-            {"name": name, "id": number, "runtime_data": [], "primitives": primitives.finish()}
-        )
+        self.run_actions.append({"name": name, "id": number, "runtime_data": [], "primitives": primitives.finish()})
         following = node_name(node.next)
         table: Json = {
             "name": node.name,

@@ -6,7 +6,14 @@ from switch.compiler import types as t
 from switch.compiler.diagnostics import Reporter
 from switch.compiler.emit.expressions import Json, hex_digits
 from switch.compiler.emit.flow import Node, TableNode
-from switch.compiler.lower.tables import DEFAULT_SIZE, KeyMatch, LoweredAction, LoweredEntry, LoweredKey, LoweredTable
+from switch.compiler.lower.tables import (
+    DEFAULT_SIZE,
+    KeyMatch,
+    LoweredAction,
+    LoweredEntry,
+    LoweredKey,
+    LoweredTable,
+)
 from switch.compiler.source import SourceManager
 
 _BMV2_KINDS = {"exact": "exact", "lpm": "lpm", "ternary": "ternary", "range": "range", "optional": "ternary"}
@@ -14,9 +21,7 @@ _STRONGEST_FIRST = ("range", "ternary", "lpm", "exact")
 
 
 class TableEmitter:
-    def __init__(
-        self, action_ids: dict[LoweredAction, int], sources: SourceManager, reporter: Reporter
-    ) -> None:
+    def __init__(self, action_ids: dict[LoweredAction, int], sources: SourceManager, reporter: Reporter) -> None:
         self._action_ids = action_ids
         self._sources = sources
         self._reporter = reporter
@@ -174,5 +179,3 @@ def table_size(table: LoweredTable) -> int:
     if table.entries is not None and table.node.entries_const:
         return max(1, len(table.entries))
     return table.size or DEFAULT_SIZE
-
-

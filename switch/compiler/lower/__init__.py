@@ -1,4 +1,4 @@
-"""From the checked syntax tree to flat code: everything is inlined, every value has its place in the packet's state."""
+"""From the checked syntax tree to flat code: everything is inlined, every value has its place."""
 
 from switch.compiler.lower.program import LoweredProgram, lower_program
 

@@ -105,9 +105,7 @@ class Assignments:
 
     def _assign_element(self, place: ElementOf, value: Value, node: s.Node) -> None:
         value = self.expressions.read(value, node)
-        if isinstance(value, ir.Expr) and not ir.is_simple(value):
-            value = self.expressions.snapshot(value, node)
-        elif header_names(value) & header_names(place):
+        if (isinstance(value, ir.Expr) and not ir.is_simple(value)) or header_names(value) & header_names(place):
             value = self.expressions.snapshot(value, node)
         for condition, element in self.expressions.elements(place, node):
             with self._code.branch() as body:
@@ -140,9 +138,7 @@ class Assignments:
     def _assign_header(self, place: HeaderPlace, value: Value, node: s.Node) -> None:
         if isinstance(value, HeaderPlace):
             if value.name != place.name:
-                self._primitive(
-                    "assign_header", (ir.Ref("header", place.name), ir.Ref("header", value.name)), node
-                )
+                self._primitive("assign_header", (ir.Ref("header", place.name), ir.Ref("header", value.name)), node)
             return
         if isinstance(value, Nothing):
             return
@@ -175,12 +171,10 @@ class Assignments:
             element = place.type.element
             kind = "header_stack"
             if isinstance(element, t.Struct) and element.is_union:
-                for target, source in zip(place.elements, value.elements, strict=True):
-                    self.assign(target, source, node)
+                for position, source in enumerate(value.elements):
+                    self.assign(place.elements[position], source, node)
                 return
-            self._primitive(
-                "assign_header_stack", (ir.Ref(kind, place.name), ir.Ref(kind, value.name)), node
-            )
+            self._primitive("assign_header_stack", (ir.Ref(kind, place.name), ir.Ref(kind, value.name)), node)
         elif isinstance(value, StackValue):
             if any(header_names(element) & header_names(place) for element in value.elements):
                 copy = self.expressions.snapshot(value, node)

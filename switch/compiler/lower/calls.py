@@ -10,6 +10,7 @@ from switch.compiler.lower import ir
 from switch.compiler.lower.expressions import Expressions, has_effects
 from switch.compiler.lower.places import (
     ElementOf,
+    ExternObject,
     HeaderPlace,
     Instance,
     Nothing,
@@ -22,7 +23,6 @@ from switch.compiler.lower.places import (
     TextValue,
     UnionPlace,
     Value,
-    ExternObject,
     header_names,
 )
 from switch.compiler.lower.scope import MAX_INLINING, Code, CopyOut, Frame
@@ -102,9 +102,7 @@ class Calls:
         assert count is not None and isinstance(count.value, int)
         kind = "header_stack" if place in self._code.program.storage.stacks else "header_union_stack"
         name = "push" if target.name == "push_front" else "pop"
-        self._code.emit(
-            ir.Primitive(node.loc, node.end, name, (ir.Ref(kind, place.name), ir.Number(count.value)))
-        )
+        self._code.emit(ir.Primitive(node.loc, node.end, name, (ir.Ref(kind, place.name), ir.Number(count.value))))
 
     # --- binding arguments ---
 
@@ -250,7 +248,8 @@ class Calls:
             raise self._code.reporter.fatal(node.loc, f"calls are nested more than {MAX_INLINING} deep")
         self._code.depth += 1
         arguments = self.arguments(target.parameters, target.bound, frame)
-        self.apply_instance(instance, target.parameters, arguments, node)
+        # The instance's own parameters: the call may have been checked against a mere type of control.
+        self.apply_instance(instance, instance.signature.parameters, arguments, node)
         self._code.depth -= 1
 
     def apply_instance(

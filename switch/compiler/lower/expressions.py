@@ -9,6 +9,7 @@ from switch.compiler import types as t
 from switch.compiler.lower import ir
 from switch.compiler.lower import operations as op
 from switch.compiler.lower.places import (
+    PLACES,
     ElementOf,
     HeaderPlace,
     HeaderValue,
@@ -250,7 +251,7 @@ class Expressions:
         result: list[tuple[ir.Expr, Place]] = []
         for number in range(place.stack.type.size):
             element = self._element(place, number, node)
-            result.append((op.equal(index, ir.Const(index.type, number)), element))  # type: ignore[arg-type]
+            result.append((op.equal(index, ir.Const(index.type, number)), self.as_place(element, node)))
         return result
 
     def validity(self, value: Value, node: s.Node) -> ir.Expr:
@@ -263,8 +264,7 @@ class Expressions:
             return op.flag(value.parts is not None)
         if isinstance(value, ElementOf):
             candidates: list[Value] = [
-                self.validity(self._element(value, index, node), node)
-                for index in range(value.stack.type.size)
+                self.validity(self._element(value, index, node), node) for index in range(value.stack.type.size)
             ]
             return self._choose(self._once(value.index, node), candidates)
         self._code.error(node, "isValid() of this header is not available on this target")
@@ -282,9 +282,7 @@ class Expressions:
             return same if node.operator == "==" else op.negation(same)
         type_ = t.representation(node.type)
         try:
-            return op.binary(
-                node.operator, self.as_scalar(left, node.left), self.as_scalar(right, node.right), type_
-            )
+            return op.binary(node.operator, self.as_scalar(left, node.left), self.as_scalar(right, node.right), type_)
         except op.FoldError as error:
             self._code.error(node, str(error))
             return ir.Const(type_, 0)
@@ -311,17 +309,13 @@ class Expressions:
         if isinstance(left, ir.Expr) and isinstance(right, ir.Expr):
             return op.equal(left, right)
         if isinstance(left, StructValue) and isinstance(right, StructValue):
-            return self._all_same(
-                list(zip(left.parts.values(), right.parts.values(), strict=True)), node
-            )
+            return self._all_same(list(zip(left.parts.values(), right.parts.values(), strict=True)), node)
         if isinstance(left, StackValue) or isinstance(right, StackValue):
             left, right = self.snapshot(left, node), self.snapshot(right, node)
         if isinstance(left, StackPlace) and isinstance(right, StackPlace):
             return self._all_same(list(zip(left.elements, right.elements, strict=True)), node)
         if isinstance(left, UnionPlace) and isinstance(right, UnionPlace):
-            return self._all_same(
-                list(zip(left.members.values(), right.members.values(), strict=True)), node
-            )
+            return self._all_same(list(zip(left.members.values(), right.members.values(), strict=True)), node)
         if isinstance(left, (HeaderPlace, HeaderValue)) and isinstance(right, (HeaderPlace, HeaderValue)):
             return self._same_header(left, right, node)
         if isinstance(left, TextValue) and isinstance(right, TextValue):
@@ -408,8 +402,7 @@ class Expressions:
             return StructValue(type_ or t.UNKNOWN, parts)
         if isinstance(type_, t.Struct):
             complete = {
-                name: parts[name] if name in parts else default_value(inner)
-                for name, inner in type_.fields.items()
+                name: parts[name] if name in parts else default_value(inner) for name, inner in type_.fields.items()
             }
             return HeaderValue(type_, complete) if type_.is_header else StructValue(type_, complete)
         if isinstance(type_, t.Tuple):
@@ -427,7 +420,7 @@ class Expressions:
                 return SliceOf(base.base, base.low + node.high_bit, base.low + node.low_bit)
             return SliceOf(base, node.high_bit, node.low_bit)
         if isinstance(node, s.Member):
-            return self.part(self.place(node.base, frame), node.name, node)  # type: ignore[return-value]
+            return self.as_place(self.part(self.place(node.base, frame), node.name, node), node)
         if isinstance(node, s.Index):
             base_value = self.place(node.base, frame)
             index = self.scalar(node.index, frame)
@@ -439,15 +432,21 @@ class Expressions:
             fixed = self.snapshot(index, node)
             assert isinstance(fixed, ir.Expr)
             return ElementOf(base_value, fixed, ())
-        value = self.value(node, frame)
-        return value  # type: ignore[return-value]
+        return self.as_place(self.value(node, frame), node)
+
+    def as_place(self, value: Value, node: s.Node) -> Place:
+        if isinstance(value, PLACES):
+            return value
+        self._code.error(node, "this cannot be written to on this target")
+        return StructValue(t.UNKNOWN, {})
 
 
 def header_field(type_: t.Type, header: str, name: str) -> Value:
     """A field of a header; one that is a struct has a field per part."""
     if isinstance(type_, t.Struct):
         return StructValue(
-            type_, {part: header_field(inner, header, f"{name}.{part}") for part, inner in type_.fields.items()}
+            type_,
+            {part: header_field(inner, header, f"{name}.{part}") for part, inner in type_.fields.items()},
         )
     return ir.FieldRef(t.representation(type_), header, name)
 
@@ -459,9 +458,7 @@ def default_value(type_: t.Type) -> Value:
             return HeaderValue(type_, None)
         return StructValue(type_, {name: default_value(inner) for name, inner in type_.fields.items()})
     if isinstance(type_, t.Tuple):
-        return StructValue(
-            type_, {str(index): default_value(inner) for index, inner in enumerate(type_.elements)}
-        )
+        return StructValue(type_, {str(index): default_value(inner) for index, inner in enumerate(type_.elements)})
     if isinstance(type_, t.Stack):
         return StackValue(type_, [])
     return ir.Const(t.representation(type_), 0)

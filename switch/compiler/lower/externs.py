@@ -287,9 +287,7 @@ class Externs:
     def _execute_meter(self, node: s.Call, receiver: ExternObject, arguments: list[Value]) -> Value:
         index = self._scalar(arguments[0], node)
         meter = ir.Ref("meter_array", receiver.name)
-        self._with_result(
-            arguments[1], node, lambda field: self._emit(node, "execute_meter", meter, index, field)
-        )
+        self._with_result(arguments[1], node, lambda field: self._emit(node, "execute_meter", meter, index, field))
         return Nothing()
 
     def _direct_meter(self, node: s.Call, receiver: ExternObject, arguments: list[Value]) -> Value:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Union
+from typing import TYPE_CHECKING
 
 from switch.compiler import types as t
 
@@ -178,7 +178,7 @@ class Number:
     value: int
 
 
-Parameter = Union[Expr, Ref, Text, Vector, Number]
+Parameter = Expr | Ref | Text | Vector | Number
 
 
 @dataclass(slots=True, eq=False)
@@ -288,11 +288,9 @@ class State:
     loc: int = 0
 
 
-Target = Union[State, str]  # a state, "accept" or "reject"
+Target = State | str  # a state, "accept" or "reject"
 
 
 def fields_written(statement: Stmt) -> Iterator[FieldRef]:
     if isinstance(statement, (Assign, Lookahead)):
         yield statement.target
-
-

@@ -36,9 +36,7 @@ class Parsers:
         assert declaration.states is not None
         frame = state.frame
         lowered = {
-            item.name: ir.State(
-                self._code.program.state_names.unique(prefix + item.name), [], None, item.loc
-            )
+            item.name: ir.State(self._code.program.state_names.unique(prefix + item.name), [], None, item.loc)
             for item in declaration.states
         }
         for item in declaration.states:
@@ -58,9 +56,7 @@ class Parsers:
         name = self._code.program.state_names.unique(prefix + "initial")
         return ir.State(name, initial, ir.Select([], [], start), declaration.loc)
 
-    def _transition(
-        self, item: s.StateDeclaration, states: dict[str, ir.State], frame: Frame
-    ) -> ir.Select:
+    def _transition(self, item: s.StateDeclaration, states: dict[str, ir.State], frame: Frame) -> ir.Select:
         node = item.transition
         if node is None:
             return ir.Select([], [], "reject")
@@ -93,9 +89,7 @@ class Parsers:
         self._code.emit(ir.Assign(node.loc, node.end, copy, expr))
         return copy
 
-    def _cases(
-        self, case: s.SelectCase, keys: list[ir.Expr], target: ir.Target, frame: Frame
-    ) -> list[ir.Case]:
+    def _cases(self, case: s.SelectCase, keys: list[ir.Expr], target: ir.Target, frame: Frame) -> list[ir.Case]:
         labels = case.label.items if isinstance(case.label, s.ListExpression) else [case.label]
         value_set = self._value_set(labels, frame)
         if value_set is not None:
@@ -120,7 +114,10 @@ class Parsers:
         if isinstance(label, s.Wildcard):
             return [(0, 0)]
         if isinstance(label, s.Binary) and label.operator in ("&&&", ".."):
-            first, second = self._constant(label.left, frame) & ones, self._constant(label.right, frame) & ones
+            first, second = (
+                self._constant(label.left, frame) & ones,
+                self._constant(label.right, frame) & ones,
+            )
             if label.operator == "&&&":
                 return [(first & second, second)]
             if isinstance(key.type, t.Int):
@@ -130,8 +127,7 @@ class Parsers:
                 self._code.error(label, "this range is empty")
                 return []
             return [
-                (value, None if mask == ones else mask)
-                for value, mask in prefixes_of_range(first, second, width)
+                (value, None if mask == ones else mask) for value, mask in prefixes_of_range(first, second, width)
             ]
         return [(self._constant(label, frame) & ones, None)]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Union
 
 from switch.compiler import syntax as s
 from switch.compiler import types as t
@@ -121,24 +120,28 @@ class Nothing:
     """A void result, or an argument that is not there."""
 
 
-Place = Union[ir.FieldRef, HeaderPlace, UnionPlace, StackPlace, StructValue, StackCursor, SliceOf, ElementOf]
-Value = Union[
-    ir.Expr,
-    HeaderPlace,
-    UnionPlace,
-    StackPlace,
-    StructValue,
-    HeaderValue,
-    StackValue,
-    StackCursor,
-    SliceOf,
-    ElementOf,
-    ExternObject,
-    Instance,
-    TextValue,
-    PacketValue,
-    Nothing,
-]
+Place = ir.FieldRef | HeaderPlace | UnionPlace | StackPlace | StructValue | StackCursor | SliceOf | ElementOf
+Value = (
+    ir.Expr
+    | HeaderPlace
+    | UnionPlace
+    | StackPlace
+    | StructValue
+    | HeaderValue
+    | StackValue
+    | StackCursor
+    | SliceOf
+    | ElementOf
+    | ExternObject
+    | Instance
+    | TextValue
+    | PacketValue
+    | Nothing
+)
+
+
+# What an assignment can be made to; all of them are values too.
+PLACES = (ir.FieldRef, HeaderPlace, UnionPlace, StackPlace, StructValue, StackCursor, SliceOf, ElementOf)
 
 
 def header_names(value: Value) -> set[str]:

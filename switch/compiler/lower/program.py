@@ -9,6 +9,7 @@ from switch.compiler import types as t
 from switch.compiler.checker import CheckedProgram
 from switch.compiler.diagnostics import Reporter
 from switch.compiler.lower import ir
+from switch.compiler.lower import operations as op
 from switch.compiler.lower.assignments import Assignments
 from switch.compiler.lower.calls import Calls
 from switch.compiler.lower.expressions import Expressions
@@ -21,7 +22,6 @@ from switch.compiler.lower.places import (
     PacketValue,
     Place,
     StructValue,
-    TextValue,
     Value,
 )
 from switch.compiler.lower.scope import MAX_STATEMENTS, Code, Frame
@@ -143,6 +143,7 @@ class ProgramState:
         self._actions: dict[tuple[Frame, s.FunctionDeclaration, ir.FieldRef | None], LoweredAction] = {}
         self._field_lists: dict[int, int] = {}
         self._statement_count = 0
+        self._often_applied: set[int] = set()
         self._object_names = NameSet()
 
     def count_statement(self, loc: int) -> None:
@@ -178,7 +179,12 @@ class ProgramState:
         statements.assignments, statements.calls = assignments, calls
         statements.expressions, statements.tables = expressions, tables
         tables.assignments, tables.expressions, tables.statements = assignments, expressions, statements
-        code.calls, code.expressions, code.statements_lowering, code.parsers = calls, expressions, statements, parsers
+        code.calls, code.expressions, code.statements_lowering, code.parsers = (
+            calls,
+            expressions,
+            statements,
+            parsers,
+        )
         return code
 
     # --- instances ---
@@ -244,16 +250,21 @@ class ProgramState:
                 frame.values[local.symbol] = self.storage.variable(local.symbol.type, local.name)
         return state
 
-    _often_applied: set[int] = set()
-
     def find_often_applied(self) -> None:
-        """Positions of the instances that are applied in more than one place of the source."""
+        """Positions of the instances that are applied in more than one place of the source.
+
+        Instances that are passed to constructors count as such.
+        """
         seen: dict[Symbol, int] = {}
         for node in s.walk(self.checked.program.declarations):
             if isinstance(node, s.Call) and node.target is not None and node.target.kind == "apply":
                 receiver = node.target.receiver
                 if isinstance(receiver, s.Name) and receiver.symbol is not None:
                     seen[receiver.symbol] = seen.get(receiver.symbol, 0) + 1
+            elif isinstance(node, s.Argument) and isinstance(node.expression, s.Name):
+                symbol = node.expression.symbol
+                if symbol is not None and symbol.kind == "instance":
+                    seen[symbol] = 2
         self._often_applied = {
             symbol.node.call.loc
             for symbol, count in seen.items()
@@ -317,10 +328,7 @@ class ProgramState:
 
     def add_digest(self, type_: t.Type, fields: list[ir.FieldRef], node: s.Node) -> int:
         number = len(self.digests) + 1
-        if isinstance(type_, t.Struct):
-            name = type_.name
-        else:
-            name = f"digest_{number}"
+        name = type_.name if isinstance(type_, t.Struct) else f"digest_{number}"
         self.digests.append(Digest(number, name, type_, fields, node.loc, node.end))
         return number
 
@@ -442,17 +450,14 @@ def _lower_blocks(program: ProgramState, blocks: dict[str, Instance]) -> Lowered
     metadata_place = program.storage.variable(metadata.type, prefix)
     if isinstance(metadata_place, StructValue):
         program.metadata = metadata_place
-    values: dict[t.Type, Value] = {
-        headers.type: header_place,
-        standard.type: standard_metadata(standard.type),
-        metadata.type: metadata_place,
-    }
+    state_of_packet: list[Value] = [header_place, metadata_place, standard_metadata(standard.type)]
 
     def bind(instance: Instance) -> InstanceState:
         state = program.state_of(instance)
+        rest = iter(state_of_packet)
         for parameter in instance.signature.parameters:
             is_packet = isinstance(parameter.type, t.Extern)
-            state.frame.values[parameter.symbol] = PacketValue() if is_packet else values[parameter.type]
+            state.frame.values[parameter.symbol] = PacketValue() if is_packet else next(rest)
         return state
 
     def run(instance: Instance, kind: str) -> list[ir.Stmt]:
@@ -469,13 +474,13 @@ def _lower_blocks(program: ProgramState, blocks: dict[str, Instance]) -> Lowered
     parser_node = parser.signature.node
     assert isinstance(parser_node, s.ParserDeclaration)
     start = program.code("parser").parsers.states(parser_node, bind(parser))
-    verify = _checksums(program, run(blocks["vr"], "checksum"), op_true())
+    verify = _checksums(program, run(blocks["vr"], "checksum"), op.TRUE)
     pipelines = []
     for key, name in (("ig", "ingress"), ("eg", "egress")):
         node = blocks[key].signature.node
         assert isinstance(node, s.ControlDeclaration)
         pipelines.append(Pipeline(name, run(blocks[key], "control"), node))
-    update = _checksums(program, run(blocks["ck"], "checksum"), op_true())
+    update = _checksums(program, run(blocks["ck"], "checksum"), op.TRUE)
     deparser_node = blocks["dep"].signature.node
     assert isinstance(deparser_node, s.ControlDeclaration)
     order, primitives = _deparser(program, run(blocks["dep"], "deparser"))
@@ -503,14 +508,8 @@ def _lower_blocks(program: ProgramState, blocks: dict[str, Instance]) -> Lowered
     )
 
 
-def op_true() -> ir.Expr:
-    return ir.Const(t.BOOL, 1)
-
-
 def _checksums(program: ProgramState, body: list[ir.Stmt], condition: ir.Expr) -> list[Checksum]:
     """The checksum calls of a control, conditions around them joined to their own."""
-    from switch.compiler.lower import operations as op
-
     result: list[Checksum] = []
     for statement in body:
         if isinstance(statement, ir.If):

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from switch.compiler.lower.calls import Calls
     from switch.compiler.lower.expressions import Expressions
     from switch.compiler.lower.parsers import Parsers
-    from switch.compiler.lower.statements import Statements
     from switch.compiler.lower.program import ProgramState
+    from switch.compiler.lower.statements import Statements
 
 MAX_STATEMENTS = 500_000
 MAX_INLINING = 100

@@ -230,9 +230,7 @@ class Statements:
             if last.value - first.value >= MAX_ITERATIONS:
                 self._code.error(node.collection, f"a loop has at most {MAX_ITERATIONS} rounds")
                 return
-            values: list[Value] = [
-                ir.Const(first.type, number) for number in range(first.value, last.value + 1)
-            ]
+            values: list[Value] = [ir.Const(first.type, number) for number in range(first.value, last.value + 1)]
         else:
             stack = self.expressions.value(node.collection, frame)
             if not isinstance(stack, StackPlace):

@@ -164,8 +164,7 @@ class Tables:
         self._properties(table, node, owner)
         if node.entries is not None:
             table.entries = [
-                self._entry(table, entry, position + 1, owner)
-                for position, entry in enumerate(node.entries)
+                self._entry(table, entry, position + 1, owner) for position, entry in enumerate(node.entries)
             ]
         return table
 
@@ -217,9 +216,7 @@ class Tables:
             table.support_timeout = bool(self._constant(timeout.value, owner, "support_timeout"))
         table.counters = self._object(table, "counters", ("direct_counter",), owner)
         table.meters = self._object(table, "meters", ("direct_meter",), owner)
-        table.implementation = self._object(
-            table, "implementation", ("action_profile", "action_selector"), owner
-        )
+        table.implementation = self._object(table, "implementation", ("action_profile", "action_selector"), owner)
 
     def _add_no_action(self, table: LoweredTable, owner: Frame) -> None:
         """Without a default action, a miss does nothing."""
@@ -235,9 +232,7 @@ class Tables:
             table.actions.append(TableAction(action, [annotation], "NoAction"))
         table.default_action = action
 
-    def _object(
-        self, table: LoweredTable, name: str, kinds: tuple[str, ...], owner: Frame
-    ) -> ExternObject | None:
+    def _object(self, table: LoweredTable, name: str, kinds: tuple[str, ...], owner: Frame) -> ExternObject | None:
         item = table.node.property(name)
         if item is None or not isinstance(item.value, s.Expression):
             return None
@@ -266,11 +261,7 @@ class Tables:
         return 0
 
     def _data(self, ref: s.ActionRef, owner: Frame) -> list[int]:
-        return [
-            self._constant(argument, owner, "action data")
-            for argument in ref.bound
-            if argument is not None
-        ]
+        return [self._constant(argument, owner, "action data") for argument in ref.bound if argument is not None]
 
     def _entry(self, table: LoweredTable, entry: s.TableEntry, position: int, owner: Frame) -> LoweredEntry:
         matches = []
@@ -341,5 +332,3 @@ def _expression_name(node: s.Expression) -> str | None:
     if isinstance(node, s.IntLiteral):
         return str(node.number)
     return None
-
-

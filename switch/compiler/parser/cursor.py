@@ -8,9 +8,7 @@ from switch.compiler.diagnostics import Reporter
 from switch.compiler.lexer import END, NAME, PUNCTUATION, STRING, Token
 
 KEYWORDS = frozenset(
-    "abstract action bit bool const control default else enum error exit extern false header header_union if in "
-    "inout int list match_kind out package parser return select string struct switch table this transition true "
-    "tuple typedef value_set varbit void".split()
+    ["abstract", "action", "bit", "bool", "const", "control", "default", "else", "enum", "error", "exit", "extern", "false", "header", "header_union", "if", "in", "inout", "int", "list", "match_kind", "out", "package", "parser", "return", "select", "string", "struct", "switch", "table", "this", "transition", "true", "tuple", "typedef", "value_set", "varbit", "void"]
 )
 
 MAX_NESTING = 150

@@ -20,9 +20,9 @@ from switch.compiler.parser.statements import (
 )
 from switch.compiler.parser.tables import parse_table
 
-_STARTERS = (
-    "parser control package extern struct header header_union enum typedef const action error match_kind"
-).split()
+_STARTERS = frozenset(
+    ["parser", "control", "package", "extern", "struct", "header", "header_union", "enum", "typedef", "const", "action", "error", "match_kind"]
+)
 
 
 def parse_program(tokens: Sequence[Token], reporter: Reporter) -> s.Program:
@@ -141,9 +141,7 @@ def parse_struct(cursor: Cursor, annotations: list[s.Annotation]) -> s.StructDec
                 raise
     cursor.expect("}")
     cursor.close_scope(mark)
-    return s.StructDeclaration(
-        loc, cursor.last_end, annotations, name.text, name.loc, kind, type_parameters, fields
-    )
+    return s.StructDeclaration(loc, cursor.last_end, annotations, name.text, name.loc, kind, type_parameters, fields)
 
 
 def _parse_field(cursor: Cursor) -> s.Field:
@@ -161,9 +159,7 @@ def _parse_enum(cursor: Cursor, annotations: list[s.Annotation]) -> s.EnumDeclar
     name = cursor.name("the name of the enum")
     cursor.declare(name.text, True)
     members = _parse_members(cursor, with_values=underlying is not None)
-    return s.EnumDeclaration(
-        loc, cursor.last_end, annotations, name.text, name.loc, underlying, members
-    )
+    return s.EnumDeclaration(loc, cursor.last_end, annotations, name.text, name.loc, underlying, members)
 
 
 def _parse_error(cursor: Cursor, annotations: list[s.Annotation]) -> s.ErrorDeclaration:
@@ -235,9 +231,7 @@ def _parse_extern_object(cursor: Cursor, annotations: list[s.Annotation], loc: i
             methods.append(_parse_method(cursor, name.text))
         cursor.expect("}")
     cursor.close_scope(mark)
-    return s.ExternDeclaration(
-        loc, cursor.last_end, annotations, name.text, name.loc, type_parameters, methods
-    )
+    return s.ExternDeclaration(loc, cursor.last_end, annotations, name.text, name.loc, type_parameters, methods)
 
 
 def _parse_method(cursor: Cursor, extern: str) -> s.FunctionDeclaration:
@@ -263,9 +257,7 @@ def parse_action(cursor: Cursor, annotations: list[s.Annotation]) -> s.FunctionD
     parameters = parse_parameters(cursor)
     body = parse_block(cursor)
     cursor.close_scope(mark)
-    return s.FunctionDeclaration(
-        loc, cursor.last_end, annotations, name.text, name.loc, [], None, parameters, body
-    )
+    return s.FunctionDeclaration(loc, cursor.last_end, annotations, name.text, name.loc, [], None, parameters, body)
 
 
 def _parse_package(cursor: Cursor, annotations: list[s.Annotation]) -> s.PackageDeclaration:
@@ -277,9 +269,7 @@ def _parse_package(cursor: Cursor, annotations: list[s.Annotation]) -> s.Package
     parameters = parse_parameters(cursor)
     cursor.close_scope(mark)
     cursor.expect(";", "behind the package")
-    return s.PackageDeclaration(
-        loc, cursor.last_end, annotations, name.text, name.loc, type_parameters, parameters
-    )
+    return s.PackageDeclaration(loc, cursor.last_end, annotations, name.text, name.loc, type_parameters, parameters)
 
 
 def _parse_parser(cursor: Cursor, annotations: list[s.Annotation]) -> s.ParserDeclaration:
@@ -306,9 +296,7 @@ def _parse_parser(cursor: Cursor, annotations: list[s.Annotation]) -> s.ParserDe
     return declaration
 
 
-def _parse_parser_element(
-    cursor: Cursor, locals_: list[s.Declaration], states: list[s.StateDeclaration]
-) -> None:
+def _parse_parser_element(cursor: Cursor, locals_: list[s.Declaration], states: list[s.StateDeclaration]) -> None:
     annotations = parse_annotations(cursor)
     if cursor.text == "state":
         states.append(_parse_state(cursor, annotations))
@@ -343,9 +331,7 @@ def _parse_state(cursor: Cursor, annotations: list[s.Annotation]) -> s.StateDecl
     transition = _parse_transition(cursor) if cursor.at("transition") else None
     cursor.close_scope(mark)
     cursor.expect("}", "at the end of the state")
-    return s.StateDeclaration(
-        loc, cursor.last_end, annotations, name.text, name.loc, statements, transition
-    )
+    return s.StateDeclaration(loc, cursor.last_end, annotations, name.text, name.loc, statements, transition)
 
 
 def _parse_transition(cursor: Cursor) -> s.Transition:

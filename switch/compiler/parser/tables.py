@@ -13,9 +13,7 @@ def parse_table(cursor: Cursor, annotations: list[s.Annotation]) -> s.TableDecla
     name = cursor.name("the name of the table")
     cursor.declare(name.text, False)
     cursor.expect("{")
-    table = s.TableDeclaration(
-        loc, cursor.last_end, annotations, name.text, name.loc, [], [], None, False, []
-    )
+    table = s.TableDeclaration(loc, cursor.last_end, annotations, name.text, name.loc, [], [], None, False, [])
     while not cursor.at("}"):
         _parse_property(cursor, table)
     cursor.expect("}", "at the end of the table")
@@ -52,14 +50,9 @@ def _parse_property(cursor: Cursor, table: s.TableDeclaration) -> None:
         cursor.accept(";")
     else:
         value: s.Expression | s.ActionRef
-        if name == "default_action":
-            value = _parse_action_ref(cursor, [])
-        else:
-            value = parse_initializer(cursor)
+        value = _parse_action_ref(cursor, []) if name == "default_action" else parse_initializer(cursor)
         cursor.expect(";", f"behind '{name}'")
-        table.properties.append(
-            s.TableProperty(loc, cursor.last_end, annotations, is_const, name, value)
-        )
+        table.properties.append(s.TableProperty(loc, cursor.last_end, annotations, is_const, name, value))
 
 
 def _parse_key(cursor: Cursor) -> s.KeyElement:

@@ -141,6 +141,17 @@ def test_the_tree_is_as_small_as_a_shortest_path_tree_can_be_on_a_fat_tree() -> 
     assert len(tree.edges()) == 15 + 7 + 4 + 1
 
 
+def test_the_tree_shares_links_where_it_can() -> None:
+    """s1 reaches s4 by s2 or s3, and s5 by s3 alone."""
+    topology = network([(0, 1), (0, 2), (1, 3), (2, 3), (2, 4)], [1, 0, 0, 1, 1])
+    both = multicast_tree(topology, "h1", ("h2", "h3"), ())
+    assert set(both.edges()) == {("s1", "s3"), ("s3", "s4"), ("s3", "s5"), ("s4", "h2"), ("s5", "h3")}
+    through = multicast_tree(topology, "h1", ("h2",), ("s3",))
+    assert set(through.edges()) == {("s1", "s3"), ("s3", "s4"), ("s4", "h2")}
+    alone = multicast_tree(topology, "h1", ("h2",), ())
+    assert set(alone.edges()) == {("s1", "s2"), ("s2", "s4"), ("s4", "h2")}
+
+
 def test_a_designated_switch_off_the_way_is_a_leaf_of_the_tree() -> None:
     topology = leaf_spine(3, 2, 1)
     tree = multicast_tree(topology, "h1", ("h2",), ("s1", "s2", "l3"))

@@ -14,7 +14,7 @@ from hosts.job import JobDescription
 from hosts.protocols.gradient import Gradient, gradient_frame
 from hosts.protocols.gradient_format import frame_bytes
 
-LANES = 16
+LANES = 32
 SERVER, WORKER_0, WORKER_1, STRANGER, GROUP = "10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.9", "239.66.0.5"
 
 

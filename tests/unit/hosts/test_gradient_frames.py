@@ -23,12 +23,12 @@ from hosts.protocols.gradient_frames import as_bytes, frame_dtype, pack_frames, 
 
 macs = st.binary(min_size=6, max_size=6)
 ips = st.integers(0, (1 << 32) - 1)
-LANES = 16
+LANES = 32
 
 
 @st.composite
 def frame_fields(draw: st.DrawFn, lanes: int | None = None) -> dict[str, object]:
-    count = lanes if lanes is not None else 16 * draw(st.integers(1, 4))
+    count = lanes if lanes is not None else 32 * draw(st.integers(1, 4))
     return {
         "src_mac": draw(macs),
         "dst_mac": draw(macs),
@@ -198,7 +198,7 @@ def test_nothing_that_arrives_raises(rubbish: list[bytes], data: st.DataObject) 
 def test_sizes() -> None:
     assert len(Gradient()) == GRADIENT_BYTES
     assert frame_dtype(256).itemsize == frame_bytes(256) == len(by_scapy_lanes(256))
-    assert frame_bytes(MAX_LANES) <= MAX_FRAME_BYTES < frame_bytes(MAX_LANES + 16)
+    assert frame_bytes(MAX_LANES) <= MAX_FRAME_BYTES < frame_bytes(MAX_LANES + 32)
 
 
 def by_scapy_lanes(lanes: int) -> bytes:

@@ -68,8 +68,8 @@ def test_sixty_four_workers_are_the_limit() -> None:
     [
         ({"job": 0}, "job: "),
         ({"job": 65536}, "job: "),
-        ({"lanes": 100}, "multiple of 16"),
-        ({"lanes": 368}, "less than or equal to 352"),
+        ({"lanes": 100}, "multiple of 32"),
+        ({"lanes": 384}, "less than or equal to 352"),
         ({"designated_switches": [0]}, "designated_switches.0: "),
         ({"workers": []}, "at least one worker"),
         ({"workers": [address(2, index=1)]}, "order of their indices"),

@@ -73,9 +73,12 @@ class Stream:
 
 
 class Client:
-    def __init__(self, address: str, device_id: int = 1, election_id: int = 1, role: str = "") -> None:
-        self.channel = grpc.insecure_channel(address, options=[("grpc.max_metadata_size", 1 << 20)])
-        self.stub = p4r_grpc.P4RuntimeStub(self.channel)
+    def __init__(self, channel: Any, device_id: int = 1, election_id: int = 1, role: str = "") -> None:
+        """`channel`: of gRPC, or the address for a new one."""
+        if isinstance(channel, str):
+            channel = grpc.insecure_channel(channel, options=[("grpc.max_metadata_size", 1 << 20)])
+        self.channel = channel
+        self.stub = p4r_grpc.P4RuntimeStub(channel)
         self.device_id = device_id
         self.election_id = election_id
         self.role = role

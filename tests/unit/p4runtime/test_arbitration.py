@@ -153,8 +153,7 @@ class TestWhoMayWrite:
         client.write(self.UPDATE)
 
     def test_not_the_former_primary(self, client: Client) -> None:
-        newer = Client("", election_id=2)
-        newer.stub = client.stub
+        newer = Client(client.channel, election_id=2)
         newer.become_primary()
         assert self.refusal(client) == grpc.StatusCode.PERMISSION_DENIED
         newer.write(self.UPDATE)
@@ -193,8 +192,7 @@ class TestRoles:
         port = entry(PORTS, exact(1, b"\x01"), action=action(DROP))
         route = entry(ROUTES, action=action(DROP))
         assert client.outcomes((INSERT, host), (INSERT, port), (INSERT, route)) == [0, Code.PERMISSION_DENIED, 0]
-        limited = Client("", role="hosts")
-        limited.stub = client.stub
+        limited = Client(client.channel, role="hosts")
         assert limited.outcomes((INSERT, route), (INSERT, port)) == [Code.PERMISSION_DENIED, 0]
         assert limited.read(entry(0)) == [host, port]
         assert limited.read(entry(ROUTES)) == []

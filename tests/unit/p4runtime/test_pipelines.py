@@ -307,8 +307,7 @@ def test_twenty_pushes_compile_once_and_block_nobody() -> None:
     clients = []
     try:
         for device_id in devices:
-            clients.append(Client("", device_id))
-            clients[-1].stub = client.stub
+            clients.append(Client(client.channel, device_id))
             clients[-1].become_primary()
         with ThreadPoolExecutor(20) as pool:
             pushes = [pool.submit(c.push_sample) for c in clients[:20]]
@@ -345,8 +344,7 @@ def test_primary_that_is_replaced_while_compiling_does_not_commit() -> None:
         with ThreadPoolExecutor(1) as pool:
             push = pool.submit(refusal, client.push_sample)
             assert started.wait(TIMEOUT_S)
-            newer = Client("", election_id=2)
-            newer.stub = client.stub
+            newer = Client(client.channel, election_id=2)
             newer.become_primary()
             go_on.set()
             assert push.result(TIMEOUT_S)[0] == grpc.StatusCode.PERMISSION_DENIED

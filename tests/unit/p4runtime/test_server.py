@@ -9,7 +9,7 @@ from pathlib import Path
 
 import grpc
 import pytest
-from finsy.proto import p4r, p4r_grpc
+from finsy.proto import p4r
 
 from switch.errors import UserError
 from switch.p4runtime import P4RuntimeServer
@@ -54,8 +54,8 @@ def test_several_addresses(tmp_path: Path) -> None:
     again.stop()
 
 
-def refusal(address: str) -> str:
-    server = P4RuntimeServer({}, [address], build=FakeProgram)
+def refusal(*addresses: str) -> str:
+    server = P4RuntimeServer({}, addresses, build=FakeProgram)
     with pytest.raises(UserError) as caught:
         server.start()
     server.stop()
@@ -65,6 +65,14 @@ def refusal(address: str) -> str:
 def test_address_in_use(address: str) -> None:
     assert refusal(address) == f"cannot listen on {address}: Address already in use"
     assert version(address)
+    # The addresses before the one that fails are not taken.
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        other = f"127.0.0.1:{probe.getsockname()[1]}"
+    assert refusal(other, address) == f"cannot listen on {address}: Address already in use"
+    server = P4RuntimeServer({}, [other], build=FakeProgram)
+    server.start()
+    server.stop()
 
 
 def test_unix_sockets_in_use_and_left_behind(tmp_path: Path) -> None:
@@ -121,10 +129,9 @@ def test_hundreds_of_devices_connected_at_once() -> None:
     address = f"127.0.0.1:{server.ports[0]}"
     shared = Client(address)
     try:
-        clients = [Client("", device_id) for device_id in devices]
+        clients = [Client(shared.channel, device_id) for device_id in devices]
         streams = []
         for client in clients:
-            client.stub = shared.stub
             streams.append(client.stream())
             streams[-1].arbitrate(1, client.device_id)
         assert [stream.status()[0] for stream in streams] == [0] * count
@@ -159,8 +166,7 @@ def test_errors_of_a_batch_reach_a_client(client: Client, address: str, count: i
     options = [] if limit_bytes is None else [("grpc.max_metadata_size", limit_bytes)]
     host = entry(HOSTS, exact(1, b"\x01"), action=action(DROP))
     with grpc.insecure_channel(address, options=options) as channel:
-        client.stub = p4r_grpc.P4RuntimeStub(channel)
-        failures = client.failures(*[(INSERT, host)] * count)
+        failures = Client(channel).failures(*[(INSERT, host)] * count)
     assert [code for code, _ in failures] == [Code.OK] + [Code.ALREADY_EXISTS] * (count - 1)
     assert failures[1][1]
     assert bool(failures[-1][1]) is (count == 10)

@@ -1,0 +1,316 @@
+"""The P4Info message, section by section."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from finsy.proto import p4i
+
+from switch.compiler import syntax as s
+from switch.compiler import types as t
+from switch.compiler.diagnostics import Reporter
+from switch.compiler.lower import LoweredProgram, ir
+from switch.compiler.lower.places import ExternObject
+from switch.compiler.lower.tables import DEFAULT_SIZE, LoweredAction, LoweredKey, LoweredTable
+from switch.compiler.p4info.annotations import (
+    add_annotations,
+    add_documentation,
+    fill_preamble,
+    package_values,
+)
+from switch.compiler.p4info.identifiers import assign_ids, explicit_id, shortest_suffixes
+from switch.compiler.p4info.type_info import TypeInfo, control_width
+
+_MATCH_TYPES = {
+    "exact": p4i.MatchField.EXACT,
+    "lpm": p4i.MatchField.LPM,
+    "ternary": p4i.MatchField.TERNARY,
+    "range": p4i.MatchField.RANGE,
+    "optional": p4i.MatchField.OPTIONAL,
+}
+_COUNTER_UNITS = {
+    "packets": p4i.CounterSpec.PACKETS,
+    "bytes": p4i.CounterSpec.BYTES,
+    "packets_and_bytes": p4i.CounterSpec.BOTH,
+}
+_METER_UNITS = {"packets": p4i.MeterSpec.PACKETS, "bytes": p4i.MeterSpec.BYTES}
+_PROFILES = ("action_profile", "action_selector")
+
+Named = tuple[str, Sequence[s.Annotation], int]
+
+
+def emit_p4info(program: LoweredProgram, reporter: Reporter) -> Any:
+    """The program's p4.config.v1.P4Info."""
+    return _Emitter(program, reporter).emit()
+
+
+def _hidden(annotations: Sequence[s.Annotation]) -> bool:
+    return any(annotation.name == "hidden" for annotation in annotations)
+
+
+class _Emitter:
+    def __init__(self, program: LoweredProgram, reporter: Reporter) -> None:
+        self._program = program
+        self._message = p4i.P4Info()
+        self._order = _source_order(program)
+        self._types = TypeInfo(self._message.type_info)
+        self._tables = sorted(
+            (table for table in program.tables if not _hidden(table.node.annotations)),
+            key=lambda table: (self._order[table.node], table.name),
+        )
+        self._actions = self._visible_actions()
+        self._headers = self._controller_headers()
+        self._ids: dict[str, dict[str, int]] = {}
+        named = self._named()
+        for kind, objects in named.items():
+            self._ids[kind] = assign_ids(kind, objects, reporter)
+        self._aliases = shortest_suffixes(name for objects in named.values() for name, _, _ in objects)
+
+    def _visible_actions(self) -> list[LoweredAction]:
+        """One for each name; copies for single tables share theirs."""
+        by_name: dict[str, LoweredAction] = {}
+        used = {id(item.action) for table in self._tables for item in table.actions}
+        for action in self._program.actions:
+            if id(action) in used and not _hidden(action.node.annotations):
+                by_name.setdefault(action.name, action)
+        return sorted(by_name.values(), key=lambda action: (self._order[action.node], action.name))
+
+    def _controller_headers(self) -> list[tuple[str, t.Struct]]:
+        result: list[tuple[str, t.Struct]] = []
+        for symbol in self._program.checked.globals.names.values():
+            if symbol.kind == "type" and isinstance(symbol.type, t.Struct) and symbol.type.is_header:
+                annotation = s.find_annotation(symbol.type.node.annotations, "controller_header")
+                name = annotation.string() if annotation is not None else None
+                if name is not None and not _hidden(symbol.type.node.annotations):
+                    result.append((name, symbol.type))
+        return result
+
+    def _objects(self, *kinds: str) -> list[ExternObject]:
+        found = [item for item in self._program.objects if item.kind in kinds and not _hidden(item.node.annotations)]
+        if kinds[0].startswith("direct"):
+            visible = {table.name for table in self._tables}
+            direct = self._program.direct_tables
+            found = [item for item in found if item.name in direct and direct[item.name].name in visible]
+        return found
+
+    def _named(self) -> dict[str, list[Named]]:
+        def objects(*kinds: str) -> list[Named]:
+            return [(item.name, item.node.annotations, item.node.loc) for item in self._objects(*kinds)]
+
+        return {
+            "table": [(item.name, item.node.annotations, item.node.loc) for item in self._tables],
+            "action": [(item.name, item.node.annotations, item.node.loc) for item in self._actions],
+            "value_set": [(item.name, item.node.annotations, item.node.loc) for item in self._program.value_sets],
+            # Identified by the type's name, known by the annotation's (as p4c does it).
+            "controller_header": [(type_.name, type_.node.annotations, type_.node.loc) for _, type_ in self._headers],
+            "action_profile": objects(*_PROFILES),
+            "counter": objects("counter"),
+            "direct_counter": objects("direct_counter"),
+            "meter": objects("meter"),
+            "direct_meter": objects("direct_meter"),
+            "register": objects("register"),
+            "digest": [
+                (item.name, item.type.node.annotations if isinstance(item.type, t.Struct) else [], item.loc)
+                for item in self._program.digests
+            ],
+        }
+
+    def emit(self) -> Any:
+        self._package()
+        for table in self._tables:
+            self._table(table)
+        for action in self._actions:
+            self._action(action)
+        for item in self._objects(*_PROFILES):
+            self._profile(item)
+        for item in self._objects("counter"):
+            self._counter(item, self._message.counters, "counter")
+        for item in self._objects("direct_counter"):
+            self._counter(item, self._message.direct_counters, "direct_counter")
+        for item in self._objects("meter"):
+            self._meter(item, self._message.meters, "meter")
+        for item in self._objects("direct_meter"):
+            self._meter(item, self._message.direct_meters, "direct_meter")
+        for name, type_ in self._headers:
+            self._controller_header(name, type_)
+        self._value_sets()
+        for item in self._objects("register"):
+            register = self._message.registers.add()
+            self._preamble(register, "register", item.name, item.node.annotations)
+            register.type_spec.CopyFrom(self._types.spec(item.type.arguments[0]))
+            register.size = _number(item.arguments["size"])
+        self._digests()
+        return self._message
+
+    def _preamble(self, message: Any, kind: str, name: str, annotations: Sequence[s.Annotation]) -> None:
+        fill_preamble(message.preamble, self._ids[kind][name], name, self._aliases[name], annotations)
+
+    def _package(self) -> None:
+        main = self._program.checked.main
+        package = self._message.pkg_info
+        package.arch = "v1model"
+        annotations = main.annotations if main is not None else []
+        for name, value in package_values(annotations).items():
+            if name in ("name", "version", "organization", "contact", "url"):
+                setattr(package, name, value)
+        add_documentation(package, annotations)
+        add_annotations(package, annotations, frozenset(("name", "id", "brief", "description", "pkginfo")))
+
+    def _table(self, table: LoweredTable) -> None:
+        node = table.node
+        message = self._message.tables.add()
+        self._preamble(message, "table", table.name, node.annotations)
+        for position, key in enumerate(table.keys):
+            self._match_field(message.match_fields.add(), key, position + 1)
+        for item in table.actions:
+            if item.action.name not in self._ids["action"]:
+                continue
+            ref = message.action_refs.add(id=self._ids["action"][item.action.name])
+            add_annotations(ref, item.annotations)
+            names = {annotation.name for annotation in item.annotations}
+            if "tableonly" in names:
+                ref.scope = p4i.ActionRef.TABLE_ONLY
+            elif "defaultonly" in names:
+                ref.scope = p4i.ActionRef.DEFAULT_ONLY
+        if table.default_const and table.default_action is not None:
+            message.const_default_action_id = self._ids["action"].get(table.default_action.name, 0)
+        if table.implementation is not None:
+            message.implementation_id = self._ids["action_profile"].get(table.implementation.name, 0)
+        for kind, direct in (("direct_counter", table.counters), ("direct_meter", table.meters)):
+            if direct is not None and direct.name in self._ids[kind]:
+                message.direct_resource_ids.append(self._ids[kind][direct.name])
+        message.size = table.size or DEFAULT_SIZE
+        if table.support_timeout:
+            message.idle_timeout_behavior = p4i.Table.NOTIFY_CONTROL
+        if node.entries_const:
+            message.is_const_table = True
+        elif table.entries is not None and hasattr(message, "has_initial_entries"):
+            message.has_initial_entries = True
+
+    def _match_field(self, message: Any, key: LoweredKey, number: int) -> None:
+        message.id = explicit_id(key.annotations) or number
+        message.name = key.name
+        add_annotations(message, key.annotations)
+        add_documentation(message, key.annotations)
+        message.bitwidth = control_width(key.type)
+        message.match_type = _MATCH_TYPES.get(key.match_kind, p4i.MatchField.UNSPECIFIED)
+        self._named_type(message, key.type)
+
+    def _named_type(self, message: Any, type_: t.Type) -> None:
+        if isinstance(type_, t.NewType):
+            message.type_name.name = type_.name
+        if isinstance(type_, (t.NewType, t.Enum)):
+            self._types.mention(type_)
+
+    def _action(self, action: LoweredAction) -> None:
+        message = self._message.actions.add()
+        self._preamble(message, "action", action.name, action.node.annotations)
+        for position, parameter in enumerate(action.parameters):
+            item = message.params.add()
+            item.id = explicit_id(parameter.annotations) or position + 1
+            item.name = parameter.name
+            add_annotations(item, parameter.annotations)
+            add_documentation(item, parameter.annotations)
+            item.bitwidth = control_width(parameter.type)
+            self._named_type(item, parameter.type)
+
+    def _profile(self, item: ExternObject) -> None:
+        message = self._message.action_profiles.add()
+        self._preamble(message, "action_profile", item.name, item.node.annotations)
+        for table in self._tables:
+            if table.implementation is item:
+                message.table_ids.append(self._ids["table"][table.name])
+        message.with_selector = item.kind == "action_selector"
+        message.size = _number(item.arguments["size"])
+        limit = s.find_annotation(item.node.annotations, "max_group_size")
+        if limit is not None and limit.body and limit.body[0].isdecimal():
+            message.max_group_size = int(limit.body[0])
+
+    def _counter(self, item: ExternObject, section: Any, kind: str) -> None:
+        message = section.add()
+        self._preamble(message, kind, item.name, item.node.annotations)
+        message.spec.unit = _COUNTER_UNITS.get(_member(item.arguments["type"]), p4i.CounterSpec.BOTH)
+        self._array_or_direct(message, item)
+
+    def _meter(self, item: ExternObject, section: Any, kind: str) -> None:
+        message = section.add()
+        self._preamble(message, kind, item.name, item.node.annotations)
+        message.spec.unit = _METER_UNITS.get(_member(item.arguments["type"]), p4i.MeterSpec.PACKETS)
+        self._array_or_direct(message, item)
+
+    def _array_or_direct(self, message: Any, item: ExternObject) -> None:
+        if item.kind.startswith("direct"):
+            message.direct_table_id = self._ids["table"][self._program.direct_tables[item.name].name]
+            return
+        message.size = _number(item.arguments["size"])
+        index = item.type.arguments[0] if item.type.arguments else None
+        if isinstance(index, t.NewType):
+            message.index_type_name.name = index.name
+            self._types.mention(index)
+
+    def _controller_header(self, name: str, type_: t.Struct) -> None:
+        message = self._message.controller_packet_metadata.add()
+        number = self._ids["controller_header"][type_.name]
+        fill_preamble(message.preamble, number, name, name, type_.node.annotations)
+        number = 1
+        for field, inner in type_.fields.items():
+            annotations = type_.annotations[field]
+            if _hidden(annotations):
+                continue
+            item = message.metadata.add(id=explicit_id(annotations) or number, name=field)
+            add_annotations(item, annotations)
+            item.bitwidth = control_width(inner)
+            self._named_type(item, inner)
+            number += 1
+
+    def _value_sets(self) -> None:
+        for item in self._program.value_sets:
+            message = self._message.value_sets.add()
+            self._preamble(message, "value_set", item.name, item.node.annotations)
+            if isinstance(item.type, t.Struct):
+                for position, (name, inner) in enumerate(item.type.fields.items()):
+                    annotations = item.type.annotations[name]
+                    match = message.match.add(id=explicit_id(annotations) or position + 1, name=name)
+                    match.bitwidth = control_width(inner)
+                    kind = s.find_annotation(annotations, "match")
+                    word = kind.body[0] if kind is not None and kind.body else "exact"
+                    match.match_type = _MATCH_TYPES.get(word, p4i.MatchField.EXACT)
+            else:
+                message.match.add(id=1, bitwidth=control_width(item.type), match_type=p4i.MatchField.EXACT)
+            message.size = item.size
+
+    def _digests(self) -> None:
+        seen: set[str] = set()
+        for item in self._program.digests:
+            if item.name in seen:
+                continue
+            seen.add(item.name)
+            message = self._message.digests.add()
+            annotations = item.type.node.annotations if isinstance(item.type, t.Struct) else []
+            self._preamble(message, "digest", item.name, annotations)
+            message.type_spec.CopyFrom(self._types.spec(item.type))
+
+
+def _source_order(program: LoweredProgram) -> dict[s.Node, int]:
+    """Positions of tables and actions in the source, included files where they are included."""
+    order: dict[s.Node, int] = {}
+    for declaration in program.checked.program.declarations:
+        order[declaration] = len(order)
+        if isinstance(declaration, s.ControlDeclaration):
+            for local in declaration.locals:
+                order[local] = len(order)
+    # Copies made for type arguments come where they are first used.
+    for table in program.tables:
+        order.setdefault(table.node, len(order))
+    for action in program.actions:
+        order.setdefault(action.node, len(order))
+    return order
+
+
+def _number(value: object) -> int:
+    return value.value if isinstance(value, ir.Const) else 0
+
+
+def _member(value: object) -> str:
+    return value.name if isinstance(value, ir.Const) else ""

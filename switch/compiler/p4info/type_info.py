@@ -1,0 +1,139 @@
+"""The section `type_info`, and how P4Info describes types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from finsy.proto import p4t
+
+from switch.compiler import syntax as s
+from switch.compiler import types as t
+from switch.compiler.p4info.annotations import add_annotations
+from switch.compiler.values import wrap
+
+
+def translation(type_: t.Type) -> tuple[str, int | None] | None:
+    """@p4runtime_translation("uri", width or string) of a newtype: (uri, bits, None for a string)."""
+    if not isinstance(type_, t.NewType):
+        return None
+    annotation = s.find_annotation(type_.node.annotations, "p4runtime_translation")
+    if annotation is None or not annotation.body or len(annotation.body) < 3:
+        return None
+    uri, width = s.unquote(annotation.body[0]), annotation.body[2:]
+    if width[:2] == ["bit", "<"]:
+        width = width[2:]
+    return uri, int(width[0], 0) if width[0][0].isdigit() else None
+
+
+def control_width(type_: t.Type) -> int:
+    """Bits of a value as the control plane gives it; 0 for a string."""
+    translated = translation(type_)
+    if translated is not None:
+        return translated[1] or 0
+    return t.width_bits(type_) or 0
+
+
+class TypeInfo:
+    """Fills a P4TypeInfo message with the types that other parts of P4Info mention."""
+
+    def __init__(self, message: Any) -> None:
+        self._message = message
+        message.SetInParent()
+
+    def mention(self, type_: t.Type) -> None:
+        self.spec(type_)
+
+    def spec(self, type_: t.Type) -> Any:
+        """The P4DataTypeSpec of a type; named types are added to the section."""
+        spec = p4t.P4DataTypeSpec()
+        if isinstance(type_, t.Bit):
+            spec.bitstring.bit.bitwidth = type_.width
+        elif isinstance(type_, t.Int):
+            spec.bitstring.int.bitwidth = type_.width
+        elif isinstance(type_, t.Varbit):
+            spec.bitstring.varbit.max_bitwidth = type_.width
+        elif type_ is t.BOOL:
+            spec.bool.SetInParent()
+        elif type_ is t.ERROR:
+            spec.error.SetInParent()
+        elif isinstance(type_, t.Tuple):
+            spec.tuple.SetInParent()
+            for element in type_.elements:
+                spec.tuple.members.append(self.spec(element))
+        elif isinstance(type_, t.NewType):
+            spec.new_type.name = type_.name
+            self._new_type(type_)
+        elif isinstance(type_, t.Enum):
+            self._enum(type_, spec)
+        elif isinstance(type_, t.Struct):
+            self._struct(type_, spec)
+        elif isinstance(type_, t.Stack):
+            self._stack(type_, spec)
+        return spec
+
+    def _new_type(self, type_: t.NewType) -> None:
+        if type_.name in self._message.new_types:
+            return
+        entry = self._message.new_types[type_.name]
+        underlying: t.Type = type_
+        while isinstance(underlying, t.NewType):
+            underlying = underlying.underlying
+        translated = translation(type_)
+        if translated is None:
+            entry.original_type.CopyFrom(self.spec(underlying))
+        else:
+            entry.translated_type.uri = translated[0]
+            if translated[1] is None:
+                entry.translated_type.sdn_string.SetInParent()
+            else:
+                entry.translated_type.sdn_bitwidth = translated[1]
+        add_annotations(entry, type_.node.annotations)
+
+    def _enum(self, type_: t.Enum, spec: Any) -> None:
+        if type_.underlying is None:
+            spec.enum.name = type_.name
+            if type_.name not in self._message.enums:
+                entry = self._message.enums[type_.name]
+                for name in type_.members:
+                    entry.members.add(name=name)
+            return
+        spec.serializable_enum.name = type_.name
+        if type_.name in self._message.serializable_enums:
+            return
+        entry = self._message.serializable_enums[type_.name]
+        width = t.width_bits(type_) or 1
+        entry.underlying_type.bitwidth = width
+        for name in type_.members:
+            number = wrap(type_.values[name], t.bit(width))
+            value = number.to_bytes(max(1, (number.bit_length() + 7) // 8), "big")
+            entry.members.add(name=name, value=value)
+
+    def _struct(self, type_: t.Struct, spec: Any) -> None:
+        kind = {"struct": "struct", "header": "header", "header_union": "header_union"}[type_.kind]
+        getattr(spec, kind).name = type_.name
+        section = getattr(self._message, f"{kind}s")
+        if type_.name in section:
+            return
+        entry = section[type_.name]
+        entry.SetInParent()
+        for name, inner in type_.fields.items():
+            if kind == "struct":
+                member = entry.members.add(name=name)
+                member.type_spec.CopyFrom(self.spec(inner))
+            elif kind == "header":
+                inner_spec = self.spec(t.representation(inner) if inner is not t.BOOL else t.bit(1))
+                member = entry.members.add(name=name)
+                if inner_spec.HasField("bitstring"):
+                    member.type_spec.CopyFrom(inner_spec.bitstring)
+            else:
+                member = entry.members.add(name=name)
+                member.header.CopyFrom(self.spec(inner).header)
+
+    def _stack(self, type_: t.Stack, spec: Any) -> None:
+        inner = self.spec(type_.element)
+        if inner.HasField("header"):
+            spec.header_stack.header.CopyFrom(inner.header)
+            spec.header_stack.size = type_.size
+        else:
+            spec.header_union_stack.header_union.CopyFrom(inner.header_union)
+            spec.header_union_stack.size = type_.size

@@ -1,0 +1,180 @@
+"""The aggregation experiment as a person runs it: whole command, real switches, real training."""
+
+from __future__ import annotations
+
+import csv
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytestmark = [
+    pytest.mark.root,
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root"),
+]
+
+ROOT = Path(__file__).resolve().parents[2]
+TIMEOUT_S = 240
+MARK = "GRADBED_TEST_RUN"
+
+
+def command(output: Path, *options: str) -> list[str]:
+    return [sys.executable, "-m", "cli", "run", "aggregation", "--output", str(output), *options]
+
+
+def run(output: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command(output, *options), cwd=ROOT, capture_output=True, text=True, timeout=TIMEOUT_S, check=False
+    )
+
+
+def rows(output: Path, name: str) -> list[dict[str, str]]:
+    with (output / "aggregation" / "latest" / name).open() as file:
+        return list(csv.DictReader(file))
+
+
+def check_run(outcome: subprocess.CompletedProcess[str], output: Path, workers: int, rounds: int) -> None:
+    """The run succeeded, which it does only if weights and counters agree, and left all that it should."""
+    assert outcome.returncode == 0, outcome.stdout + outcome.stderr
+    assert "bit for bit" in outcome.stdout
+    latest = output / "aggregation" / "latest"
+    assert (latest / "figure.png").read_bytes().startswith(b"\x89PNG")
+    assert (latest / "figure.pdf").read_bytes().startswith(b"%PDF")
+    of_rounds = rows(output, "rounds.csv")
+    assert len(of_rounds) == 2 * rounds
+    # Both modes sum the same integers, so they arrive at the same weights.
+    assert len({row["weights_sha256"] for row in of_rounds}) == rounds
+    hosts = rows(output, "hosts.csv")
+    assert len(hosts) == 2 * (workers + 1)
+    assert {row["agrees"] for row in hosts} == {"True"}
+
+
+def test_a_fat_tree_with_eight_workers(tmp_path: Path) -> None:
+    check_run(run(tmp_path, "--rounds", "12"), tmp_path, workers=8, rounds=12)
+    alone, in_network = rows(tmp_path, "summary.csv")
+    # The window is smaller than the number of slots, so that nothing but a resend can spoil the ratio.
+    assert float(in_network["ratio"]) < 0.14
+    assert int(alone["server_in_gradient_packets"]) >= 12 * 8 * 19
+    assert int(in_network["slots_completed"]) >= 0.9 * 12 * 19
+
+
+def test_exact_in_spite_of_losses_and_duplicates(tmp_path: Path) -> None:
+    outcome = run(tmp_path, "--rounds", "6", "--loss", "0.02", "--duplicate", "0.02")
+    check_run(outcome, tmp_path, workers=8, rounds=6)
+    alone, in_network = rows(tmp_path, "summary.csv")
+    assert int(alone["resends"]) > 0
+    assert int(in_network["resends"]) > 0
+    assert int(in_network["slots_duplicate"]) > 0
+    sent, received = (
+        sum(int(row[name]) for row in rows(tmp_path, "hosts.csv"))
+        for name in ("host_sent_packets", "switch_received_packets")
+    )
+    assert sent != received
+
+
+@pytest.mark.parametrize(
+    ("topology", "workers", "links"),
+    [("leaf-spine:3,2,2", 4, "veth"), ("star:4", 3, "memory"), ("star:2", 1, "memory")],
+)
+def test_other_networks(topology: str, workers: int, links: str, tmp_path: Path) -> None:
+    options = ["--topology", topology, "--workers", str(workers), "--links", links]
+    options += ["--rounds", "4", "--hidden-units", "0", "--lanes", "64", "--rate-mbps", "0"]
+    check_run(run(tmp_path, *options), tmp_path, workers, rounds=4)
+
+
+def test_real_bmv2(tmp_path: Path) -> None:
+    from switch.errors import UserError
+    from switch.nodes.bmv2_node import find_simple_switch_grpc
+
+    try:
+        find_simple_switch_grpc()
+    except UserError as error:
+        pytest.skip(str(error))
+    options = ["--switch", "bmv2", "--topology", "leaf-spine:2,1,2", "--workers", "3", "--delay-us", "0"]
+    check_run(run(tmp_path, *options, "--rounds", "4"), tmp_path, workers=3, rounds=4)
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    """A run that trains, in a session of its own; its processes carry MARK in their environment."""
+    process = subprocess.Popen(
+        command(tmp_path, "--rounds", "2000"),
+        cwd=ROOT,
+        env={**os.environ, MARK: str(tmp_path)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        # A shell that starts pytest in the background has SIGINT ignored, and that is inherited.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler) and None,
+    )
+    wait_for(lambda: count_agents(tmp_path) == 9, process)
+    yield process
+    process.kill()
+    process.wait()
+
+
+def count_agents(mark: Path) -> int:
+    """The launcher forks agents, so they have its command line; the launcher itself is not counted."""
+    return sum(b"hosts.agents.launcher" in line for line in marked(mark)) - 1
+
+
+def marked(mark: Path) -> list[bytes]:
+    """Command lines of all processes whose environment carries the mark."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdecimal():
+            try:
+                if f"{MARK}={mark}".encode() in (folder / "environ").read_bytes().split(b"\0"):
+                    found.append((folder / "cmdline").read_bytes())
+            except OSError:
+                continue  # it has just ended
+    return found
+
+
+def wait_for(condition: object, process: subprocess.Popen[str] | None = None, timeout_s: float = 60.0) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not condition():  # type: ignore[operator]
+        assert process is None or process.poll() is None, process.stderr.read()  # type: ignore[union-attr]
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def network_state() -> tuple[list[str], list[str]]:
+    """Interfaces and named namespaces of this network namespace."""
+    interfaces = sorted(path.name for path in Path("/sys/class/net").iterdir())
+    netns = Path("/run/netns")
+    return interfaces, sorted(path.name for path in netns.iterdir()) if netns.exists() else []
+
+
+def test_ctrl_c_takes_everything_down(running: subprocess.Popen[str], tmp_path: Path) -> None:
+    os.killpg(running.pid, signal.SIGINT)
+    _, errors = running.communicate(timeout=30)
+    assert running.returncode == 130
+    assert "Traceback" not in errors
+    wait_for(lambda: not marked(tmp_path))
+
+
+def test_sigkill_leaves_nothing_behind_and_the_next_run_works(running: subprocess.Popen[str], tmp_path: Path) -> None:
+    before = network_state()
+    running.kill()
+    running.wait()
+    wait_for(lambda: not marked(tmp_path))
+    assert network_state() == before
+    again = tmp_path / "again"
+    check_run(run(again, "--rounds", "2", "--topology", "star:3", "--workers", "2"), again, workers=2, rounds=2)
+
+
+def test_two_runs_at_once(tmp_path: Path) -> None:
+    """Both have an e1, an e1-eth1, an h1: each in namespaces of its own."""
+    options = ["--topology", "star:3", "--workers", "2", "--rounds", "5"]
+    outputs = [tmp_path / "first", tmp_path / "second"]
+    processes = [subprocess.Popen(command(output, *options), cwd=ROOT, stdout=subprocess.PIPE) for output in outputs]
+    for process in processes:
+        process.communicate(timeout=TIMEOUT_S)
+        assert process.returncode == 0
