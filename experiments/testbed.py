@@ -13,6 +13,9 @@ from topo.graph import Topology
 from topo.json_lines import JsonLinesProcess
 from topo.network import EmulatedNetwork, SwitchKind
 
+REST_ADDRESS = "127.0.0.1:8080"
+"""In the sandbox, whose loopback nobody else uses."""
+
 START_TIMEOUT_S = 90.0
 STOP_TIMEOUT_S = 3.0
 
@@ -20,8 +23,8 @@ STOP_TIMEOUT_S = 3.0
 class Testbed:
     """Brings up `topology` with `program` in every switch. A context manager, for use in a sandbox.
 
-    folder holds configurations, logs and the REST interface's unix socket. rest_fd is a listening socket that
-    serves the REST interface, too: one made outside the sandbox can be reached from there.
+    folder holds configurations and logs. rest_fd is a listening socket that serves the REST interface, too: one made
+    outside the sandbox can be reached from there.
     """
 
     __test__ = False  # not a test, whatever pytest makes of its name
@@ -39,7 +42,7 @@ class Testbed:
     ) -> None:
         self.topology = topology
         self.network = EmulatedNetwork(topology, switch_kind=switch_kind, links=links, run_dir=folder, seed=seed)
-        self.client = ControllerClient(f"unix:{folder / 'rest.sock'}")
+        self.client = ControllerClient(REST_ADDRESS)
         self._program = program
         self._folder = folder
         self._rest_fd = rest_fd
@@ -70,7 +73,7 @@ class Testbed:
             targets={s.name: self.network.p4runtime_address(s.name) for s in self.topology.switches},
             program=ProgramFiles(json=self._program.json, p4info=self._program.p4info),
             rest_fd=self._rest_fd,
-            rest_address=f"unix:{self._folder / 'rest.sock'}",
+            rest_address=REST_ADDRESS,
         )
         path = self._folder / "controller.json"
         path.write_text(config.model_dump_json(by_alias=True, indent=1))

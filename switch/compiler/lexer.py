@@ -15,7 +15,10 @@ SPACE_BEFORE = 2  # white space or a comment precedes it
 NO_EXPAND = 4  # met inside its own expansion: never expanded again (C11 6.10.3.4)
 
 # The longest come first.
-_PUNCTUATION = ["|+|=", "|-|=", "&&&", "...", "<<=", ">>=", "|+|", "|-|", "##", "++", "&&", "||", "==", "!=", "<=", ">=", "<<", ">>", "..", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "(", ")", "[", "]", "{", "}", "<", ">", ";", ":", ",", ".", "=", "+", "-", "*", "/", "%", "&", "|", "^", "~", "!", "?", "@", "#"]
+_OPERATORS = """
+|+|= |-|= &&& ... <<= >>= |+| |-| ## ++ && || == != <= >= << >> .. += -= *= /= %= &= |= ^=
+( ) [ ] { } < > ; : , . = + - * / % & | ^ ~ ! ? @ #
+"""
 
 _TOKEN = re.compile(
     r"(?P<space>(?:[ \t\r\f\v]|\\\n)+)"
@@ -25,7 +28,7 @@ _TOKEN = re.compile(
     r"|(?P<number>[0-9][A-Za-z0-9_]*)"
     r'|(?P<string>"(?:[^"\\\n]|\\[^\n])*")'
     r"|(?P<unclosed>/\*|\")"
-    r"|(?P<punctuation>" + "|".join(map(re.escape, _PUNCTUATION)) + r")"
+    r"|(?P<punctuation>" + "|".join(map(re.escape, _OPERATORS.split())) + r")"
     r"|(?P<unknown>.)",
     re.ASCII,
 )

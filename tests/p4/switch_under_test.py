@@ -34,7 +34,8 @@ PACKET_TIMEOUT_S = 10.0
 MARKER_NETWORK = 0x0AFF0000  # 10.255.0.0, host part is the port
 MARKER = b"marker"
 
-KINDS = ["gradbed", "bmv2"]
+KINDS = ("gradbed", "bmv2")
+COMPILERS = ("gradbed", "p4c")
 
 
 @dataclass
@@ -105,9 +106,12 @@ def marker_routes(ports: int) -> list[TableEntry]:
 
 @contextlib.contextmanager
 def switch_under_test(
-    kind: str, program: str, defines: Mapping[str, str], plan: SwitchPlan, ports: int, folder: Path
+    kind: str, compiler: str, program: str, defines: Mapping[str, str], plan: SwitchPlan, ports: int, folder: Path
 ) -> Iterator[SwitchUnderTest]:
-    """A switch of `kind` ("gradbed" or "bmv2") with the plan and routes for the markers. Skips without BMv2."""
+    """A switch with the plan and routes for the markers. Skips where BMv2 or p4c is asked for and not installed."""
+    p4c = find_p4c() if compiler == "p4c" else None
+    if compiler == "p4c" and p4c is None:
+        pytest.skip("p4c's p4c-bm2-ss is not installed")
     create_pairs(
         [
             VethPair(f"s1-eth{p}", f"02:00:00:00:01:{p:02x}", f"t{p}", f"02:00:00:00:02:{p:02x}")
@@ -115,7 +119,7 @@ def switch_under_test(
         ],
         group=7,
     )
-    files = compiled_files(P4_SOURCES / f"{program}.p4", defines, find_p4c() if kind == "bmv2" else None)
+    files = compiled_files(P4_SOURCES / f"{program}.p4", defines, p4c)
     pipeline = Pipeline.load(program, files.json, files.p4info)
     with contextlib.ExitStack() as stack:
         address = stack.enter_context(_gradbed(ports, folder) if kind == "gradbed" else _bmv2(ports, folder))

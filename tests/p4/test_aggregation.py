@@ -16,7 +16,7 @@ from experiments.outcome import EVENTS
 from hosts.protocols.gradient import Gradient, gradient_frame
 from hosts.protocols.gradient_format import Flags, frame_bytes
 from tests.emulation.sandboxed import in_sandbox
-from tests.p4.switch_under_test import KINDS, SwitchUnderTest, only, switch_under_test
+from tests.p4.switch_under_test import COMPILERS, KINDS, SwitchUnderTest, only, switch_under_test
 
 pytestmark = pytest.mark.root
 
@@ -396,13 +396,14 @@ BEHAVIOURS = (
 )
 
 
+@pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("kind", KINDS)
 @in_sandbox
-def test_behaviours(kind: str, tmp_path: Path) -> None:
+def test_behaviours(kind: str, compiler: str, tmp_path: Path) -> None:
     """All of them on one switch, which gets the program anew for each."""
     defines = {"LANES": str(LANES), "SLOTS": str(SLOTS), "RECLAIM_DISTANCE": str(RECLAIM_DISTANCE)}
     failed = []
-    with switch_under_test(kind, "aggregation", defines, PLAN, 4, tmp_path) as switch:
+    with switch_under_test(kind, compiler, "aggregation", defines, PLAN, 4, tmp_path) as switch:
         for behaviour in BEHAVIOURS:
             switch.renew()
             try:

@@ -13,7 +13,6 @@ from switch.compiler.lower.places import (
     HeaderPlace,
     HeaderValue,
     Nothing,
-    Place,
     SliceOf,
     StackCursor,
     StackPlace,
@@ -35,7 +34,8 @@ class Assignments:
     def __init__(self, code: Code) -> None:
         self._code = code
 
-    def assign(self, place: Place, value: Value, node: s.Node) -> None:
+    def assign(self, place: Value, value: Value, node: s.Node) -> None:
+        """`place` must be one of PLACES."""
         if isinstance(place, ElementOf):
             self._assign_element(place, value, node)
             return
@@ -56,8 +56,10 @@ class Assignments:
             self._assign_stack(place, value, node)
         elif isinstance(place, StackCursor):
             self._code.error(node, f"'{place.which}' cannot be assigned on this target; extract it")
+        else:
+            self._code.error(node, "this cannot be written to on this target")
 
-    def reset(self, place: Place, node: s.Node) -> None:
+    def reset(self, place: Value, node: s.Node) -> None:
         """What a variable is before anything is assigned: headers are invalid, the rest is as it may be."""
         if isinstance(place, HeaderPlace):
             self._primitive("remove_header", (ir.Ref("header", place.name),), node)
@@ -65,11 +67,11 @@ class Assignments:
             for member in place.members.values():
                 self.reset(member, node)
         elif isinstance(place, StackPlace):
-            for element in place.elements:
-                self.reset(element, node)
+            for inner in place.elements:
+                self.reset(inner, node)
         elif isinstance(place, StructValue):
             for part in place.parts.values():
-                self.reset(part, node)  # type: ignore[arg-type]
+                self.reset(part, node)
         elif isinstance(place, ElementOf):
             for condition, element in self.expressions.elements(place, node):
                 with self._code.branch() as body:
@@ -77,7 +79,7 @@ class Assignments:
                 if body:
                     self._code.emit(ir.If(node.loc, node.end, condition, body, []))
 
-    def set_valid(self, place: Place, valid: bool, node: s.Node) -> None:
+    def set_valid(self, place: Value, valid: bool, node: s.Node) -> None:
         if isinstance(place, HeaderPlace):
             self._primitive("add_header" if valid else "remove_header", (ir.Ref("header", place.name),), node)
         elif isinstance(place, ElementOf):
@@ -123,7 +125,7 @@ class Assignments:
             value = self.expressions.snapshot(value, node)
             assert isinstance(value, StructValue)
         for part, source in zip(place.parts.values(), value.parts.values(), strict=True):
-            self.assign(part, source, node)  # type: ignore[arg-type]
+            self.assign(part, source, node)
 
     @staticmethod
     def _overlap_badly(place: StructValue, value: StructValue) -> bool:
@@ -153,7 +155,7 @@ class Assignments:
             parts = {name: self.expressions.snapshot(part, node) for name, part in parts.items()}
         self.set_valid(place, True, node)
         for name, part in parts.items():
-            self.assign(self.expressions.part(place, name, node), part, node)  # type: ignore[arg-type]
+            self.assign(self.expressions.part(place, name, node), part, node)
 
     def _assign_union(self, place: UnionPlace, value: Value, node: s.Node) -> None:
         if isinstance(value, UnionPlace):

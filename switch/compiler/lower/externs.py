@@ -117,7 +117,7 @@ class Externs:
         type_ = node.type if isinstance(node, s.Expression) and t.is_scalar(node.type or t.VOID) else None
         result = self._code.program.storage.scalar(type_ or _width_of(place), "tmp")
         write(result)
-        self.assignments.assign(place, result, node)  # type: ignore[arg-type]
+        self.assignments.assign(place, result, node)
 
     def flatten(self, value: Value, node: s.Node) -> list[ir.Expr]:
         """All scalars in a value, in order."""
@@ -360,7 +360,7 @@ class Externs:
         else:
             copy = self._code.program.storage.header(type_, "extracted")
             self._code.emit(ir.Extract(node.loc, node.end, "regular", copy.name, "", length))
-            self.assignments.assign(place, copy, node)  # type: ignore[arg-type]
+            self.assignments.assign(place, copy, node)
         return Nothing()
 
     def _lookahead(self, node: s.Call, target: s.CallTarget) -> Value:

@@ -9,6 +9,7 @@ from switch.compiler import syntax as s
 from switch.compiler import types as t
 from switch.compiler.lower import ir
 from switch.compiler.lower.expressions import Expressions
+from switch.compiler.lower.places import Value
 from switch.compiler.lower.scope import Code, Frame
 from switch.compiler.ranges import prefixes_of_range
 
@@ -81,8 +82,8 @@ class Parsers:
                 raise self._code.reporter.fatal(case.loc, f"select has more than {MAX_CASES} cases")
         return select
 
-    def _key(self, value: object, node: s.Expression) -> ir.Expr:
-        expr = self.expressions.as_scalar(value, node)  # type: ignore[arg-type]
+    def _key(self, value: Value, node: s.Expression) -> ir.Expr:
+        expr = self.expressions.as_scalar(value, node)
         if isinstance(expr, (ir.FieldRef, ir.StackLast)) and getattr(expr, "field", "") != "$valid$":
             return expr
         copy = self._code.program.storage.scalar(expr.type, "select")

@@ -85,9 +85,9 @@ class Statements:
             initial = self.expressions.value(node.initial, frame)
         frame.values[symbol] = variable
         if initial is not None:
-            self.assignments.assign(variable, initial, node)  # type: ignore[arg-type]
+            self.assignments.assign(variable, initial, node)
         else:
-            self.assignments.reset(variable, node)  # type: ignore[arg-type]
+            self.assignments.reset(variable, node)
 
     def _return(self, node: s.Return, frame: Frame) -> None:
         label, result = self._code.returns[-1]
@@ -160,9 +160,7 @@ class Statements:
             if None in labels:
                 self._code.statements.extend(branch)
                 break
-            condition = op.disjunction(
-                [op.equal(value, op.constant(label.value, label.type)) for label in labels]  # type: ignore
-            )
+            condition = op.disjunction([op.equal(value, self._label(label)) for label in labels if label is not None])
             if isinstance(condition, ir.Const):
                 if condition.value:
                     self._code.statements.extend(branch)
@@ -172,6 +170,11 @@ class Statements:
             self._code.emit(chain)
             self._code.statements = chain.otherwise
         self._code.statements = outer
+
+    @staticmethod
+    def _label(label: s.Expression) -> ir.Const:
+        assert label.value is not None and label.type is not None
+        return op.constant(label.value, label.type)
 
     def _switch_on_action(self, node: s.Switch, frame: Frame) -> None:
         assert isinstance(node.expression, s.Member) and isinstance(node.expression.base, s.Call)

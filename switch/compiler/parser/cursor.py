@@ -7,9 +7,12 @@ from collections.abc import Collection, Sequence
 from switch.compiler.diagnostics import Reporter
 from switch.compiler.lexer import END, NAME, PUNCTUATION, STRING, Token
 
-KEYWORDS = frozenset(
-    ["abstract", "action", "bit", "bool", "const", "control", "default", "else", "enum", "error", "exit", "extern", "false", "header", "header_union", "if", "in", "inout", "int", "list", "match_kind", "out", "package", "parser", "return", "select", "string", "struct", "switch", "table", "this", "transition", "true", "tuple", "typedef", "value_set", "varbit", "void"]
-)
+_KEYWORDS = """
+abstract action bit bool const control default else enum error exit extern false header header_union if in inout int
+list match_kind out package parser return select string struct switch table this transition true tuple typedef
+value_set varbit void
+"""
+KEYWORDS = frozenset(_KEYWORDS.split())
 
 MAX_NESTING = 150
 

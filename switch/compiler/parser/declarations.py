@@ -21,7 +21,10 @@ from switch.compiler.parser.statements import (
 from switch.compiler.parser.tables import parse_table
 
 _STARTERS = frozenset(
-    ["parser", "control", "package", "extern", "struct", "header", "header_union", "enum", "typedef", "const", "action", "error", "match_kind"]
+    (
+        *("parser", "control", "package", "extern", "struct", "header", "header_union", "enum"),
+        *("typedef", "const", "action", "error", "match_kind"),
+    )
 )
 
 
