@@ -1,9 +1,11 @@
 """Shortest-path routes between all switches, and the IPv4 routes that follow them to every host.
 
 Where several next hops are equally short, each switch takes for a destination the one over which it sends the
-fewest hosts' traffic so far; destinations are taken in the order of the topology. Deterministic, spreads
-destinations evenly over the links of a fat-tree's every tier (a plain "destination index modulo choices" would
-pick the same core for all destinations that pass one aggregation switch), and knows nothing of any topology.
+fewest hosts' traffic so far, and among those the one that leads to the destination over the link that the fewest
+hosts' traffic to this destination takes: so the workers of a job do not all come to its server over one link.
+Destinations are taken in the order of the topology. Deterministic, spreads destinations evenly over the links of a
+fat-tree's every tier (a plain "destination index modulo choices" would pick the same core for all destinations that
+pass one aggregation switch), and knows nothing of any topology.
 """
 
 from __future__ import annotations
@@ -70,19 +72,37 @@ def shortest_routes(topology: Topology) -> Routes:
     for destination in destinations:
         distance = nx.single_source_shortest_path_length(graph, destination)
         carried = Counter(hosts_at)
+        last_hops = _last_hops(neighbours, distance)
+        arriving: Counter[str] = Counter()
         hops: dict[str, str] = {}
         # Farthest first, so that a switch knows what it carries for others when it chooses.
         for switch in sorted(distance, key=lambda name: (-distance[name], order[name])):
             if switch == destination:
                 continue
             nearer = [n for n in neighbours[switch] if distance[n] == distance[switch] - 1]
-            hop = min(nearer, key=lambda neighbour: load[switch, neighbour])
+            hop = min(
+                nearer, key=lambda n: (load[switch, n], min((arriving[last] for last in last_hops[n]), default=0))
+            )
+            if hosts_at[switch] and hop != destination:
+                arriving[min(last_hops[hop], key=arriving.__getitem__)] += hosts_at[switch]
             hops[switch] = hop
             carried[hop] += carried[switch]
             load[switch, hop] += max(carried[switch] * hosts_at[destination], 1)
         next_hops[destination] = hops
         distances[destination] = dict(distance)
     return Routes(next_hops, distances)
+
+
+def _last_hops(neighbours: Mapping[str, list[str]], distance: Mapping[str, int]) -> dict[str, list[str]]:
+    """For each switch the neighbours of the destination (distance 0) over which shortest paths from it arrive."""
+    found: dict[str, list[str]] = {}
+    for switch in sorted(distance, key=distance.__getitem__):
+        if distance[switch] == 1:
+            found[switch] = [switch]
+        else:
+            nearer = (n for n in neighbours[switch] if distance[n] == distance[switch] - 1)
+            found[switch] = list(dict.fromkeys(last for n in nearer for last in found[n]))
+    return found
 
 
 def routing_plan(topology: Topology, routes: Routes, program: str = AGGREGATION_PROGRAM) -> Plan:

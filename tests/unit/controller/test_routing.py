@@ -100,3 +100,15 @@ def test_destinations_are_spread_over_all_equal_uplinks(
 def test_a_network_in_two_parts_is_refused() -> None:
     with pytest.raises(UserError, match="not connected: no path from s3 to s1"):
         shortest_routes(network([(0, 1)], [1, 1, 1]))
+
+
+@pytest.mark.parametrize("k", [4, 6, 8])
+def test_traffic_to_one_host_comes_in_over_all_links_of_its_switch(k: int) -> None:
+    """Incast: no link into a switch carries much more than its share of the other switches' traffic to it."""
+    topology = fat_tree(k)
+    routes = shortest_routes(topology)
+    for edge in (switch.name for switch in topology.switches if switch.tier == "edge"):
+        others = [s.name for s in topology.switches if s.tier == "edge" and s.name != edge]
+        arriving = Counter(routes.path(other, edge)[-2] for other in others)
+        assert len(arriving) == k // 2
+        assert max(arriving.values()) <= 1.5 * len(others) / (k // 2)
