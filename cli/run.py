@@ -23,7 +23,7 @@ def aggregation(
     workers: Annotated[int, typer.Option(help="Hosts that train (at most 64).")] = 8,
     rounds: Annotated[int, typer.Option(help="Rounds of training.")] = 60,
     hidden_units: Annotated[int, typer.Option(help="Hidden layer; 0 is softmax regression.")] = 64,
-    lanes: Annotated[int, typer.Option(help="int32 lanes of a gradient packet.")] = 256,
+    lanes: Annotated[int, typer.Option(help="int32 lanes of a gradient packet.")] = 352,
     rate_mbps: options.RateMbps = 20.0,
     delay_us: options.DelayUs = 50,
     loss: options.Loss = 0.0,

@@ -11,7 +11,7 @@ from cli import options
 
 def up(
     topology: options.Topology = "fat-tree:4",
-    lanes: Annotated[int, typer.Option(help="int32 lanes of a gradient packet.")] = 256,
+    lanes: Annotated[int, typer.Option(help="int32 lanes of a gradient packet.")] = 352,
     rate_mbps: options.RateMbps = 20.0,
     delay_us: options.DelayUs = 50,
     loss: options.Loss = 0.0,

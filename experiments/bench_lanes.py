@@ -9,12 +9,12 @@ given as a figure (KERNEL_US) and added, since it is what more lanes save.
 from __future__ import annotations
 
 import json
+import os
 import statistics
 import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from rich.console import Console
@@ -23,6 +23,7 @@ from rich.table import Table
 from experiments.programs import P4_SOURCES
 from hosts.protocols.gradient_format import HEADER_BYTES, frame_bytes
 from hosts.protocols.gradient_frames import as_bytes, pack_frames
+from switch.build import cache_dir
 from switch.codegen import build_program
 from switch.compiler import compile_p4
 from switch.device import ActionCall, KeyMatch
@@ -109,8 +110,13 @@ def _median_s(work: Callable[[], object], repetitions: int) -> float:
 
 
 def _build_afresh(bmv2_json: dict[str, object]) -> None:
-    with tempfile.TemporaryDirectory() as cache:
-        build_program(bmv2_json, cache=Path(cache))
+    former = cache_dir()
+    with tempfile.TemporaryDirectory() as empty:
+        os.environ["GRADBED_CACHE"] = empty
+        try:
+            build_program(bmv2_json)
+        finally:
+            os.environ["GRADBED_CACHE"] = str(former)
 
 
 def _packet_s(bmv2_json: dict[str, object], lanes: int) -> float:

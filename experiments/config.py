@@ -16,7 +16,7 @@ class NetworkConfig(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     topology: str = "fat-tree:4"
-    lanes: int = Field(256, ge=32, le=352, multiple_of=32)
+    lanes: int = Field(352, ge=32, le=352, multiple_of=32)
     rate_mbps: float = Field(20.0, ge=0)
     """0: unlimited."""
     delay_us: int = Field(50, ge=0)

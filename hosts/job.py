@@ -65,7 +65,7 @@ class JobDescription(_Value):
     """One training job: who takes part, how packets are marked, what is trained."""
 
     job: int = Field(ge=1, le=0xFFFF)
-    lanes: int = Field(default=256, ge=LANE_MULTIPLE, le=MAX_LANES, multiple_of=LANE_MULTIPLE)
+    lanes: int = Field(default=MAX_LANES, ge=LANE_MULTIPLE, le=MAX_LANES, multiple_of=LANE_MULTIPLE)
     fan_in: int = Field(ge=0, le=BITMAP_BITS)
     """Workers that a designated switch waits for."""
     designated_switches: tuple[SwitchNumber, ...] = ()

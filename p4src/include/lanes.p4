@@ -7,7 +7,7 @@
 #define GRADBED_LANES_P4
 
 #ifndef LANES
-#define LANES 256
+#define LANES 352
 #endif
 
 #if LANES < 32 || LANES > 352 || LANES % 32 != 0
