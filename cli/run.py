@@ -23,6 +23,7 @@ def aggregation(
     workers: Annotated[int, typer.Option(help="Hosts that train (at most 64).")] = 8,
     rounds: Annotated[int, typer.Option(help="Rounds of training.")] = 60,
     hidden_units: Annotated[int, typer.Option(help="Hidden layer; 0 is softmax regression.")] = 64,
+    min_timeout_ms: Annotated[int, typer.Option(help="Least time before a worker sends a packet again.")] = 50,
     lanes: Annotated[int, typer.Option(help="int32 lanes of a gradient packet.")] = 352,
     rate_mbps: options.RateMbps = 20.0,
     delay_us: options.DelayUs = 50,
@@ -36,7 +37,6 @@ def aggregation(
 ) -> int:
     """Train a digit classifier, once with gradients summed in the switches and once by the server alone."""
     from experiments.aggregation import run_aggregation
-
     from experiments.config import AggregationConfig
 
     return run_aggregation(
@@ -46,6 +46,7 @@ def aggregation(
             workers=workers,
             rounds=rounds,
             hidden_units=hidden_units,
+            min_timeout_ms=min_timeout_ms,
             lanes=lanes,
             rate_mbps=rate_mbps,
             delay_us=delay_us,

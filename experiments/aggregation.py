@@ -111,7 +111,7 @@ def _measure(config: AggregationConfig, folder: RunFolder) -> list[ModeOutcome]:
                         workers=workers,
                         server=server,
                         training=training,
-                        lanes=config.lanes,
+                        config=config,
                         reference=expected,
                         on_round=on_round,
                     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import sys
 import tempfile
@@ -24,7 +25,7 @@ def run_interactive(config: NetworkConfig, rest_port: int) -> int:
         # Made out here, it can be reached from the caller's network namespace.
         rest = socket.create_server(("127.0.0.1", rest_port))
     except (OSError, OverflowError) as error:
-        reason = getattr(error, "strerror", None) or error
+        reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
         raise UserError(f"--rest-port {rest_port}: {reason}; choose another, or 0") from None
     with rest, tempfile.TemporaryDirectory(prefix="gradbed-") as folder:
         return run_in_sandbox(lambda: _prompt(topology, config, Path(folder), rest), "gradbed up")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from experiments.agents import Agents
+from experiments.config import AggregationConfig
 from experiments.counts import Counts
 from experiments.outcome import ModeOutcome, RoundOutcome
 from experiments.testbed import Testbed
@@ -27,7 +28,7 @@ def describe_job(
     server: str,
     network_part: Mapping[str, Any],
     training: TrainingSettings,
-    lanes: int,
+    config: AggregationConfig,
 ) -> JobDescription:
     """The job description: names become addresses; network_part is the controller's answer to the new job."""
 
@@ -36,7 +37,8 @@ def describe_job(
 
     return JobDescription(
         **network_part,
-        lanes=lanes,
+        lanes=config.lanes,
+        min_timeout_us=1000 * config.min_timeout_ms,
         workers=tuple(WorkerAddress(index=i, **address(topology.host(name))) for i, name in enumerate(workers)),
         server=AgentAddress(**address(topology.host(server))),
         training=training,
@@ -52,7 +54,7 @@ def run_training(
     workers: Sequence[str],
     server: str,
     training: TrainingSettings,
-    lanes: int,
+    config: AggregationConfig,
     reference: Sequence[ReferenceRound],
     on_round: OnRound,
 ) -> ModeOutcome:
@@ -63,7 +65,7 @@ def run_training(
     hosts = [server, *workers]
     before = Counts.read(testbed, hosts)
     network_part = testbed.client.add_job(workers, server, aggregation)
-    job = describe_job(testbed.topology, workers, server, network_part, training, lanes)
+    job = describe_job(testbed.topology, workers, server, network_part, training, config)
     agents.start(testbed, job)
     agents.begin()
     rounds, mismatches = _follow_rounds(agents, job, reference, on_round)

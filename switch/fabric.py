@@ -31,6 +31,7 @@ from switch.errors import UserError
 from switch.fabric_config import FabricConfig, read_fabric_config
 
 _PR_SET_PDEATHSIG = 1
+_SWITCH_INTERVAL_S = 0.0005
 _USER_ERROR_STATUS = 2
 
 
@@ -133,6 +134,8 @@ def event_stream() -> Iterator[Any]:
 
 def main(arguments: Sequence[str]) -> int:
     die_with_parent()
+    # A thread that changes a switch's state keeps packets waiting while it waits for the interpreter.
+    sys.setswitchinterval(_SWITCH_INTERVAL_S)
     if len(arguments) != 1:
         print("usage: python -m switch.fabric CONFIG.json", file=sys.stderr)
         return _USER_ERROR_STATUS

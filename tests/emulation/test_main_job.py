@@ -21,6 +21,8 @@ pytestmark = [
 ROOT = Path(__file__).resolve().parents[2]
 TIMEOUT_S = 240
 MARK = "GRADBED_TEST_RUN"
+FRAGMENTS = 14
+"""Of 352 lanes, for the 4,810 parameters of the default network."""
 
 
 def command(output: Path, *options: str) -> list[str]:
@@ -55,12 +57,13 @@ def check_run(outcome: subprocess.CompletedProcess[str], output: Path, workers: 
 
 
 def test_a_fat_tree_with_eight_workers(tmp_path: Path) -> None:
-    check_run(run(tmp_path, "--rounds", "12"), tmp_path, workers=8, rounds=12)
+    # With so much patience no worker resends, however busy the machine; then the ratio is exactly the ideal.
+    check_run(run(tmp_path, "--rounds", "12", "--min-timeout-ms", "20000"), tmp_path, workers=8, rounds=12)
     alone, in_network = rows(tmp_path, "summary.csv")
-    # The window is smaller than the number of slots, so that nothing but a resend can spoil the ratio.
-    assert float(in_network["ratio"]) < 0.14
-    assert int(alone["server_in_gradient_packets"]) >= 12 * 8 * 14
-    assert int(in_network["slots_completed"]) >= 0.9 * 12 * 14
+    assert int(alone["server_in_gradient_packets"]) == 12 * 8 * FRAGMENTS
+    assert int(in_network["server_in_gradient_packets"]) == 12 * FRAGMENTS
+    assert float(in_network["ratio"]) == 1 / 8
+    assert int(in_network["slots_completed"]) == 12 * FRAGMENTS
 
 
 def test_exact_in_spite_of_losses_and_duplicates(tmp_path: Path) -> None:

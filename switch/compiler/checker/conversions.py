@@ -57,6 +57,8 @@ def unify(pattern: t.Type, actual: t.Type, bindings: dict[t.Variable, t.Type]) -
         if isinstance(bound, t.Enum) and bound.underlying == actual:
             bindings[pattern] = actual
             return True
+        if isinstance(bound, (t.Struct, t.Tuple, t.Stack)) and isinstance(actual, (t.Tuple, t.NamedFields)):
+            return True  # a list for a type that was written out
         return actual is t.INTEGER and isinstance(t.representation(bound), (t.Bit, t.Int))
     if isinstance(pattern, t.Tuple) and isinstance(actual, t.Tuple):
         return len(pattern.elements) == len(actual.elements) and all(

@@ -157,22 +157,22 @@ class _ProgramChecker:
     def _function(self, node: s.FunctionDeclaration, scope: Scope) -> None:
         signature = self._signature(node, scope)
         kind = "action" if node.return_type is None else "function"
+        if kind == "action":
+            self._action_parameters(signature)
+        if not signature.variables:
+            # Before the name counts: P4 has no recursion.
+            self._function_body(node, signature, signature.scope)
         existing = scope.names.get(node.name)
         if existing is not None and existing.kind == "function" == kind:
-            counts = [len(other.parameters) for other in existing.functions]
-            if len(signature.parameters) in counts:
-                self._context.error(node, f"'{node.name}' with {counts[0]} parameter(s) is declared twice")
+            if any(len(other.parameters) == len(signature.parameters) for other in existing.functions):
+                count = len(signature.parameters)
+                self._context.error(node, f"'{node.name}' with {count} parameter(s) is declared twice")
             existing.functions.append(signature)
-        else:
-            self._context.declare(
-                scope, Symbol(node.name, kind, node.name_loc, t.VOID, node=node, functions=[signature])
-            )
-        if not signature.variables:
-            self._function_body(node, signature, signature.scope)
-        if kind == "action":
-            self._action_parameters(node, signature)
+            return
+        symbol = Symbol(node.name, kind, node.name_loc, t.VOID, node=node, functions=[signature])
+        self._context.declare(scope, symbol)
 
-    def _action_parameters(self, node: s.FunctionDeclaration, signature: Signature) -> None:
+    def _action_parameters(self, signature: Signature) -> None:
         """Those without a direction come from the control plane, and come last."""
         undirected = False
         for parameter in signature.parameters:

@@ -115,8 +115,6 @@ def _check_properties(context: Context, node: s.TableDeclaration, scope: Scope) 
         context.expressions.check(item.value, scope)
         if item.name not in _KNOWN_PROPERTIES:
             context.reporter.warning(item.loc, f"property '{item.name}' means nothing to v1model", item.end)
-    if node.key and not node.actions:
-        context.error(node, f"table '{node.name}' has no actions")
 
 
 def _check_entry(context: Context, node: s.TableDeclaration, entry: s.TableEntry, scope: Scope) -> None:
@@ -140,6 +138,11 @@ def _check_entry(context: Context, node: s.TableDeclaration, entry: s.TableEntry
                 context.error(part, "the key of an entry must be known at compile time")
 
 
+def _is_struct_of(type_: t.Type, part: t.Type) -> bool:
+    """Whether a type is a struct with one field of type `part`."""
+    return isinstance(type_, t.Struct) and list(type_.fields.values()) == [part]
+
+
 def check_label(context: Context, label: s.Expression, wanted: t.Type, scope: Scope) -> s.Expression:
     """A value or set as label for a key of type `wanted`."""
     if isinstance(label, s.Wildcard):
@@ -153,7 +156,7 @@ def check_label(context: Context, label: s.Expression, wanted: t.Type, scope: Sc
         return label
     context.expressions.check(label, scope)
     if isinstance(label.type, t.SetOf):
-        if label.type.element != wanted:
+        if label.type.element != wanted and not _is_struct_of(label.type.element, wanted):
             context.error(label, f"expected a set of {wanted}, but this is {label.type}")
         return label
     if isinstance(wanted, t.Enum) and wanted.underlying is not None and label.type != wanted:

@@ -71,6 +71,8 @@ class TypeResolver:
         type_ = symbol.type
         arguments = tuple(self.resolve(argument, scope) for argument in syntax.arguments)
         node = symbol.node
+        if isinstance(type_, (t.Extern, t.Applicable, t.Package)) and type_.arguments and not arguments:
+            return type_  # a typedef of a generic type with its arguments
         if isinstance(type_, t.Extern):
             return self._apply(syntax, type_.klass.variables, arguments, t.Extern(type_.klass, arguments))
         if isinstance(type_, t.Applicable):

@@ -36,6 +36,8 @@ class Assignments:
 
     def assign(self, place: Value, value: Value, node: s.Node) -> None:
         """`place` must be one of PLACES."""
+        if isinstance(place, StackCursor) and place.which == "last":
+            place = self.expressions.last_element(place)
         if isinstance(place, ElementOf):
             self._assign_element(place, value, node)
             return

@@ -191,6 +191,8 @@ class Calls:
         self._code.depth += 1
         arguments = self.arguments(target.parameters, target.bound, frame)
         closure = self._declaring_frame(signature, frame) if target.kind == "action" else None
+        if target.kind == "action":
+            self._code.program.record_call(declaration, closure.prefix if closure else "")
         callee = Frame(closure or self._code.program.globals, frame.prefix)
         copy_out = self.bind(target.parameters, arguments, callee, node, closed=target.kind == "function")
         self._code.copy_outs.append(copy_out)

@@ -117,7 +117,14 @@ class Expressions:
             return op.slice_of(self.as_scalar(value.base, node), value.high, value.low)
         if isinstance(value, ElementOf):
             return self._read_element(value, node)
+        if isinstance(value, StackCursor) and value.which == "last":
+            return self._read_element(self.last_element(value), node)
         return value
+
+    @staticmethod
+    def last_element(value: StackCursor) -> ElementOf:
+        path = (value.member,) if value.member else ()
+        return ElementOf(value.stack, ir.LastIndex(t.bit(32), value.stack.name), path)
 
     # --- names and parts ---
 
@@ -423,6 +430,8 @@ class Expressions:
             return self.as_place(self.part(self.place(node.base, frame), node.name, node), node)
         if isinstance(node, s.Index):
             base_value = self.place(node.base, frame)
+            if isinstance(base_value, StructValue):
+                return self.as_place(base_value.parts[str(node.index.value)], node)
             index = self.scalar(node.index, frame)
             if not isinstance(base_value, StackPlace):
                 self._code.error(node, "this stack cannot be indexed on this target")

@@ -52,6 +52,7 @@ class Externs:
             "random": self._random,
             "recirculate_preserving_field_list": self._again,
             "resubmit_preserving_field_list": self._again,
+            "static_assert": self._static_assert,
             "truncate": self._truncate,
             "update_checksum": self._checksum,
             "update_checksum_with_payload": self._checksum,
@@ -171,6 +172,9 @@ class Externs:
         self._emit(node, target.name, self._scalar(arguments[0], node))
         return Nothing()
 
+    def _static_assert(self, node: s.Call, target: s.CallTarget, arguments: list[Value]) -> Value:
+        return op.TRUE
+
     def _mark_to_drop(self, node: s.Call, target: s.CallTarget, arguments: list[Value]) -> Value:
         self._emit(node, "mark_to_drop", ir.Ref("header", "standard_metadata"))
         return Nothing()
@@ -263,7 +267,7 @@ class Externs:
             self._code.error(node, "the checksum must be a field")
             return Nothing()
         chosen = self._constant(algorithm, node, "the algorithm of a checksum")
-        fields = self.flatten(data, node)
+        fields = [part for item in self.flatten(data, node) for part in _joined(item)]
         for item in fields:
             if not isinstance(item, (ir.FieldRef, ir.Const)):
                 self._code.error(node, "a checksum covers fields and constants only on this target")
@@ -402,6 +406,17 @@ class Externs:
             return []
         self._code.error(node, "only headers can be emitted")
         return []
+
+
+def _joined(item: ir.Expr) -> list[ir.Expr]:
+    """What joined gives the same bits: `a ++ b` is a and b, a wider number is zeros and the number."""
+    if isinstance(item, ir.Operation) and item.right is not None and item.operator == "++":
+        return _joined(item.left) + _joined(item.right)
+    if isinstance(item, ir.Operation) and item.operator == "cast" and isinstance(item.type, t.Bit):
+        inner = item.left.type
+        if isinstance(inner, t.Bit) and inner.width < item.type.width:
+            return [ir.Const(t.bit(item.type.width - inner.width), 0), *_joined(item.left)]
+    return [item]
 
 
 def _width_of(place: Value) -> t.Type:

@@ -111,6 +111,7 @@ class LoweredProgram:
     checksums: list[Checksum]
     tables: list[LoweredTable]
     actions: list[LoweredAction]
+    called_actions: list[LoweredAction]
     objects: list[ExternObject]
     calculations: list[Calculation]
     digests: list[Digest]
@@ -130,6 +131,7 @@ class ProgramState:
         self.globals = Frame(None, "", checked.globals)
         self.tables: dict[tuple[Frame, s.TableDeclaration], LoweredTable] = {}
         self.actions: list[LoweredAction] = []
+        self.called_actions: dict[str, LoweredAction] = {}
         self.objects: list[ExternObject] = []
         self.calculations: list[Calculation] = []
         self.digests: list[Digest] = []
@@ -140,7 +142,7 @@ class ProgramState:
         self.metadata: StructValue | None = None
         self._states: dict[Instance, InstanceState] = {}
         self._anonymous: dict[tuple[Frame, s.Node], Instance] = {}
-        self._actions: dict[tuple[Frame, s.FunctionDeclaration, ir.FieldRef | None], LoweredAction] = {}
+        self._actions: dict[tuple[Frame, s.Node, ir.FieldRef | None], LoweredAction] = {}
         self._field_lists: dict[int, int] = {}
         self._statement_count = 0
         self._often_applied: set[int] = set()
@@ -274,50 +276,59 @@ class ProgramState:
     # --- actions ---
 
     def action(self, ref: s.ActionRef, owner: Frame, exit_flag: ir.FieldRef | None) -> LoweredAction:
-        """The action of a table, its body lowered; actions without bound arguments are shared by tables."""
+        """The action of a table, its body lowered once: for all tables, or for one where it has bound arguments."""
         node = ref.action
-        assert node is not None and node.body is not None
-        flag = exit_flag
-        key = (owner, node, flag)
-        shared = not ref.bound
-        symbol_scope = self.checked.globals.lookup(node.name)
-        if symbol_scope is not None and symbol_scope.node is node:
-            key = (self.globals, node, flag)
-        if shared and key in self._actions:
-            return self._actions[key]
-        prefix = "" if key[0] is self.globals else owner.prefix
-        name = self.control_name(node.annotations, prefix, node.name)
+        assert node is not None
+        is_global = self._is_global(node)
+        key = (self.globals if is_global else owner, ref if ref.bound else node, exit_flag)
+        known = self._actions.get(key)
+        if known is None:
+            name = self.control_name(node.annotations, "" if is_global else owner.prefix, node.name)
+            known = self._actions[key] = self._lower_action(ref, node, name, owner, exit_flag)
+            self.actions.append(known)
+        return known
+
+    def record_call(self, node: s.FunctionDeclaration, prefix: str) -> None:
+        """An action is called from a control: P4Info lists it, though the control plane cannot use it."""
+        name = self.control_name(node.annotations, "" if self._is_global(node) else prefix, node.name)
+        self.called_actions.setdefault(name, LoweredAction(name, [], [], node))
+
+    def _is_global(self, node: s.FunctionDeclaration) -> bool:
+        symbol = self.checked.globals.names.get(node.name)
+        return symbol is not None and symbol.node is node
+
+    def _lower_action(
+        self,
+        ref: s.ActionRef,
+        node: s.FunctionDeclaration,
+        name: str,
+        owner: Frame,
+        exit_flag: ir.FieldRef | None,
+    ) -> LoweredAction:
+        assert node.body is not None
         code = self.code("action")
-        code.exit_flag = flag
+        code.exit_flag = exit_flag
         frame = Frame(owner, owner.prefix)
         parameters: list[ActionParameter] = []
         directed = [parameter for parameter in node.signature if parameter.direction]
-        arguments = code.calls.arguments(directed, ref.bound, owner) if ref.bound else []
-        copy_out = code.calls.bind(directed[: len(arguments)], arguments, frame, ref, closed=False)
-        for parameter in node.signature:
-            if not parameter.direction:
-                data = ir.RuntimeData(t.representation(parameter.type), len(parameters))
-                frame.values[parameter.symbol] = data
-                parameters.append(ActionParameter(parameter.name, parameter.type, parameter.node.annotations))
-        label = ir.Label("return")
-        code.returns.append((label, None))
-        code.copy_outs.append(copy_out)
+        label, finished = ir.Label("return"), ir.Label("finished")
+        code.finished = finished
         with code.branch() as body:
+            arguments = code.calls.arguments(directed, ref.bound, owner) if ref.bound else []
+            copy_out = code.calls.bind(directed[: len(arguments)], arguments, frame, ref, closed=False)
+            for parameter in node.signature:
+                if not parameter.direction:
+                    data = ir.RuntimeData(t.representation(parameter.type), len(parameters))
+                    frame.values[parameter.symbol] = data
+                    parameters.append(ActionParameter(parameter.name, parameter.type, parameter.node.annotations))
+            code.returns.append((label, None))
+            code.copy_outs.append(copy_out)
             with code.branch() as inner:
                 code.statements_lowering.block(node.body, frame)
             code.copy_outs.pop()
-            # A return still copies out, an exit has done so itself and ends the action.
-            finished = ir.Label("finished")
-            ended = _exits_to(inner, label, finished) if copy_out.pairs else False
             code.emit(ir.Block(node.loc, node.end, label, inner))
             code.calls.copy_back(copy_out, ref)
-        if ended:
-            body = [ir.Block(node.loc, node.end, finished, body)]
-        lowered = LoweredAction(name, parameters, body, node)
-        self.actions.append(lowered)
-        if shared:
-            self._actions[key] = lowered
-        return lowered
+        return LoweredAction(name, parameters, [ir.Block(node.loc, node.end, finished, body)], node)
 
     # --- things with numbers ---
 
@@ -372,23 +383,6 @@ def _listed_fields(value: StructValue, index: int, listed: bool) -> list[ir.Fiel
         elif here and isinstance(part, ir.FieldRef):
             result.append(part)
     return result
-
-
-def _exits_to(body: list[ir.Stmt], label: ir.Label, finished: ir.Label) -> bool:
-    """Let what leaves `label` after an exit leave `finished` instead; whether there was any."""
-    found = False
-    for index, statement in enumerate(body):
-        if isinstance(statement, ir.If):
-            found |= _exits_to(statement.then, label, finished)
-            found |= _exits_to(statement.otherwise, label, finished)
-        elif isinstance(statement, ir.Block):
-            found |= _exits_to(statement.body, label, finished)
-        elif isinstance(statement, ir.Leave) and statement.label is label and index:
-            previous = body[index - 1]
-            if isinstance(previous, ir.Primitive) and previous.op == "exit":
-                statement.label = finished
-                finished.used = found = True
-    return found
 
 
 def _body_scope(declaration: s.ParserDeclaration | s.ControlDeclaration, signature: Signature) -> Scope:
@@ -498,6 +492,7 @@ def _lower_blocks(program: ProgramState, blocks: dict[str, Instance]) -> Lowered
         [*update, *verify],
         list(program.tables.values()),
         program.actions,
+        list(program.called_actions.values()),
         program.objects,
         program.calculations,
         program.digests,

@@ -82,6 +82,8 @@ class Code:
         self.returns: list[tuple[ir.Label, Place | None]] = []
         self.loops: list[Loop] = []
         self.exit_flag: ir.FieldRef | None = None
+        # The end of an action, behind the copying out that a return still does and an exit has done itself.
+        self.finished: ir.Label | None = None
         self.depth = 0
 
     @property

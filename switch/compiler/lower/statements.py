@@ -106,7 +106,8 @@ class Statements:
             self._code.emit(ir.Assign(node.loc, node.end, self._code.exit_flag, op.TRUE))
         else:
             self._code.emit(ir.Primitive(node.loc, node.end, "exit", ()))
-        self._leave(self._code.returns[0][0], node)
+        assert self._code.finished is not None
+        self._leave(self._code.finished, node)
 
     # --- choices ---
 

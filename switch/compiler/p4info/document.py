@@ -20,7 +20,7 @@ from switch.compiler.p4info.annotations import (
     package_values,
 )
 from switch.compiler.p4info.identifiers import assign_ids, explicit_id, shortest_suffixes
-from switch.compiler.p4info.type_info import TypeInfo, control_width
+from switch.compiler.p4info.type_info import TypeInfo, canonical_bytes, control_width
 
 _MATCH_TYPES = {
     "exact": p4i.MatchField.EXACT,
@@ -54,7 +54,7 @@ class _Emitter:
         self._program = program
         self._message = p4i.P4Info()
         self._order = _source_order(program)
-        self._types = TypeInfo(self._message.type_info)
+        self._types = TypeInfo(self._message.type_info, program.checked.errors)
         self._tables = sorted(
             (table for table in program.tables if not _hidden(table.node.annotations)),
             key=lambda table: (self._order[table.node], table.name),
@@ -68,11 +68,10 @@ class _Emitter:
         self._aliases = shortest_suffixes(name for objects in named.values() for name, _, _ in objects)
 
     def _visible_actions(self) -> list[LoweredAction]:
-        """One for each name; copies for single tables share theirs."""
+        """Those of tables and those that are called, one for each name (copies for single tables share theirs)."""
         by_name: dict[str, LoweredAction] = {}
-        used = {id(item.action) for table in self._tables for item in table.actions}
-        for action in self._program.actions:
-            if id(action) in used and not _hidden(action.node.annotations):
+        for action in [*self._program.actions, *self._program.called_actions]:
+            if not _hidden(action.node.annotations):
                 by_name.setdefault(action.name, action)
         return sorted(by_name.values(), key=lambda action: (self._order[action.node], action.name))
 
@@ -138,6 +137,7 @@ class _Emitter:
         for item in self._objects("register"):
             register = self._message.registers.add()
             self._preamble(register, "register", item.name, item.node.annotations)
+            self._types.mention(item.type.arguments[0])
             register.type_spec.CopyFrom(self._types.spec(item.type.arguments[0]))
             register.size = _number(item.arguments["size"])
         self._digests()
@@ -161,6 +161,7 @@ class _Emitter:
         node = table.node
         message = self._message.tables.add()
         self._preamble(message, "table", table.name, node.annotations)
+        self._message.type_info.SetInParent()
         for position, key in enumerate(table.keys):
             self._match_field(message.match_fields.add(), key, position + 1)
         for item in table.actions:
@@ -175,6 +176,7 @@ class _Emitter:
                 ref.scope = p4i.ActionRef.DEFAULT_ONLY
         if table.default_const and table.default_action is not None:
             message.const_default_action_id = self._ids["action"].get(table.default_action.name, 0)
+        self._initial_default(message, table)
         if table.implementation is not None:
             message.implementation_id = self._ids["action_profile"].get(table.implementation.name, 0)
         for kind, direct in (("direct_counter", table.counters), ("direct_meter", table.meters)):
@@ -183,10 +185,18 @@ class _Emitter:
         message.size = table.size or DEFAULT_SIZE
         if table.support_timeout:
             message.idle_timeout_behavior = p4i.Table.NOTIFY_CONTROL
-        if node.entries_const:
-            message.is_const_table = True
-        elif table.entries is not None and hasattr(message, "has_initial_entries"):
-            message.has_initial_entries = True
+        message.is_const_table = node.entries_const
+        message.has_initial_entries = bool(table.entries)
+
+    def _initial_default(self, message: Any, table: LoweredTable) -> None:
+        action = table.default_action
+        if action is None or action.name not in self._ids["action"]:
+            return
+        initial = message.initial_default_action
+        initial.action_id = self._ids["action"][action.name]
+        for position, (parameter, value) in enumerate(zip(action.parameters, table.default_data, strict=True)):
+            number = explicit_id(parameter.annotations) or position + 1
+            initial.arguments.add(param_id=number, value=canonical_bytes(value, parameter.type))
 
     def _match_field(self, message: Any, key: LoweredKey, number: int) -> None:
         message.id = explicit_id(key.annotations) or number
@@ -200,8 +210,7 @@ class _Emitter:
     def _named_type(self, message: Any, type_: t.Type) -> None:
         if isinstance(type_, t.NewType):
             message.type_name.name = type_.name
-        if isinstance(type_, (t.NewType, t.Enum)):
-            self._types.mention(type_)
+        self._types.mention(type_)
 
     def _action(self, action: LoweredAction) -> None:
         message = self._message.actions.add()
@@ -289,6 +298,7 @@ class _Emitter:
             message = self._message.digests.add()
             annotations = item.type.node.annotations if isinstance(item.type, t.Struct) else []
             self._preamble(message, "digest", item.name, annotations)
+            self._types.mention(item.type)
             message.type_spec.CopyFrom(self._types.spec(item.type))
 
 

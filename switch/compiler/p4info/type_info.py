@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from finsy.proto import p4t
@@ -26,21 +27,30 @@ def translation(type_: t.Type) -> tuple[str, int | None] | None:
 
 
 def control_width(type_: t.Type) -> int:
-    """Bits of a value as the control plane gives it; 0 for a string."""
+    """Bits of a value as the control plane gives it; 0 for strings and errors."""
     translated = translation(type_)
     if translated is not None:
         return translated[1] or 0
+    if type_ is t.ERROR:
+        return 0
     return t.width_bits(type_) or 0
+
+
+def canonical_bytes(value: int, type_: t.Type) -> bytes:
+    """The shortest byte string for a value (P4Runtime specification, "Bytestrings")."""
+    number = wrap(value, t.bit(t.width_bits(type_) or 1))
+    return number.to_bytes(max(1, (number.bit_length() + 7) // 8), "big")
 
 
 class TypeInfo:
     """Fills a P4TypeInfo message with the types that other parts of P4Info mention."""
 
-    def __init__(self, message: Any) -> None:
+    def __init__(self, message: Any, errors: Iterable[str]) -> None:
         self._message = message
-        message.SetInParent()
+        self._errors = list(errors)
 
     def mention(self, type_: t.Type) -> None:
+        self._message.SetInParent()
         self.spec(type_)
 
     def spec(self, type_: t.Type) -> Any:
@@ -56,6 +66,8 @@ class TypeInfo:
             spec.bool.SetInParent()
         elif type_ is t.ERROR:
             spec.error.SetInParent()
+            del self._message.error.members[:]
+            self._message.error.members.extend(self._errors)
         elif isinstance(type_, t.Tuple):
             spec.tuple.SetInParent()
             for element in type_.elements:
@@ -101,12 +113,9 @@ class TypeInfo:
         if type_.name in self._message.serializable_enums:
             return
         entry = self._message.serializable_enums[type_.name]
-        width = t.width_bits(type_) or 1
-        entry.underlying_type.bitwidth = width
+        entry.underlying_type.bitwidth = t.width_bits(type_) or 1
         for name in type_.members:
-            number = wrap(type_.values[name], t.bit(width))
-            value = number.to_bytes(max(1, (number.bit_length() + 7) // 8), "big")
-            entry.members.add(name=name, value=value)
+            entry.members.add(name=name, value=canonical_bytes(type_.values[name], type_))
 
     def _struct(self, type_: t.Struct, spec: Any) -> None:
         kind = {"struct": "struct", "header": "header", "header_union": "header_union"}[type_.kind]

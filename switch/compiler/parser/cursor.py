@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from switch.compiler.diagnostics import Reporter
-from switch.compiler.lexer import END, NAME, PUNCTUATION, STRING, Token
+from switch.compiler.lexer import END, NAME, PUNCTUATION, STRING, UNKNOWN, Token
 
 _KEYWORDS = """
 abstract action bit bool const control default else enum error exit extern false header header_union if in inout int
@@ -102,8 +102,11 @@ class Cursor:
 
     def failure(self, message: str) -> SyntaxFailure:
         """Report "expected ..., but found ..."; for a missing ';' or ')' the place is behind what was read."""
-        found = "the end of the file" if self.token.kind == END else f"'{self.text}'"
         loc = self.token.loc
+        if self.token.kind == UNKNOWN:
+            self.reporter.error(loc, f"character {self.text!r} has no meaning in P4")
+            return SyntaxFailure()
+        found = "the end of the file" if self.token.kind == END else f"'{self.text}'"
         self.reporter.error(loc, f"{message}, but found {found}", self.token.end)
         return SyntaxFailure()
 

@@ -31,7 +31,7 @@ def gradbed(*arguments: str, **environment: str) -> subprocess.CompletedProcess[
         (["run", "aggregation", "--topology", "torus:4"], ["torus"]),
         (["run", "aggregation", "--workers", "16"], ["16 workers", "16"]),
         (["run", "aggregation", "--workers", "0"], ["--workers", "0"]),
-        (["run", "aggregation", "--workers", "many"], ["--workers", "many"]),
+        (["run", "aggregation", "--workers", "many"], ["--workers", "integer"]),
         (["run", "aggregation", "--loss", "1.5"], ["--loss", "1.5"]),
         (["run", "aggregation", "--lanes", "100"], ["--lanes", "32"]),
         (["run", "aggregation", "--switch", "tofino"], ["--switch", "bmv2"]),

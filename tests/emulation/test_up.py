@@ -1,0 +1,66 @@
+"""gradbed up: Mininet's prompt inside, the REST interface outside."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+pytestmark = [
+    pytest.mark.root,
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root"),
+]
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_hosts_reach_each_other_and_jobs_are_taken_over_rest() -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "cli", "up", "--topology", "leaf-spine:2,2,2", "--rest-port", "0"],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdin and process.stderr
+    try:
+        while not (found := re.search(r"http://[0-9.:]+", process.stderr.readline())):
+            assert process.poll() is None
+        request = urllib.request.Request(
+            f"{found[0]}/jobs",
+            json.dumps({"workers": ["h2", "h3"], "server": "h1", "aggregation": True}).encode(),
+            {"Content-Type": "application/json"},
+        )
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            assert answer.status == 201
+            assert json.load(answer)["fan_in"] == 2
+        _, output = process.communicate("pingall\nexit\n", timeout=60)  # Mininet logs on standard error
+        assert "0% dropped (12/12 received)" in output
+        assert process.returncode == 0
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_a_port_that_is_taken_is_said_in_one_line() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        outcome = subprocess.run(
+            [sys.executable, "-m", "cli", "up", "--topology", "star:2", "--rest-port", str(port)],
+            cwd=ROOT,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    assert outcome.returncode == 2
+    assert outcome.stderr == f"gradbed: --rest-port {port}: Address already in use; choose another, or 0\n"
