@@ -14,6 +14,7 @@ from typing import TypeVar
 import pytest
 
 from switch.codegen import build_program
+from switch.compiler import compile_p4
 from switch.engine import Engine, LinkStatistics
 from switch.errors import UserError
 from switch.link import LinkModel
@@ -295,8 +296,6 @@ def test_the_link_model_keeps_the_books_of_an_interface(bench: Bench, engine: En
 
 
 def test_ping_and_tcp_through_a_compiled_program(bench: Bench, tmp_path: Path) -> None:
-    from switch.compiler import compile_p4
-
     source = tmp_path / "patch_panel.p4"
     source.write_text(PATCH_PANEL)
     program = build_program(compile_p4(source).json)

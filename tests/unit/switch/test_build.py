@@ -1,0 +1,61 @@
+"""C to shared libraries."""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+
+import pytest
+
+from switch import build
+from switch.build import shared_library
+from switch.errors import UserError
+
+
+@pytest.fixture(autouse=True)
+def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GRADBED_CACHE", str(tmp_path / "cache"))
+
+
+def answer(library: Path) -> int:
+    return int(ctypes.CDLL(str(library)).answer())
+
+
+def test_compiled_once_and_again_when_something_changes(tmp_path: Path) -> None:
+    first = shared_library("t", [], "int answer(void) { return 41; }")
+    built = first.stat().st_mtime_ns
+    assert shared_library("t", [], "int answer(void) { return 41; }").stat().st_mtime_ns == built
+    assert answer(first) == 41
+    assert answer(shared_library("t", [], "int answer(void) { return 42; }")) == 42
+    assert shared_library("t", [], "int answer(void) { return 41; }", optimise="-O0") != first
+
+
+def test_headers_count(tmp_path: Path) -> None:
+    header = tmp_path / "value.h"
+    text = '#include "value.h"\nint answer(void) { return VALUE; }'
+    header.write_text("#define VALUE 1\n")
+    assert answer(shared_library("t", [], text, include_dirs=[tmp_path])) == 1
+    header.write_text("#define VALUE 2\n")
+    assert answer(shared_library("t", [], text, include_dirs=[tmp_path])) == 2
+
+
+def test_a_refused_program_is_not_cached() -> None:
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="refused t"):
+            shared_library("t", [], "int answer(void) { return }")
+
+
+def test_no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", "no-such-compiler")
+    build.compiler.cache_clear()
+    try:
+        with pytest.raises(UserError, match=r"no C compiler found \(no-such-compiler\): install one"):
+            shared_library("t", [], "int answer(void) { return 0; }")
+    finally:
+        build.compiler.cache_clear()
+
+
+def test_a_cache_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GRADBED_CACHE", "/proc/no-such-folder")
+    with pytest.raises(UserError):
+        shared_library("t", [], "int answer(void) { return 0; }")
