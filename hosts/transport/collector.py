@@ -100,9 +100,9 @@ class Collector:
         row: NDArray[np.int32] = self._sums[place[0] % _KEPT_ROUNDS, place[1]]
         return row
 
-    def acknowledgement_flags(self, packet_number: int) -> Flags:
+    def acknowledgement_flags(self, packet_number: int, repeat: bool = False) -> Flags:
         place = self._locate(packet_number)
-        return Flags.ACK | (Flags.RESEND if self._resent[place[0] % 2][place[1]] else 0)
+        return Flags.ACK | (Flags.RESEND if repeat or self._resent[place[0] % 2][place[1]] else 0)
 
     def accept(
         self,
@@ -134,13 +134,14 @@ class Collector:
                 self._advance()
             slot = round_number % _KEPT_ROUNDS
             have = self._bitmaps[slot][fragment]
-            if flags[position] & Flags.RESEND and have != self.full_bitmap:
+            if "anymark" in V and flags[position] & Flags.RESEND and have != self.full_bitmap:
                 self._resent[slot][fragment] = True
             if have & bitmap == 0 or (have & ~bitmap == 0 and have != bitmap):
                 self._merge(slot, fragment, bitmap, flags[position], lanes[position])
                 if have | bitmap == self.full_bitmap:
                     self._missing[slot] -= 1
                     answers.complete.append(number)
+                    self._resent[slot][fragment] |= bool(flags[position] & Flags.RESEND)
                     if "supp" in V:
                         for w in range(64):
                             self._repeated_us[slot][fragment, w] = now_us

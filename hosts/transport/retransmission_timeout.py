@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+V = set(os.environ.get("V", "").split(","))
 CLOCK_GRANULARITY_US = 1000
 """Poll waits for whole milliseconds."""
 INITIAL_FACTOR = 10
@@ -40,5 +42,6 @@ class RetransmissionTimeout:
             base = INITIAL_FACTOR * self._min_timeout_us
         else:
             spread = max(float(CLOCK_GRANULARITY_US), 4 * self._variation_us)
+            if "linux" in V: spread = max(spread, self._min_timeout_us)
             base = max(self._min_timeout_us, round(self._smoothed_us + spread))
         return min(base << min(backoff, 32), max(MAX_TIMEOUT_US, self._min_timeout_us))

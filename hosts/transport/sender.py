@@ -13,6 +13,8 @@ from hosts.transport.statistics import SenderStatistics
 EARLY_RESEND_AFTER = 3
 LIN = int(os.environ.get("LIN", "0"))
 KP = int(os.environ.get("KP", "8"))
+from collections import Counter
+STAT = Counter()
 V = set(os.environ.get("V", "").split(","))
 
 
@@ -32,6 +34,7 @@ class _Flight:
     first_order: int
     order: int
     sent_us: int
+    first_sent_us: int
     path: int
     sendings: int = 1
     timeouts: int = 0
@@ -93,8 +96,9 @@ class Sender:
                 first_order=self._order,
                 order=self._order,
                 sent_us=now_us,
+                first_sent_us=now_us,
                 path=(self._first_number + self._next) % self._paths,
-                inherited_backoff=estimator.backoff,
+                inherited_backoff=0,
             )
             out.append(Transmission(self._next, resend=False))
             self._order += 1
@@ -143,26 +147,25 @@ class Sender:
             flight = self._flights.pop(fragment)
             if fragment in self._lost:
                 self._lost.remove(fragment)
-            clean = flight.sendings == 1 and not resent[position]
+            clean = not resent[position]
             if not self._round_trips.all_have_begun:
                 self._round_trips.first_answer(now_us, resent=not clean)
                 for other in self._flights.values():
                     other.timeouts = 0
-                    other.inherited_backoff = self._round_trips.fragments.backoff
-            if clean:
-                self._round_trips.sample(flight.sent_us, now_us)
-            if flight.sendings == 1 and (clean or "strictdrop" not in V):
-                self._round_trips.fragments.backoff = 0
-                for other in self._flights.values():
                     other.inherited_backoff = 0
-            self._mark_overtaken(flight, now_us)
+            if clean:
+                self._round_trips.sample(flight.first_sent_us, now_us)
+            if "news" in V:
+                for other in self._flights.values():
+                    other.timeouts = 0
+            self._mark_overtaken(flight, now_us, resent[position])
             news.append((position, fragment))
         return news
 
-    def _mark_overtaken(self, answered: _Flight, now_us: int) -> None:
+    def _mark_overtaken(self, answered: _Flight, now_us: int, resent: bool) -> None:
         least_us = self._round_trips.least_us
         order = answered.order
-        if answered.sendings > 1 and ("oldorder" in V or least_us is None or now_us - answered.sent_us < least_us):
+        if answered.sendings > 1 and (not resent or "oldorder" in V or least_us is None or now_us - answered.sent_us < least_us):
             order = answered.first_order
         last = self._next == self._count and "notail" not in V
         for flight in self._flights.values():
@@ -180,3 +183,4 @@ class Sender:
             flight.later_answers += 1
             if flight.later_answers >= EARLY_RESEND_AFTER or last:
                 self._lost.append(other)
+                STAT[("tail" if flight.later_answers < 3 else "3", min(flight.sendings, 5))] += 1

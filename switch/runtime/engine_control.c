@@ -191,7 +191,9 @@ int gb_engine_multicast_group_set(struct gb_engine *engine, uint64_t device_id, 
     engine_lock_control(&engine->lock);
     struct device *device = engine_device(engine, device_id);
     /* Group 0 is no multicast. */
-    int outcome = !device ? -ESRCH : group == 0 ? -EINVAL : replica_map_set(&device->groups, group, replicas, count, 0);
+    int outcome = !device ? -ESRCH : -EINVAL;
+    if (device && group != 0)
+        outcome = replica_map_set(&device->groups, group, replicas, count, 0);
     engine_unlock(&engine->lock);
     return outcome;
 }

@@ -50,8 +50,8 @@ struct packet_pool {
     uint64_t bytes;
 };
 
-/* NULL when out of memory, or the pool has reached its limit, or no buffer is that large. Has room for `room` bytes from view.data on, at least
- * `headroom` before; length is 0. */
+/* Empty, with room for `room` bytes from view.data on and at least `headroom` before. NULL when out of memory, when
+ * the pool has reached its limit, and when no buffer is that large. */
 struct packet *packet_take(struct packet_pool *, uint32_t headroom, uint32_t room);
 struct packet *packet_from_bytes(struct packet_pool *, const uint8_t *data, uint32_t length);
 /* Copy of a frame's bytes, without PHV. */
@@ -218,8 +218,8 @@ void upcall_log(struct gb_switch *, const char *line);
 
 /* ---- The lock (engine_lock.c) ---- */
 
-/* Control calls wait for one batch of the data plane at most. Many of them in a row share one turn, without waking the
- * data plane in between, until it has waited for LOCK_PATIENCE_NS. */
+/* Control calls wait for one batch of the data plane at most. Many of them in a row share one turn, without waking
+ * the data plane in between, until it has waited for LOCK_PATIENCE_NS. */
 struct engine_lock {
     pthread_mutex_t mutex;
     pthread_cond_t control_turn, batch_turn;

@@ -1,7 +1,7 @@
 /* Who may touch the engine: the data plane, batch by batch, and control calls.
  *
- * A plain mutex would let the data plane take it again before those who wait. A strictly fair lock would hand it over,
- * with a context switch each way, for every one of thousands of table entries.
+ * A plain mutex would let the data plane take it again before those who wait. A strictly fair lock would hand it
+ * over, with a context switch each way, for every one of thousands of table entries.
  */
 #include "engine_internal.h"
 

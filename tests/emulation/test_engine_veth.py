@@ -88,8 +88,7 @@ class Bench:
 
     def add_ports(self, engine: Engine, link: LinkModel = PERFECT, seed: int = 0) -> None:
         """Interfaces s1 and s2 become ports 1 and 2 of switch 1."""
-        for port in (1, 2):
-            self.switch.call(lambda port=port: engine.add_interface(1, port, f"s{port}", link, seed))  # type: ignore[misc]
+        self.switch.call(lambda: [engine.add_interface(1, port, f"s{port}", link, seed) for port in (1, 2)])
 
     def receive(self, host: int, count: int) -> list[bytes]:
         """`count` frames; less than that if the next one takes seconds."""

@@ -7,7 +7,18 @@ from switch.compiler import types as t
 from switch.compiler.checker.context import Context
 from switch.compiler.symbols import Scope, Signature, Symbol
 
-_KNOWN_PROPERTIES = frozenset(("default_action", "size", "implementation", "counters", "meters", "support_timeout"))
+_KNOWN_PROPERTIES = frozenset(
+    (
+        "default_action",
+        "size",
+        "implementation",
+        "counters",
+        "meters",
+        "support_timeout",
+        "largest_priority_wins",
+        "priority_delta",
+    )
+)
 
 
 def check_table(context: Context, node: s.TableDeclaration, scope: Scope) -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from switch.compiler import types as t
-from switch.compiler.emit.expressions import Json, field, hexstr, number, parameter
+from switch.compiler.emit.expressions import Json, field, hexstr, parameter
 from switch.compiler.lower import ir
 from switch.compiler.lower.tables import LoweredAction
 from switch.compiler.source import SourceManager
@@ -65,12 +63,7 @@ class PrimitiveList:
         if not then:
             then, otherwise = otherwise, then
             condition = ir.Operation(t.BOOL, "!", condition)
-        test: Any = number(condition)
-        if test["type"] == "expression":
-            test = {"type": "expression", "value": test}
-        elif isinstance(condition, ir.RuntimeData):
-            test = {"type": "runtime_data", "value": condition.index}
-        self._jump("_jump_if_zero", [test], behind_then, False)
+        self._jump("_jump_if_zero", [parameter(condition)], behind_then, False)
         if statement.loc:
             self._primitives[-1]["source_info"] = self._sources.source_info(statement.loc, statement.end)
         self.add(then)

@@ -161,9 +161,13 @@ def parameter(item: ir.Parameter) -> Json:
         return {"type": "string", "value": item.text}
     if isinstance(item, ir.Vector):
         return {"type": "parameters_vector", "value": [parameter(inner) for inner in item.items]}
-    if isinstance(item, ir.RuntimeData) and not isinstance(item.type, t.Int):
-        return {"type": "runtime_data", "value": item.index}
-    value = number(item)
+    return argument(number(item))
+
+
+def argument(value: Json) -> Json:
+    """A number or truth value as BMv2 wants it where it stands by itself, outside of an expression."""
     if value["type"] == "expression":
         return {"type": "expression", "value": value}
+    if value["type"] == "local":
+        return {"type": "runtime_data", "value": value["value"]}
     return value

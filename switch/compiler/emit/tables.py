@@ -119,6 +119,8 @@ class TableEmitter:
         for match, key, kind in zip(entry.matches, table.keys, kinds, strict=True):
             width = t.width_bits(key.type) or 1
             matches.append(self._match(match, kind, width, entry))
+        # BMv2 JSON does not tell constant entries from others; BMv2 reads no key that it does not know.
+        mixed = {"const": True} if entry.node.is_const and not table.node.entries_const else {}
         return {
             "source_info": self._sources.source_info(entry.node.loc, entry.node.end),
             "match_key": matches,
@@ -127,6 +129,7 @@ class TableEmitter:
                 "action_data": self._data(entry.action, entry.data),
             },
             "priority": entry.priority,
+            **mixed,
         }
 
     def _match(self, match: KeyMatch, kind: str, width: int, entry: LoweredEntry) -> Json:

@@ -11,6 +11,7 @@ from switch.compiler.lower import ir
 from switch.compiler.lower import operations as op
 from switch.compiler.lower.places import ExternObject, Value
 from switch.compiler.lower.scope import Code, Frame
+from switch.entry_priority import GREATEST_RANK
 
 if TYPE_CHECKING:
     from switch.compiler.lower.assignments import Assignments
@@ -164,7 +165,8 @@ class Tables:
         self._properties(table, node, owner)
         if node.entries is not None:
             table.entries = [
-                self._entry(table, entry, position + 1, owner) for position, entry in enumerate(node.entries)
+                self._entry(table, entry, rank, owner)
+                for entry, rank in zip(node.entries, self._ranks(node, owner), strict=True)
             ]
         return table
 
@@ -263,7 +265,32 @@ class Tables:
     def _data(self, ref: s.ActionRef, owner: Frame) -> list[int]:
         return [self._constant(argument, owner, "action data") for argument in ref.bound if argument is not None]
 
-    def _entry(self, table: LoweredTable, entry: s.TableEntry, position: int, owner: Frame) -> LoweredEntry:
+    def _ranks(self, node: s.TableDeclaration, owner: Frame) -> list[int]:
+        """BMv2's priority of each entry: the smallest goes first. P4_16 1.2.5, section 14.2.1.4."""
+        entries = node.entries or []
+        if all(entry.priority is None for entry in entries):
+            return [_annotated_rank(entry, position) for position, entry in enumerate(entries, 1)]
+        largest_wins = bool(self._property(node, "largest_priority_wins", 1, owner))
+        step = self._property(node, "priority_delta", 1, owner) * (-1 if largest_wins else 1)
+        following = 1 - (len(entries) - 1) * step if largest_wins else 1
+        ranks = []
+        for entry in entries:
+            if entry.priority is not None and isinstance(entry.priority.value, int):
+                following = entry.priority.value
+            if not 0 < following <= GREATEST_RANK // 2:
+                self._code.error(entry, f"the entry's priority {following} is not in 1..{GREATEST_RANK // 2}")
+                following = 1
+            ranks.append(GREATEST_RANK - following if largest_wins else following)
+            following += step
+        return ranks
+
+    def _property(self, node: s.TableDeclaration, name: str, otherwise: int, owner: Frame) -> int:
+        item = node.property(name)
+        if item is None or not isinstance(item.value, s.Expression):
+            return otherwise
+        return self._constant(item.value, owner, name)
+
+    def _entry(self, table: LoweredTable, entry: s.TableEntry, rank: int, owner: Frame) -> LoweredEntry:
         matches = []
         for label, key in zip(entry.keys, table.node.key, strict=False):
             if key.match_kind != "selector":
@@ -273,14 +300,7 @@ class Tables:
             if item.action is entry.action.action:
                 action = self._code.program.action(item, owner, table.exit_flag)
         assert action is not None
-        priority = position
-        annotation = s.find_annotation(entry.annotations, "priority")
-        if annotation is not None and annotation.body and annotation.body[0].isdecimal():
-            priority = int(annotation.body[0])
-        elif entry.priority is not None and isinstance(entry.priority.value, int):
-            # The larger number wins in P4, the smaller one in BMv2.
-            priority = _LARGEST_PRIORITY - entry.priority.value
-        return LoweredEntry(matches, action, self._data(entry.action, owner), priority, entry)
+        return LoweredEntry(matches, action, self._data(entry.action, owner), rank, entry)
 
     def _match(self, label: s.Expression, owner: Frame) -> KeyMatch:
         if isinstance(label, s.Wildcard):
@@ -293,7 +313,12 @@ class Tables:
         return KeyMatch("value", self._constant(label, owner, what))
 
 
-_LARGEST_PRIORITY = (1 << 31) - 1
+def _annotated_rank(entry: s.TableEntry, position: int) -> int:
+    """p4c's @priority counts as BMv2 does."""
+    annotation = s.find_annotation(entry.annotations, "priority")
+    if annotation is not None and annotation.body and annotation.body[0].isdecimal():
+        return int(annotation.body[0])
+    return position
 
 
 def exits(action: s.FunctionDeclaration) -> bool:

@@ -1,7 +1,7 @@
 /* A program that does what the frame says, to test the engine without a compiler.
  *
- * A frame is a run of 8-byte instructions, one for each pass through a pipeline, and a payload. A pass takes the first
- * instruction off. instructed.py writes these frames and reads the reports.
+ * A frame is a run of 8-byte instructions, one for each pass through a pipeline, and a payload. A pass takes the
+ * first instruction off. instructed.py writes these frames and reads the reports.
  */
 #include <string.h>
 

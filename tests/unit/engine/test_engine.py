@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 
 import pytest
@@ -51,7 +52,7 @@ def test_frames_go_into_open_ports_alone(engine: Engine, device: EngineDevice) -
 
 
 def test_an_interface_that_does_not_exist(engine: Engine, device: EngineDevice) -> None:
-    with pytest.raises(UserError, match="interface no-such-if: there is no such interface|needs root"):
+    with pytest.raises(UserError, match=r"interface no-such-if: there is no such interface|needs root"):
         engine.add_interface(1, 8, "no-such-if", LINK, 0)
     # The port is still free.
     engine.add_open_port(1, 8)
@@ -133,7 +134,7 @@ def test_quiesce_waits_for_what_is_in_flight() -> None:
         drained = engine.drain_with_times()
         assert [frame[0] for *_, frame in drained] == list(range(20))
         # 1 byte at 10 Mb/s: the events keep their distance however late the thread was.
-        assert all(b - a >= 800 for (a, *_), (b, *_) in zip(drained, drained[1:], strict=False))
+        assert all(b - a >= 800 for (a, *_), (b, *_) in itertools.pairwise(drained))
 
 
 def test_control_calls_get_in_while_packets_circle() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -135,9 +136,7 @@ def test_the_process_serves_and_ends(tmp_path: Path, last_words: str) -> None:
         ({"switches": "many"}, "switches"),
     ],
 )
-def test_the_process_says_in_one_line_what_is_wrong(
-    tmp_path: Path, config: object, message: str | None
-) -> None:
+def test_the_process_says_in_one_line_what_is_wrong(tmp_path: Path, config: object, message: str | None) -> None:
     process = start(write(tmp_path / "fabric.json", config))
     _, errors = process.communicate("", timeout=30)
     if message is None:
@@ -152,3 +151,38 @@ def test_the_process_needs_a_configuration() -> None:
     outcome = subprocess.run([sys.executable, "-m", "switch.fabric"], capture_output=True, text=True, check=False)
     assert outcome.returncode == 2
     assert "usage" in outcome.stderr
+
+
+def test_the_process_dies_with_its_parent(tmp_path: Path) -> None:
+    """Also when its standard input stays open."""
+    config = write(tmp_path / "fabric.json", TWO_SWITCHES)
+    parent = subprocess.Popen(
+        [sys.executable, "-c", PARENT, str(config)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert parent.stdout is not None and parent.stdin is not None
+    child = int(parent.stdout.readline())
+    assert json.loads(parent.stdout.readline())["event"] == "ready"
+    parent.kill()
+    parent.wait()
+    deadline = time.monotonic() + 10
+    while running(child) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not running(child)
+    parent.stdin.close()
+    parent.stdout.close()
+
+
+PARENT = """
+import subprocess, sys, time
+child = subprocess.Popen([sys.executable, "-m", "switch.fabric", sys.argv[1]])
+print(child.pid, flush=True)
+time.sleep(60)
+"""
+
+
+def running(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except OSError:
+        return False
+    return state != "Z"

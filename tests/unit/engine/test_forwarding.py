@@ -31,9 +31,7 @@ def test_a_packet_may_leave_through_the_port_it_came_in(engine: Engine, device: 
     assert engine.drain() == [(1, 3, b"back")]
 
 
-def test_drop_in_ingress_drop_in_egress_and_a_port_that_does_not_exist(
-    engine: Engine, device: EngineDevice
-) -> None:
+def test_drop_in_ingress_drop_in_egress_and_a_port_that_does_not_exist(engine: Engine, device: EngineDevice) -> None:
     engine.inject(1, 1, pass_through(DROP))
     engine.inject(1, 1, pass_through(2, egress=Egress.DROP))
     engine.inject(1, 1, pass_through(77))
@@ -44,9 +42,7 @@ def test_drop_in_ingress_drop_in_egress_and_a_port_that_does_not_exist(
     assert (statistics.ingress_drops, statistics.egress_drops, statistics.no_port_drops) == (1, 1, 1)
 
 
-def test_a_frame_too_short_to_parse_reaches_ingress_with_a_parser_error(
-    engine: Engine, device: EngineDevice
-) -> None:
+def test_a_frame_too_short_to_parse_reaches_ingress_with_a_parser_error(engine: Engine, device: EngineDevice) -> None:
     engine.inject(1, 1, b"short")
     engine.advance(0)
     assert engine.drain() == []

@@ -48,9 +48,7 @@ def test_groups_and_sessions_go_with_the_old_program(engine: Engine, device: Eng
     assert engine.drain() == [(1, 4, b"x")]
 
 
-def test_a_program_that_cannot_be_loaded_leaves_the_old_one_running(
-    engine: Engine, device: EngineDevice
-) -> None:
+def test_a_program_that_cannot_be_loaded_leaves_the_old_one_running(engine: Engine, device: EngineDevice) -> None:
     broken = CProgram(instructed_program().library.parent / "missing.so", {})
     with pytest.raises(OSError):
         device.load(broken)

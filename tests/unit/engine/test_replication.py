@@ -62,7 +62,7 @@ def test_groups_can_be_replaced_and_deleted(engine: Engine, device: EngineDevice
 
 @pytest.mark.parametrize("group", [0, -1, 65536])
 def test_group_ids_outside_16_bits_are_refused(device: EngineDevice, group: int) -> None:
-    with pytest.raises(ValueError, match="1..65535"):
+    with pytest.raises(ValueError, match=r"1\.\.65535"):
         device.multicast_group_set(group, [Replica(1)])
     with pytest.raises(KeyError):
         device.multicast_group_delete(group)

@@ -58,9 +58,7 @@ def send(engine: Engine, frame: bytes) -> list[Seen]:
     for _, port, sent in engine.drain():
         instance, length, ingress, rid, kept, forgotten, in_parser, _ = struct.unpack("!IIHHBBBB", sent[:16])
         argument = sent[17]
-        seen.append(
-            Seen(port, instance, length, ingress, rid, kept, forgotten, in_parser, argument, sent[20:])
-        )
+        seen.append(Seen(port, instance, length, ingress, rid, kept, forgotten, in_parser, argument, sent[20:]))
     return seen
 
 
@@ -94,16 +92,12 @@ def test_resubmit(engine: Engine, switch: EngineDevice) -> None:
 
 @pytest.mark.parametrize("times", [1, 5, 200])
 def test_recirculate(engine: Engine, switch: EngineDevice, times: int) -> None:
-    assert send(engine, order(RECIRCULATE, times)) == [
-        Seen(2, NORMAL, 11, 1, 0, times, 0, times, 0, b"payload")
-    ]
+    assert send(engine, order(RECIRCULATE, times)) == [Seen(2, NORMAL, 11, 1, 0, times, 0, times, 0, b"payload")]
     assert switch.statistics().recirculated == times
 
 
 def test_egress_clone(engine: Engine, switch: EngineDevice) -> None:
-    assert send(engine, order(EGRESS_CLONE_ALONE, 1)) == [
-        Seen(3, EGRESS_CLONE, 11, 1, 70, 41, 0, 0, 66, b"payload")
-    ]
+    assert send(engine, order(EGRESS_CLONE_ALONE, 1)) == [Seen(3, EGRESS_CLONE, 11, 1, 70, 41, 0, 0, 66, b"payload")]
 
 
 def test_truncate(engine: Engine, switch: EngineDevice) -> None:

@@ -273,12 +273,12 @@ class JobSimulation:
             for worker in everyone:
                 self._acknowledge(number, worker)
         for number, worker in answers.repeats:
-            self._acknowledge(number, worker)
+            self._acknowledge(number, worker, True)
 
-    def _acknowledge(self, number: int, worker: int | None) -> None:
+    def _acknowledge(self, number: int, worker: int | None, repeat: bool = False) -> None:
         self.network.send_to_workers(
             Packet(
-                flags=int(self.collector.acknowledgement_flags(number)) if hasattr(Collector, 'acknowledgement_flags') else ACK,
+                flags=int(self.collector.acknowledgement_flags(number, repeat)) if hasattr(Collector, 'acknowledgement_flags') else ACK,
                 job=JOB,
                 number=number,
                 switch_number=self.network.switch_number(number),

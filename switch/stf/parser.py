@@ -1,0 +1,233 @@
+"""STF text to statements. One statement is one line; commands are written in either case; `#` begins a comment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal, cast
+
+from switch.errors import UserError
+from switch.stf import statements as s
+from switch.stf.line import Line, Mistake
+from switch.stf.statements import StfError
+
+_HEX_DIGITS = frozenset("0123456789abcdef")
+_OPERATORS = ("==", "!=", "<=", "<", ">=", ">")
+
+
+def read_stf(path: Path) -> s.Script:
+    """Read a file. StfError (a UserError) names the first line that is wrong."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise UserError(f"{path} is not a text file") from None
+    return parse_stf(text, path)
+
+
+def parse_stf(text: str, path: Path) -> s.Script:
+    """Parse a file's text; `path` is for messages."""
+    statements = []
+    for number, whole in enumerate(text.split("\n"), start=1):
+        line = whole.split("#", 1)[0].strip()
+        if not line:
+            continue
+        command, *rest = line.split(maxsplit=1)
+        parse = _COMMANDS.get(command.lower())
+        try:
+            if parse is None:
+                raise Mistake(f"there is no command '{command[:40]}'")
+            statements.append(parse(number, rest[0] if rest else ""))
+        except Mistake as mistake:
+            raise StfError(path, number, str(mistake)) from None
+    return s.Script(path, tuple(statements))
+
+
+# ---- Packets: digits, in groups as one likes ----
+
+
+def _packet(line: int, rest: str) -> s.Packet:
+    port, digits = _port_and_digits(rest, "packet PORT HEX-DIGITS")
+    if digits is None:
+        raise Mistake("the packet has no bytes: packet PORT HEX-DIGITS")
+    _check_digits(digits, _HEX_DIGITS)
+    if len(digits) % 2:
+        raise Mistake(f"the packet has an odd number of hex digits: {len(digits)}")
+    return s.Packet(line, port, bytes.fromhex(digits))
+
+
+def _expect(line: int, rest: str) -> s.Expect:
+    port, digits = _port_and_digits(rest, "expect PORT [HEX-DIGITS-OR-* [$]]")
+    if digits is None:
+        return s.Expect(line, port)
+    exact = digits.endswith("$")
+    digits = digits.removesuffix("$")
+    _check_digits(digits, _HEX_DIGITS | {"*"})
+    return s.Expect(line, port, digits, exact)
+
+
+def _port_and_digits(rest: str, usage: str) -> tuple[int, str | None]:
+    port, *groups = rest.split() or [""]
+    if not (port.isascii() and port.isdigit()):
+        raise Mistake(f"a port number is missing: {usage}")
+    return int(port), "".join(groups).lower() if groups else None
+
+
+def _check_digits(digits: str, allowed: frozenset[str]) -> None:
+    wrong = next((c for c in digits if c not in allowed), None)
+    if wrong is not None:
+        raise Mistake(f"'{wrong}' is not a hex digit")
+
+
+# ---- Everything else: words, numbers, symbols ----
+
+
+def _call(line: Line) -> s.Call:
+    action = line.name("an action")
+    line.require("(")
+    arguments: list[tuple[str, int]] = []
+    while not line.take(")"):
+        if arguments:
+            line.require(",")
+        name = line.name("the name of an argument")
+        line.require(":")
+        if name in (n for n, _ in arguments):
+            raise Mistake(f"argument {name} is there twice")
+        arguments.append((name, line.natural(f"argument {name}")))
+    return s.Call(action, tuple(arguments))
+
+
+def _match(line: Line) -> s.Match:
+    key = line.name("a key field")
+    line.require(":")
+    what = f"the value of {key}"
+    pattern = line.pattern(what)
+    symbol = line.take("/", "&&&", "..", "->")
+    if symbol is None:
+        return s.Match(key, pattern)
+    if pattern.has_wildcards:
+        raise Mistake(f"{what} cannot have wildcards and {symbol}")
+    second = line.natural(what)
+    if symbol == "/":
+        return s.Match(key, s.Prefix(pattern.value, second))
+    if symbol == "&&&":
+        return s.Match(key, s.Masked(pattern.value, second))
+    return s.Match(key, s.Range(pattern.value, second))
+
+
+def _add(number: int, line: Line) -> s.Add:
+    table = line.name("a table")
+    priority = line.natural("a priority") if line.kind() == "number" else None
+    matches: list[s.Match] = []
+    while line.sees(":", 1):
+        match = _match(line)
+        if match.key in (m.key for m in matches):
+            raise Mistake(f"key field {match.key} is there twice")
+        matches.append(match)
+    call = _call(line)
+    entry = line.name("a name for the entry") if line.take("=") else None
+    return s.Add(number, table, tuple(matches), call, priority, entry)
+
+
+def _remove(number: int, line: Line) -> s.Remove:
+    entry = line.name("ALL or the name of an entry")
+    return s.Remove(number, None if entry.lower() == "all" else entry)
+
+
+def _condition(line: Line) -> s.Condition:
+    operator = line.take(*_OPERATORS)
+    if operator is None:
+        raise Mistake(f"a comparison is missing: one of {' '.join(_OPERATORS)}")
+    value = line.natural("a number")
+    return s.Condition(cast(Literal["==", "!=", "<", "<=", ">", ">="], operator), value)
+
+
+def _check_counter(number: int, line: Line) -> s.CheckCounter:
+    counter = line.name("a counter")
+    line.require("(")
+    index = line.natural("an index") if line.kind() == "number" else line.name("an index or the name of an entry")
+    line.require(")")
+    if line.at_end:
+        return s.CheckCounter(number, counter, index, "packets", s.Condition("==", 0))
+    unit = line.name("packets or bytes").lower()
+    if unit not in ("packets", "bytes"):
+        raise Mistake(f"counters count packets or bytes, not {unit}")
+    return s.CheckCounter(number, counter, index, cast(Literal["packets", "bytes"], unit), _condition(line))
+
+
+def _register_read(number: int, line: Line) -> s.RegisterRead:
+    register, index = line.name("a register"), line.natural("an index")
+    return s.RegisterRead(number, register, index, None if line.at_end else _condition(line))
+
+
+def _rates(line: Line) -> tuple[s.Rate, s.Rate]:
+    rates = []
+    for what in ("the committed rate", "the peak rate"):
+        rate = line.decimal(f"{what} per microsecond")
+        line.require(":")
+        rates.append(s.Rate(rate, line.natural(f"the burst of {what}")))
+    return rates[0], rates[1]
+
+
+def _ports(line: Line) -> tuple[int, ...]:
+    ports = [line.natural("a port")]
+    while not line.at_end:
+        ports.append(line.natural("a port"))
+    return tuple(ports)
+
+
+def _numbers(make: Callable[..., s.Statement], *what: str) -> Callable[[int, Line], s.Statement]:
+    return lambda number, line: make(number, *(line.natural(w) for w in what))
+
+
+def _name_and_numbers(
+    make: Callable[..., s.Statement], name: str, *what: str
+) -> Callable[[int, Line], s.Statement]:
+    return lambda number, line: make(number, line.name(name), *(line.natural(w) for w in what))
+
+
+def _tokens(parse: Callable[[int, Line], s.Statement]) -> Callable[[int, str], s.Statement]:
+    def whole(number: int, rest: str) -> s.Statement:
+        line = Line(rest)
+        statement = parse(number, line)
+        line.end()
+        return statement
+
+    return whole
+
+
+_COMMANDS: dict[str, Callable[[int, str], s.Statement]] = {
+    "packet": _packet,
+    "expect": _expect,
+    "no_packet": _tokens(lambda number, _: s.NoPacket(number)),
+    "wait": _tokens(lambda number, _: s.Wait(number)),
+    "add": _tokens(_add),
+    "setdefault": _tokens(lambda number, line: s.SetDefault(number, line.name("a table"), _call(line))),
+    "remove": _tokens(_remove),
+    "check_counter": _tokens(_check_counter),
+    "counter_read": _tokens(_name_and_numbers(s.CounterRead, "a counter", "an index")),
+    "counter_write": _tokens(_name_and_numbers(s.CounterWrite, "a counter", "an index", "packets", "bytes")),
+    "register_read": _tokens(_register_read),
+    "register_write": _tokens(_name_and_numbers(s.RegisterWrite, "a register", "an index", "a value")),
+    "register_reset": _tokens(_name_and_numbers(s.RegisterReset, "a register")),
+    "meter_get_rates": _tokens(_name_and_numbers(s.MeterGetRates, "a meter", "an index")),
+    "meter_set_rates": _tokens(
+        lambda number, line: s.MeterSetRates(number, line.name("a meter"), line.natural("an index"), _rates(line))
+    ),
+    "meter_array_set_rates": _tokens(
+        lambda number, line: s.MeterSetRates(number, line.name("a meter"), None, _rates(line))
+    ),
+    "mirroring_add": _tokens(_numbers(s.MirroringAdd, "a session", "a port")),
+    "mirroring_add_mc": _tokens(_numbers(s.MirroringAddMulticast, "a session", "a multicast group")),
+    "mirroring_delete": _tokens(_numbers(s.MirroringDelete, "a session")),
+    "mirroring_get": _tokens(_numbers(s.MirroringGet, "a session")),
+    "mc_mgrp_create": _tokens(_numbers(s.GroupCreate, "a multicast group")),
+    "mc_node_create": _tokens(
+        lambda number, line: s.NodeCreate(number, line.natural("an instance (rid)"), _ports(line))
+    ),
+    "mc_node_update": _tokens(lambda number, line: s.NodeUpdate(number, line.natural("a node"), _ports(line))),
+    "mc_node_associate": _tokens(_numbers(s.NodeAssociate, "a multicast group", "a node")),
+    "pvs_add": _tokens(_name_and_numbers(s.ValueSetAdd, "a value set", "a value")),
+    "pvs_clear": _tokens(_name_and_numbers(s.ValueSetClear, "a value set")),
+}

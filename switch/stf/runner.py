@@ -1,0 +1,113 @@
+"""Run an STF file against a switch and compare what left it with what the file expects."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from switch.codegen import BuiltProgram
+from switch.stf.engine_target import EngineTarget
+from switch.stf.names import NoFit
+from switch.stf.statements import Expect, NoPacket, Packet, Script
+from switch.stf.target import CheckFailed, Target
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """failures: one line each, `file:line: what`; none if the test passed."""
+
+    failures: tuple[str, ...]
+
+    @property
+    def passed(self) -> bool:
+        return not self.failures
+
+
+def run_script(program: BuiltProgram, script: Script) -> Outcome:
+    """Run a file on this project's own switch."""
+    try:
+        target = EngineTarget(program, script.ports)
+    except NoFit as error:
+        return Outcome((f"{script.path}: {error}",))
+    with target:
+        return run_on(target, script)
+
+
+def run_on(target: Target, script: Script) -> Outcome:
+    """Run a file on a switch that has the program loaded and is otherwise fresh."""
+    run = _Run(target, script)
+    run.all()
+    return Outcome(tuple(run.failures))
+
+
+class _Run:
+    def __init__(self, target: Target, script: Script) -> None:
+        self.failures: list[str] = []
+        self._target = target
+        self._script = script
+        self._received: dict[int, list[bytes]] = defaultdict(list)
+        self._expected: dict[int, list[Expect]] = defaultdict(list)
+
+    def all(self) -> None:
+        for statement in self._script.statements:
+            try:
+                if isinstance(statement, Packet):
+                    self._target.send(statement)
+                elif isinstance(statement, Expect):
+                    self._expected[statement.port].append(statement)
+                elif isinstance(statement, NoPacket):
+                    self._check_nothing_more(statement)
+                else:
+                    self._target.apply(statement)
+            except CheckFailed as failure:
+                self._fail(statement.line, str(failure))
+            except NoFit as error:
+                # What follows would fail because of this.
+                self._fail(statement.line, str(error))
+                return
+        self._receive()
+        for port in sorted(self._script.ports):
+            self._compare(port)
+
+    def _receive(self) -> None:
+        for port, frame in self._target.drain():
+            self._received[port].append(frame)
+
+    def _check_nothing_more(self, statement: NoPacket) -> None:
+        self._receive()
+        for port, frames in sorted(self._received.items()):
+            for frame in frames[len(self._expected[port]) :]:
+                self._fail(statement.line, f"a packet left by port {port}: {frame.hex()}")
+
+    def _compare(self, port: int) -> None:
+        """Packets and expectations of one port, in order."""
+        received, expected = self._received[port], self._expected[port]
+        for expect, frame in zip(expected, received):  # noqa: B905
+            if not expect.describes(frame):
+                self._fail(expect.line, f"port {port}: {difference(expect, frame)}")
+        for expect in expected[len(received) :]:
+            self._fail(expect.line, f"port {port}: no packet came{_number_of(expected, received)}")
+        for frame in received[len(expected) :]:
+            last = self._script.statements[-1].line
+            self._fail(last, f"port {port}: a packet came that no expect is for: {frame.hex()}")
+
+    def _fail(self, line: int, what: str) -> None:
+        self.failures.append(f"{self._script.path}:{line}: {what}")
+
+
+def difference(expect: Expect, frame: bytes) -> str:
+    """In one line how a frame differs from the digits that were expected."""
+    wanted, got = expect.digits or "", frame.hex()
+    at = next((i for i, (w, g) in enumerate(zip(wanted, got)) if w not in ("*", g)), None)  # noqa: B905
+    if at is not None:
+        where = f"differs from hex digit {at} on"
+    elif len(got) < len(wanted):
+        where = f"is too short: {len(got)} hex digits, {len(wanted)} expected"
+    else:
+        where = f"is too long: {len(got)} hex digits, {len(wanted)} expected"
+    return f"the packet {where}; expected {wanted}{'$' if expect.exact else ''}, got {got}"
+
+
+def _number_of(expected: Sequence[Expect], received: Sequence[bytes]) -> str:
+    return f" ({len(received)} of {len(expected)})" if len(expected) > 1 else ""

@@ -1,0 +1,301 @@
+"""An STF file as values. The language is that of p4c's tools/stf and backends/bmv2, with a few commands more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from switch.errors import UserError
+
+
+class StfError(UserError):
+    """Something is wrong with an STF file, or does not fit the program that it tests. Text: `file:line: what`."""
+
+    def __init__(self, path: Path, line: int, what: str) -> None:
+        super().__init__(f"{path}:{line}: {what}")
+
+
+# ---- Values ----
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """A number. Of 0x and 0b literals `written` covers the digits that are there, `mask` those that are not `*`.
+
+    Both are None for decimal numbers, which have no wildcards.
+    """
+
+    value: int
+    mask: int | None = None
+    written: int | None = None
+
+    @property
+    def has_wildcards(self) -> bool:
+        return self.mask != self.written
+
+
+@dataclass(frozen=True)
+class Prefix:
+    """VALUE/BITS"""
+
+    value: int
+    bits: int
+
+
+@dataclass(frozen=True)
+class Masked:
+    """VALUE&&&MASK"""
+
+    value: int
+    mask: int
+
+
+@dataclass(frozen=True)
+class Range:
+    """LOW..HIGH or LOW->HIGH, both inclusive."""
+
+    low: int
+    high: int
+
+
+MatchValue = Pattern | Prefix | Masked | Range
+
+
+@dataclass(frozen=True)
+class Match:
+    key: str
+    value: MatchValue
+
+
+@dataclass(frozen=True)
+class Call:
+    """An action with its arguments by name."""
+
+    action: str
+    arguments: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True)
+class Condition:
+    operator: Literal["==", "!=", "<", "<=", ">", ">="]
+    value: int
+
+    def holds(self, value: int) -> bool:
+        if self.operator in ("==", "!="):
+            return (value == self.value) == (self.operator == "==")
+        if value == self.value:
+            return "=" in self.operator
+        return (value < self.value) == (self.operator[0] == "<")
+
+
+@dataclass(frozen=True)
+class Rate:
+    """Of a meter. rate_per_us: packets or bytes per microsecond; burst: packets or bytes."""
+
+    rate_per_us: float
+    burst: int
+
+
+# ---- Statements ----
+
+
+@dataclass(frozen=True)
+class Statement:
+    """line: where it is, from 1; it does not count when statements are compared."""
+
+    line: int = field(compare=False)
+
+
+@dataclass(frozen=True)
+class Packet(Statement):
+    """A frame arrives at a port."""
+
+    port: int
+    frame: bytes
+
+
+@dataclass(frozen=True)
+class Expect(Statement):
+    """A frame leaves through a port.
+
+    digits: hex digits in lower case or `*`, of the beginning of the frame; None: any frame. exact: the frame ends
+    with the digits.
+    """
+
+    port: int
+    digits: str | None = None
+    exact: bool = False
+
+    def describes(self, frame: bytes) -> bool:
+        if self.digits is None:
+            return True
+        got = frame.hex()
+        if len(got) < len(self.digits) or (self.exact and len(got) > len(self.digits)):
+            return False
+        return all(want in ("*", digit) for want, digit in zip(self.digits, got))  # noqa: B905
+
+
+@dataclass(frozen=True)
+class NoPacket(Statement):
+    """Nothing has left, by any port, but what `expect` said so far."""
+
+
+@dataclass(frozen=True)
+class Wait(Statement):
+    """Let all packets come to rest."""
+
+
+@dataclass(frozen=True)
+class Add(Statement):
+    """priority: of ternary and range tables, the larger wins. entry: a name for later."""
+
+    table: str
+    matches: tuple[Match, ...]
+    call: Call
+    priority: int | None = None
+    entry: str | None = None
+
+
+@dataclass(frozen=True)
+class SetDefault(Statement):
+    table: str
+    call: Call
+
+
+@dataclass(frozen=True)
+class Remove(Statement):
+    """One entry by the name that `add` gave it; None: all that were added."""
+
+    entry: str | None
+
+
+@dataclass(frozen=True)
+class CheckCounter(Statement):
+    """index: of an indirect counter; or the name of an entry of the table that has the direct counter."""
+
+    counter: str
+    index: int | str
+    unit: Literal["packets", "bytes"]
+    condition: Condition
+
+
+@dataclass(frozen=True)
+class CounterRead(Statement):
+    counter: str
+    index: int
+
+
+@dataclass(frozen=True)
+class CounterWrite(Statement):
+    counter: str
+    index: int
+    packets: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class RegisterRead(Statement):
+    """condition: what the value must be, if anything."""
+
+    register: str
+    index: int
+    condition: Condition | None = None
+
+
+@dataclass(frozen=True)
+class RegisterWrite(Statement):
+    register: str
+    index: int
+    value: int
+
+
+@dataclass(frozen=True)
+class RegisterReset(Statement):
+    register: str
+
+
+@dataclass(frozen=True)
+class MeterGetRates(Statement):
+    meter: str
+    index: int
+
+
+@dataclass(frozen=True)
+class MeterSetRates(Statement):
+    """rates: committed, peak. index: None for every cell."""
+
+    meter: str
+    index: int | None
+    rates: tuple[Rate, Rate]
+
+
+@dataclass(frozen=True)
+class MirroringAdd(Statement):
+    session: int
+    port: int
+
+
+@dataclass(frozen=True)
+class MirroringAddMulticast(Statement):
+    session: int
+    group: int
+
+
+@dataclass(frozen=True)
+class MirroringDelete(Statement):
+    session: int
+
+
+@dataclass(frozen=True)
+class MirroringGet(Statement):
+    session: int
+
+
+@dataclass(frozen=True)
+class GroupCreate(Statement):
+    group: int
+
+
+@dataclass(frozen=True)
+class NodeCreate(Statement):
+    """Nodes are numbered from 0 in the order of their creation; that number is their handle."""
+
+    instance: int
+    ports: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class NodeUpdate(Statement):
+    node: int
+    ports: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class NodeAssociate(Statement):
+    group: int
+    node: int
+
+
+@dataclass(frozen=True)
+class ValueSetAdd(Statement):
+    value_set: str
+    value: int
+
+
+@dataclass(frozen=True)
+class ValueSetClear(Statement):
+    value_set: str
+
+
+@dataclass(frozen=True)
+class Script:
+    """A whole file."""
+
+    path: Path
+    statements: tuple[Statement, ...]
+
+    @property
+    def ports(self) -> frozenset[int]:
+        """Those that packets are sent to or expected from: as with p4c, the switch has no others."""
+        return frozenset(s.port for s in self.statements if isinstance(s, Packet | Expect))
