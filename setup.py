@@ -27,7 +27,7 @@ setup(
         "uvicorn>=0.23",
     ],
     extras_require={
-        "test": ["httpx>=0.25", "hypothesis>=6", "mypy>=1.8", "ptf>=0.9", "pytest>=7", "ruff>=0.5"],
+        "test": ["httpx>=0.25", "hypothesis>=6", "mypy>=1.8", "pytest>=7", "ruff>=0.5"],
     },
     entry_points={"console_scripts": ["gradbed = cli.main:main"]},
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import pydantic
@@ -21,7 +23,15 @@ Links = Annotated[
 ]
 Seed = Annotated[int, typer.Option(help="For everything that is drawn by chance.")]
 
+Include = Annotated[list[Path] | None, typer.Option("--include", "-I", help="Folder to search.")]
+Define = Annotated[list[str] | None, typer.Option("--define", "-D", help="NAME or NAME=VALUE.")]
+
 Config = TypeVar("Config", bound=pydantic.BaseModel)
+
+
+def macros(defines: Iterable[str] | None) -> dict[str, str]:
+    """Values of -D as macros with their replacement text; NAME alone is 1, as with cpp."""
+    return {name: value if equals else "1" for name, equals, value in (d.partition("=") for d in defines or ())}
 
 
 def validated(model: type[Config], **values: Any) -> Config:

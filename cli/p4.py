@@ -8,9 +8,12 @@ from typing import Annotated
 
 import typer
 
+from cli import options, stf
 from switch.errors import UserError
 
 app = typer.Typer(help="Work with P4 programs.", no_args_is_help=True)
+app.command("stf")(stf.stf)
+app.command("conformance")(stf.conformance)
 
 
 @app.callback()
@@ -25,16 +28,15 @@ def compile_(
         Path | None, typer.Option("--output", "-o", help="BMv2 JSON; default: SOURCE with .json.")
     ] = None,
     p4info: Annotated[Path | None, typer.Option(help="P4Info as text; default: SOURCE with .p4info.txt.")] = None,
-    include: Annotated[list[Path] | None, typer.Option("--include", "-I", help="Folder to search.")] = None,
-    define: Annotated[list[str] | None, typer.Option("--define", "-D", help="NAME or NAME=VALUE.")] = None,
+    include: options.Include = None,
+    define: options.Define = None,
 ) -> int:
     """Compile a program to BMv2 JSON and P4Info."""
     from switch.compiler import compile_p4
 
     if not source.is_file():
         raise UserError(f"no such P4 program: {source}")
-    defines = dict((d.split("=", 1) if "=" in d else (d, "1")) for d in define or [])
-    compiled = compile_p4(source, include_dirs=include or [], defines=defines)
+    compiled = compile_p4(source, include_dirs=include or [], defines=options.macros(define))
     for warning in compiled.warnings:
         print(warning, file=sys.stderr)
     for path, text in (

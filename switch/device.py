@@ -125,6 +125,9 @@ class Device(Protocol):
     def clock_ns(self) -> int:
         """Nanoseconds since the switch started, on the clock by which packets are timed."""
 
+    def has_port(self, port: int) -> bool:
+        """Whether there is such a port, the CPU port included."""
+
     # Tables. A handle is valid until the entry is deleted or another program is loaded. Larger priorities win.
     def table_insert(self, table: str, key: Sequence[KeyMatch], call: EntryCall, priority: int) -> int:
         """Raises EntryExists and StateFull."""

@@ -7,12 +7,16 @@ import errno
 import logging
 import os
 import threading
+from collections.abc import Collection, Iterable
+from pathlib import Path
 from types import TracebackType
 
 from switch import engine_abi as abi
+from switch.engine_capture import Capture
 from switch.engine_device import EngineDevice
 from switch.engine_statistics import (
     DeviceStatistics,
+    Direction,
     EngineStatistics,
     InterfaceStatistics,
     LinkStatistics,
@@ -21,7 +25,9 @@ from switch.errors import UserError
 from switch.link import LinkModel
 
 __all__ = [
+    "Capture",
     "DeviceStatistics",
+    "Direction",
     "Engine",
     "EngineDevice",
     "EngineStatistics",
@@ -97,14 +103,33 @@ class Engine:
 
     # Switches, ports, links
 
-    def add_switch(self, device_id: int, name: str = "", cpu_port: int = _DEFAULT_CPU_PORT) -> EngineDevice:
+    def add_switch(
+        self,
+        device_id: int,
+        name: str = "",
+        cpu_port: int | None = _DEFAULT_CPU_PORT,
+        *,
+        drop_port: int = abi.DROP_PORT,
+        priorities: int = abi.PRIORITIES,
+    ) -> EngineDevice:
         """A switch without program: it drops and counts what arrives until one is loaded.
 
-        cpu_port: the port of packet-ins and packet-outs; the switch has it from the beginning.
+        cpu_port: the port of packet-ins and packet-outs; the switch has it from the beginning. None: there is none.
+        drop_port: what mark_to_drop writes to egress_spec.
+        priorities: how many queues each port has, one for each value of standard_metadata.priority from 0 on; the
+        largest goes first. Packets of larger priorities are dropped (priority_drops).
         """
-        if not 0 <= cpu_port < abi.DROP_PORT:
-            raise UserError(f"switch {name or device_id}: CPU port {cpu_port} is not in 0..{abi.DROP_PORT - 1}")
-        code = self._call("add_switch", device_id, cpu_port)
+        who = f"switch {name or device_id}"
+        if not 0 <= drop_port < abi.MAX_PORTS:
+            raise UserError(f"{who}: drop port {drop_port} is not in 0..{abi.MAX_PORTS - 1}")
+        if cpu_port is not None and (not 0 <= cpu_port < abi.MAX_PORTS or cpu_port == drop_port):
+            raise UserError(
+                f"{who}: CPU port {cpu_port} is not in 0..{abi.MAX_PORTS - 1}, or is the drop port {drop_port}"
+            )
+        if not 1 <= priorities <= abi.PRIORITIES:
+            raise UserError(f"{who}: a port has 1..{abi.PRIORITIES} priority queues, not {priorities}")
+        options = abi.SwitchOptionsStruct(abi.NO_PORT if cpu_port is None else cpu_port, drop_port, priorities)
+        code = self._call("add_switch", device_id, ctypes.byref(options))
         if code == -errno.EEXIST:
             raise UserError(f"there are two switches with device id {device_id}: give each its own")
         _raise_unless_done(code, f"adding switch {name or device_id}")
@@ -161,6 +186,28 @@ class Engine:
         )
         self._check_port(code, device_id, port)
         _raise_unless_done(code, f"open port {port} of switch {device_id}")
+
+    def set_link(
+        self, device_id: int, port: int, link: LinkModel, directions: Collection[Direction] = ("in", "out")
+    ) -> None:
+        """Change rate, delay, loss, queues of a port's directions from now on.
+
+        What is queued or in flight stays, and so do the random generators. A link in memory has an "out" direction at
+        each end and no "in".
+        """
+        for direction in directions:
+            struct = abi.LinkModelStruct.of(link, 0, 0)
+            code = self._call("set_link", device_id, port, direction == "out", ctypes.byref(struct))
+            if code == -errno.EINVAL:
+                raise UserError(f"port {port} of switch {self._device(device_id).name} has no direction {direction!r}")
+            _raise_unless_done(code, f"port {port} of switch {device_id}")
+
+    def capture(self, file: Path, ports: Iterable[tuple[int, int, Direction]]) -> Capture:
+        """Write what passes ports, each (device id, port, direction), to a pcap file. See Capture."""
+        named = list(ports)
+        for device_id, *_ in named:
+            self._device(device_id)
+        return Capture(self, file, named)
 
     # Frames
 
@@ -264,7 +311,7 @@ class Engine:
         if code == -errno.EEXIST:
             raise UserError(f"{named} is in use already")
         if code == -errno.EINVAL:
-            raise UserError(f"{named}: port numbers are 0..{abi.DROP_PORT - 1}")
+            raise UserError(f"{named}: ports are 0..{abi.MAX_PORTS - 1}, but for the drop port")
 
     def _rows(self, name: str, kind: type[ctypes.Structure]) -> list[ctypes.Structure]:
         capacity = 0

@@ -11,6 +11,8 @@ from switch.runtime.library import runtime_library
 
 MAX_PORTS = 512
 DROP_PORT = 511
+NO_PORT = 2**32 - 1
+PRIORITIES = 8
 MAX_FRAME_BYTES = 9234
 
 
@@ -20,10 +22,12 @@ class LinkModelStruct(ctypes.Structure):
     _fields_ = (
         ("rate_bps", c_uint64),
         ("delay_ns", c_uint64),
+        ("jitter_ns", c_uint64),
         ("loss_threshold", c_uint64),
         ("duplicate_threshold", c_uint64),
         ("seed", c_uint64),
         ("queue_packets", c_uint32),
+        ("reorder", c_uint32),
     )
 
     @classmethod
@@ -32,11 +36,19 @@ class LinkModelStruct(ctypes.Structure):
         return cls(
             rate_bps=link.rate_bps or 0,
             delay_ns=link.delay_us * 1000,
+            jitter_ns=link.jitter_us * 1000,
             loss_threshold=int(link.loss * 2**64),
             duplicate_threshold=int(link.duplicate * 2**64),
             seed=(2 * seed + direction) % 2**64,
             queue_packets=link.queue_packets,
+            reorder=link.reorder,
         )
+
+
+class SwitchOptionsStruct(ctypes.Structure):
+    """struct gb_switch_options."""
+
+    _fields_ = (("cpu_port", c_uint32), ("drop_port", c_uint32), ("priorities", c_uint32))
 
 
 class LinkStatisticsStruct(ctypes.Structure):
@@ -70,6 +82,7 @@ class DeviceStatisticsStruct(ctypes.Structure):
             "egress_drops",
             "no_port_drops",
             "no_group_drops",
+            "priority_drops",
             "buffer_drops",
             "upcall_drops",
             "cloned",
@@ -145,14 +158,20 @@ _FUNCTIONS: tuple[tuple[str, object, tuple[object, ...]], ...] = (
     ("advance", c_int, (c_uint64, c_uint64)),
     ("now", c_uint64, ()),
     ("statistics", None, (POINTER(EngineStatisticsStruct),)),
-    ("add_switch", c_int, (c_uint64, c_uint32)),
+    ("add_switch", c_int, (c_uint64, POINTER(SwitchOptionsStruct))),
+    ("has_port", c_int, (c_uint64, c_uint32)),
+    ("switch_start", c_uint64, (c_uint64,)),
     ("load", c_int, (c_uint64, c_void_p)),
     ("add_link", c_int, (c_uint64, c_uint32, c_uint64, c_uint32, _MODEL, _MODEL)),
     ("add_open_port", c_int, (c_uint64, c_uint32, _MODEL, _MODEL)),
     ("add_interface", c_int, (c_uint64, c_uint32, c_char_p, _MODEL, _MODEL)),
+    ("set_link", c_int, (c_uint64, c_uint32, c_uint32, _MODEL)),
+    ("capture_open", c_int, (c_int,)),
+    ("capture_port", c_int, (c_uint32, c_uint64, c_uint32, c_uint32)),
+    ("capture_close", c_int, (c_uint32, POINTER(c_uint64))),
     ("multicast_group_set", c_int, (c_uint64, c_uint32, _REPLICAS, c_uint32)),
     ("multicast_group_delete", c_int, (c_uint64, c_uint32)),
-    ("clone_session_set", c_int, (c_uint64, c_uint32, _REPLICAS, c_uint32, c_uint32)),
+    ("clone_session_set", c_int, (c_uint64, c_uint32, _REPLICAS, c_uint32, c_uint32, c_uint32)),
     ("clone_session_delete", c_int, (c_uint64, c_uint32)),
     ("inject", c_int, (c_uint64, c_uint32, c_char_p, c_uint32)),
     ("packet_out", c_int, (c_uint64, c_char_p, c_uint32)),

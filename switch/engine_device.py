@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from switch import engine_abi as abi
-from switch.device import ActionCall, KeyMatch, Program, Replica
+from switch.device import ActionCall, EntryCall, KeyMatch, MeterCounts, MeterRates, Program, Replica
 from switch.engine_statistics import DeviceStatistics
 from switch.runtime.state import SwitchState
 
@@ -19,6 +20,7 @@ DigestCallback = Callable[[int, tuple[int, ...]], None]
 
 _logger = logging.getLogger("switch.p4")
 _UINT32 = 2**32 - 1
+_GREATEST_PRIORITY = 7
 
 
 class EngineDevice:
@@ -28,6 +30,7 @@ class EngineDevice:
         self._engine = engine
         self._device_id = device_id
         self._name = name
+        self._start_ns = engine._call("switch_start", device_id)
         self._program: Program | None = None
         self._state: SwitchState | None = None
         self._packet_in: PacketInCallback | None = None
@@ -52,7 +55,7 @@ class EngineDevice:
         that come before the first program (no_program_drops). Packets on links stay. Multicast groups and clone
         sessions go with the old program. If the new one cannot be loaded, the old one goes on.
         """
-        state = SwitchState(program, self._engine.guard)
+        state = SwitchState(program, self._engine.guard, lambda: self.clock_ns() // 1000)
         self._engine._call("load", self._device_id, state.pointer)
         old, self._state, self._program = self._state, state, program
         if old is not None:
@@ -66,17 +69,24 @@ class EngineDevice:
             raise KeyError(f"switch {self._name} has no program yet")
         return self._state
 
+    def clock_ns(self) -> int:
+        """Nanoseconds since the switch was added; its timestamps are microseconds of this clock."""
+        return self._engine.now_ns() - self._start_ns
+
+    def has_port(self, port: int) -> bool:
+        return 0 <= port < abi.MAX_PORTS and bool(self._engine._call("has_port", self._device_id, port))
+
     def statistics(self) -> DeviceStatistics:
         row = abi.DeviceStatisticsStruct()
         self._engine._call("device_statistics", self._device_id, row)
         return DeviceStatistics(**abi.values(row))
 
-    # Tables, registers, counters: the state keeps the data plane out while it is being read or written
+    # What programs keep: the state keeps the data plane out while it is being read or written
 
-    def table_insert(self, table: str, key: Sequence[KeyMatch], call: ActionCall, priority: int) -> int:
+    def table_insert(self, table: str, key: Sequence[KeyMatch], call: EntryCall, priority: int) -> int:
         return self.state.table_insert(table, key, call, priority)
 
-    def table_modify(self, table: str, handle: int, call: ActionCall) -> None:
+    def table_modify(self, table: str, handle: int, call: EntryCall) -> None:
         self.state.table_modify(table, handle, call)
 
     def table_delete(self, table: str, handle: int) -> None:
@@ -88,12 +98,32 @@ class EngineDevice:
     def table_entry_count(self, table: str, handle: int) -> tuple[int, int]:
         return self.state.table_entry_count(table, handle)
 
+    def table_entry_count_write(self, table: str, handle: int, packets: int, bytes_: int) -> None:
+        self.state.table_entry_count_write(table, handle, packets, bytes_)
+
     def table_default_count(self, table: str) -> tuple[int, int]:
         return self.state.table_default_count(table)
 
+    def table_default_count_write(self, table: str, packets: int, bytes_: int) -> None:
+        self.state.table_default_count_write(table, packets, bytes_)
+
     def table_initial_handles(self, table: str) -> Sequence[int]:
-        """Handles of the entries that the program brought along, in their order in the JSON."""
-        return range(len(self.state.model.tables[table].entries))
+        return self.state.table_initial_handles(table)
+
+    def table_last_hit_ns(self, table: str, handle: int) -> int:
+        return self.state.table_last_hit_us(table, handle) * 1000
+
+    def profile_member_write(self, profile: str, member: int, call: ActionCall) -> None:
+        self.state.profile_member_write(profile, member, call)
+
+    def profile_member_delete(self, profile: str, member: int) -> None:
+        self.state.profile_member_delete(profile, member)
+
+    def profile_group_write(self, profile: str, group: int, members: Sequence[int]) -> None:
+        self.state.profile_group_write(profile, group, members)
+
+    def profile_group_delete(self, profile: str, group: int) -> None:
+        self.state.profile_group_delete(profile, group)
 
     def register_read(self, register: str, index: int) -> int:
         return self.state.register_read(register, index)
@@ -113,6 +143,27 @@ class EngineDevice:
     def counter_write(self, counter: str, index: int, packets: int, bytes_: int) -> None:
         self.state.counter_write(counter, index, packets, bytes_)
 
+    def meter_write(self, meter: str, index: int, rates: MeterRates | None) -> None:
+        self.state.meter_write(meter, index, rates)
+
+    def meter_counts(self, meter: str, index: int) -> MeterCounts:
+        return self.state.meter_counts(meter, index)
+
+    def meter_counts_clear(self, meter: str, index: int) -> None:
+        self.state.meter_counts_clear(meter, index)
+
+    def table_meter_write(self, table: str, handle: int, rates: MeterRates | None) -> None:
+        self.state.table_meter_write(table, handle, rates)
+
+    def table_meter_counts(self, table: str, handle: int) -> MeterCounts:
+        return self.state.table_meter_counts(table, handle)
+
+    def table_meter_counts_clear(self, table: str, handle: int) -> None:
+        self.state.table_meter_counts_clear(table, handle)
+
+    def value_set_write(self, value_set: str, members: Sequence[tuple[int, int]]) -> None:
+        self.state.value_set_write(value_set, members)
+
     # Packet replication engine
 
     def multicast_group_set(self, group_id: int, replicas: Sequence[Replica]) -> None:
@@ -127,15 +178,20 @@ class EngineDevice:
         if self._engine._call("multicast_group_delete", self._device_id, group_id & _UINT32) < 0:
             raise KeyError(f"switch {self._name} has no multicast group {group_id}")
 
-    def clone_session_set(self, session_id: int, replicas: Sequence[Replica], truncate_bytes: int = 0) -> None:
+    def clone_session_set(
+        self, session_id: int, replicas: Sequence[Replica], truncate_bytes: int = 0, class_of_service: int = 0
+    ) -> None:
         """Create or replace: where clones of that session go.
 
         Session ids are 0..65535. truncate_bytes: longest frame of a clone when it leaves; 0 is no limit.
+        class_of_service: standard_metadata.priority of the clones, 0..7.
         """
+        if not 0 <= class_of_service <= _GREATEST_PRIORITY:
+            raise ValueError(f"class of service {class_of_service} is not in 0..{_GREATEST_PRIORITY}")
         if not 0 <= session_id < 2**16:
             raise ValueError(f"clone session {session_id} is not in 0..65535")
         array = _replica_array(replicas)
-        arguments = (self._device_id, session_id, array, len(replicas), truncate_bytes)
+        arguments = (self._device_id, session_id, array, len(replicas), truncate_bytes, class_of_service)
         if self._engine._call("clone_session_set", *arguments) < 0:
             raise MemoryError
 
@@ -149,7 +205,8 @@ class EngineDevice:
         """Hand a frame to the ingress pipeline on the CPU port."""
         if len(frame) > abi.MAX_FRAME_BYTES:
             raise ValueError(f"a frame has at most {abi.MAX_FRAME_BYTES} bytes, this one {len(frame)}")
-        self._engine._call("packet_out", self._device_id, frame, len(frame))
+        if self._engine._call("packet_out", self._device_id, frame, len(frame)) == -errno.EINVAL:
+            raise ValueError(f"switch {self._name} has no CPU port")
 
     def on_packet_in(self, callback: PacketInCallback | None) -> None:
         """Call back, from the engine's upcall thread, with each frame sent to the CPU port. None: drop them."""

@@ -15,7 +15,9 @@ class LinkModel:
     rate_bps: bits per second of whole Ethernet frames (without preamble and FCS); None is unlimited.
     delay_us: propagation delay in microseconds.
     loss, duplicate: probabilities in [0, 1), drawn per packet and direction from a seeded generator.
-    queue_packets: packets that may wait for the link besides the one being sent.
+    queue_packets: packets that may wait for the link besides the one being sent; of each priority so many.
+    jitter_us: delays are uniform in delay_us - jitter_us to delay_us + jitter_us, drawn per packet likewise.
+    reorder: whether a packet may overtake another that drew a longer delay (as with Linux's netem), or waits for it.
     """
 
     rate_bps: int | None = None
@@ -23,6 +25,8 @@ class LinkModel:
     loss: float = 0.0
     duplicate: float = 0.0
     queue_packets: int = 1000
+    jitter_us: int = 0
+    reorder: bool = False
 
     def __post_init__(self) -> None:
         if self.rate_bps is not None and self.rate_bps <= 0:
@@ -35,6 +39,8 @@ class LinkModel:
                 raise UserError(f"link {name} is a probability in [0, 1), got {value}")
         if self.queue_packets < 1:
             raise UserError(f"a link's queue holds at least one packet, got {self.queue_packets}")
+        if not 0 <= self.jitter_us <= self.delay_us:
+            raise UserError(f"link jitter is between 0 and the delay of {self.delay_us} us, got {self.jitter_us} us")
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

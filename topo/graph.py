@@ -28,6 +28,8 @@ class LinkFields(TypedDict, total=False):
     loss: float
     duplicate: float
     queue_packets: int
+    jitter_us: int
+    reorder: bool
 
 
 def _ipv4(text: str) -> str:

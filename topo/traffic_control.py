@@ -32,7 +32,7 @@ def commands(interface: str, model: LinkModel) -> list[str]:
     if _needs_netem(model):
         words = [f"qdisc add dev {interface} {parent} handle 10: netem limit {_netem_limit(model)}"]
         if model.delay_us:
-            words.append(f"delay {model.delay_us}us")
+            words.append(f"delay {model.delay_us}us" + (f" {model.jitter_us}us" if model.jitter_us else ""))
         if model.loss:
             words.append(f"loss {100 * model.loss:g}%")
         if model.duplicate:
@@ -50,6 +50,8 @@ def require_kernel_support(models: Iterable[LinkModel]) -> None:
         raise UserError(
             "this kernel has no HTB, so BMv2's links cannot have a rate: drop `--switch bmv2` or the rate"
         )
+    if any(model.jitter_us and not model.reorder for model in wanted):
+        raise UserError("netem's jitter reorders packets: drop `--switch bmv2`, or the jitter, or let links reorder")
     if any(map(_needs_netem, wanted)) and not kernel.has_netem():
         raise UserError(
             "this kernel has no netem, so BMv2's links cannot have delay, loss or duplication: "

@@ -65,30 +65,36 @@ class Server:
         if self._job.acknowledgement == "multicast":
             self._multicast(answers.complete)
         else:
-            everyone = [(number, ip) for number in answers.complete for ip in self._worker_ips]
-            self._unicast(everyone)
-        self._unicast([(number, self._worker_ips[worker]) for number, worker in answers.repeats])
+            self._unicast([(number, ip, resent) for number, resent in answers.complete for ip in self._worker_ips])
+        self._unicast([(number, self._worker_ips[worker], True) for number, worker in answers.repeats])
 
-    def _multicast(self, packet_numbers: Sequence[int]) -> None:
+    def _multicast(self, complete: Sequence[tuple[int, bool]]) -> None:
+        """complete: (packet number, whether it is due to a resend)."""
         assert self._job.multicast_ip is not None and self._job.multicast_mac is not None
-        if packet_numbers:
+        if complete:
+            packet_numbers = [number for number, _ in complete]
             self._endpoint.send(
                 np.stack([self._collector.sum(number) for number in packet_numbers]),
                 packet_numbers=packet_numbers,
                 worker_bitmap=self._job.full_bitmap,
                 dst_ip=ip_integer(self._job.multicast_ip),
                 dst_mac=mac_array(self._job.multicast_mac),
-                flags=Flags.ACK.value,
+                flags=[_flags(resent) for _, resent in complete],
             )
 
-    def _unicast(self, destinations: Sequence[tuple[int, int]]) -> None:
-        """destinations: (packet number, IP address)."""
+    def _unicast(self, destinations: Sequence[tuple[int, int, bool]]) -> None:
+        """destinations: (packet number, IP address, whether it is due to a resend)."""
         if destinations:
-            packet_numbers = [number for number, _ in destinations]
+            packet_numbers = [number for number, _, _ in destinations]
             self._endpoint.send(
                 np.stack([self._collector.sum(number) for number in packet_numbers]),
                 packet_numbers=packet_numbers,
                 worker_bitmap=self._job.full_bitmap,
-                dst_ip=[ip for _, ip in destinations],
-                flags=Flags.ACK.value,
+                dst_ip=[ip for _, ip, _ in destinations],
+                flags=[_flags(resent) for _, _, resent in destinations],
             )
+
+
+def _flags(due_to_resend: bool) -> int:
+    """An acknowledgement's flags."""
+    return (Flags.ACK | Flags.RESEND if due_to_resend else Flags.ACK).value

@@ -95,7 +95,7 @@ class Worker:
     def _exchange(self, round_number: int, fragments: NDArray[np.int32]) -> NDArray[np.int32] | None:
         """Global sums of the round's fragments, shape like `fragments`; None when stopped."""
         first_number = self._job.first_number(round_number)
-        self._sender.begin(first_number, len(fragments))
+        self._sender.begin(first_number, len(fragments), now_us())
         sums = np.empty_like(fragments)
         progress_us = now_us()
         while True:
@@ -133,7 +133,8 @@ class Worker:
 
     def _take_in(self, frames: Frames, sums: NDArray[np.int32]) -> bool:
         """True if any of the frames was news."""
-        news = self._sender.answer(frames["packet_number"].tolist(), now_us())
+        after_resends = (frames["flags"] & Flags.RESEND != 0).tolist()
+        news = self._sender.answer(frames["packet_number"].tolist(), after_resends, now_us())
         if news:
             positions, chosen = map(list, zip(*news, strict=True))
             sums[chosen] = frames["lanes"][positions]

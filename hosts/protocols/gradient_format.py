@@ -29,7 +29,8 @@ class Flags(IntFlag):
     ACK = 0x01
     """From the server: the lanes are the global sum."""
     RESEND = 0x02
-    """The worker has sent this fragment before and heard nothing."""
+    """The worker has sent this fragment before and heard nothing. On an ACK: the sum is due to such a packet, by
+    which it became complete or was asked for again."""
     PARTIAL = 0x04
     """The lanes are a sum made in a switch."""
 

@@ -4,9 +4,8 @@ A packet's bitmap says whose gradients its lanes contain. If none of them is in 
 is added; if all of them are, it is a duplicate; if it holds all that the sum has and more, it takes the sum's
 place (which happens when a worker's first packet passed a switch by and its resend did not). Anything else
 overlaps and is dropped; then the workers that are missing send their own again, alone, until each has come in.
-The sums of the round before stay, because a worker that
-has lost the answer asks for it with a resend: it can be one round behind the others, never two, since no round
-completes without it.
+The sums of the round before stay, because a worker that has lost the answer asks for it with a resend: it can be
+one round behind the others, never two, since no round completes without it.
 """
 
 from __future__ import annotations
@@ -23,16 +22,14 @@ from hosts.transport.statistics import CollectorStatistics
 from switch.errors import UserError
 
 _KEPT_ROUNDS = 2
-import os
-V = set(os.environ.get("V", "").split(","))
 
 
 @dataclass(frozen=True)
 class Answers:
     """What to send after a batch of packets; the sums are `Collector.sum(packet_number)`."""
 
-    complete: list[int] = field(default_factory=list)
-    """Packet numbers whose global sum is new: to all workers."""
+    complete: list[tuple[int, bool]] = field(default_factory=list)
+    """(packet number, whether a resend completed it) of global sums that are new: to all workers."""
     repeats: list[tuple[int, int]] = field(default_factory=list)
     """(packet number, worker): answers to resends, to that worker alone."""
 
@@ -65,7 +62,6 @@ class Collector:
         self._bitmaps = [[0] * fragments_per_round for _ in range(_KEPT_ROUNDS)]
         self._missing = [fragments_per_round, 0]
         self._repeated_us: list[dict[tuple[int, int], int]] = [{} for _ in range(_KEPT_ROUNDS)]
-        self._resent = [[False] * fragments_per_round for _ in range(_KEPT_ROUNDS)]
         self.statistics = CollectorStatistics()
 
     @property
@@ -90,7 +86,6 @@ class Collector:
         self._bitmaps[slot] = [0] * self._fragments
         self._missing[slot] = self._fragments
         self._repeated_us[slot].clear()
-        self._resent[slot] = [False] * self._fragments
 
     def sum(self, packet_number: int) -> NDArray[np.int32]:
         """The sum so far of a fragment of the present or the previous round, shape (lanes,); a view."""
@@ -99,10 +94,6 @@ class Collector:
             raise KeyError(packet_number)
         row: NDArray[np.int32] = self._sums[place[0] % _KEPT_ROUNDS, place[1]]
         return row
-
-    def acknowledgement_flags(self, packet_number: int, repeat: bool = False) -> Flags:
-        place = self._locate(packet_number)
-        return Flags.ACK | (Flags.RESEND if repeat or self._resent[place[0] % 2][place[1]] else 0)
 
     def accept(
         self,
@@ -134,24 +125,18 @@ class Collector:
                 self._advance()
             slot = round_number % _KEPT_ROUNDS
             have = self._bitmaps[slot][fragment]
-            if "anymark" in V and flags[position] & Flags.RESEND and have != self.full_bitmap:
-                self._resent[slot][fragment] = True
             if have & bitmap == 0 or (have & ~bitmap == 0 and have != bitmap):
                 self._merge(slot, fragment, bitmap, flags[position], lanes[position])
                 if have | bitmap == self.full_bitmap:
                     self._missing[slot] -= 1
-                    answers.complete.append(number)
-                    self._resent[slot][fragment] |= bool(flags[position] & Flags.RESEND)
-                    if "supp" in V:
-                        for w in range(64):
-                            self._repeated_us[slot][fragment, w] = now_us
+                    answers.complete.append((number, bool(flags[position] & Flags.RESEND)))
             elif bitmap & ~have:
                 self.statistics.overlaps += 1
             else:
                 self.statistics.duplicates += 1
-                # A switch may release a finished sum on a resend, so that partial sums ask, too.
-                asks = flags[position] & Flags.RESEND
-                if asks and have == self.full_bitmap and self._may_repeat(slot, fragment, senders[position], now_us):
+                # Sums that a resend released from a switch are marked like it.
+                asks = flags[position] & Flags.RESEND and have == self.full_bitmap
+                if asks and self._may_repeat(slot, fragment, senders[position], now_us):
                     answers.repeats.append((number, senders[position]))
         return answers
 

@@ -1,47 +1,43 @@
-"""When to give a fragment up for lost: RFC 6298, adapted to fragments with a timer each."""
+"""When to give a fragment up for lost: RFC 6298's estimator, with the backoff of thin streams."""
 
 from __future__ import annotations
 
-import os
-V = set(os.environ.get("V", "").split(","))
-CLOCK_GRANULARITY_US = 1000
-"""Poll waits for whole milliseconds."""
 INITIAL_FACTOR = 10
 """Before the first measurement the timeout is this many minimum timeouts; RFC 6298's second is for the Internet."""
-MAX_TIMEOUT_US = 2_000_000
+CONSTANT_TIMEOUTS = 4
+"""A fragment's first timers are all equally long, only the later ones double (tcp(7), tcp_thin_linear_timeouts):
+the last fragments of a round are a thin stream that no answer to later ones can save."""
+MAX_BACKED_OFF_US = 1_000_000
+"""Doubling ends here, unless the timeout itself is longer."""
 
 
 class RetransmissionTimeout:
-    """Round-trip estimator and shared backoff.
-
-    A "round trip" is from sending a fragment to receiving its global sum, so it contains the wait for the
-    slowest worker. Samples come only from fragments sent once (Karn and Partridge 1987), and the backoff lasts
-    until the next such sample (RFC 6298, section 5, (5.5) and (5.7)).
-    """
+    """Smoothed round trip, its variation, and the timeout that follows from them."""
 
     def __init__(self, min_timeout_us: int) -> None:
+        """min_timeout_us: added to the smoothed round trip at least, as in Linux (tcp_rto_min).
+
+        RFC 6298 bounds the whole timeout from below, which is no margin at all once round trips are long.
+        """
         self._min_timeout_us = min_timeout_us
         self._smoothed_us: float | None = None
         self._variation_us = 0.0
-        self.backoff = 0
-        """Doublings that a fragment sent now starts with."""
 
     def sample(self, round_trip_us: int) -> None:
-        """Take in the round trip of a fragment that was sent once."""
+        """Take in a round trip."""
         if self._smoothed_us is None:
             self._smoothed_us = float(round_trip_us)
             self._variation_us = round_trip_us / 2
         else:
             self._variation_us += (abs(self._smoothed_us - round_trip_us) - self._variation_us) / 4
             self._smoothed_us += (round_trip_us - self._smoothed_us) / 8
-        self.backoff = 0
 
-    def timeout_us(self, backoff: int = 0) -> int:
-        """Timeout after `backoff` doublings."""
+    def timeout_us(self, timeouts: int = 0, patience: int = 1) -> int:
+        """Length of a timer that has run out `timeouts` times before; `patience` multiplies it."""
         if self._smoothed_us is None:
-            base = INITIAL_FACTOR * self._min_timeout_us
+            base_us = INITIAL_FACTOR * self._min_timeout_us
         else:
-            spread = max(float(CLOCK_GRANULARITY_US), 4 * self._variation_us)
-            if "linux" in V: spread = max(spread, self._min_timeout_us)
-            base = max(self._min_timeout_us, round(self._smoothed_us + spread))
-        return min(base << min(backoff, 32), max(MAX_TIMEOUT_US, self._min_timeout_us))
+            base_us = round(self._smoothed_us + max(self._min_timeout_us, 4 * self._variation_us))
+        base_us *= patience
+        doublings = min(max(0, timeouts - CONSTANT_TIMEOUTS + 1), 32)
+        return max(base_us, min(base_us << doublings, MAX_BACKED_OFF_US))

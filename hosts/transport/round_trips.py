@@ -1,11 +1,11 @@
-"""What a worker knows about the time to a global sum, apart from how late the other workers are.
+"""What a worker measures of the time to a global sum, apart from how late the other workers are.
 
-A fragment's round trip, from sending it to receiving its global sum, contains the wait for the slowest worker.
-Two things make another worker slow. It repairs a loss: the server marks the sums that took a resend, and they are
-no samples, just as those of the fragments that this worker sent again (Karn and Partridge 1987, for a group).
-Or it began its round later. That lateness, alike for all fragments sent before the round's first answer, is
-estimated from that answer and taken off their samples. Timers leave it out as well: before the first answer
-nobody knows whether all have begun, and only a probe's timer runs, which has an estimator of its own.
+From sending a fragment to receiving its global sum there is also the wait for the slowest worker, which may be
+slow in two ways. It repairs a loss: the server marks the sums that a resend made complete or asked for, and these
+are no samples. All others are, even of a fragment that this worker did send again, since its first transmission
+was the one that counted (so the mark resolves the ambiguity that Karn and Partridge 1987 avoid). Or the slowest
+worker began its round later: that lateness is the same for all fragments sent before the round's first answer,
+which measures it; it is taken off their samples, and timers start at the first answer at the earliest.
 """
 
 from __future__ import annotations
@@ -14,62 +14,66 @@ from collections import deque
 
 from hosts.transport.retransmission_timeout import RetransmissionTimeout
 
-_KEPT_ROUNDS = 16
-"""Rounds over which the least round trip is taken (RFC 8985 keeps its minimum over a window, too)."""
+KEPT_ROUNDS = 16
+"""Rounds of which the least round trip is known (a windowed minimum, as in RFC 8985, section 6.2)."""
+PROBE_PATIENCE = 8
+"""Before the first answer a timer is as many times longer as fragments are out, at most this: the more are out,
+the less likely are losses to have stopped all of them, and the more likely is a late worker."""
 
 
 class RoundTrips:
-    """Estimators of one worker; times in microseconds of the caller's clock."""
+    """One worker's measurements and timers; times are microseconds of the caller's clock."""
 
     def __init__(self, min_timeout_us: int) -> None:
-        self.fragments = RetransmissionTimeout(min_timeout_us)
-        """For fragments from the moment on when all workers are known to have begun."""
-        self.probes = RetransmissionTimeout(min_timeout_us)
-        """For the round's first answer, so with the workers' lateness in it."""
+        self._timeout = RetransmissionTimeout(min_timeout_us)
         self._start_us = 0
         self._first_answer_us: int | None = None
         self._lateness_us = 0
-        self._round_least_us: int | None = None
-        self._least_us: deque[int] = deque(maxlen=_KEPT_ROUNDS)
+        self._least_us: int | None = None
+        self._least_of_rounds_us: deque[int] = deque(maxlen=KEPT_ROUNDS)
 
     def begin(self, now_us: int) -> None:
         """A round begins."""
-        if self._round_least_us is not None:
-            self._least_us.append(self._round_least_us)
-        self._round_least_us = None
+        if self._least_us is not None:
+            self._least_of_rounds_us.append(self._least_us)
         self._start_us = now_us
         self._first_answer_us = None
         self._lateness_us = 0
+        self._least_us = None
 
     @property
     def all_have_begun(self) -> bool:
-        """The round has had an answer, to which every worker has contributed."""
+        """The round has had an answer; so every worker has begun it."""
         return self._first_answer_us is not None
 
     @property
     def least_us(self) -> int | None:
-        """Least round trip of the last rounds; None: not known yet."""
-        known = [*self._least_us] if self._round_least_us is None else [*self._least_us, self._round_least_us]
-        return min(known, default=None)
+        """Least round trip of this round and those before; None: nothing measured yet."""
+        present = [] if self._least_us is None else [self._least_us]
+        return min([*self._least_of_rounds_us, *present], default=None)
 
-    def first_answer(self, now_us: int, *, resent: bool) -> None:
-        """The round's first global sum has come. resent: it took a resend, of whatever worker."""
+    def first_answer(self, now_us: int) -> None:
+        """The round's first global sum has come, whatever it took."""
         self._first_answer_us = now_us
-        round_trip_us = now_us - self._start_us
-        if False:
-            self.probes.sample(round_trip_us)
-        self._lateness_us = max(0, round_trip_us - (self.least_us or round_trip_us))
-
-    def sample(self, sent_us: int, now_us: int) -> None:
-        """Take in the round trip of a fragment that no worker sent again, after the round's first answer."""
-        round_trip_us = now_us - sent_us
         least_us = self.least_us
-        if self._round_least_us is None or round_trip_us < self._round_least_us:
-            self._round_least_us = round_trip_us
-        if least_us is not None and sent_us <= self._first_answer_us:
-            round_trip_us = max(least_us, round_trip_us - self._lateness_us)
-        self.fragments.sample(round_trip_us)
+        if least_us is not None:
+            self._lateness_us = max(0, now_us - self._start_us - least_us)
 
-    def counts_from_us(self, sent_us: int) -> int:
-        """From when on a fragment's timer runs."""
-        return sent_us if self._first_answer_us is None else max(sent_us, self._first_answer_us)
+    def sample(self, first_sent_us: int, now_us: int) -> None:
+        """A global sum has come that took no resend; first_sent_us: when its fragment was sent first."""
+        assert self._first_answer_us is not None
+        round_trip_us = now_us - first_sent_us
+        self._least_us = round_trip_us if self._least_us is None else min(self._least_us, round_trip_us)
+        if first_sent_us <= self._first_answer_us:
+            round_trip_us = max(self.least_us or 0, round_trip_us - self._lateness_us)
+        self._timeout.sample(round_trip_us)
+
+    def deadline_us(self, sent_us: int, timeouts: int, fragments_out: int, thin: bool = False) -> int:
+        """When the timer runs out of a fragment sent at `sent_us` whose timer has run out `timeouts` times before."""
+        if self._first_answer_us is None:
+            return sent_us + self._timeout.timeout_us(timeouts, min(fragments_out, PROBE_PATIENCE))
+        t = self._timeout.timeout_us(timeouts)
+        import os
+        if thin and self.least_us is not None:
+            t = min(t, max(self.least_us + self._timeout._min_timeout_us, 0) << max(0, timeouts - 3))
+        return max(sent_us, self._first_answer_us) + t

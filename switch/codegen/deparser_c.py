@@ -8,6 +8,7 @@ from switch.codegen import expressions as ex
 from switch.codegen import model as m
 from switch.codegen.headers_c import bits_before, split_at_variable, store_fields
 from switch.codegen.layout import Layout, field_offsets, field_words
+from switch.codegen.probes import NO_PROBES, ChecksumDone, HeaderEmitted, Probes
 from switch.codegen.reader import MalformedProgram
 from switch.codegen.statements import Statements
 from switch.codegen.values import Values
@@ -88,22 +89,27 @@ def _guard(validity: str) -> str:
 class DeparserWriter:
     """Emits checksums and the deparser."""
 
-    def __init__(self, model: m.ProgramModel, layout: Layout) -> None:
+    def __init__(self, model: m.ProgramModel, layout: Layout, probes: Probes = NO_PROBES) -> None:
         self.model = model
         self.layout = layout
+        self._probes = probes
         self.statements = Statements(model, layout, now="p->std.egress_global_timestamp")
         self._number = {name: i for i, name in enumerate(model.calculations)}
 
     def verify_checksums(self) -> list[str]:
-        return [self._verify(checksum) for checksum in self.model.checksums if checksum.verify]
+        lines = []
+        for index, checksum in enumerate(self.model.checksums):
+            if checksum.verify:
+                lines.append(self._verify(checksum))
+                lines.extend(self._verified(checksum, self._probes.at(ChecksumDone(index))))
+        return lines
 
     def _verify(self, checksum: m.Checksum) -> str:
         statements = self.statements
 
         def emit() -> str:
             values = statements.values
-            valid = values.validity(checksum.target.header)
-            condition = values.boolean(checksum.condition) if checksum.condition else "1"
+            valid, condition = self._applies(checksum)
             width = values.field_type(checksum.target).width
             stored = values.emit(ex.Arithmetic("&", checksum.target, ex.Constant((1 << width) - 1)), 1)
             computed = f"calculation_{self._number[checksum.calculation]}(sw, p)"
@@ -111,16 +117,28 @@ class DeparserWriter:
 
         return statements.statement(emit)
 
+    def _applies(self, checksum: m.Checksum) -> tuple[str, str]:
+        """C for the validity of the field that holds the checksum, and for the checksum's own condition."""
+        values = self.statements.values
+        condition = values.boolean(checksum.condition) if checksum.condition else "1"
+        return values.validity(checksum.target.header), condition
+
+    def _verified(self, checksum: m.Checksum, probes: list[str]) -> list[str]:
+        if not probes:
+            return []
+        return [self.statements.statement(lambda: f"if ({' && '.join(self._applies(checksum))}) {probes[0]}")]
+
     def update_checksums(self) -> list[str]:
         lines = []
-        for checksum in self.model.checksums:
+        for index, checksum in enumerate(self.model.checksums):
             if checksum.update:
-                lines.append(self.statements.statement(functools.partial(self._update, checksum)))
+                lines.append(self.statements.statement(functools.partial(self._update, checksum, index)))
         return lines
 
-    def _update(self, checksum: m.Checksum) -> str:
-        store = self.statements.store_text(
-            checksum.target, f"calculation_{self._number[checksum.calculation]}(sw, p)"
+    def _update(self, checksum: m.Checksum, index: int) -> str:
+        computed = f"calculation_{self._number[checksum.calculation]}(sw, p)"
+        store = " ".join(
+            [self.statements.store_text(checksum.target, computed), *self._probes.at(ChecksumDone(index))]
         )
         if checksum.condition is None:
             return store
@@ -138,13 +156,14 @@ class DeparserWriter:
     def body(self) -> list[str]:
         """Statements that measure the valid headers, and write them in front of the payload."""
         statements = self.statements
+        leave = " ".join([*self._probes.end("deparse"), "return;"])
         lines = ["uint32_t size = 0;"]
         for name in self.model.deparser:
             header = ex.NamedHeader(name)
             length = statements.header_bytes(header)
             lines.append(f"if ({statements.values.validity(header)}) size += (uint32_t)({length});")
         lines += [
-            "if (size > p->headroom + p->payload_offset) { p->length = 0; return; }",
+            f"if (size > p->headroom + p->payload_offset) {{ p->length = 0; {leave} }}",
             "uint8_t *at = p->data + p->payload_offset - size;",
             "p->length = p->length - p->payload_offset + size;",
             "p->headroom = p->headroom + p->payload_offset - size;",
@@ -170,4 +189,4 @@ class DeparserWriter:
             )
             lines.append("at += variable_bits / 8;")
             lines.extend(store_fields(kind, after, "at", place.first))
-        return [*lines, f"at += {fixed_bytes};", "}"]
+        return [*lines, f"at += {fixed_bytes};", *self._probes.at(HeaderEmitted(name)), "}"]

@@ -8,6 +8,7 @@ from switch.codegen import expressions as ex
 from switch.codegen import model as m
 from switch.codegen.load_expressions import Names, boolean, data, field, key_width, named
 from switch.codegen.reader import Node
+from switch.entry_priority import GREATEST_RANK, initial_priorities
 
 _MATCHES = ("exact", "lpm", "ternary", "range")
 _MAX_TABLE_SIZE = 1 << 28
@@ -44,7 +45,6 @@ def load_pipelines(
                 raise item.error("calls an action that does not exist or has parameters")
             nodes[name] = m.ActionCall(name, action, _next(item, "next_node", nodes_here))
         pipeline = m.Pipeline(node["name"].text(), _next(node, "init_table", nodes_here), nodes)
-        _refuse_loops(node, pipeline)
         pipelines[pipeline.name] = pipeline
     return pipelines, profiles
 
@@ -56,26 +56,6 @@ def successors(node: m.ControlNode) -> list[str | None]:
     if isinstance(node, m.ActionCall):
         return [node.next]
     return [node.next_hit, node.next_miss, node.next_without_action, *node.next_by_action.values()]
-
-
-def _refuse_loops(where: Node, pipeline: m.Pipeline) -> None:
-    finished: set[str] = set()
-    for start in pipeline.nodes:
-        path: list[tuple[str, list[str | None]]] = [(start, list(successors(pipeline.nodes[start])))]
-        open_nodes = {start}
-        while path:
-            name, rest = path[-1]
-            if not rest:
-                finished.add(name)
-                open_nodes.discard(name)
-                path.pop()
-                continue
-            following = rest.pop()
-            if following in open_nodes:
-                raise where.error(f"the pipeline runs in a circle through '{following}'")
-            if following is not None and following not in finished:
-                open_nodes.add(following)
-                path.append((following, list(successors(pipeline.nodes[following]))))
 
 
 def _next(node: Node, key: str, nodes: set[str]) -> str | None:
@@ -143,8 +123,13 @@ def _table(
             raise node.error("only a table of type indirect_ws has a profile with a selector")
     default_node = node.get("default_entry")
     default = _call(default_node, actions, table_actions, node) if default_node else None
-    entries = tuple(_entry(item, key, actions, table_actions) for item in node.list("entries"))
+    items = node.list("entries")
+    priorities = initial_priorities([_rank(item, position) for position, item in enumerate(items, 1)])
+    entries = tuple(
+        _entry(item, key, actions, table_actions, priority) for item, priority in zip(items, priorities, strict=True)
+    )
     direct_meter, counters, size = node.get("direct_meters"), node.get("with_counters"), node.get("max_size")
+    timeouts = node.get("support_timeout")
     fixed = default_node.get("action_entry_const") if default_node else None
     return m.Table(
         name=name,
@@ -153,6 +138,7 @@ def _table(
         actions=table_actions,
         max_size=max(size.integer(0, _MAX_TABLE_SIZE) if size else 1024, len(entries)),
         with_counters=counters.boolean() if counters else False,
+        with_timeouts=timeouts.boolean() if timeouts else False,
         direct_meter=named(direct_meter, "meter array", names.meters) if direct_meter else None,
         profile=profile_name,
         next_by_action=next_by_action,
@@ -164,7 +150,6 @@ def _table(
         default=default,
         default_is_const=fixed.boolean() if fixed else False,
         entries=entries,
-        entries_are_const=bool(entries),
     )
 
 
@@ -203,17 +188,25 @@ def _call(node: Node, actions: Mapping[int, m.Action], allowed: tuple[m.Action, 
     return m.Call(action.id, tuple(v % (1 << p.width) for v, p in zip(arguments, action.parameters, strict=True)))
 
 
+def _rank(node: Node, position: int) -> int:
+    rank = node.get("priority")
+    return rank.integer(0, GREATEST_RANK) if rank else position
+
+
 def _entry(
-    node: Node, key: tuple[m.KeyField, ...], actions: Mapping[int, m.Action], allowed: tuple[m.Action, ...]
+    node: Node,
+    key: tuple[m.KeyField, ...],
+    actions: Mapping[int, m.Action],
+    allowed: tuple[m.Action, ...],
+    priority: int,
 ) -> m.Entry:
     parts = node.list("match_key")
     if len(parts) != len(key):
         raise node.error(f"an entry has {len(key)} key fields here, got {len(parts)}")
-    priority = node.get("priority")
     return m.Entry(
         tuple(_entry_field(item, wanted) for item, wanted in zip(parts, key, strict=True)),
         _call(node["action_entry"], actions, allowed, node),
-        priority.integer(-(2**31)) if priority else 0,
+        priority,
     )
 
 

@@ -199,6 +199,8 @@ class EntryField:
 
 @dataclass(frozen=True)
 class Entry:
+    """priority: the larger wins (switch.entry_priority)."""
+
     key: tuple[EntryField, ...]
     call: Call
     priority: int
@@ -218,6 +220,7 @@ class Table:
     actions: tuple[Action, ...]
     max_size: int
     with_counters: bool
+    with_timeouts: bool
     direct_meter: str | None
     profile: str | None
     next_by_action: dict[int, str | None]
@@ -229,7 +232,6 @@ class Table:
     default: Call | None
     default_is_const: bool
     entries: tuple[Entry, ...]
-    entries_are_const: bool
 
     def action(self, name: str) -> Action:
         for action in self.actions:

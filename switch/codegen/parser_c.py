@@ -6,17 +6,21 @@ from switch.codegen import expressions as ex
 from switch.codegen import model as m
 from switch.codegen.headers_c import bits_before, load_fields, split_at_variable
 from switch.codegen.layout import Layout, field_offsets
+from switch.codegen.probes import NO_PROBES, OperationDone, Probes, StateEntered, TransitionTaken
 from switch.codegen.reader import MalformedProgram
 from switch.codegen.statements import Statements
 from switch.codegen.values import Values
+
+_OFFSET = "(uint64_t)(at - p->data)"
 
 
 class ParserWriter:
     """Emits parser states. C names: at (position), end (of the frame), error (the parser error, 0 at first)."""
 
-    def __init__(self, model: m.ProgramModel, layout: Layout) -> None:
+    def __init__(self, model: m.ProgramModel, layout: Layout, probes: Probes = NO_PROBES) -> None:
         self.model = model
         self.layout = layout
+        self._probes = probes
         self.statements = Statements(model, layout, lookahead="at", now="p->std.ingress_global_timestamp")
         self._state_number = {name: i for i, name in enumerate(model.parser.states)}
         self._value_set_number = {name: i for i, name in enumerate(model.value_sets)}
@@ -31,6 +35,7 @@ class ParserWriter:
         lines.append(self._go(parser.initial))
         for name in _reachable(parser):
             lines.append(f"state_{self._state_number[name]}:;")
+            lines.extend(self._probes.at(StateEntered(name), _OFFSET))
             if loops:
                 lines.append(f"if (++steps > GB_MAX_PARSER_STEPS) {self._fail('ParserTimeout')}")
             lines.extend(self._state(parser.states[name]))
@@ -45,8 +50,9 @@ class ParserWriter:
 
     def _state(self, state: m.State) -> list[str]:
         lines: list[str] = []
-        for operation in state.operations:
+        for index, operation in enumerate(state.operations):
             lines.extend(self._operation(operation))
+            lines.extend(self._probes.at(OperationDone(state.name, index), _OFFSET))
         return lines + self._transitions(state)
 
     def _checked(self, text: str, values: Values) -> list[str]:
@@ -166,7 +172,7 @@ class ParserWriter:
 
     def _transitions(self, state: m.State) -> list[str]:
         default = next((t for t in state.transitions if t.value is None and t.value_set is None), None)
-        go_default = self._go(default.next_state if default else None)
+        go_default = self._take(state, default)
         cases = [t for t in state.transitions if t.value is not None or t.value_set is not None]
         if not cases:
             return [go_default]
@@ -188,11 +194,16 @@ class ParserWriter:
                 parts = [f"gb_store128({name}, {text});"]
             else:
                 parts = [f"memcpy({name}, {text}, sizeof {name});"]
-            parts.extend(f"if ({self._matches(t, name, words)}) {self._go(t.next_state)}" for t in cases)
+            parts.extend(f"if ({self._matches(t, name, words)}) {self._take(state, t)}" for t in cases)
             return " ".join(parts)
 
         text = statements.statement(select)
         return [*lines, *self._checked(text, statements.values), go_default]
+
+    def _take(self, state: m.State, transition: m.Transition | None) -> str:
+        index = next((i for i, t in enumerate(state.transitions) if t is transition), None)
+        go = self._go(transition.next_state if transition else None)
+        return self._probes.jump(TransitionTaken(state.name, index), go, _OFFSET)
 
     def _last_check(self, part: ex.Data) -> str | None:
         """stack.last of an empty stack is an error (P4_16, 8.18)."""

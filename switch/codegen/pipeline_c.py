@@ -6,15 +6,21 @@ from switch.codegen import expressions as ex
 from switch.codegen import model as m
 from switch.codegen.layout import DIGEST, FRAME_LENGTH, GROWTH, Layout, words_of
 from switch.codegen.load_pipelines import successors
+from switch.codegen.probes import NO_PROBES, BranchTaken, CallMade, DigestSent, PrimitiveDone, Probes
 from switch.codegen.statements import Statements, call_words
 from switch.codegen.values import Values
+
+METER_UNIT = {"packets": "GB_METER_PACKETS", "bytes": "GB_METER_BYTES"}
 
 _SIGNATURE = "(struct gb_switch *sw, struct gb_packet *p, const uint64_t *data, uint64_t now)"
 
 
-def action_function(action: m.Action, model: m.ProgramModel, layout: Layout) -> list[str]:
+def action_function(
+    action: m.Action, model: m.ProgramModel, layout: Layout, probes: Probes = NO_PROBES
+) -> list[str]:
     """int action_N(...): 1 if the packet is to leave the pipeline (exit)."""
-    body = Statements(model, layout, action.parameters).body(action.primitives)
+    statements = Statements(model, layout, action.parameters, probes=probes)
+    body = statements.body(action.primitives, lambda index: PrimitiveDone(action.id, index))
     return [f"static int action_{action.id}{_SIGNATURE} {{", "uint64_t *phv = p->phv;", *body, "return 0;", "}"]
 
 
@@ -31,9 +37,10 @@ def used_actions(model: m.ProgramModel) -> list[m.Action]:
 
 
 class PipelineWriter:
-    def __init__(self, model: m.ProgramModel, layout: Layout) -> None:
+    def __init__(self, model: m.ProgramModel, layout: Layout, probes: Probes = NO_PROBES) -> None:
         self.model = model
         self.layout = layout
+        self._probes = probes
         self._table_number = {name: i for i, name in enumerate(model.tables)}
         self._profile_number = {name: i for i, name in enumerate(model.profiles)}
 
@@ -48,25 +55,35 @@ class PipelineWriter:
         ]
         if name == "egress":
             lines.append(f"p->std.packet_length = (phv[{FRAME_LENGTH}] + phv[{GROWTH}]) & 0xffffffffULL;")
+        lines.extend(self._probes.begin(name, self.layout.words))
         if pipeline is not None and pipeline.first is not None:
             numbers = {node: i for i, node in enumerate(_reachable(pipeline))}
+            loops = _loop_heads(pipeline, numbers)
+            if loops:
+                lines.append("uint32_t steps = 0;")
             lines.append(_go(pipeline.first, numbers))
             for node, number in numbers.items():
                 lines.append(f"node_{number}:;")
-                lines.extend(self._node(pipeline.nodes[node], numbers))
+                if node in loops:
+                    lines.append("if (++steps > GB_MAX_PIPELINE_STEPS) goto done;")
+                lines.extend(self._node(name, pipeline.nodes[node], numbers))
         lines.append("done:;")
         if name == "ingress":
             lines.extend(self._digests())
-        return [*lines, "}"]
+        return [*lines, *self._probes.end(name), "}"]
 
-    def _node(self, node: m.ControlNode, numbers: dict[str, int]) -> list[str]:
+    def _node(self, pipeline: str, node: m.ControlNode, numbers: dict[str, int]) -> list[str]:
         if isinstance(node, m.Condition):
             statements = Statements(self.model, self.layout)
-            if_true, if_false = _go(node.if_true, numbers), _go(node.if_false, numbers)
+            if_true, if_false = (
+                self._probes.jump(BranchTaken(pipeline, node.name, outcome), _go(following, numbers))
+                for outcome, following in ((True, node.if_true), (False, node.if_false))
+            )
             test = statements.statement(lambda: f"if ({statements.values.boolean(node.expression)}) {if_true}")
             return [test, if_false]
         if isinstance(node, m.ActionCall):
-            return [f"if (action_{node.action_id}(sw, p, NULL, now)) goto done;", _go(node.next, numbers)]
+            call = f"if (action_{node.action_id}(sw, p, NULL, now)) goto done;"
+            return [*self._probes.at(CallMade(node.name, node.action_id)), call, _go(node.next, numbers)]
         return self._table(node, numbers)
 
     def _table(self, table: m.Table, numbers: dict[str, int]) -> list[str]:
@@ -82,10 +99,13 @@ class PipelineWriter:
         if table.has_next_hit or table.has_next_miss or table.direct_meter:
             lines.append("bool hit = entry != table->default_entry;")
         lines.append(self._select(table))
+        if table.with_timeouts:
+            lines.append("entry->last_hit_us = now;")
         if table.with_counters:
             lines.append(f"gb_count_packet(&entry->count, phv[{FRAME_LENGTH}]);")
         if table.direct_meter:
             lines.append(self._direct_meter(self.model.meters[table.direct_meter]))
+        lines.extend(self._probes.table(table.name, number, bool(table.key)))
         lines.extend(self._dispatch(table, numbers))
         return [*lines, "}"]
 
@@ -94,7 +114,8 @@ class PipelineWriter:
         words = call_words(call, action.parameters)
         data = f"(const uint64_t[]){{{', '.join(f'{w:#x}ULL' for w in words)}}}" if words else "NULL"
         following = table.next_miss if table.has_next_miss else table.next_by_action[action.id]
-        return [f"if (action_{action.id}(sw, p, {data}, now)) goto done;", _go(following, numbers)]
+        run = f"if (action_{action.id}(sw, p, {data}, now)) goto done;"
+        return [*self._probes.at(CallMade(table.name, action.id)), run, _go(following, numbers)]
 
     def _key(self, table: m.Table) -> list[str]:
         """Declare and fill `key`, field after field."""
@@ -139,10 +160,9 @@ class PipelineWriter:
             return ""
         statements = Statements(self.model, self.layout)
         target = meter.target
-        amount = "1" if meter.unit == "packets" else f"phv[{FRAME_LENGTH}]"
-        store = statements.statement(
-            lambda: statements.store_text(target, f"gb_meter_mark(entry->meter, now, {amount})")
-        )
+        unit = METER_UNIT[meter.unit]
+        colour = f"gb_meter_mark(entry->meter, {unit}, now, phv[{FRAME_LENGTH}])"
+        store = statements.statement(lambda: statements.store_text(target, colour))
         return f"if (hit) {{ {store} }}"
 
     def _dispatch(self, table: m.Table, numbers: dict[str, int]) -> list[str]:
@@ -186,7 +206,7 @@ class PipelineWriter:
             lines.append(self._fill(ex.Arithmetic("&", element, ex.Constant(mask)), mask, part, at, words))
             at += words
         lines.append(f"if (sw->digest) sw->digest(sw, {digest.id}, key, {total});")
-        return lines
+        return [*lines, *self._probes.at(DigestSent(digest.id))]
 
 
 def _go(node: str | None, numbers: dict[str, int]) -> str:
@@ -194,7 +214,7 @@ def _go(node: str | None, numbers: dict[str, int]) -> str:
 
 
 def _reachable(pipeline: m.Pipeline) -> list[str]:
-    """Nodes in topological order: control only ever moves down the text."""
+    """Nodes in topological order: control moves down the text, but for the way back to the head of a loop."""
     order: list[str] = []
     seen: set[str] = set()
     path: list[tuple[str, list[str | None]]] = []
@@ -212,3 +232,13 @@ def _reachable(pipeline: m.Pipeline) -> list[str]:
             seen.add(following)
             path.append((following, successors(pipeline.nodes[following])))
     return order[::-1]
+
+
+def _loop_heads(pipeline: m.Pipeline, numbers: dict[str, int]) -> set[str]:
+    """Nodes that control comes back to."""
+    return {
+        following
+        for node, number in numbers.items()
+        for following in successors(pipeline.nodes[node])
+        if following is not None and numbers[following] <= number
+    }

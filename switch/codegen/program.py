@@ -13,13 +13,13 @@ from switch.codegen.layout import FRAME_LENGTH, Layout, words_of
 from switch.codegen.load import load_program
 from switch.codegen.model import ProgramModel, Table
 from switch.codegen.parser_c import ParserWriter
-from switch.codegen.pipeline_c import PipelineWriter, action_function, used_actions
+from switch.codegen.pipeline_c import METER_UNIT, PipelineWriter, action_function, used_actions
+from switch.codegen.probes import NO_PROBES, DeparserPrimitiveDone, ParserDone, Probes
 from switch.codegen.reroll import reroll
 from switch.codegen.statements import Statements, indirect_counters, indirect_meters, quoted
 from switch.runtime.library import RUNTIME_DIR
 
 _MATCH = {"exact": "GB_EXACT", "lpm": "GB_LPM", "ternary": "GB_TERNARY", "range": "GB_RANGE"}
-_METER_UNIT = {"packets": "GB_METER_PACKETS", "bytes": "GB_METER_BYTES"}
 
 
 @dataclass(frozen=True)
@@ -46,24 +46,28 @@ def build_program(
     return BuiltProgram(dict(bmv2_json), library, model)
 
 
-def generate(model: ProgramModel, *, roll: bool = True) -> str:
-    """The C text of a program. roll: turn runs of similar statements into loops."""
+def generate(model: ProgramModel, *, roll: bool = True, probes: Probes = NO_PROBES) -> str:
+    """The C text of a program.
+
+    roll: turn runs of similar statements into loops. probes: what an instrumented build reports; it is not rolled.
+    """
     try:
-        return _Generator(model, roll).text()
+        return _Generator(model, roll and not probes.recording, probes).text()
     except RecursionError:
         raise ValueError("BMv2 JSON: expressions are nested too deeply") from None
 
 
 class _Generator:
-    def __init__(self, model: ProgramModel, roll: bool) -> None:
+    def __init__(self, model: ProgramModel, roll: bool, probes: Probes) -> None:
         self.model = model
         self.layout = Layout(model)
-        self.deparser = DeparserWriter(model, self.layout)
+        self.deparser = DeparserWriter(model, self.layout, probes)
         self._roll = roll
+        self._probes = probes
 
     def text(self) -> str:
         model, layout = self.model, self.layout
-        pipelines = PipelineWriter(model, layout)
+        pipelines = PipelineWriter(model, layout, self._probes)
         functions: list[list[str]] = [
             calculation_function(f"calculation_{i}", calculation, model, layout)
             for i, calculation in enumerate(model.calculations.values())
@@ -71,7 +75,7 @@ class _Generator:
         for i, profile in enumerate(model.profiles.values()):
             if profile.selector is not None:
                 functions.append(calculation_function(f"selector_{i}", profile.selector, model, layout))
-        functions.extend(action_function(action, model, layout) for action in used_actions(model))
+        functions.extend(action_function(action, model, layout, self._probes) for action in used_actions(model))
         functions += [
             self._parse(),
             pipelines.function("ingress"),
@@ -80,7 +84,7 @@ class _Generator:
             self._copy_field_list(),
             self._reset_metadata(),
         ]
-        lines = ['#include "generated.h"', ""]
+        lines = ['#include "generated.h"', *(['#include "trace.h"'] if self._probes.recording else []), ""]
         for function in functions:
             lines.extend(reroll(function) if self._roll else function)
             lines.append("")
@@ -101,20 +105,24 @@ class _Generator:
             f"memset(phv, 0, {layout.words} * sizeof *phv);",
             "}",
             f"phv[{FRAME_LENGTH}] = p->length;",
+            *self._probes.begin("parse", layout.words),
             "const uint8_t *at = p->data, *end = at + p->length;",
             f"uint64_t error = {model.errors['NoError']}, variable_bits = 0;",
             "uint32_t first = 0;",
-            *ParserWriter(model, layout).body(),
+            *ParserWriter(model, layout, self._probes).body(),
             "p->payload_offset = (uint32_t)(at - p->data);",
             "p->std.parser_error = error;",
             "p->std.checksum_error = 0;",
+            *self._probes.at(ParserDone(), "p->payload_offset"),
             *self.deparser.verify_checksums(),
+            *self._probes.end("parse"),
             "}",
         ]
 
     def _deparse(self) -> list[list[str]]:
         model, layout = self.model, self.layout
-        primitives = Statements(model, layout, now="p->std.egress_global_timestamp").body(model.deparser_primitives)
+        statements = Statements(model, layout, now="p->std.egress_global_timestamp", probes=self._probes)
+        primitives = statements.body(model.deparser_primitives, DeparserPrimitiveDone)
         before = [
             "static int before_deparsing(struct gb_switch *sw, struct gb_packet *p) {",
             "uint64_t *phv = p->phv;",
@@ -126,8 +134,10 @@ class _Generator:
         deparse = [
             "static void deparse(struct gb_switch *sw, struct gb_packet *p) {",
             "uint64_t *phv = p->phv;",
+            *self._probes.begin("deparse", layout.words),
             "before_deparsing(sw, p);",
             *self.deparser.body(),
+            *self._probes.end("deparse"),
             "}",
         ]
         return [before, deparse]
@@ -174,7 +184,7 @@ class _Generator:
             rows.append(
                 f"{{{quoted(table.name)}, {_MATCH[table.match]}, {len(table.key)}, "
                 f"{sum(words_of(k.width) for k in table.key)}, {f'key_{number}' if table.key else 'NULL'}, "
-                f"{_data_words(table)}, {table.max_size}, {_METER_UNIT[meter.unit] if meter else 'GB_METER_NONE'}, "
+                f"{_data_words(table)}, {table.max_size}, {METER_UNIT[meter.unit] if meter else 'GB_METER_NONE'}, "
                 f"{profile_number[table.profile] if table.profile else -1}}}"
             )
         profile_words = {
@@ -197,7 +207,7 @@ class _Generator:
                 "gb_meter_layout",
                 "meters",
                 [
-                    f"{{{quoted(n)}, {_METER_UNIT[model.meters[n].unit]}, {model.meters[n].size}}}"
+                    f"{{{quoted(n)}, {METER_UNIT[model.meters[n].unit]}, {model.meters[n].size}}}"
                     for n in indirect_meters(model)
                 ],
             ),
@@ -222,7 +232,8 @@ class _Generator:
     def _program(self) -> list[str]:
         return [
             "const struct gb_program gb_program = {",
-            f"GB_ABI_VERSION, {self.layout.words}, {quoted(self.model.name)},",
+            # An instrumented packet also remembers its pass (runtime/trace.h).
+            f"GB_ABI_VERSION, {self.layout.words + self._probes.recording}, {quoted(self.model.name)},",
             "parse, ingress, egress, deparse, copy_field_list, reset_metadata,",
             f"{self.deparser.max_bytes()}, &layout,",
             "};",

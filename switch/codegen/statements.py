@@ -16,6 +16,7 @@ from switch.codegen.layout import (
     words_of,
 )
 from switch.codegen.model import ActionParameter, Call, Primitive, ProgramModel
+from switch.codegen.probes import NO_PROBES, Access, Probes, Site, array_accesses
 from switch.codegen.ranges import unsigned_range
 from switch.codegen.reader import MalformedProgram
 from switch.codegen.values import Values, register_cell_bits
@@ -42,6 +43,7 @@ class Statements:
         parameters: tuple[ActionParameter, ...] = (),
         lookahead: str | None = None,
         now: str = "now",
+        probes: Probes = NO_PROBES,
     ) -> None:
         """now: C for the time in us that meters go by."""
         self.model = model
@@ -49,6 +51,7 @@ class Statements:
         self._parameters = parameters
         self._lookahead = lookahead
         self._now = now
+        self._probes = probes
         self._index = {
             "register": {name: i for i, name in enumerate(model.registers)},
             "counter": {name: i for i, name in enumerate(indirect_counters(model))},
@@ -264,7 +267,7 @@ class Statements:
     # ---- Requests to the engine ----
 
     def _drop(self, *_: ex.Parameter) -> str:
-        return "p->std.egress_spec = GB_PORT_DROP; p->std.mcast_grp = 0;"
+        return "p->std.egress_spec = sw->drop_port; p->std.mcast_grp = 0;"
 
     def _clone(self, session: ex.Parameter, field_list: ex.Parameter) -> str:
         numbers = [self.values.emit(self._number(v), 1) for v in (session, field_list)]
@@ -417,8 +420,8 @@ class Statements:
 
     # ---- Whole actions ----
 
-    def body(self, primitives: tuple[Primitive, ...]) -> list[str]:
-        """An action's statements. `exit` returns 1 from the function that they are put in."""
+    def body(self, primitives: tuple[Primitive, ...], site: Callable[[int], Site]) -> list[str]:
+        """An action's statements. `exit` returns 1 from the function that they are put in. site: of each primitive."""
         targets = {self._jump_target(p, len(primitives)) for p in primitives if p.op in _JUMPS}
         backward = any(
             p.op in _JUMPS and self._jump_target(p, len(primitives)) <= i for i, p in enumerate(primitives)
@@ -428,14 +431,30 @@ class Statements:
             if index in targets:
                 lines.append(f"at_{index}:;")
             if primitive.op in _JUMPS:
+                lines.extend(self._probes.at(site(index)))
                 lines.append(self._jump(primitive, index, len(primitives)))
             else:
-                text = self.primitive(primitive)
-                if text:
-                    lines.append(text)
+                lines.extend(self._probed(primitive, site(index)))
         if len(primitives) in targets:
             lines.append(f"at_{len(primitives)}:;")
         return lines
+
+    def _probed(self, primitive: Primitive, site: Site) -> list[str]:
+        """A primitive's statement, with the probes around it."""
+        text = self.primitive(primitive)
+        statement = [text] if text else []
+        if not self._probes.recording:
+            return statement
+        if primitive.op == "exit":
+            return [*self._probes.at(site), *statement]
+        accesses = array_accesses(primitive)
+        before = [self._access(site, access) for access in accesses]
+        after = self._probes.accessed(site) if any(a.writes for a in accesses) else []
+        return [*before, *statement, *after, *self._probes.at(site)]
+
+    def _access(self, site: Site, access: Access) -> str:
+        number = self._index[access.kind][access.name]
+        return self.statement(lambda: self._probes.access(site, access, number, self.values.index(access.index)))
 
     def _jump_target(self, primitive: Primitive, count: int) -> int:
         target = primitive.parameters[-1] if primitive.parameters else None

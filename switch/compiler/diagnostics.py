@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import difflib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -35,6 +36,12 @@ class Diagnostic:
         head = f"{self.file}:{self.line}:{self.column}: {self.severity}: {self.message}"
         block = f"{head}\n{text}\n{indent}{underline}"
         return "\n".join([block, *map(str, self.notes)])
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """ "; did you mean ...?" if there is a name that differs only a little, else nothing."""
+    close = difflib.get_close_matches(name, known, n=1, cutoff=0.65)
+    return f"; did you mean '{close[0]}'?" if close else ""
 
 
 class CompileError(UserError):
@@ -98,7 +105,7 @@ class Reporter:
         place = self.sources.locate(loc)
         length = 1
         if end > loc and not self.sources.is_expanded(loc):
-            last = self.sources.locate(end)
+            last = self.sources.locate(self.sources.end_of(end))
             if (last.file, last.line) == (place.file, place.line):
                 length = last.column - place.column
         return Diagnostic(severity, message, place.file, place.line, place.column, place.source_line, length, notes)

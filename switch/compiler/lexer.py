@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from switch.compiler.diagnostics import Reporter
-from switch.compiler.source import SourceFile
+from switch.compiler.source import EXPANSION_BASE, SourceFile
 
 NAME, NUMBER, STRING, PUNCTUATION, UNKNOWN, END = range(6)
 
@@ -52,7 +52,8 @@ class Token:
 
     @property
     def end(self) -> int:
-        return self.loc + len(self.text)
+        """The position behind it; of a token that a macro put in place, its own (see SourceManager.end_of)."""
+        return self.loc + len(self.text) if self.loc < EXPANSION_BASE else self.loc
 
 
 def tokenize(source: SourceFile, reporter: Reporter) -> list[Token]:

@@ -103,6 +103,14 @@ class SourceManager:
             loc = self._expansion(loc).used_at
         return loc
 
+    def end_of(self, end: int) -> int:
+        """A node's end in a file: behind the macro's name where it is used, if the last token came from a macro."""
+        length = 0
+        while end >= EXPANSION_BASE:
+            expansion = self._expansion(end)
+            end, length = expansion.used_at, len(expansion.macro)
+        return end + length
+
     def expansions_of(self, loc: int) -> Iterator[tuple[str, int]]:
         """(macro, position in its definition) of the macros a token came through, outermost first."""
         chain: list[tuple[str, int]] = []
@@ -133,7 +141,7 @@ class SourceManager:
         source, offset = self.file_at(loc)
         index = source.line_index(offset)
         file, line = self._presumed(source, offset, index + 1, source.short_name)
-        last_source, last = self.file_at(end) if end > 0 else (source, offset)
+        last_source, last = self.file_at(self.end_of(end)) if end > 0 else (source, offset)
         text = source.text
         line_end = text.find("\n", offset)
         if line_end < 0:

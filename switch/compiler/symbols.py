@@ -70,6 +70,15 @@ class Scope:
             scope = scope.parent
         return None
 
+    def all_names(self) -> set[str]:
+        """The names that can be seen from here."""
+        names: set[str] = set()
+        scope: Scope | None = self
+        while scope is not None:
+            names.update(scope.names)
+            scope = scope.parent
+        return names
+
     @property
     def root(self) -> Scope:
         scope = self

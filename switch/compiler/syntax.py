@@ -96,8 +96,11 @@ class AnyTypeSyntax(TypeSyntax):
 
 @dataclass(slots=True, eq=False)
 class Expression(Node):
+    """`effects`: whether evaluating it can change something; filled in by lowering."""
+
     type: Type | None = field(default=None, init=False)
     value: Constant | None = field(default=None, init=False)
+    effects: bool | None = field(default=None, init=False)
 
 
 @dataclass(slots=True, eq=False)
@@ -274,11 +277,15 @@ class Statement(Node):
 
 @dataclass(slots=True, eq=False)
 class Assignment(Statement):
-    """`operator` is "=" or the binary operator of a compound assignment."""
+    """`operator` is "=" or the binary operator of a compound assignment.
+
+    After checking, `compound` is then `target operator source`, and `source` the same converted to the target's type.
+    """
 
     target: Expression
     operator: str
     source: Expression
+    compound: Binary | None = field(default=None, init=False)
 
 
 @dataclass(slots=True, eq=False)

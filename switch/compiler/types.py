@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 MAX_WIDTH_BITS = 2048
 MAX_STACK_SIZE = 1024
+MAX_FIELDS = 20_000
 
 
 class Type:
@@ -88,6 +89,7 @@ class Struct(Type):
     node: s.StructDeclaration
     annotations: dict[str, list[s.Annotation]] = field(default_factory=dict)
     arguments: tuple[Type, ...] = ()
+    field_count: int = 0  # with those of inner structs
 
     def __str__(self) -> str:
         return self.name
@@ -277,6 +279,17 @@ def representation(type_: Type) -> Type:
             return bit(32)
         else:
             return type_
+
+
+def field_count(type_: Type) -> int:
+    """Fields of a type, those of its parts counted in; 1 for what has no parts."""
+    if isinstance(type_, Struct):
+        return type_.field_count
+    if isinstance(type_, Stack):
+        return type_.size * field_count(type_.element)
+    if isinstance(type_, Tuple):
+        return sum(map(field_count, type_.elements))
+    return 1
 
 
 def is_scalar(type_: Type) -> bool:

@@ -32,6 +32,24 @@ class Bmv2Json:
             for counter in _objects(self.document, "counter_arrays")
             if not counter.get("is_direct")
         }
+        self.meter_sizes = {
+            _text(meter, "name"): _integer(meter, "size")
+            for meter in _objects(self.document, "meter_arrays")
+            if not meter.get("is_direct")
+        }
+        self.profile_sizes = {
+            _text(profile, "name"): _integer(profile, "max_size")
+            for pipeline in _objects(self.document, "pipelines")
+            for profile in _objects(pipeline, "action_profiles")
+        }
+        self.value_set_widths_bits = {
+            _text(value_set, "name"): _integer(value_set, "compressed_bitwidth")
+            for value_set in _objects(self.document, "parse_vsets")
+        }
+        self.digest_lists = {
+            _text(digest, "name"): (_integer(digest, "id"), _digest_elements(digest))
+            for digest in _objects(self.document, "learn_lists")
+        }
         self.registers = {
             _text(register, "name"): (_integer(register, "size"), _integer(register, "bitwidth"))
             for register in _objects(self.document, "register_arrays")

@@ -5,7 +5,8 @@ The canonical value of a field, the one that entries are compared and stored by,
 and "don't care" is (0, 0), (0, 0), (0, greatest) and None. P4Runtime specification 1.4, section "Match Format".
 
 A field has two widths where @p4runtime_translation gives the controller another type than the data plane: values are
-then the same number in either, and have to fit in both.
+then the same number in either, and have to fit in both. Where the controller's type is a string, the field is exact or
+optional, and the canonical value is the data plane's number.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from finsy.proto import p4i
 from switch.device import KeyMatch
 from switch.p4runtime import bytestrings
 from switch.p4runtime.bmv2_json import number
+from switch.p4runtime.p4_types import Number, ValueCodec
 from switch.p4runtime.status import invalid
 
 
@@ -27,13 +29,23 @@ class MatchField:
     needs_priority: ClassVar[bool] = False
     absent: Any = None
     required = False
+    takes_names: ClassVar[bool] = False
 
-    def __init__(self, field_id: int, name: str, width_bits: int, device_width_bits: int) -> None:
+    def __init__(
+        self,
+        field_id: int,
+        name: str,
+        width_bits: int,
+        device_width_bits: int,
+        values: ValueCodec | None = None,
+    ) -> None:
+        """`values`: of fields that controllers name by strings."""
         self.field_id = field_id
         self.name = name
         self.width_bits = width_bits
         self.device_width_bits = min(width_bits, device_width_bits)
         self.device_greatest = (1 << self.device_width_bits) - 1
+        self.values = values or Number(self.device_width_bits)
 
     def decode(self, match: Any) -> Any:
         """Canonical value of a FieldMatch whose oneof is of this kind. Raises RequestError."""
@@ -54,12 +66,13 @@ class MatchField:
 class ExactField(MatchField):
     kind = "exact"
     required = True
+    takes_names = True
 
     def decode(self, match: Any) -> int:
-        return bytestrings.decode(match.exact.value, self.device_width_bits)
+        return self.values.decode(match.exact.value)
 
     def encode(self, value: int, match: Any) -> None:
-        match.exact.value = bytestrings.encode(value)
+        match.exact.value = self.values.encode(value)
 
     def to_device(self, value: int) -> KeyMatch:
         return KeyMatch(value)
@@ -130,8 +143,15 @@ class RangeField(MatchField):
     kind = "range"
     needs_priority = True
 
-    def __init__(self, field_id: int, name: str, width_bits: int, device_width_bits: int) -> None:
-        super().__init__(field_id, name, width_bits, device_width_bits)
+    def __init__(
+        self,
+        field_id: int,
+        name: str,
+        width_bits: int,
+        device_width_bits: int,
+        values: ValueCodec | None = None,
+    ) -> None:
+        super().__init__(field_id, name, width_bits, device_width_bits, values)
         self.absent = (0, (1 << width_bits) - 1)
 
     def decode(self, match: Any) -> tuple[int, int]:
@@ -159,12 +179,13 @@ class RangeField(MatchField):
 class OptionalField(MatchField):
     kind = "optional"
     needs_priority = True
+    takes_names = True
 
     def decode(self, match: Any) -> int:
-        return bytestrings.decode(match.optional.value, self.device_width_bits)
+        return self.values.decode(match.optional.value)
 
     def encode(self, value: int, match: Any) -> None:
-        match.optional.value = bytestrings.encode(value)
+        match.optional.value = self.values.encode(value)
 
     def to_device(self, value: int | None) -> KeyMatch:
         return KeyMatch(0, mask=0) if value is None else KeyMatch(value, mask=self.device_greatest)

@@ -10,16 +10,17 @@ from typing import Any, NamedTuple
 
 from finsy.proto import p4r
 
-from switch.p4runtime import bytestrings
 from switch.p4runtime.bmv2_json import Bmv2Json
-from switch.p4runtime.p4_types import controller_width_bits, is_translated
+from switch.p4runtime.p4_types import ValueCodec, controller_width_bits, is_translated, value_codec
 from switch.p4runtime.status import RequestError, invalid
+from switch.p4runtime.translation import Translations
 
 
 class HeaderField(NamedTuple):
     metadata_id: int
     name: str
     width_bits: int
+    values: ValueCodec
 
 
 class ControllerHeader:
@@ -45,7 +46,7 @@ class ControllerHeader:
             if values[index] is not None:
                 raise invalid(f"packet-out metadata {field.name}: given twice")
             try:
-                values[index] = bytestrings.decode(metadata.value, field.width_bits)
+                values[index] = field.values.decode(metadata.value)
             except RequestError as error:
                 raise RequestError(error.code, f"packet-out metadata {field.name}: {error.message}") from None
         header = 0
@@ -66,11 +67,11 @@ class ControllerHeader:
         for field in self._fields:
             remaining_bits -= field.width_bits
             value = header >> remaining_bits & ((1 << field.width_bits) - 1)
-            packet.metadata.add(metadata_id=field.metadata_id, value=bytestrings.encode(value))
+            packet.metadata.add(metadata_id=field.metadata_id, value=field.values.encode(value))
         return packet
 
 
-def controller_header(name: str, info: Any, program: Bmv2Json) -> ControllerHeader:
+def controller_header(name: str, info: Any, program: Bmv2Json, translations: Translations) -> ControllerHeader:
     """The header of P4Info's controller_packet_metadata of that name ("packet_in" or "packet_out").
 
     Raises ValueError where its layout cannot be known.
@@ -78,12 +79,11 @@ def controller_header(name: str, info: Any, program: Bmv2Json) -> ControllerHead
     for described in info.controller_packet_metadata:
         if described.preamble.name == name:
             widths_bits = _wire_widths_bits(described, info.type_info, program)
-            return ControllerHeader(
-                [
-                    HeaderField(metadata.id, metadata.name, width_bits)
-                    for metadata, width_bits in zip(described.metadata, widths_bits, strict=True)
-                ]
-            )
+            fields = [
+                HeaderField(m.id, m.name, width_bits, value_codec(m, info.type_info, width_bits, translations))
+                for m, width_bits in zip(described.metadata, widths_bits, strict=True)
+            ]
+            return ControllerHeader(fields)
     return ControllerHeader(())
 
 

@@ -12,6 +12,8 @@ from enum import IntEnum
 import grpc
 from finsy.proto import p4r, rpc_status
 
+from switch.device import EntryExists, StateFull, StillReferenced
+
 # A client refuses trailing metadata beyond a limit of its own and then loses every error of the batch. These are the
 # limits of gRPC's default and of finsy; what an error takes without its text; and what else the metadata hold.
 CLIENT_LIMITS_BYTES = (8 * 1024, 64 * 1024)
@@ -98,8 +100,30 @@ def out_of_range(message: str) -> RequestError:
     return RequestError(Code.OUT_OF_RANGE, message)
 
 
+def exists_already(message: str) -> RequestError:
+    return RequestError(Code.ALREADY_EXISTS, message)
+
+
+def exhausted(message: str) -> RequestError:
+    return RequestError(Code.RESOURCE_EXHAUSTED, message)
+
+
+def failed_precondition(message: str) -> RequestError:
+    return RequestError(Code.FAILED_PRECONDITION, message)
+
+
 def unimplemented(message: str) -> RequestError:
     return RequestError(Code.UNIMPLEMENTED, message)
+
+
+_CODES_OF_DEVICE_ERRORS: tuple[tuple[type[Exception], Code], ...] = (
+    (EntryExists, Code.ALREADY_EXISTS),
+    (StateFull, Code.RESOURCE_EXHAUSTED),
+    (StillReferenced, Code.FAILED_PRECONDITION),
+    (IndexError, Code.OUT_OF_RANGE),
+    (ValueError, Code.INVALID_ARGUMENT),
+    (MemoryError, Code.RESOURCE_EXHAUSTED),
+)
 
 
 def from_exception(error: Exception) -> RequestError:
@@ -107,11 +131,8 @@ def from_exception(error: Exception) -> RequestError:
     if isinstance(error, RequestError):
         return error
     text = " ".join(str(error).split()) or type(error).__name__
-    if isinstance(error, IndexError):
-        return out_of_range(text)
-    if isinstance(error, ValueError):
-        return invalid(text)
-    if isinstance(error, MemoryError):
-        return RequestError(Code.RESOURCE_EXHAUSTED, text)
+    for kind, code in _CODES_OF_DEVICE_ERRORS:
+        if isinstance(error, kind):
+            return RequestError(code, text)
     LOG.error("unexpected %s", type(error).__name__, exc_info=error)
     return RequestError(Code.INTERNAL, f"{type(error).__name__}: {text}")

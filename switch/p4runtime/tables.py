@@ -1,30 +1,23 @@
-"""Tables and actions of one program, ready to read and write P4Runtime messages of them quickly."""
+"""Tables of one program, ready to read and write P4Runtime messages of them quickly."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from finsy.proto import p4i
 
 from switch.device import ActionCall, KeyMatch
-from switch.p4runtime import bytestrings
+from switch.entry_priority import initial_priorities
+from switch.p4runtime.action_profiles import ProfileCodec
 from switch.p4runtime.bmv2_json import Bmv2Json, number
-from switch.p4runtime.match_fields import KINDS, MatchField
-from switch.p4runtime.p4_types import controller_width_bits
-from switch.p4runtime.status import RequestError, denied, invalid
-
-Key = tuple[Any, ...]
+from switch.p4runtime.calls import ActionCodec, Call
+from switch.p4runtime.keys import Key, KeyCodec, match_fields
+from switch.p4runtime.status import denied, invalid
+from switch.p4runtime.translation import Translations
 
 UNLIMITED = 1 << 63
-
-
-class Call(NamedTuple):
-    """An action by its P4Info id, with its arguments in declaration order."""
-
-    action_id: int
-    arguments: tuple[int, ...]
 
 
 class InitialEntry(NamedTuple):
@@ -33,44 +26,7 @@ class InitialEntry(NamedTuple):
     key: Key
     priority: int
     call: Call
-
-
-class ActionCodec:
-    """One action."""
-
-    def __init__(self, name: str, action_id: int, parameters: Sequence[tuple[int, str, int]]) -> None:
-        """`parameters`: id, name and width in bits of each, in declaration order."""
-        self.name = name
-        self.action_id = action_id
-        self._parameters = {p[0]: (index, p[1], p[2]) for index, p in enumerate(parameters)}
-        self._ids = [p[0] for p in parameters]
-
-    @property
-    def parameter_count(self) -> int:
-        return len(self._ids)
-
-    def decode(self, parameters: Sequence[Any]) -> tuple[int, ...]:
-        """Arguments in declaration order from Action.Param messages in any order. Raises RequestError."""
-        if len(parameters) != len(self._ids):
-            raise invalid(f"action {self.name} takes {len(self._ids)} parameters, got {len(parameters)}")
-        arguments: list[int | None] = [None] * len(self._ids)
-        for parameter in parameters:
-            known = self._parameters.get(parameter.param_id)
-            if known is None:
-                raise invalid(f"action {self.name} has no parameter {parameter.param_id}")
-            index, name, width_bits = known
-            if arguments[index] is not None:
-                raise invalid(f"action {self.name}, parameter {name}: given twice")
-            try:
-                arguments[index] = bytestrings.decode(parameter.value, width_bits)
-            except RequestError as error:
-                raise RequestError(error.code, f"action {self.name}, parameter {name}: {error.message}") from None
-        return tuple(arguments)  # type: ignore[arg-type]
-
-    def encode(self, arguments: Iterable[int], action: Any) -> None:
-        action.action_id = self.action_id
-        for parameter_id, value in zip(self._ids, arguments, strict=True):
-            action.params.add(param_id=parameter_id, value=bytestrings.encode(value))
+    is_const: bool
 
 
 @dataclass(frozen=True)
@@ -85,27 +41,43 @@ class ActionReference:
 class TableCodec:
     """One table: its properties in P4Info and BMv2 JSON, and the translation of its keys and actions."""
 
-    def __init__(self, table: Any, info: Any, program: Bmv2Json, actions: Mapping[int, ActionCodec]) -> None:
+    def __init__(
+        self,
+        table: Any,
+        info: Any,
+        program: Bmv2Json,
+        actions: Mapping[int, ActionCodec],
+        profiles: Mapping[int, ProfileCodec],
+        translations: Translations,
+    ) -> None:
         """From a p4.config.v1.Table. Raises ValueError where P4Info and BMv2 JSON do not fit together."""
         self.table_id: int = table.preamble.id
         self.name: str = table.preamble.name
         self.is_const: bool = table.is_const_table
         self.has_const_default: bool = table.const_default_action_id != 0
-        self.is_indirect: bool = table.implementation_id != 0
         self.has_idle_timeout: bool = table.idle_timeout_behavior != p4i.Table.NO_TIMEOUT
         if self.name not in program.tables:
             raise ValueError(f"table {self.name!r} of the P4Info is not in the BMv2 JSON")
         document = program.tables[self.name]
+        if self.has_idle_timeout and not document.get("support_timeout"):
+            raise ValueError(f"table {self.name!r} has idle timeouts in the P4Info, none in the BMv2 JSON")
+        self.profile: ProfileCodec | None = None
+        if table.implementation_id:
+            self.profile = profiles.get(table.implementation_id)
+            if self.profile is None:
+                raise ValueError(f"table {self.name!r}: its implementation is no action profile of the P4Info")
         self.size = min(table.size or UNLIMITED, document.get("max_size") or UNLIMITED)
         self.direct_counter_id = _direct_resource(info.direct_counters, self.table_id)
         if self.direct_counter_id is not None and not document.get("with_counters"):
             raise ValueError(f"table {self.name!r} has a direct counter in the P4Info, none in the BMv2 JSON")
         self.direct_meter_id = _direct_resource(info.direct_meters, self.table_id)
-        self.fields = _match_fields(table, info, program)
-        self._fields = {field.field_id: (i, field) for i, field in enumerate(self.fields)}
-        self._absent = [field.absent for field in self.fields]
-        self._required = [i for i, field in enumerate(self.fields) if field.required]
-        self.needs_priority = any(field.needs_priority for field in self.fields)
+        if self.direct_meter_id is not None and not document.get("direct_meters"):
+            raise ValueError(f"table {self.name!r} has a direct meter in the P4Info, none in the BMv2 JSON")
+        keys = [(key.get("match_type"), program.key_width_bits(key)) for key in program.key(self.name)]
+        where = f"table {self.name}"
+        self.fields = match_fields(table.match_fields, keys, where, info.type_info, translations)
+        self._keys = KeyCodec(self.fields, where)
+        self.needs_priority = self._keys.needs_priority
         self.actions: dict[int, ActionReference] = {}
         for reference in table.action_refs:
             if reference.id not in actions:
@@ -121,40 +93,14 @@ class TableCodec:
 
     def decode_key(self, matches: Iterable[Any]) -> Key:
         """Canonical key from FieldMatch messages in any order. Raises RequestError."""
-        values = self._absent.copy()
-        seen = 0
-        for match in matches:
-            known = self._fields.get(match.field_id)
-            if known is None:
-                raise invalid(f"table {self.name} has no match field {match.field_id}")
-            index, field = known
-            if seen >> index & 1:
-                raise invalid(f"table {self.name}, field {field.name}: given twice")
-            seen |= 1 << index
-            kind = match.WhichOneof("field_match_type")
-            if kind != field.kind:
-                raise invalid(
-                    f"table {self.name}, field {field.name}: match kind is {field.kind}, got {kind or 'none'}"
-                )
-            try:
-                values[index] = field.decode(match)
-            except RequestError as error:
-                raise RequestError(error.code, f"table {self.name}, field {field.name}: {error.message}") from None
-        for index in self._required:
-            if not seen >> index & 1:
-                raise invalid(
-                    f"table {self.name}, field {self.fields[index].name}: an exact field cannot be left out"
-                )
-        return tuple(values)
+        return self._keys.decode(matches)
 
     def encode_key(self, key: Key, entry: Any) -> None:
         """Add the FieldMatch messages of a key to a TableEntry."""
-        for field, value in zip(self.fields, key, strict=True):
-            if field.required or value != field.absent:
-                field.encode(value, entry.match.add(field_id=field.field_id))
+        self._keys.encode(key, entry.match)
 
     def device_key(self, key: Key) -> list[KeyMatch]:
-        return [field.to_device(value) for field, value in zip(self.fields, key, strict=True)]
+        return self._keys.to_device(key)
 
     def check_priority(self, priority: int) -> None:
         """Raises INVALID_ARGUMENT where the specification demands another priority."""
@@ -190,11 +136,9 @@ class TableCodec:
 
     def _initial_entries(self, program: Bmv2Json) -> list[InitialEntry]:
         entries = program.entries(self.name)
-        # In BMv2 JSON the smallest number goes first; in P4Runtime the greatest, and the last of N entries has 1.
-        ranks = [number(entry.get("priority", i + 1)) for i, entry in enumerate(entries)]
-        last = max(ranks, default=0)
+        priorities = initial_priorities([number(e.get("priority", i)) for i, e in enumerate(entries, 1)])
         result = []
-        for entry, rank in zip(entries, ranks, strict=True):
+        for entry, priority in zip(entries, priorities, strict=True):
             keys = entry.get("match_key")
             if not isinstance(keys, list) or len(keys) != len(self.fields):
                 raise ValueError(f"BMv2 JSON: an entry of table {self.name!r} has not {len(self.fields)} key fields")
@@ -202,7 +146,9 @@ class TableCodec:
             if call is None:
                 raise ValueError(f"BMv2 JSON: an entry of table {self.name!r} uses an action that is not in P4Info")
             key = tuple(field.from_json(value) for field, value in zip(self.fields, keys, strict=True))
-            result.append(InitialEntry(key, last + 1 - rank if self.needs_priority else 0, call))
+            # Only this project's compiler tells constant entries among others.
+            is_const = self.is_const or entry.get("const") is True
+            result.append(InitialEntry(key, priority if self.needs_priority else 0, call, is_const))
         return result
 
     def _call(self, action: str, arguments: tuple[int, ...]) -> Call | None:
@@ -213,50 +159,6 @@ class TableCodec:
         if len(arguments) != expected:
             raise ValueError(f"BMv2 JSON: action {action!r} takes {expected} arguments, got {len(arguments)}")
         return Call(action_id, arguments)
-
-
-def action_codecs(info: Any, program: Bmv2Json) -> dict[int, ActionCodec]:
-    """The actions of a P4Info by id. Raises ValueError where P4Info and BMv2 JSON do not fit together."""
-    codecs = {}
-    for action in info.actions:
-        name = action.preamble.name
-        widths_bits = program.parameter_widths_bits.get(name)
-        # Compilers drop actions that no table uses from the JSON, and keep them in P4Info.
-        if widths_bits is not None and len(widths_bits) != len(action.params):
-            raise ValueError(
-                f"action {name!r} has {len(action.params)} parameters in the P4Info, {len(widths_bits)} in the JSON"
-            )
-        parameters = []
-        for index, parameter in enumerate(action.params):
-            width_bits = controller_width_bits(parameter, info.type_info)
-            if widths_bits is not None:
-                width_bits = min(width_bits, widths_bits[index])
-            parameters.append((parameter.id, parameter.name, width_bits))
-        codecs[action.preamble.id] = ActionCodec(name, action.preamble.id, parameters)
-    return codecs
-
-
-def _match_fields(table: Any, info: Any, program: Bmv2Json) -> list[MatchField]:
-    name = table.preamble.name
-    keys = program.key(name)
-    if len(keys) != len(table.match_fields):
-        raise ValueError(
-            f"table {name!r} has {len(table.match_fields)} key fields in the P4Info, {len(keys)} in the BMv2 JSON"
-        )
-    fields = []
-    for described, key in zip(table.match_fields, keys, strict=True):
-        kind = KINDS.get(described.match_type) if described.WhichOneof("match") == "match_type" else None
-        if kind is None:
-            raise ValueError(f"table {name!r}, field {described.name!r}: this match kind is not supported")
-        json_kind = key.get("match_type")
-        if json_kind != kind.kind and (kind.kind, json_kind) not in (("optional", "ternary"), ("exact", "valid")):
-            raise ValueError(
-                f"table {name!r}, field {described.name!r}: match kind is {kind.kind} in the P4Info, "
-                f"{json_kind} in the BMv2 JSON"
-            )
-        width_bits = controller_width_bits(described, info.type_info)
-        fields.append(kind(described.id, described.name, width_bits, program.key_width_bits(key) or width_bits))
-    return fields
 
 
 def _direct_resource(resources: Iterable[Any], table_id: int) -> int | None:

@@ -119,16 +119,21 @@ static bool work_and_flush(struct gb_engine *engine) {
     if (!more || ++engine->batches_since_flush >= FLUSH_BATCHES) {
         engine->batches_since_flush = 0;
         flush_interfaces(engine);
+        captures_flush(engine);
     }
     return more;
 }
 
-static void serve_socket(struct gb_engine *engine, struct interface *interface, bool failed) {
+static void serve_socket(struct gb_engine *engine, struct interface *interface, uint32_t events) {
     engine_lock_batch(&engine->lock);
-    if (failed)
+    if (events & EPOLLERR)
         interface_clear_error(interface);
+    if (interface->blocked && events & (EPOLLOUT | EPOLLERR)) {
+        engine_catch_up(engine);
+        interface_unblock(engine, interface);
+    }
     /* Otherwise frames wait in the socket, where too many are dropped and counted. */
-    if (engine->ready.count < BACKLOG_PACKETS) {
+    if (events & ~(uint32_t)EPOLLOUT && engine->ready.count < BACKLOG_PACKETS) {
         engine_catch_up(engine);
         interface_receive(engine, interface);
     }
@@ -156,7 +161,7 @@ static void *data_plane(void *argument) {
                 ssize_t got = read(engine->wake_fd, &signals, sizeof signals);
                 (void)got;          /* what matters is that it is not signalled any more */
             } else if (ready[i].data.ptr != &engine->timer_fd) {
-                serve_socket(engine, ready[i].data.ptr, ready[i].events & EPOLLERR);
+                serve_socket(engine, ready[i].data.ptr, ready[i].events);
             }
         }
     }
@@ -226,6 +231,7 @@ int gb_engine_advance(struct gb_engine *engine, uint64_t nanoseconds, uint64_t m
     engine->manual_ns += nanoseconds;
     bool done = work(engine, engine->manual_ns, max_events) < max_events;
     flush_interfaces(engine);
+    captures_flush(engine);
     engine_catch_up(engine);
     engine_unlock(&engine->lock);
     return done ? 0 : -ELOOP;
@@ -278,7 +284,8 @@ void gb_engine_free(struct gb_engine *engine) {
     receive_batch_free(&engine->pool, engine->receive_small);
     receive_batch_free(&engine->pool, engine->receive_large);
     for (uint32_t i = 0; i < engine->direction_count; i++) {
-        list_free(&engine->pool, &engine->directions[i]->queue);
+        for (uint32_t priority = 0; priority < GB_PRIORITIES; priority++)
+            list_free(&engine->pool, &engine->directions[i]->queue.lists[priority]);
         list_free(&engine->pool, &engine->directions[i]->flight);
         free(engine->directions[i]);
     }
@@ -291,6 +298,7 @@ void gb_engine_free(struct gb_engine *engine) {
     }
     packet_pool_free(&engine->pool);
     upcall_queue_free(&engine->upcalls);
+    captures_free(engine);
     free(engine->interfaces);
     free(engine->dirty);
     free(engine->directions);

@@ -18,6 +18,8 @@
 
 #define GB_MAX_PORTS 512            /* standard_metadata's port fields have 9 bits */
 #define GB_MAX_FRAME_BYTES 9234     /* an MTU of 9,216 with Ethernet and one VLAN tag */
+#define GB_PRIORITIES 8             /* standard_metadata.priority has 3 bits */
+#define GB_NO_PORT UINT32_MAX
 
 struct gb_engine;
 
@@ -25,10 +27,18 @@ struct gb_engine;
 struct gb_link_model {
     uint64_t rate_bps;              /* 0: unlimited */
     uint64_t delay_ns;
+    uint64_t jitter_ns;             /* the delay is uniform in delay_ns +- jitter_ns, for each packet anew */
     uint64_t loss_threshold;        /* a packet is lost when a uniform 64-bit number is below it */
     uint64_t duplicate_threshold;
     uint64_t seed;
-    uint32_t queue_packets;
+    uint32_t queue_packets;         /* of each priority */
+    uint32_t reorder;               /* 0: a packet that draws a short delay waits for those before it */
+};
+
+struct gb_switch_options {
+    uint32_t cpu_port;              /* or GB_NO_PORT */
+    uint32_t drop_port;             /* what mark_to_drop makes of egress_spec */
+    uint32_t priorities;            /* 1..GB_PRIORITIES: packets of larger priorities are dropped */
 };
 
 /* packets and bytes: handed over at the far end, duplicates included. What was offered to the direction is
@@ -52,6 +62,7 @@ struct gb_device_statistics {
     uint64_t ingress_drops, egress_drops;   /* dropped by the P4 program */
     uint64_t no_port_drops;         /* sent to a port that does not exist */
     uint64_t no_group_drops;        /* sent to a multicast group without replicas */
+    uint64_t priority_drops;        /* of a priority that the switch has no queue for */
     uint64_t buffer_drops;          /* longer than GB_MAX_FRAME_BYTES, no room for the headers, or out of memory */
     uint64_t upcall_drops;          /* packet-ins, digests and log lines that the controller was too slow for */
     uint64_t cloned, replicated, resubmitted, recirculated;
@@ -112,7 +123,10 @@ void gb_engine_unlock(struct gb_engine *);
 
 /* ---- Switches and ports (engine_control.c) ---- */
 
-int gb_engine_add_switch(struct gb_engine *, uint64_t device_id, uint32_t cpu_port);    /* -EEXIST, -EINVAL */
+int gb_engine_add_switch(struct gb_engine *, uint64_t device_id, const struct gb_switch_options *);
+int gb_engine_has_port(struct gb_engine *, uint64_t device_id, uint32_t port);     /* 0 or 1 */
+/* The time at which the switch was added: its timestamps count from there. 0 if there is no such switch. */
+uint64_t gb_engine_switch_start(struct gb_engine *, uint64_t device_id);
 /* Let the switch run `state` (NULL: no program) from the next packet on, without multicast groups and clone sessions.
  * The caller keeps owning both old and new. */
 int gb_engine_load(struct gb_engine *, uint64_t device_id, struct gb_switch *state);
@@ -122,11 +136,15 @@ int gb_engine_add_open_port(struct gb_engine *, uint64_t device_id, uint32_t por
                             const struct gb_link_model *out);
 int gb_engine_add_interface(struct gb_engine *, uint64_t device_id, uint32_t port, const char *interface,
                             const struct gb_link_model *in, const struct gb_link_model *out);
+/* From now on; what is queued or in flight stays as it is. -EINVAL if the port has no such direction of its own. */
+int gb_engine_set_link(struct gb_engine *, uint64_t device_id, uint32_t port, uint32_t outwards,
+                       const struct gb_link_model *);
 int gb_engine_multicast_group_set(struct gb_engine *, uint64_t device_id, uint32_t group,
                                   const struct gb_replica *, uint32_t count);
 int gb_engine_multicast_group_delete(struct gb_engine *, uint64_t device_id, uint32_t group);   /* -ENOENT */
 int gb_engine_clone_session_set(struct gb_engine *, uint64_t device_id, uint32_t session,
-                                const struct gb_replica *, uint32_t count, uint32_t truncate_bytes);
+                                const struct gb_replica *, uint32_t count, uint32_t truncate_bytes,
+                                uint32_t class_of_service);
 int gb_engine_clone_session_delete(struct gb_engine *, uint64_t device_id, uint32_t session);
 
 int gb_engine_inject(struct gb_engine *, uint64_t device_id, uint32_t port, const uint8_t *frame, uint32_t length);
@@ -137,6 +155,15 @@ int gb_engine_drain(struct gb_engine *, struct gb_drained *, uint8_t *data);
 uint32_t gb_engine_link_statistics(struct gb_engine *, struct gb_link_statistics *, uint32_t capacity);
 uint32_t gb_engine_interface_statistics(struct gb_engine *, struct gb_interface_statistics *, uint32_t capacity);
 int gb_engine_device_statistics(struct gb_engine *, uint64_t device_id, struct gb_device_statistics *);
+
+/* ---- Captures (engine_capture.c): pcap files with nanoseconds of the wall clock, or of the manual clock ---- */
+
+/* The engine closes the descriptor in the end, also when this fails. The number of the capture, or a negative errno. */
+int gb_engine_capture_open(struct gb_engine *, int descriptor);
+/* Record what leaves the port (before the link loses it), or what arrives there. -EEXIST if another capture does. */
+int gb_engine_capture_port(struct gb_engine *, uint32_t capture, uint64_t device_id, uint32_t port, uint32_t outwards);
+/* Write what is still in memory, and end. The error that ended it earlier, if one did. */
+int gb_engine_capture_close(struct gb_engine *, uint32_t capture, uint64_t *packets);
 
 /* ---- From the data plane to the controller (engine_upcall.c) ---- */
 

@@ -9,7 +9,31 @@
 
 /* ---- Building ---- */
 
-static int add_switch(struct gb_engine *engine, uint64_t device_id, uint32_t cpu_port) {
+/* Both directions of a port that faces a host. */
+static int add_host_port(struct gb_engine *engine, struct device *device, uint32_t port,
+                         const struct gb_link_model *in, const struct gb_link_model *out, enum far_end far_end,
+                         struct interface *interface) {
+    struct direction *outwards = direction_create(engine, out, device, port, true);
+    struct direction *inwards = outwards ? direction_create(engine, in, device, port, false) : NULL;
+    if (!inwards)
+        return -ENOMEM;
+    outwards->far_end = far_end;
+    outwards->interface = interface;
+    device->ports[port].out = outwards;
+    device->ports[port].in = inwards;
+    return 0;
+}
+
+/* The port of packet-ins and packet-outs, with a link that takes no time. */
+static int add_cpu_port(struct gb_engine *engine, struct device *device, uint32_t port) {
+    struct gb_link_model direct = {.queue_packets = 1};
+    int outcome = add_host_port(engine, device, port, &direct, &direct, TO_CONTROLLER, NULL);
+    if (outcome == 0)
+        device->ports[port].in->reported = device->ports[port].out->reported = false;
+    return outcome;
+}
+
+static int add_switch(struct gb_engine *engine, uint64_t device_id, const struct gb_switch_options *options) {
     if (engine_device(engine, device_id))
         return -EEXIST;
     struct device **devices = realloc(engine->devices, (engine->device_count + 1) * sizeof *devices);
@@ -23,25 +47,38 @@ static int add_switch(struct gb_engine *engine, uint64_t device_id, uint32_t cpu
     engine->devices[engine->device_count++] = device;
     device->engine = engine;
     device->device_id = device_id;
-    device->cpu_port = cpu_port;
+    device->cpu_port = options->cpu_port;
+    device->drop_port = options->drop_port;
+    device->priorities = options->priorities;
     device->start_ns = engine_clock(engine);
-    struct gb_link_model direct = {.queue_packets = 1};
-    struct direction *to_controller = direction_create(engine, &direct, device, cpu_port, true);
-    if (!to_controller)
-        return -ENOMEM;
-    to_controller->far_end = TO_CONTROLLER;
-    to_controller->reported = false;
-    device->ports[cpu_port].out = to_controller;
-    return 0;
+    return options->cpu_port == GB_NO_PORT ? 0 : add_cpu_port(engine, device, options->cpu_port);
 }
 
-int gb_engine_add_switch(struct gb_engine *engine, uint64_t device_id, uint32_t cpu_port) {
-    if (cpu_port >= GB_PORT_DROP)
+int gb_engine_add_switch(struct gb_engine *engine, uint64_t device_id, const struct gb_switch_options *options) {
+    if ((options->cpu_port != GB_NO_PORT && options->cpu_port >= GB_MAX_PORTS) ||
+        options->cpu_port == options->drop_port || options->drop_port >= GB_MAX_PORTS || options->priorities == 0 ||
+        options->priorities > GB_PRIORITIES)
         return -EINVAL;
     engine_lock_control(&engine->lock);
-    int outcome = add_switch(engine, device_id, cpu_port);
+    int outcome = add_switch(engine, device_id, options);
     engine_unlock(&engine->lock);
     return outcome;
+}
+
+int gb_engine_has_port(struct gb_engine *engine, uint64_t device_id, uint32_t port) {
+    engine_lock_control(&engine->lock);
+    struct device *device = engine_device(engine, device_id);
+    int found = device && port < GB_MAX_PORTS && device->ports[port].out;
+    engine_unlock(&engine->lock);
+    return found;
+}
+
+uint64_t gb_engine_switch_start(struct gb_engine *engine, uint64_t device_id) {
+    engine_lock_control(&engine->lock);
+    struct device *device = engine_device(engine, device_id);
+    uint64_t start_ns = device ? device->start_ns : 0;
+    engine_unlock(&engine->lock);
+    return start_ns;
 }
 
 /* A switch whose port is free; NULL and the reason otherwise. */
@@ -49,7 +86,7 @@ static struct device *with_free_port(struct gb_engine *engine, uint64_t device_i
     struct device *device = engine_device(engine, device_id);
     if (!device)
         *reason = -ESRCH;
-    else if (port >= GB_PORT_DROP)
+    else if (port >= GB_MAX_PORTS || port == device->drop_port)
         *reason = -EINVAL;
     else if (device->ports[port].out)
         *reason = -EEXIST;
@@ -83,21 +120,6 @@ int gb_engine_add_link(struct gb_engine *engine, uint64_t device_a, uint32_t por
     }
     engine_unlock(&engine->lock);
     return outcome;
-}
-
-/* Both directions of a port that faces a host. */
-static int add_host_port(struct gb_engine *engine, struct device *device, uint32_t port,
-                         const struct gb_link_model *in, const struct gb_link_model *out, enum far_end far_end,
-                         struct interface *interface) {
-    struct direction *outwards = direction_create(engine, out, device, port, true);
-    struct direction *inwards = outwards ? direction_create(engine, in, device, port, false) : NULL;
-    if (!inwards)
-        return -ENOMEM;
-    outwards->far_end = far_end;
-    outwards->interface = interface;
-    device->ports[port].out = outwards;
-    device->ports[port].in = inwards;
-    return 0;
 }
 
 int gb_engine_add_open_port(struct gb_engine *engine, uint64_t device_id, uint32_t port,
@@ -143,6 +165,7 @@ static int add_interface(struct gb_engine *engine, struct device *device, uint32
     if (outcome < 0)
         return outcome;
     interface->in = device->ports[port].in;
+    interface->out = device->ports[port].out;
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = interface};
     return epoll_ctl(engine->epoll_fd, EPOLL_CTL_ADD, interface->fd, &event) < 0 ? -errno : 0;
 }
@@ -154,6 +177,24 @@ int gb_engine_add_interface(struct gb_engine *engine, uint64_t device_id, uint32
     struct device *device = with_free_port(engine, device_id, port, &outcome);
     if (device)
         outcome = add_interface(engine, device, port, name, in, out);
+    engine_unlock(&engine->lock);
+    return outcome;
+}
+
+int gb_engine_set_link(struct gb_engine *engine, uint64_t device_id, uint32_t port, uint32_t outwards,
+                       const struct gb_link_model *model) {
+    engine_lock_control(&engine->lock);
+    struct device *device = engine_device(engine, device_id);
+    struct direction *direction = NULL;
+    if (device && port < GB_MAX_PORTS)
+        direction = outwards ? device->ports[port].out : device->ports[port].in;
+    int outcome = device ? -EINVAL : -ESRCH;
+    if (direction && direction->reported) {
+        uint64_t seed = direction->model.seed;
+        direction->model = *model;
+        direction->model.seed = seed;
+        outcome = 0;
+    }
     engine_unlock(&engine->lock);
     return outcome;
 }
@@ -172,6 +213,7 @@ int gb_engine_load(struct gb_engine *engine, uint64_t device_id, struct gb_switc
         replica_map_clear(&device->sessions);
         if (state) {
             state->engine = device;
+            state->drop_port = device->drop_port;
             state->digest = upcall_digest;
             state->log = upcall_log;
             /* Switches that run the same program draw different numbers. */
@@ -193,7 +235,7 @@ int gb_engine_multicast_group_set(struct gb_engine *engine, uint64_t device_id, 
     /* Group 0 is no multicast. */
     int outcome = !device ? -ESRCH : -EINVAL;
     if (device && group != 0)
-        outcome = replica_map_set(&device->groups, group, replicas, count, 0);
+        outcome = replica_map_set(&device->groups, group, replicas, count, 0, 0);
     engine_unlock(&engine->lock);
     return outcome;
 }
@@ -207,10 +249,13 @@ int gb_engine_multicast_group_delete(struct gb_engine *engine, uint64_t device_i
 }
 
 int gb_engine_clone_session_set(struct gb_engine *engine, uint64_t device_id, uint32_t session,
-                                const struct gb_replica *replicas, uint32_t count, uint32_t truncate_bytes) {
+                                const struct gb_replica *replicas, uint32_t count, uint32_t truncate_bytes,
+                                uint32_t class_of_service) {
     engine_lock_control(&engine->lock);
     struct device *device = engine_device(engine, device_id);
-    int outcome = device ? replica_map_set(&device->sessions, session, replicas, count, truncate_bytes) : -ESRCH;
+    int outcome = -ESRCH;
+    if (device)
+        outcome = replica_map_set(&device->sessions, session, replicas, count, truncate_bytes, class_of_service);
     engine_unlock(&engine->lock);
     return outcome;
 }
@@ -234,6 +279,16 @@ int gb_engine_listen(struct gb_engine *engine, uint64_t device_id, uint32_t kind
 
 /* ---- Frames ---- */
 
+static int offer_frame(struct gb_engine *engine, struct direction *in, const uint8_t *frame, uint32_t length) {
+    struct packet *packet = packet_from_bytes(&engine->pool, frame, length);
+    if (!packet)
+        return -ENOMEM;
+    engine_catch_up(engine);
+    direction_offer(engine, in, packet);
+    engine_wake(engine);
+    return 0;
+}
+
 int gb_engine_inject(struct gb_engine *engine, uint64_t device_id, uint32_t port, const uint8_t *frame,
                      uint32_t length) {
     if (length > GB_MAX_FRAME_BYTES)
@@ -242,18 +297,12 @@ int gb_engine_inject(struct gb_engine *engine, uint64_t device_id, uint32_t port
     engine_lock_control(&engine->lock);
     struct device *device = engine_device(engine, device_id);
     struct direction *in = device && port < GB_MAX_PORTS ? device->ports[port].in : NULL;
-    struct packet *packet = NULL;
     if (!device)
         outcome = -ESRCH;
     else if (!in || device->ports[port].out->far_end != TO_DRAIN)
         outcome = -EINVAL;
-    else if (!(packet = packet_from_bytes(&engine->pool, frame, length)))
-        outcome = -ENOMEM;
-    else {
-        engine_catch_up(engine);
-        direction_offer(engine, in, packet);
-        engine_wake(engine);
-    }
+    else
+        outcome = offer_frame(engine, in, frame, length);
     engine_unlock(&engine->lock);
     return outcome;
 }
@@ -264,16 +313,12 @@ int gb_engine_packet_out(struct gb_engine *engine, uint64_t device_id, const uin
     int outcome = 0;
     engine_lock_control(&engine->lock);
     struct device *device = engine_device(engine, device_id);
-    struct packet *packet = device ? packet_from_bytes(&engine->pool, frame, length) : NULL;
-    if (packet) {
-        engine_catch_up(engine);
-        packet->device = device;
-        packet->port = device->cpu_port;
-        list_append(&engine->ready, packet);
-        engine_wake(engine);
-    } else {
-        outcome = device ? -ENOMEM : -ESRCH;
-    }
+    if (!device)
+        outcome = -ESRCH;
+    else if (device->cpu_port == GB_NO_PORT)
+        outcome = -EINVAL;
+    else
+        outcome = offer_frame(engine, device->ports[device->cpu_port].in, frame, length);
     engine_unlock(&engine->lock);
     return outcome;
 }

@@ -30,7 +30,7 @@ struct packet {
     uint32_t port;                  /* STAGE_PARSE: arrived at; STAGE_ENQUEUE: goes to */
     uint32_t truncate_bytes;        /* UINT32_MAX: whole */
     uint32_t capacity;
-    uint8_t stage;
+    uint8_t stage, priority;        /* priority: of the queue that it left */
     bool duplicate;
     uint8_t *buffer;
 };
@@ -84,6 +84,29 @@ static inline struct packet *list_pop(struct packet_list *list) {
     return packet;
 }
 
+/* What waits for a transmitter: the largest priority first, and in each the oldest. */
+struct packet_queue {
+    struct packet_list lists[GB_PRIORITIES];
+    uint32_t count, occupied;       /* occupied: a bit for each list that is not empty */
+};
+
+static inline void queue_append(struct packet_queue *queue, uint32_t priority, struct packet *packet) {
+    list_append(&queue->lists[priority], packet);
+    queue->occupied |= 1u << priority;
+    queue->count++;
+}
+
+static inline struct packet *queue_pop(struct packet_queue *queue) {
+    if (!queue->occupied)
+        return NULL;
+    uint32_t priority = 31 - (uint32_t)__builtin_clz(queue->occupied);
+    struct packet *packet = list_pop(&queue->lists[priority]);
+    if (!queue->lists[priority].first)
+        queue->occupied &= ~(1u << priority);
+    queue->count--;
+    return packet;
+}
+
 uint64_t *phv_take(struct packet_pool *, uint32_t words);    /* NULL when out of memory; contents undefined */
 void phv_give(struct packet_pool *, uint64_t *cells);        /* NULL is none */
 
@@ -106,6 +129,8 @@ struct timer_heap {
 
 bool timer_heap_reserve(struct timer_heap *, uint32_t more);
 void timer_arm(struct timer_heap *, struct timer *, uint64_t due_ns);
+/* Let an armed timer fire earlier. */
+void timer_advance(struct timer_heap *, struct timer *, uint64_t due_ns);
 struct timer *timer_pop(struct timer_heap *);
 
 /* ---- Links (engine_link.c) ---- */
@@ -115,8 +140,9 @@ enum far_end { TO_PIPELINE, TO_SOCKET, TO_DRAIN, TO_CONTROLLER };
 /* One direction of a link: from a switch's traffic manager, or from a port that faces a host. */
 struct direction {
     struct gb_link_model model;
-    uint64_t random_state;
-    struct packet_list queue, flight;
+    uint64_t random_state, jitter_state;
+    struct packet_queue queue;
+    struct packet_list flight;      /* by time of arrival */
     uint64_t busy_until_ns;         /* the packet being sent has left by then */
     struct timer departure, arrival;
     struct device *egress;          /* whose egress pipeline packets pass when they leave the queue; or NULL */
@@ -125,6 +151,7 @@ struct direction {
     struct device *to;              /* TO_PIPELINE */
     uint32_t to_port;
     struct interface *interface;    /* TO_SOCKET */
+    struct capture *departures, *arrivals;
     bool reported;
     struct gb_link_statistics statistics;
 };
@@ -132,17 +159,19 @@ struct direction {
 struct direction *direction_create(struct gb_engine *, const struct gb_link_model *, struct device *,
                                    uint32_t port, bool outwards);
 void direction_offer(struct gb_engine *, struct direction *, struct packet *);
+/* The transmitter may be free again. */
+void direction_resume(struct gb_engine *, struct direction *);
 /* The packet reached the far end; `accepted` is false if that refused it. */
 void direction_count(struct direction *, const struct packet *, bool accepted);
 
 /* ---- Replication (engine_replication.c) ---- */
 
-struct replica_set { uint32_t count, truncate_bytes; struct gb_replica replicas[]; };
+struct replica_set { uint32_t count, truncate_bytes, class_of_service; struct gb_replica replicas[]; };
 struct replica_map { struct replica_set **pages[256]; };     /* by 16-bit number, high byte first */
 
 const struct replica_set *replica_map_find(const struct replica_map *, uint64_t number);
 int replica_map_set(struct replica_map *, uint32_t number, const struct gb_replica *, uint32_t count,
-                    uint32_t truncate_bytes);
+                    uint32_t truncate_bytes, uint32_t class_of_service);
 int replica_map_delete(struct replica_map *, uint32_t number);
 void replica_map_clear(struct replica_map *);
 
@@ -150,7 +179,7 @@ void replica_map_clear(struct replica_map *);
 
 struct port {
     struct direction *out;
-    struct direction *in;           /* ports that face a host; NULL on links between switches */
+    struct direction *in;           /* ports that face a host or the controller; NULL on links between switches */
 };
 
 struct device {
@@ -158,7 +187,7 @@ struct device {
     uint64_t device_id;
     struct gb_switch *state;        /* NULL: no program */
     uint64_t start_ns;
-    uint32_t cpu_port, listens;
+    uint32_t cpu_port, drop_port, priorities, listens;
     struct port ports[GB_MAX_PORTS];
     struct replica_map groups, sessions;
     struct gb_device_statistics statistics;
@@ -175,11 +204,11 @@ void pipeline_abandon(struct gb_engine *, struct device *);
 
 struct interface {
     int fd;
-    struct direction *in;
+    struct direction *in, *out;
     bool jumbo;                     /* receives into large buffers */
-    uint32_t pending_count;
     bool dirty;                     /* on the engine's list of interfaces with frames to send */
-    struct packet *pending[SOCKET_BATCH];
+    bool blocked;                   /* the kernel's queue is full: transmission goes on once epoll says so */
+    struct packet_list pending;
     struct gb_interface_statistics statistics;
 };
 
@@ -193,10 +222,28 @@ void interface_close(struct gb_engine *, struct interface *);
 /* Offer at most one batch of frames to the link behind the interface. */
 void interface_receive(struct gb_engine *, struct interface *);
 void interface_send(struct gb_engine *, struct interface *, struct packet *);
+/* The kernel takes frames again. */
+void interface_unblock(struct gb_engine *, struct interface *);
 void interface_flush(struct gb_engine *, struct interface *);
 /* An interface that goes down leaves an error on its socket, which epoll reports until it is read. */
 void interface_clear_error(struct interface *);
 void interface_count_socket_drops(struct interface *);
+
+/* ---- Captures (engine_capture.c) ---- */
+
+struct capture {
+    int descriptor, error;
+    uint64_t packets;
+    int64_t wall_ns;                /* what to add to the engine's clock */
+    uint32_t used;                  /* bytes in the buffer */
+    uint8_t buffer[1 << 16];
+};
+
+/* Record the frame as of now. */
+void capture_frame(struct gb_engine *, struct capture *, const struct packet *);
+/* Hand what the buffers hold to the files, for those who watch them. */
+void captures_flush(struct gb_engine *);
+void captures_free(struct gb_engine *);
 
 /* ---- Upcalls (engine_upcall.c) ---- */
 
@@ -258,6 +305,9 @@ struct gb_engine {
     struct interface **interfaces;
     struct interface **dirty;       /* as long as interfaces */
     uint32_t interface_count, dirty_count, batches_since_flush;
+
+    struct capture **captures;      /* NULL for those that were closed */
+    uint32_t capture_count;
 
     struct receive_batch *receive_small, *receive_large;
     uint64_t idle_packets;          /* in those */

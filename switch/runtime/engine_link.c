@@ -1,9 +1,13 @@
-/* The link model: a drop-tail queue, a transmitter of a given rate, random loss and duplication, propagation.
+/* The link model: drop-tail queues, a transmitter of a given rate, random loss and duplication, propagation.
  *
  *   offer -> queue -> [egress pipeline] -> transmitter (length * 8 / rate) -> loss, duplication -> delay -> far end
  *
- * A packet leaves the queue when the transmitter begins to send it; only then does its egress pipeline run, so its
- * queueing metadata are true. What egress drops takes no time on the link.
+ * Each priority has a queue; the transmitter takes the largest priority first, and does not stop in the middle of a
+ * packet. A packet leaves its queue when the transmitter begins to send it; only then does its egress pipeline run, so
+ * its queueing metadata are true. What egress drops takes no time on the link.
+ *
+ * Behind an interface there may be a slower transmitter, the kernel's (HTB, a network card). When its queue is full,
+ * this one waits, so that packets queue here, where programs see them.
  */
 #include <stdlib.h>
 
@@ -29,6 +33,7 @@ struct direction *direction_create(struct gb_engine *engine, const struct gb_lin
     /* Seeds of neighbouring links are neighbouring numbers; their generators must be far apart. */
     uint64_t seed = model->seed;
     direction->random_state = random_next(&seed);
+    direction->jitter_state = random_next(&seed);
     direction->departure = (struct timer){.position = NO_TIMER, .fire = depart_waiting, .direction = direction};
     direction->arrival = (struct timer){.position = NO_TIMER, .fire = arrive, .direction = direction};
     direction->reported = true;
@@ -64,6 +69,8 @@ void direction_count(struct direction *direction, const struct packet *packet, b
 }
 
 static void deliver(struct gb_engine *engine, struct direction *direction, struct packet *packet) {
+    if (direction->arrivals)
+        capture_frame(engine, direction->arrivals, packet);
     if (direction->far_end == TO_SOCKET) {
         /* Counted when the kernel has taken it. */
         packet->direction = direction;
@@ -98,16 +105,45 @@ static void arrive(struct gb_engine *engine, struct direction *direction) {
         timer_arm(&engine->timers, &direction->arrival, direction->flight.first->due_ns);
 }
 
+static void insert_by_arrival(struct packet_list *flight, struct packet *packet) {
+    if (!flight->last || flight->last->due_ns <= packet->due_ns) {
+        list_append(flight, packet);
+        return;
+    }
+    struct packet **at = &flight->first;
+    while ((*at)->due_ns <= packet->due_ns)
+        at = &(*at)->next;
+    packet->next = *at;
+    *at = packet;
+    flight->count++;
+}
+
 static void propagate(struct gb_engine *engine, struct direction *direction, struct packet *packet,
                       uint64_t arrival_ns) {
-    if (arrival_ns == engine->now_ns) {
+    if (arrival_ns == engine->now_ns && !direction->flight.first) {
         deliver(engine, direction, packet);
         return;
     }
     packet->due_ns = arrival_ns;
-    list_append(&direction->flight, packet);
+    insert_by_arrival(&direction->flight, packet);
     if (direction->arrival.position == NO_TIMER)
         timer_arm(&engine->timers, &direction->arrival, direction->flight.first->due_ns);
+    else if (direction->flight.first == packet)
+        timer_advance(&engine->timers, &direction->arrival, arrival_ns);
+}
+
+/* When a packet that is sent by then will be at the far end. */
+static uint64_t arrival_time(struct direction *direction, uint64_t sent_ns) {
+    const struct gb_link_model *model = &direction->model;
+    uint64_t arrival_ns = sent_ns + model->delay_ns;
+    if (model->jitter_ns) {
+        uint64_t drawn = random_next(&direction->jitter_state);
+        arrival_ns -= model->jitter_ns;
+        arrival_ns += (uint64_t)((unsigned __int128)drawn * (2 * model->jitter_ns + 1) >> 64);
+    }
+    if (!model->reorder && direction->flight.last && arrival_ns < direction->flight.last->due_ns)
+        return direction->flight.last->due_ns;
+    return arrival_ns;
 }
 
 static void transmit(struct gb_engine *engine, struct direction *direction, struct packet *packet) {
@@ -117,6 +153,9 @@ static void transmit(struct gb_engine *engine, struct direction *direction, stru
         sent_ns += packet->view.length * UINT64_C(8000000000) / model->rate_bps;
         direction->busy_until_ns = sent_ns;
     }
+    if (direction->departures)
+        capture_frame(engine, direction->departures, packet);
+    uint64_t arrival_ns = arrival_time(direction, sent_ns);
     if (model->loss_threshold | model->duplicate_threshold) {
         /* Two draws per packet, whatever they are used for: so decisions depend on seed and order alone. */
         uint64_t loss = random_next(&direction->random_state);
@@ -129,15 +168,15 @@ static void transmit(struct gb_engine *engine, struct direction *direction, stru
         }
         if (duplication < model->duplicate_threshold) {
             struct packet *duplicate = packet_copy_frame(&engine->pool, packet);
-            propagate(engine, direction, packet, sent_ns + model->delay_ns);
+            propagate(engine, direction, packet, arrival_ns);
             if (duplicate) {
                 duplicate->duplicate = true;
-                propagate(engine, direction, duplicate, sent_ns + model->delay_ns);
+                propagate(engine, direction, duplicate, arrival_ns);
             }
             return;
         }
     }
-    propagate(engine, direction, packet, sent_ns + model->delay_ns);
+    propagate(engine, direction, packet, arrival_ns);
 }
 
 static void depart(struct gb_engine *engine, struct direction *direction, struct packet *packet) {
@@ -145,20 +184,38 @@ static void depart(struct gb_engine *engine, struct direction *direction, struct
         transmit(engine, direction, packet);
 }
 
-static void depart_waiting(struct gb_engine *engine, struct direction *direction) {
-    while (direction->queue.first && direction->busy_until_ns <= engine->now_ns)
-        depart(engine, direction, list_pop(&direction->queue));
-    if (direction->queue.first)
+static bool idle(const struct gb_engine *engine, const struct direction *direction) {
+    return direction->busy_until_ns <= engine->now_ns && !(direction->interface && direction->interface->blocked);
+}
+
+/* A blocked interface wakes up by itself. */
+static void depart_when_idle(struct gb_engine *engine, struct direction *direction) {
+    if (direction->queue.count > 0 && direction->departure.position == NO_TIMER &&
+        direction->busy_until_ns > engine->now_ns)
         timer_arm(&engine->timers, &direction->departure, direction->busy_until_ns);
 }
 
+static void depart_waiting(struct gb_engine *engine, struct direction *direction) {
+    while (direction->queue.count > 0 && idle(engine, direction))
+        depart(engine, direction, queue_pop(&direction->queue));
+    depart_when_idle(engine, direction);
+}
+
+void direction_resume(struct gb_engine *engine, struct direction *direction) {
+    depart_waiting(engine, direction);
+}
+
 void direction_offer(struct gb_engine *engine, struct direction *direction, struct packet *packet) {
-    uint32_t waiting = direction->queue.count;
+    uint32_t priority = 0, waiting = direction->queue.lists[0].count;
     if (direction->egress) {
-        packet->view.std.enq_timestamp = device_time_us(direction->egress, engine->now_ns);
-        packet->view.std.enq_qdepth = waiting;
+        struct gb_standard_metadata *std = &packet->view.std;
+        priority = (uint32_t)std->priority;
+        waiting = direction->queue.lists[priority].count;
+        std->enq_timestamp = device_time_us(direction->egress, engine->now_ns);
+        std->enq_qdepth = waiting;
     }
-    if (waiting == 0 && direction->busy_until_ns <= engine->now_ns) {
+    packet->priority = (uint8_t)priority;
+    if (direction->queue.count == 0 && idle(engine, direction)) {
         depart(engine, direction, packet);
         return;
     }
@@ -168,7 +225,6 @@ void direction_offer(struct gb_engine *engine, struct direction *direction, stru
         packet_free(&engine->pool, packet);
         return;
     }
-    list_append(&direction->queue, packet);
-    if (direction->departure.position == NO_TIMER)
-        timer_arm(&engine->timers, &direction->departure, direction->busy_until_ns);
+    queue_append(&direction->queue, priority, packet);
+    depart_when_idle(engine, direction);
 }

@@ -11,8 +11,10 @@
 
 #include "engine_internal.h"
 
-/* Egress must not start with GB_PORT_DROP; 0 is what a new packet has. */
-enum { NO_EGRESS_SPEC = 0 };
+/* Egress must not start with the drop port. */
+static uint64_t no_egress_spec(const struct device *device) {
+    return device->drop_port == 0;
+}
 
 static void drop(struct gb_engine *engine, struct packet *packet, uint64_t *counter) {
     (*counter)++;
@@ -78,6 +80,12 @@ static void replicate(struct gb_engine *engine, struct packet *packet, const str
     to_traffic_manager(engine, packet, set->replicas[set->count - 1].egress_port, from_egress);
 }
 
+static void apply_session(struct packet *clone, const struct replica_set *session) {
+    clone->truncate_bytes = session->truncate_bytes;
+    if (session->class_of_service)
+        clone->view.std.priority = session->class_of_service;
+}
+
 /* The frame as it came to ingress, parsed once more; then straight to egress. */
 static void clone_ingress(struct gb_engine *engine, const struct packet *packet) {
     struct device *device = packet->device;
@@ -99,7 +107,7 @@ static void clone_ingress(struct gb_engine *engine, const struct packet *packet)
     memset(&clone->view.requests, 0, sizeof clone->view.requests);
     program->parse(state, &clone->view);
     preserve(program, packet->view.requests.clone_field_list, clone, &packet->view);
-    clone->truncate_bytes = session->truncate_bytes;
+    apply_session(clone, session);
     device->statistics.cloned++;
     replicate(engine, clone, session, false);
 }
@@ -119,7 +127,7 @@ static void clone_egress(struct gb_engine *engine, const struct packet *packet) 
     begin_pass(clone, packet->view.std.ingress_port, packet->view.std.ingress_global_timestamp,
                GB_INSTANCE_EGRESS_CLONE);
     preserve(program, packet->view.requests.clone_field_list, clone, &packet->view);
-    clone->truncate_bytes = session->truncate_bytes;
+    apply_session(clone, session);
     device->statistics.cloned++;
     replicate(engine, clone, session, true);
 }
@@ -148,11 +156,12 @@ static void pass_again(struct gb_engine *engine, struct packet *packet, uint32_t
 void pipeline_enqueue(struct gb_engine *engine, struct packet *packet, uint64_t port) {
     struct device *device = packet->device;
     struct direction *out = port < GB_MAX_PORTS ? device->ports[port].out : NULL;
-    if (!out) {
+    if (!out)
         drop(engine, packet, &device->statistics.no_port_drops);
-        return;
-    }
-    direction_offer(engine, out, packet);
+    else if (packet->view.std.priority >= device->priorities)
+        drop(engine, packet, &device->statistics.priority_drops);
+    else
+        direction_offer(engine, out, packet);
 }
 
 static void after_ingress(struct gb_engine *engine, struct packet *packet) {
@@ -174,7 +183,7 @@ static void after_ingress(struct gb_engine *engine, struct packet *packet) {
         view->std.instance_type = GB_INSTANCE_REPLICATED;
         device->statistics.replicated += group->count;
         replicate(engine, packet, group, false);
-    } else if (view->std.egress_spec == GB_PORT_DROP) {
+    } else if (view->std.egress_spec == device->drop_port) {
         drop(engine, packet, &device->statistics.ingress_drops);
     } else {
         view->std.instance_type = GB_INSTANCE_NORMAL;
@@ -218,9 +227,9 @@ bool pipeline_egress(struct gb_engine *engine, struct direction *direction, stru
     struct gb_standard_metadata *std = &view->std;
     std->egress_global_timestamp = device_time_us(device, engine->now_ns);
     std->deq_timedelta = std->egress_global_timestamp - std->enq_timestamp;
-    std->deq_qdepth = direction->queue.count;
+    std->deq_qdepth = direction->queue.lists[packet->priority].count;
     std->egress_port = direction->egress_port;
-    std->egress_spec = NO_EGRESS_SPEC;
+    std->egress_spec = no_egress_spec(device);
     memset(&view->requests, 0, sizeof view->requests);
     program->egress(state, view);
 
@@ -229,7 +238,7 @@ bool pipeline_egress(struct gb_engine *engine, struct direction *direction, stru
         clone_egress(engine, packet);
     if (requests.truncate)
         packet->truncate_bytes = smaller(packet->truncate_bytes, requests.truncate_length_bytes);
-    if (std->egress_spec == GB_PORT_DROP) {
+    if (std->egress_spec == device->drop_port) {
         drop(engine, packet, &device->statistics.egress_drops);
         return false;
     }
@@ -262,9 +271,19 @@ static void abandon(struct gb_engine *engine, struct device *device, struct pack
     *list = kept;
 }
 
+static void abandon_queue(struct gb_engine *engine, struct device *device, struct packet_queue *queue) {
+    queue->count = 0;
+    for (uint32_t priority = 0; priority < GB_PRIORITIES; priority++) {
+        abandon(engine, device, &queue->lists[priority]);
+        queue->count += queue->lists[priority].count;
+        if (!queue->lists[priority].first)
+            queue->occupied &= ~(1u << priority);
+    }
+}
+
 void pipeline_abandon(struct gb_engine *engine, struct device *device) {
     abandon(engine, device, &engine->ready);
     for (uint32_t port = 0; port < GB_MAX_PORTS; port++)
         if (device->ports[port].out)
-            abandon(engine, device, &device->ports[port].out->queue);
+            abandon_queue(engine, device, &device->ports[port].out->queue);
 }

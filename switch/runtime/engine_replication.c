@@ -21,7 +21,7 @@ static struct replica_set **slot(struct replica_map *map, uint32_t number) {
 }
 
 int replica_map_set(struct replica_map *map, uint32_t number, const struct gb_replica *replicas, uint32_t count,
-                    uint32_t truncate_bytes) {
+                    uint32_t truncate_bytes, uint32_t class_of_service) {
     if (number > UINT16_MAX)
         return -EINVAL;
     for (uint32_t i = 0; i < count; i++)
@@ -35,6 +35,7 @@ int replica_map_set(struct replica_map *map, uint32_t number, const struct gb_re
     }
     set->count = count;
     set->truncate_bytes = truncate_bytes ? truncate_bytes : UINT32_MAX;
+    set->class_of_service = class_of_service;
     if (count)
         memcpy(set->replicas, replicas, count * sizeof *replicas);
     free(*at);

@@ -12,6 +12,7 @@
 #include <net/if.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -19,7 +20,7 @@
 #include "engine_internal.h"
 
 enum {
-    SOCKET_BUFFER_BYTES = 4 << 20,
+    RECEIVE_BUFFER_BYTES = 4 << 20,
     VLAN_TAG_BYTES = 4,
     MAC_ADDRESSES_BYTES = 12,
     FRAME_OVERHEAD_BYTES = 18,      /* Ethernet header and a VLAN tag */
@@ -100,17 +101,16 @@ int interface_open(struct interface *interface, const char *name) {
         close(fd);
         return refusal;
     }
-    /* Larger buffers help with bursts; the kernel's defaults do otherwise. */
-    set_option(fd, SOL_SOCKET, SO_RCVBUFFORCE, SOCKET_BUFFER_BYTES);
-    set_option(fd, SOL_SOCKET, SO_SNDBUFFORCE, SOCKET_BUFFER_BYTES);
+    /* A larger one helps with bursts. What the default lets wait to be sent is enough for any rate, and short enough
+     * that the queue of a slow interface builds up in the traffic manager. */
+    set_option(fd, SOL_SOCKET, SO_RCVBUFFORCE, RECEIVE_BUFFER_BYTES);
     interface->fd = fd;
     interface->jumbo = mtu + FRAME_OVERHEAD_BYTES > SMALL_ROOM_BYTES;
     return 0;
 }
 
 void interface_close(struct gb_engine *engine, struct interface *interface) {
-    for (uint32_t i = 0; i < interface->pending_count; i++)
-        packet_free(&engine->pool, interface->pending[i]);
+    list_free(&engine->pool, &interface->pending);
     close(interface->fd);
 }
 
@@ -164,33 +164,58 @@ void interface_send(struct gb_engine *engine, struct interface *interface, struc
         interface->dirty = true;
         engine->dirty[engine->dirty_count++] = interface;
     }
-    interface->pending[interface->pending_count++] = packet;
-    if (interface->pending_count == SOCKET_BATCH)
+    list_append(&interface->pending, packet);
+    if (interface->pending.count >= SOCKET_BATCH)
         interface_flush(engine, interface);
 }
 
-void interface_flush(struct gb_engine *engine, struct interface *interface) {
+static void watch_for(struct gb_engine *engine, struct interface *interface, uint32_t events) {
+    struct epoll_event event = {.events = events, .data.ptr = interface};
+    epoll_ctl(engine->epoll_fd, EPOLL_CTL_MOD, interface->fd, &event);
+}
+
+/* The first frames of those that are pending: sent, refused (1), or none because the kernel's queue is full (0). */
+static uint32_t send_batch(struct interface *interface, bool *accepted) {
     struct iovec vectors[SOCKET_BATCH];
     struct mmsghdr messages[SOCKET_BATCH];
-    uint32_t count = interface->pending_count;
-    for (uint32_t i = 0; i < count; i++) {
-        struct gb_packet *view = &interface->pending[i]->view;
-        vectors[i] = (struct iovec){view->data, view->length};
-        messages[i].msg_hdr = (struct msghdr){.msg_iov = &vectors[i], .msg_iovlen = 1};
+    unsigned count = 0;
+    for (struct packet *packet = interface->pending.first; packet && count < SOCKET_BATCH; packet = packet->next) {
+        vectors[count] = (struct iovec){packet->view.data, packet->view.length};
+        messages[count].msg_hdr = (struct msghdr){.msg_iov = &vectors[count], .msg_iovlen = 1};
+        count++;
     }
-    for (uint32_t done = 0; done < count;) {
-        int sent = sendmmsg(interface->fd, messages + done, count - done, MSG_DONTWAIT);
-        bool accepted = sent > 0;
-        /* An error concerns the first message alone: interface down, its queue full, frame longer than its MTU. */
-        uint32_t settled = accepted ? (uint32_t)sent : 1;
-        for (uint32_t i = done; i < done + settled; i++) {
-            direction_count(interface->pending[i]->direction, interface->pending[i], accepted);
-            packet_free(&engine->pool, interface->pending[i]);
+    int sent = sendmmsg(interface->fd, messages, count, MSG_DONTWAIT);
+    *accepted = sent > 0;
+    if (sent > 0)
+        return (uint32_t)sent;
+    /* Any other error concerns the first message alone: interface down, frame longer than its MTU. */
+    return errno == EAGAIN ? 0 : 1;
+}
+
+void interface_flush(struct gb_engine *engine, struct interface *interface) {
+    while (interface->pending.first && !interface->blocked) {
+        bool accepted;
+        uint32_t settled = send_batch(interface, &accepted);
+        for (uint32_t i = 0; i < settled; i++) {
+            struct packet *packet = list_pop(&interface->pending);
+            direction_count(packet->direction, packet, accepted);
+            packet_free(&engine->pool, packet);
         }
         *(accepted ? &interface->statistics.sent : &interface->statistics.send_errors) += settled;
-        done += settled;
+        if (settled == 0) {
+            interface->blocked = true;
+            watch_for(engine, interface, EPOLLIN | EPOLLOUT);
+        }
     }
-    interface->pending_count = 0;
+}
+
+void interface_unblock(struct gb_engine *engine, struct interface *interface) {
+    interface->blocked = false;
+    interface_flush(engine, interface);
+    if (interface->blocked)
+        return;
+    watch_for(engine, interface, EPOLLIN);
+    direction_resume(engine, interface->out);
 }
 
 void interface_clear_error(struct interface *interface) {

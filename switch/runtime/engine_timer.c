@@ -22,15 +22,24 @@ bool timer_heap_reserve(struct timer_heap *heap, uint32_t more) {
     return true;
 }
 
-void timer_arm(struct timer_heap *heap, struct timer *timer, uint64_t due_ns) {
-    timer->due_ns = due_ns;
-    timer->sequence = heap->next_sequence++;
-    uint32_t position = heap->count++;
+static void sift_up(struct timer_heap *heap, struct timer *timer, uint32_t position) {
     while (position > 0 && earlier(timer, heap->timers[(position - 1) / 2])) {
         place(heap, heap->timers[(position - 1) / 2], position);
         position = (position - 1) / 2;
     }
     place(heap, timer, position);
+}
+
+void timer_arm(struct timer_heap *heap, struct timer *timer, uint64_t due_ns) {
+    timer->due_ns = due_ns;
+    timer->sequence = heap->next_sequence++;
+    sift_up(heap, timer, heap->count++);
+}
+
+void timer_advance(struct timer_heap *heap, struct timer *timer, uint64_t due_ns) {
+    timer->due_ns = due_ns;
+    timer->sequence = heap->next_sequence++;
+    sift_up(heap, timer, timer->position);
 }
 
 struct timer *timer_pop(struct timer_heap *heap) {

@@ -8,6 +8,7 @@
 
 #define GB_MAX_JUMPS (1u << 16)             /* of one action */
 #define GB_MAX_PARSER_STEPS (1u << 16)      /* of one packet */
+#define GB_MAX_PIPELINE_STEPS (1u << 16)    /* rounds of all loops of one pipeline together */
 
 /* ---- Variable-length fields: a word with the length in bits, then the bytes in packet order ---- */
 

@@ -77,6 +77,7 @@ struct gb_switch {
     void (*log)(struct gb_switch *, const char *line);
     struct gb_value_set **value_sets;
     struct gb_profile **profiles;
+    uint64_t drop_port;         /* GB_PORT_DROP, unless the engine says otherwise */
 };
 
 struct gb_layout;               /* what state the program needs: state.h */

@@ -58,6 +58,7 @@ struct gb_switch *gb_switch_create(const struct gb_program *program) {
         return NULL;
     sw->program = program;
     sw->random_state = UINT64_C(0x853c49e6748fea9b);
+    sw->drop_port = GB_PORT_DROP;
     sw->tables = array(layout->table_count, sizeof *sw->tables);
     sw->registers = array(layout->register_count, sizeof *sw->registers);
     sw->counters = array(layout->counter_count, sizeof *sw->counters);

@@ -71,12 +71,16 @@ struct gb_call {
     uint64_t data[];
 };
 
-/* A two-rate three-colour marker (RFC 2698, colour-blind). Tokens are packets or bytes. */
+enum gb_colour { GB_GREEN = 0, GB_YELLOW = 1, GB_RED = 2 };
+
+/* A two-rate three-colour marker (RFC 2698) or a single-rate one (RFC 2697), colour-blind. Tokens are packets or
+ * bytes; of a single-rate marker the peak bucket is the excess bucket. */
 struct gb_meter_cell {
-    bool configured;
+    bool configured, single_rate;
     double committed_per_us, peak_per_us, committed_burst, peak_burst;
     double committed_tokens, peak_tokens;
     uint64_t last_us;
+    struct gb_count marked[3];  /* by enum gb_colour */
 };
 
 struct gb_entry {
@@ -88,6 +92,7 @@ struct gb_entry {
     struct gb_tuple *tuple;
     struct gb_meter_cell *meter;
     struct gb_count count;      /* direct counter */
+    uint64_t last_hit_us;       /* or when it was inserted; of tables with idle timeouts */
     uint64_t hash;
     int64_t priority;           /* larger wins; among equals the one that was there first */
     uint64_t sequence;
@@ -97,19 +102,40 @@ struct gb_entry {
 
 struct gb_slot { uint64_t hash; struct gb_entry *entry; };
 
-/* All entries with one mask, hashed by masked key (tuple space search, Srinivasan et al., SIGCOMM 1999). */
+/* All entries with one mask, hashed by masked key. */
 struct gb_tuple {
     uint64_t *mask;
+    struct gb_tuple *next;      /* in the set's bucket */
     int64_t best_priority;      /* no entry of the tuple has a larger one */
+    bool hashed;                /* searched by hash; else its entries are among the table's rules */
     uint32_t capacity, used;    /* slots: a power of two, at most 3/4 used */
     uint32_t entry_count;
     struct gb_slot *slots;
 };
 
+struct gb_tuple_set {
+    struct gb_tuple **buckets;  /* by mask; a power of two, or none */
+    uint32_t bucket_count, count;
+};
+
+/* Entries of tuples that are not worth a hash look-up each. */
+struct gb_rules {
+    struct gb_rule_block **blocks;          /* by falling precedence */
+    uint32_t block_count, block_capacity;
+    uint32_t nibble_count;                  /* 0: this table has no rules */
+    struct gb_nibble {
+        uint32_t word;
+        uint8_t shift, match;               /* match: enum gb_match */
+        bool begins_field;
+    } *nibbles;                             /* of the key: field after field, the most significant first */
+};
+
 struct gb_table {
     const struct gb_table_layout *layout;
-    struct gb_tuple **tuples;   /* by falling best_priority */
-    uint32_t tuple_count, tuple_capacity;
+    struct gb_tuple_set tuples;
+    struct gb_tuple **hashed;   /* by falling best_priority */
+    uint32_t hashed_count, hashed_capacity;
+    struct gb_rules rules;
     struct gb_entry *default_entry;
     struct gb_entry **entries;  /* by handle; NULL when free */
     uint32_t *free_handles;
@@ -131,6 +157,8 @@ int gb_table_delete(struct gb_table *, int64_t handle);
 struct gb_entry *gb_table_entry(const struct gb_table *, int64_t handle);
 int gb_table_count(const struct gb_table *, int64_t handle, struct gb_count *);
 int gb_table_count_write(struct gb_table *, int64_t handle, const struct gb_count *);
+int gb_table_hit(struct gb_table *, int64_t handle, uint64_t now_us);
+int gb_table_last_hit(const struct gb_table *, int64_t handle, uint64_t *last_hit_us);
 /* Let an entry refer to a member of the table's action profile, or to a group. */
 int gb_table_set_member(struct gb_switch *, uint32_t table, int64_t handle, uint32_t member);
 int gb_table_set_group(struct gb_switch *, uint32_t table, int64_t handle, uint32_t group);
@@ -145,9 +173,9 @@ struct gb_group { uint32_t id, references, size; struct gb_call **calls; uint32_
 
 struct gb_profile {
     const struct gb_profile_layout *layout;
-    struct gb_member **members;
+    struct gb_member **members; /* by rising id, as are groups */
     struct gb_group **groups;
-    uint32_t member_count, group_count;
+    uint32_t member_count, member_capacity, group_count, group_capacity;
 };
 
 /* The member of the entry's group that a hash of the packet selects; NULL for an empty group. */
@@ -217,22 +245,26 @@ int gb_register_set(struct gb_register *, uint32_t index, const uint64_t *words)
 
 /* ---- Meters (state_meters.c) ---- */
 
-enum gb_colour { GB_GREEN = 0, GB_YELLOW = 1, GB_RED = 2 };
-
 struct gb_meter { uint32_t unit, size; struct gb_meter_cell *cells; };
 
-uint64_t gb_meter_mark(struct gb_meter_cell *, uint64_t now_us, uint64_t amount);
+/* The colour of a packet of that length. */
+uint64_t gb_meter_mark(struct gb_meter_cell *, enum gb_meter_unit, uint64_t now_us, uint64_t bytes);
 /* The colour, or `otherwise` when the index is out of range. */
 static inline uint64_t gb_meter_execute(struct gb_meter *meter, uint64_t index, uint64_t now_us, uint64_t bytes,
                                         uint64_t otherwise) {
     if (index >= meter->size)
         return otherwise;
-    return gb_meter_mark(&meter->cells[index], now_us, meter->unit == GB_METER_PACKETS ? 1 : bytes);
+    return gb_meter_mark(&meter->cells[index], (enum gb_meter_unit)meter->unit, now_us, bytes);
 }
 /* Rates in units per second. Buckets start full. */
 void gb_meter_configure(struct gb_meter_cell *, double committed_per_s, double committed_burst, double peak_per_s,
                         double peak_burst);
+void gb_meter_configure_single_rate(struct gb_meter_cell *, double committed_per_s, double committed_burst,
+                                    double excess_burst);
+/* Everything is green. */
 void gb_meter_reset(struct gb_meter_cell *);
+void gb_meter_counts(const struct gb_meter_cell *, struct gb_count marked[3]);
+void gb_meter_counts_clear(struct gb_meter_cell *);
 struct gb_meter_cell *gb_meter_cell(struct gb_meter *, uint32_t index);
 struct gb_meter_cell *gb_table_meter_cell(struct gb_table *, int64_t handle);
 

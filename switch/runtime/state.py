@@ -3,56 +3,40 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from typing import Any
 
 from switch.codegen.load import load_program
 from switch.codegen.model import Action, Call, Entry, Table
 from switch.codegen.program import BuiltProgram
 from switch.codegen.statements import indirect_counters, indirect_meters
-from switch.device import ActionCall, KeyMatch, Program
+from switch.device import (
+    ActionCall,
+    EntryCall,
+    EntryExists,
+    GroupReference,
+    KeyMatch,
+    MemberReference,
+    MeterCounts,
+    MeterRates,
+    Program,
+    StateFull,
+    StillReferenced,
+)
 from switch.runtime import state_abi as abi
 
-# Priorities of const entries count downwards from here: in BMv2 JSON the smaller number wins, here the larger.
-_CONST_PRIORITY = 2**31 - 1
+__all__ = [
+    "EntryExists",
+    "GroupReference",
+    "MemberReference",
+    "MeterRates",
+    "StateFull",
+    "StillReferenced",
+    "SwitchState",
+]
+
 _DEFAULT_HANDLE = -1
-
-
-class EntryExists(ValueError):
-    """The table has an entry with this key and priority."""
-
-
-class StateFull(ValueError):
-    """The table or action profile is as large as its size allows."""
-
-
-@dataclass(frozen=True)
-class MemberReference:
-    """A member of the table's action profile, in place of an action."""
-
-    member: int
-
-
-@dataclass(frozen=True)
-class GroupReference:
-    """A group of the table's action selector, in place of an action."""
-
-    group: int
-
-
-EntryCall = ActionCall | MemberReference | GroupReference
-
-
-@dataclass(frozen=True)
-class MeterRates:
-    """Two-rate three-colour marker (RFC 2698): rates in packets or bytes per second, bursts in packets or bytes."""
-
-    committed_per_s: float
-    committed_burst: float
-    peak_per_s: float
-    peak_burst: float
 
 
 def _fits(value: int, width: int, what: str) -> int:
@@ -65,11 +49,17 @@ class SwitchState:
     """What one switch that runs a program keeps between packets. Implements that part of switch.device.Device.
 
     guard: entered around each call into the state, so that an engine can keep its own thread out meanwhile.
-    Raises MemoryError, and as switch.device.Device says.
+    clock_us: the clock by which packets are timed. Raises MemoryError, and as switch.device.Device says.
     """
 
-    def __init__(self, program: Program, guard: AbstractContextManager[Any] | None = None) -> None:
+    def __init__(
+        self,
+        program: Program,
+        guard: AbstractContextManager[Any] | None = None,
+        clock_us: Callable[[], int] = lambda: 0,
+    ) -> None:
         self.program = program
+        self._clock_us = clock_us
         self._guard: AbstractContextManager[Any] = guard if guard is not None else nullcontext()
         self._library = abi.state_library()
         # The program's library must stay loaded as long as the state refers to its layout.
@@ -90,7 +80,7 @@ class SwitchState:
         for table in self._tables.values():
             self._set_default(table, table.default)
             for entry in table.entries:
-                self._insert_const(table, entry)
+                self._insert_initial(table, entry)
 
     @property
     def pointer(self) -> int:
@@ -112,8 +102,6 @@ class SwitchState:
         Raises EntryExists and StateFull, both ValueError.
         """
         wanted = self._table(table)
-        if wanted.entries_are_const:
-            raise ValueError(f"the entries of table {table} are const")
         values, masks, highs, prefix_bits = self._key(wanted, key)
         if wanted.match == "lpm":
             priority = prefix_bits
@@ -128,18 +116,16 @@ class SwitchState:
                 except ValueError:
                     self._library.gb_table_delete(self._table_pointer(wanted), handle)
                     raise
+            if wanted.with_timeouts:
+                self._library.gb_table_hit(self._table_pointer(wanted), handle, self._clock_us())
         return handle
 
     def table_modify(self, table: str, handle: int, call: EntryCall) -> None:
         wanted = self._table(table)
-        if wanted.entries_are_const:
-            raise ValueError(f"the entries of table {table} are const")
         self._modify(wanted, self._handle(handle), call)
 
     def table_delete(self, table: str, handle: int) -> None:
         wanted = self._table(table)
-        if wanted.entries_are_const:
-            raise ValueError(f"the entries of table {table} are const")
         with self._guard:
             self._check(
                 self._library.gb_table_delete(self._table_pointer(wanted), self._handle(handle)),
@@ -167,13 +153,29 @@ class SwitchState:
 
     def table_entry_count_write(self, table: str, handle: int, packets: int, bytes_: int) -> None:
         """Set the entry's direct counter."""
-        count = abi.Count(_fits(packets, 64, "packets"), _fits(bytes_, 64, "bytes"))
-        pointer = self._table_pointer(self._table(table))
+        self._write_table_count(table, self._handle(handle), packets, bytes_)
+
+    def table_default_count_write(self, table: str, packets: int, bytes_: int) -> None:
+        self._write_table_count(table, _DEFAULT_HANDLE, packets, bytes_)
+
+    def table_initial_handles(self, table: str) -> Sequence[int]:
+        """Handles of the entries that the program brought along, in their order in the JSON."""
+        return range(len(self._table(table).entries))
+
+    def table_last_hit_us(self, table: str, handle: int) -> int:
+        """When the entry was last hit, or inserted; on the clock of packets."""
+        wanted = self._table(table)
+        if not wanted.with_timeouts:
+            raise ValueError(f"table {table} has no idle timeouts (support_timeout)")
+        last_hit_us = ctypes.c_uint64()
         with self._guard:
             self._check(
-                self._library.gb_table_count_write(pointer, self._handle(handle), ctypes.byref(count)),
+                self._library.gb_table_last_hit(
+                    self._table_pointer(wanted), self._handle(handle), ctypes.byref(last_hit_us)
+                ),
                 IndexError(f"table {table} has no entry with handle {handle}"),
             )
+        return last_hit_us.value
 
     # ---- Registers ----
 
@@ -216,23 +218,29 @@ class SwitchState:
 
     def meter_write(self, meter: str, index: int, rates: MeterRates | None) -> None:
         """Configure one cell of an indirect meter; None turns it off, so that everything is green."""
-        pointer = self.record.contents.meters[self._number(self._meter_number, meter, "indirect meter")]
         with self._guard:
-            cell = self._library.gb_meter_cell(pointer, self._index(index))
-            if not cell:
-                raise IndexError(f"meter {meter} has no index {index}")
-            self._configure_meter(cell, rates)
+            self._configure_meter(self._meter_cell(meter, index), rates)
+
+    def meter_counts(self, meter: str, index: int) -> MeterCounts:
+        with self._guard:
+            return self._marked(self._meter_cell(meter, index))
+
+    def meter_counts_clear(self, meter: str, index: int) -> None:
+        with self._guard:
+            self._library.gb_meter_counts_clear(self._meter_cell(meter, index))
 
     def table_meter_write(self, table: str, handle: int, rates: MeterRates | None) -> None:
         """Configure the direct meter of an entry."""
-        wanted = self._table(table)
-        if wanted.direct_meter is None:
-            raise ValueError(f"table {table} has no direct meter")
         with self._guard:
-            cell = self._library.gb_table_meter_cell(self._table_pointer(wanted), self._handle(handle))
-            if not cell:
-                raise IndexError(f"table {table} has no entry with handle {handle}")
-            self._configure_meter(cell, rates)
+            self._configure_meter(self._table_meter_cell(table, handle), rates)
+
+    def table_meter_counts(self, table: str, handle: int) -> MeterCounts:
+        with self._guard:
+            return self._marked(self._table_meter_cell(table, handle))
+
+    def table_meter_counts_clear(self, table: str, handle: int) -> None:
+        with self._guard:
+            self._library.gb_meter_counts_clear(self._table_meter_cell(table, handle))
 
     # ---- Value sets ----
 
@@ -378,10 +386,10 @@ class SwitchState:
         self._check(handle, IndexError())
         return handle
 
-    def _insert_const(self, table: Table, entry: Entry) -> None:
+    def _insert_initial(self, table: Table, entry: Entry) -> None:
         key = [KeyMatch(f.value, f.mask, f.prefix_bits, f.high) for f in entry.key]
         values, masks, highs, prefix_bits = self._key(table, key)
-        priority = {"exact": 0, "lpm": prefix_bits}.get(table.match, _CONST_PRIORITY - entry.priority)
+        priority = {"exact": 0, "lpm": prefix_bits}.get(table.match, entry.priority)
         action, data = self._arguments(entry.call)
         self._insert(table, values, masks, highs, priority, action, data)
 
@@ -430,6 +438,15 @@ class SwitchState:
             )
         return count.packets, count.bytes
 
+    def _write_table_count(self, table: str, handle: int, packets: int, bytes_: int) -> None:
+        count = abi.Count(_fits(packets, 64, "packets"), _fits(bytes_, 64, "bytes"))
+        pointer = self._table_pointer(self._table(table))
+        with self._guard:
+            self._check(
+                self._library.gb_table_count_write(pointer, handle, ctypes.byref(count)),
+                IndexError(f"table {table} has no entry with handle {handle}"),
+            )
+
     # ---- Other internals ----
 
     @staticmethod
@@ -441,7 +458,7 @@ class SwitchState:
         if outcome == abi.FULL:
             raise StateFull("the action profile is full")
         if outcome == abi.IN_USE:
-            raise ValueError("still referred to by a table entry or a group")
+            raise StillReferenced("still referred to by a table entry or a group")
         raise no_such
 
     @staticmethod
@@ -488,11 +505,35 @@ class SwitchState:
             )
         return [(c.packets, c.bytes) for c in counts[:count]]
 
+    def _meter_cell(self, meter: str, index: int) -> int:
+        pointer = self.record.contents.meters[self._number(self._meter_number, meter, "indirect meter")]
+        cell = self._library.gb_meter_cell(pointer, self._index(index))
+        if not cell:
+            raise IndexError(f"meter {meter} has no index {index}")
+        return int(cell)
+
+    def _table_meter_cell(self, table: str, handle: int) -> int:
+        wanted = self._table(table)
+        if wanted.direct_meter is None:
+            raise ValueError(f"table {table} has no direct meter")
+        cell = self._library.gb_table_meter_cell(self._table_pointer(wanted), self._handle(handle))
+        if not cell:
+            raise IndexError(f"table {table} has no entry with handle {handle}")
+        return int(cell)
+
+    def _marked(self, cell: int) -> MeterCounts:
+        counts = abi.ColourCounts()
+        self._library.gb_meter_counts(cell, ctypes.byref(counts))
+        return MeterCounts(*((colour.packets, colour.bytes) for colour in counts))
+
     def _configure_meter(self, cell: int, rates: MeterRates | None) -> None:
         if rates is None:
             self._library.gb_meter_reset(cell)
             return
         values = (rates.committed_per_s, rates.committed_burst, rates.peak_per_s, rates.peak_burst)
-        if any(v < 0 for v in values):
+        if any(v < 0 for v in (*values, rates.excess_burst or 0)):
             raise ValueError("meter rates and bursts are not negative")
-        self._library.gb_meter_configure(cell, *values)
+        if rates.excess_burst is None:
+            self._library.gb_meter_configure(cell, *values)
+        else:
+            self._library.gb_meter_configure_single_rate(cell, *values[:2], rates.excess_burst)

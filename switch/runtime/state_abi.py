@@ -21,6 +21,10 @@ class Count(ctypes.Structure):
     _fields_ = (("packets", ctypes.c_uint64), ("bytes", ctypes.c_uint64))
 
 
+ColourCounts = Count * 3
+"""Green, yellow, red."""
+
+
 class Register(ctypes.Structure):
     _fields_ = (
         ("width_bits", ctypes.c_uint32),
@@ -64,6 +68,8 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "gb_table_delete": (ctypes.c_int, (ctypes.c_void_p, ctypes.c_int64)),
     "gb_table_count": (ctypes.c_int, (ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(Count))),
     "gb_table_count_write": (ctypes.c_int, (ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(Count))),
+    "gb_table_hit": (ctypes.c_int, (ctypes.c_void_p, ctypes.c_int64, ctypes.c_uint64)),
+    "gb_table_last_hit": (ctypes.c_int, (ctypes.c_void_p, ctypes.c_int64, _Words)),
     "gb_table_set_member": (
         ctypes.c_int,
         (ctypes.POINTER(SwitchRecord), ctypes.c_uint32, ctypes.c_int64, ctypes.c_uint32),
@@ -82,7 +88,10 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "gb_register_set": (ctypes.c_int, (ctypes.POINTER(Register), ctypes.c_uint32, _Words)),
     "gb_meter_cell": (ctypes.c_void_p, (ctypes.c_void_p, ctypes.c_uint32)),
     "gb_meter_configure": (None, (ctypes.c_void_p, *(ctypes.c_double,) * 4)),
+    "gb_meter_configure_single_rate": (None, (ctypes.c_void_p, *(ctypes.c_double,) * 3)),
     "gb_meter_reset": (None, (ctypes.c_void_p,)),
+    "gb_meter_counts": (None, (ctypes.c_void_p, ctypes.POINTER(ColourCounts))),
+    "gb_meter_counts_clear": (None, (ctypes.c_void_p,)),
     "gb_value_set_replace": (ctypes.c_int, (ctypes.c_void_p, ctypes.c_uint32, _Words, _Words)),
     "gb_profile_member_set": (
         ctypes.c_int,

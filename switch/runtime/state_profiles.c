@@ -33,35 +33,64 @@ void gb_profile_free(struct gb_profile *profile) {
     free(profile);
 }
 
+/* Members and groups begin with their ids, so that one search serves both. Index of the first that is not smaller. */
+static uint32_t position(void *const *things, uint32_t count, uint32_t id) {
+    uint32_t low = 0, high = count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (*(const uint32_t *)things[middle] < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void *find(void *const *things, uint32_t count, uint32_t id) {
+    uint32_t at = position(things, count, id);
+    return at < count && *(const uint32_t *)things[at] == id ? things[at] : NULL;
+}
+
+static bool insert(void ***things, uint32_t *count, uint32_t *capacity, void *thing) {
+    if (*count == *capacity) {
+        uint32_t larger = *capacity ? 2 * *capacity : 16;
+        void **moved = realloc(*things, larger * sizeof *moved);
+        if (!moved)
+            return false;
+        *things = moved;
+        *capacity = larger;
+    }
+    uint32_t at = position(*things, *count, *(const uint32_t *)thing);
+    memmove(*things + at + 1, *things + at, (*count - at) * sizeof **things);
+    (*things)[at] = thing;
+    (*count)++;
+    return true;
+}
+
+static void remove_at(void **things, uint32_t *count, uint32_t at) {
+    (*count)--;
+    memmove(things + at, things + at + 1, (*count - at) * sizeof *things);
+}
+
 struct gb_member *gb_profile_member(const struct gb_profile *profile, uint32_t id) {
-    for (uint32_t i = 0; i < profile->member_count; i++)
-        if (profile->members[i]->id == id)
-            return profile->members[i];
-    return NULL;
+    return find((void *const *)profile->members, profile->member_count, id);
 }
 
 struct gb_group *gb_profile_group(const struct gb_profile *profile, uint32_t id) {
-    for (uint32_t i = 0; i < profile->group_count; i++)
-        if (profile->groups[i]->id == id)
-            return profile->groups[i];
-    return NULL;
+    return find((void *const *)profile->groups, profile->group_count, id);
 }
 
 static struct gb_member *member_add(struct gb_profile *profile, uint32_t id) {
-    struct gb_member **members = realloc(profile->members, (profile->member_count + 1) * sizeof *members);
-    if (!members)
-        return NULL;
-    profile->members = members;
     struct gb_member *member = calloc(1, sizeof *member);
     if (!member)
         return NULL;
+    member->id = id;
     member->call = calloc(1, sizeof *member->call + profile->layout->data_words * sizeof(uint64_t));
-    if (!member->call) {
-        free(member);
+    if (!member->call ||
+        !insert((void ***)&profile->members, &profile->member_count, &profile->member_capacity, member)) {
+        member_free(member);
         return NULL;
     }
-    member->id = id;
-    members[profile->member_count++] = member;
     return member;
 }
 
@@ -83,28 +112,26 @@ int gb_profile_member_set(struct gb_profile *profile, uint32_t id, uint32_t acti
 }
 
 int gb_profile_member_delete(struct gb_profile *profile, uint32_t id) {
-    for (uint32_t i = 0; i < profile->member_count; i++) {
-        if (profile->members[i]->id != id)
-            continue;
-        if (profile->members[i]->references)
-            return GB_IN_USE;
-        member_free(profile->members[i]);
-        profile->members[i] = profile->members[--profile->member_count];
-        return 0;
-    }
-    return GB_NO_SUCH;
+    struct gb_member *member = gb_profile_member(profile, id);
+    if (!member)
+        return GB_NO_SUCH;
+    if (member->references)
+        return GB_IN_USE;
+    uint32_t at = position((void *const *)profile->members, profile->member_count, id);
+    remove_at((void **)profile->members, &profile->member_count, at);
+    member_free(member);
+    return 0;
 }
 
 static struct gb_group *group_add(struct gb_profile *profile, uint32_t id) {
-    struct gb_group **groups = realloc(profile->groups, (profile->group_count + 1) * sizeof *groups);
-    if (!groups)
-        return NULL;
-    profile->groups = groups;
     struct gb_group *group = calloc(1, sizeof *group);
     if (!group)
         return NULL;
     group->id = id;
-    groups[profile->group_count++] = group;
+    if (!insert((void ***)&profile->groups, &profile->group_count, &profile->group_capacity, group)) {
+        free(group);
+        return NULL;
+    }
     return group;
 }
 
@@ -142,15 +169,14 @@ int gb_profile_group_set(struct gb_profile *profile, uint32_t id, const uint32_t
 }
 
 int gb_profile_group_delete(struct gb_profile *profile, uint32_t id) {
-    for (uint32_t i = 0; i < profile->group_count; i++) {
-        if (profile->groups[i]->id != id)
-            continue;
-        if (profile->groups[i]->references)
-            return GB_IN_USE;
-        refer(profile, profile->groups[i], -1);
-        group_free(profile->groups[i]);
-        profile->groups[i] = profile->groups[--profile->group_count];
-        return 0;
-    }
-    return GB_NO_SUCH;
+    struct gb_group *group = gb_profile_group(profile, id);
+    if (!group)
+        return GB_NO_SUCH;
+    if (group->references)
+        return GB_IN_USE;
+    refer(profile, group, -1);
+    uint32_t at = position((void *const *)profile->groups, profile->group_count, id);
+    remove_at((void **)profile->groups, &profile->group_count, at);
+    group_free(group);
+    return 0;
 }

@@ -1,43 +1,16 @@
-/* Match-action tables by tuple space search: one hash table per distinct mask, visited by falling priority.
+/* Match-action tables.
  *
- * Exact tables have one tuple; lpm tables one per prefix length, the longest first; ternary tables one per mask in
- * use. A range is hashed by the prefix that all its values share, and its ends are compared afterwards.
+ * Entries are grouped by mask into tuples: exact tables have one, lpm tables one per prefix length, ternary tables
+ * one per mask in use. Large tuples are searched by hash, in order of their best entry; the entries of small ones,
+ * of which there can be thousands, all together as rules. A range counts as the prefix that all its values share,
+ * and its ends are compared afterwards.
  */
 #include <stdlib.h>
 
-#include "state.h"
+#include "state_tables.h"
 
-#define FIRST_CAPACITY 8u
-
-static inline uint64_t mix(uint64_t hash, uint64_t word) {
-    unsigned __int128 product = (unsigned __int128)(hash ^ word ^ UINT64_C(0x2545f4914f6cdd1d)) *
-                                UINT64_C(0x9fb21c651e98df25);
-    return (uint64_t)product ^ (uint64_t)(product >> 64);
-}
-
-static inline uint64_t hash_masked(const uint64_t *key, const uint64_t *mask, uint32_t words) {
-    uint64_t hash = words;
-    for (uint32_t i = 0; i < words; i++)
-        hash = mix(hash, key[i] & mask[i]);
-    return hash;
-}
-
-static inline bool same_masked(const uint64_t *masked, const uint64_t *key, const uint64_t *mask, uint32_t words) {
-    for (uint32_t i = 0; i < words; i++)
-        if (masked[i] != (key[i] & mask[i]))
-            return false;
-    return true;
-}
-
-/* The slot of the chain with this masked key, or the empty slot where it would go. */
-static inline struct gb_slot *find_slot(const struct gb_tuple *tuple, uint64_t hash, const uint64_t *key,
-                                        uint32_t words) {
-    for (uint32_t at = (uint32_t)hash & (tuple->capacity - 1);; at = (at + 1) & (tuple->capacity - 1)) {
-        struct gb_slot *slot = &tuple->slots[at];
-        if (!slot->entry || (slot->hash == hash && same_masked(slot->entry->key, key, tuple->mask, words)))
-            return slot;
-    }
-}
+/* From that many entries on, a hash look-up costs less than the tuple's share in searching the rules. */
+enum { HASHED_ENTRIES = 256 };
 
 static int compare_words(const uint64_t *a, const uint64_t *b, uint32_t words) {
     for (uint32_t i = words; i-- > 0;)
@@ -46,12 +19,10 @@ static int compare_words(const uint64_t *a, const uint64_t *b, uint32_t words) {
     return 0;
 }
 
-static inline uint32_t field_words(const struct gb_key_layout *field) { return (field->width_bits + 63) / 64; }
-
-static bool in_ranges(const struct gb_table_layout *layout, const struct gb_entry *entry, const uint64_t *key) {
-    const uint64_t *low = entry->key + layout->key_words, *high = low + layout->key_words;
+bool gb_in_ranges(const struct gb_table_layout *layout, const struct gb_entry *entry, const uint64_t *key) {
+    const uint64_t *low = gb_low_ends(layout, entry), *high = gb_high_ends(layout, entry);
     for (uint32_t i = 0, at = 0; i < layout->key_field_count; i++) {
-        uint32_t words = field_words(&layout->key[i]);
+        uint32_t words = gb_field_words(&layout->key[i]);
         if (layout->key[i].match == GB_RANGE &&
             (compare_words(key + at, low + at, words) < 0 || compare_words(key + at, high + at, words) > 0))
             return false;
@@ -60,127 +31,89 @@ static bool in_ranges(const struct gb_table_layout *layout, const struct gb_entr
     return true;
 }
 
-static inline bool precedes(const struct gb_entry *a, const struct gb_entry *b) {
-    return a->priority > b->priority || (a->priority == b->priority && a->sequence < b->sequence);
-}
-
 struct gb_entry *gb_table_lookup(const struct gb_table *table, const uint64_t *key) {
     const struct gb_table_layout *layout = table->layout;
     struct gb_entry *best = NULL;
-    for (uint32_t i = 0; i < table->tuple_count; i++) {
-        const struct gb_tuple *tuple = table->tuples[i];
+    for (uint32_t i = 0; i < table->hashed_count; i++) {
+        const struct gb_tuple *tuple = table->hashed[i];
         if (best && tuple->best_priority < best->priority)
             break;
-        uint64_t hash = hash_masked(key, tuple->mask, layout->key_words);
-        struct gb_entry *entry = find_slot(tuple, hash, key, layout->key_words)->entry;
+        struct gb_entry *entry = gb_tuple_lookup(tuple, key, layout->key_words);
         if (layout->match == GB_RANGE)
-            while (entry && !in_ranges(layout, entry, key))
+            while (entry && !gb_in_ranges(layout, entry, key))
                 entry = entry->next;
-        if (entry && (!best || precedes(entry, best)))
+        if (entry && (!best || gb_precedes(entry, best)))
             best = entry;
     }
+    if (table->rules.block_count)
+        best = gb_rules_lookup(&table->rules, layout, key, best);
     return best ? best : table->default_entry;
 }
 
-/* ---- Tuples ---- */
+/* ---- Tuples of a table ---- */
 
-static struct gb_tuple *tuple_create(const uint64_t *mask, uint32_t words) {
-    struct gb_tuple *tuple = calloc(1, sizeof *tuple);
-    if (!tuple)
-        return NULL;
-    tuple->mask = calloc(words ? words : 1, sizeof *tuple->mask);
-    tuple->slots = calloc(FIRST_CAPACITY, sizeof *tuple->slots);
-    if (!tuple->mask || !tuple->slots) {
-        free(tuple->mask);
-        free(tuple->slots);
-        free(tuple);
-        return NULL;
+/* Search the tuple by hash from now on; false when out of memory. */
+static bool hash_tuple(struct gb_table *table, struct gb_tuple *tuple) {
+    if (table->hashed_count == table->hashed_capacity) {
+        uint32_t capacity = table->hashed_capacity ? table->hashed_capacity * 2 : 1;
+        struct gb_tuple **hashed = realloc(table->hashed, capacity * sizeof *hashed);
+        if (!hashed)
+            return false;
+        table->hashed = hashed;
+        table->hashed_capacity = capacity;
     }
-    memcpy(tuple->mask, mask, words * sizeof *mask);
-    tuple->capacity = FIRST_CAPACITY;
-    tuple->best_priority = INT64_MIN;
-    return tuple;
-}
-
-static void tuple_free(struct gb_tuple *tuple) {
-    free(tuple->mask);
-    free(tuple->slots);
-    free(tuple);
-}
-
-static bool tuple_make_room(struct gb_tuple *tuple) {
-    if ((tuple->used + 1) * 4 <= tuple->capacity * 3)
-        return true;
-    uint32_t capacity = tuple->capacity * 2;
-    struct gb_slot *slots = calloc(capacity, sizeof *slots);
-    if (!slots)
-        return false;
-    for (uint32_t i = 0; i < tuple->capacity; i++) {
-        if (!tuple->slots[i].entry)
-            continue;
-        uint32_t at = (uint32_t)tuple->slots[i].hash & (capacity - 1);
-        while (slots[at].entry)
-            at = (at + 1) & (capacity - 1);
-        slots[at] = tuple->slots[i];
-    }
-    free(tuple->slots);
-    tuple->slots = slots;
-    tuple->capacity = capacity;
+    for (uint32_t i = 0; i < tuple->capacity; i++)
+        for (struct gb_entry *entry = tuple->slots[i].entry; entry; entry = entry->next)
+            gb_rules_remove(&table->rules, table->layout, entry);
+    table->hashed[table->hashed_count++] = tuple;
+    tuple->hashed = true;
     return true;
 }
 
-/* Empty a slot and close the gap, so that probing never needs tombstones. */
-static void tuple_remove_slot(struct gb_tuple *tuple, struct gb_slot *slot) {
-    uint32_t last = tuple->capacity - 1, gap = (uint32_t)(slot - tuple->slots);
-    for (uint32_t at = (gap + 1) & last; tuple->slots[at].entry; at = (at + 1) & last) {
-        uint32_t home = (uint32_t)tuple->slots[at].hash & last;
-        if (((at - home) & last) >= ((at - gap) & last)) {
-            tuple->slots[gap] = tuple->slots[at];
-            gap = at;
-        }
-    }
-    tuple->slots[gap] = (struct gb_slot){0, NULL};
-    tuple->used--;
-}
-
-static struct gb_tuple *table_tuple(struct gb_table *table, const uint64_t *mask) {
-    uint32_t words = table->layout->key_words;
-    for (uint32_t i = 0; i < table->tuple_count; i++)
-        if (memcmp(table->tuples[i]->mask, mask, words * sizeof *mask) == 0)
-            return table->tuples[i];
-    if (table->tuple_count == table->tuple_capacity) {
-        uint32_t capacity = table->tuple_capacity ? table->tuple_capacity * 2 : 4;
-        struct gb_tuple **tuples = realloc(table->tuples, capacity * sizeof *tuples);
-        if (!tuples)
-            return NULL;
-        table->tuples = tuples;
-        table->tuple_capacity = capacity;
-    }
-    struct gb_tuple *tuple = tuple_create(mask, words);
-    if (tuple)
-        table->tuples[table->tuple_count++] = tuple;
-    return tuple;
-}
-
-static void table_remove_tuple(struct gb_table *table, struct gb_tuple *tuple) {
+static uint32_t hashed_place(const struct gb_table *table, const struct gb_tuple *tuple) {
     uint32_t at = 0;
-    while (table->tuples[at] != tuple)
+    while (table->hashed[at] != tuple)
         at++;
-    table->tuple_count--;
-    memmove(&table->tuples[at], &table->tuples[at + 1], (table->tuple_count - at) * sizeof tuple);
-    tuple_free(tuple);
+    return at;
 }
 
-static void table_raise_tuple(struct gb_table *table, struct gb_tuple *tuple, int64_t priority) {
-    if (priority <= tuple->best_priority)
+/* Keep the order of the hashed tuples. */
+static void advance_tuple(struct gb_table *table, struct gb_tuple *tuple) {
+    uint32_t at = hashed_place(table, tuple);
+    for (; at > 0 && table->hashed[at - 1]->best_priority < tuple->best_priority; at--)
+        table->hashed[at] = table->hashed[at - 1];
+    table->hashed[at] = tuple;
+}
+
+static void remove_if_empty(struct gb_table *table, struct gb_tuple *tuple) {
+    if (tuple->entry_count > 0)
         return;
-    tuple->best_priority = priority;
-    uint32_t at = 0;
-    while (table->tuples[at] != tuple)
-        at++;
-    for (; at > 0 && table->tuples[at - 1]->best_priority < priority; at--)
-        table->tuples[at] = table->tuples[at - 1];
-    table->tuples[at] = tuple;
+    if (tuple->hashed) {
+        uint32_t at = hashed_place(table, tuple);
+        table->hashed_count--;
+        memmove(&table->hashed[at], &table->hashed[at + 1], (table->hashed_count - at) * sizeof tuple);
+    }
+    gb_tuple_remove(&table->tuples, tuple, table->layout->key_words);
+}
+
+/* The entry knows its tuple and hash, and there is room for it in the tuple. False when out of memory. */
+static bool tuple_take_entry(struct gb_table *table, struct gb_entry *entry) {
+    struct gb_tuple *tuple = entry->tuple;
+    bool large = tuple->entry_count >= HASHED_ENTRIES || table->rules.nibble_count == 0;
+    bool grows = entry->priority > tuple->best_priority;
+    if (large && !tuple->hashed) {
+        if (!hash_tuple(table, tuple))
+            return false;
+        grows = true;
+    }
+    if (!tuple->hashed && !gb_rules_add(&table->rules, table->layout, entry))
+        return false;
+    gb_tuple_add_entry(tuple, entry, table->layout->key_words);
+    if (entry->priority > tuple->best_priority)
+        tuple->best_priority = entry->priority;
+    if (tuple->hashed && grows)
+        advance_tuple(table, tuple);
+    return true;
 }
 
 /* ---- Entries ---- */
@@ -265,11 +198,11 @@ static void fill_key(const struct gb_table_layout *layout, struct gb_entry *entr
     if (layout->match == GB_RANGE) {
         memcpy(entry->key + words, value, words * sizeof *value);
         memcpy(entry->key + 2 * words, high, words * sizeof *high);
-        for (uint32_t i = 0, at = 0; i < layout->key_field_count; at += field_words(&layout->key[i++])) {
+        for (uint32_t i = 0, at = 0; i < layout->key_field_count; at += gb_field_words(&layout->key[i++])) {
             if (layout->key[i].match == GB_RANGE)
                 range_mask(mask + at, value + at, high + at, layout->key[i].width_bits);
             else
-                for (uint32_t j = at; j < at + field_words(&layout->key[i]); j++)
+                for (uint32_t j = at; j < at + gb_field_words(&layout->key[i]); j++)
                     entry->key[words + j] = entry->key[2 * words + j] = value[j] & mask[j];
         }
     }
@@ -294,40 +227,27 @@ int64_t gb_table_insert(struct gb_table *table, const uint64_t *value, const uin
     entry->sequence = table->next_sequence++;
     set_call(layout, entry, action, data, data_words);
 
-    struct gb_tuple *tuple = table_tuple(table, full_mask);
+    struct gb_tuple *tuple = gb_tuple_of_mask(&table->tuples, full_mask, words);
     free(full_mask);
-    if (!tuple || !tuple_make_room(tuple)) {
-        if (tuple && tuple->entry_count == 0)
-            table_remove_tuple(table, tuple);
+    if (!tuple) {
         entry_free(entry);
         return GB_NO_MEMORY;
     }
     entry->tuple = tuple;
-    entry->hash = hash_masked(entry->key, tuple->mask, words);
-    struct gb_slot *slot = find_slot(tuple, entry->hash, entry->key, words);
-    int refusal = 0;
-    for (struct gb_entry *other = slot->entry; other; other = other->next)
+    int refusal = gb_tuple_make_room(tuple) ? 0 : GB_NO_MEMORY;
+    for (struct gb_entry *other = gb_tuple_lookup(tuple, entry->key, words); other; other = other->next)
         if (same_entry(layout, entry, other))
             refusal = GB_EXISTS;
     if (!refusal && table->entry_count >= layout->max_entries)
         refusal = GB_FULL;
+    entry->hash = gb_tuple_hash(tuple, entry->key, words);
+    if (!refusal && !tuple_take_entry(table, entry))
+        refusal = GB_NO_MEMORY;
     if (refusal) {
-        if (tuple->entry_count == 0)
-            table_remove_tuple(table, tuple);
+        remove_if_empty(table, tuple);
         entry_free(entry);
         return refusal;
     }
-    if (!slot->entry) {
-        tuple->used++;
-        slot->hash = entry->hash;
-    }
-    struct gb_entry **link = &slot->entry;
-    while (*link && precedes(*link, entry))
-        link = &(*link)->next;
-    entry->next = *link;
-    *link = entry;
-    tuple->entry_count++;
-    table_raise_tuple(table, tuple, priority);
     entry->handle = table->free_count ? table->free_handles[--table->free_count] : table->handle_count++;
     table->entries[entry->handle] = entry;
     table->entry_count++;
@@ -365,15 +285,10 @@ int gb_table_delete(struct gb_table *table, int64_t handle) {
     if (!entry)
         return GB_NO_SUCH;
     struct gb_tuple *tuple = entry->tuple;
-    struct gb_slot *slot = find_slot(tuple, entry->hash, entry->key, table->layout->key_words);
-    struct gb_entry **link = &slot->entry;
-    while (*link != entry)
-        link = &(*link)->next;
-    *link = entry->next;
-    if (!slot->entry)
-        tuple_remove_slot(tuple, slot);
-    if (--tuple->entry_count == 0)
-        table_remove_tuple(table, tuple);
+    gb_tuple_remove_entry(tuple, entry, table->layout->key_words);
+    if (!tuple->hashed)
+        gb_rules_remove(&table->rules, table->layout, entry);
+    remove_if_empty(table, tuple);
     drop_references(entry);
     table->entries[handle] = NULL;
     table->free_handles[table->free_count++] = (uint32_t)handle;
@@ -395,6 +310,22 @@ int gb_table_count_write(struct gb_table *table, int64_t handle, const struct gb
     if (!entry)
         return GB_NO_SUCH;
     entry->count = *count;
+    return 0;
+}
+
+int gb_table_hit(struct gb_table *table, int64_t handle, uint64_t now_us) {
+    struct gb_entry *entry = gb_table_entry(table, handle);
+    if (!entry)
+        return GB_NO_SUCH;
+    entry->last_hit_us = now_us;
+    return 0;
+}
+
+int gb_table_last_hit(const struct gb_table *table, int64_t handle, uint64_t *last_hit_us) {
+    const struct gb_entry *entry = gb_table_entry(table, handle);
+    if (!entry)
+        return GB_NO_SUCH;
+    *last_hit_us = entry->last_hit_us;
     return 0;
 }
 
@@ -443,7 +374,8 @@ struct gb_table *gb_table_create(const struct gb_table_layout *layout) {
         return NULL;
     table->layout = layout;
     table->default_entry = entry_create(layout);
-    if (!table->default_entry) {
+    if (!table->default_entry || (layout->match != GB_EXACT && !gb_rules_open(&table->rules, layout))) {
+        entry_free(table->default_entry);
         free(table);
         return NULL;
     }
@@ -455,11 +387,11 @@ void gb_table_free(struct gb_table *table) {
         return;
     for (uint32_t i = 0; i < table->handle_count; i++)
         entry_free(table->entries[i]);
-    for (uint32_t i = 0; i < table->tuple_count; i++)
-        tuple_free(table->tuples[i]);
+    gb_rules_free(&table->rules);
+    gb_tuples_free(&table->tuples);
     entry_free(table->default_entry);
     free(table->entries);
     free(table->free_handles);
-    free(table->tuples);
+    free(table->hashed);
     free(table);
 }

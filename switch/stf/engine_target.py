@@ -1,4 +1,4 @@
-"""STF on this project's own switch: in process, with a clock of its own, so that a run comes out the same every time."""
+"""STF on this project's own switch: in process and on a manual clock, so that every run comes out the same."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from types import TracebackType
 
 from switch.codegen import BuiltProgram
 from switch.device import Replica
-from switch.engine import Engine
+from switch.engine import Engine, EngineDevice
 from switch.engine_abi import DROP_PORT
 from switch.runtime.state import MeterRates
 from switch.stf import names
@@ -26,10 +26,10 @@ _MAX_EVENTS = 100_000
 class EngineTarget:
     """One switch with every port open. Use it as a context manager.
 
-    ports: those that the file needs; the port to the controller is another one.
+    ports: those that the file needs. cpu_port: the one to the controller; None: any other.
     """
 
-    def __init__(self, program: BuiltProgram, ports: frozenset[int]) -> None:
+    def __init__(self, program: BuiltProgram, ports: frozenset[int], cpu_port: int | None = None) -> None:
         wrong = next((port for port in sorted(ports) if port >= DROP_PORT), None)
         if wrong is not None:
             raise NoFit(f"ports are 0..{DROP_PORT - 1}, so there is no port {wrong}")
@@ -40,7 +40,8 @@ class EngineTarget:
         self._value_sets: dict[str, list[int]] = {}
         with ExitStack() as stack:
             self._engine = stack.enter_context(Engine(manual_clock=True))
-            cpu_port = next(port for port in range(DROP_PORT - 1, -1, -1) if port not in ports)
+            if cpu_port is None:
+                cpu_port = next(port for port in range(DROP_PORT - 1, -1, -1) if port not in ports)
             self._device = self._engine.add_switch(_DEVICE_ID, program.model.name, cpu_port=cpu_port)
             for port in range(DROP_PORT):
                 if port != cpu_port:
@@ -55,6 +56,14 @@ class EngineTarget:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stack.close()
+
+    @property
+    def engine(self) -> Engine:
+        return self._engine
+
+    @property
+    def device(self) -> EngineDevice:
+        return self._device
 
     def send(self, packet: s.Packet) -> None:
         try:
@@ -102,10 +111,7 @@ class EngineTarget:
 
     @_apply.register
     def _(self, statement: s.Remove) -> None:
-        if statement.entry is None:
-            gone = list(self._entries)
-        else:
-            gone = [self._entry(statement.entry)]
+        gone = list(self._entries) if statement.entry is None else [self._entry(statement.entry)]
         for entry in gone:
             table, _, handle = entry
             self._device.table_delete(table, handle)

@@ -181,9 +181,7 @@ def _numbers(make: Callable[..., s.Statement], *what: str) -> Callable[[int, Lin
     return lambda number, line: make(number, *(line.natural(w) for w in what))
 
 
-def _name_and_numbers(
-    make: Callable[..., s.Statement], name: str, *what: str
-) -> Callable[[int, Line], s.Statement]:
+def _name_and_numbers(make: Callable[..., s.Statement], name: str, *what: str) -> Callable[[int, Line], s.Statement]:
     return lambda number, line: make(number, line.name(name), *(line.natural(w) for w in what))
 
 

@@ -1,4 +1,4 @@
-"""Multicast groups and clone sessions as BMv2's command line has them: groups of nodes, sessions to a port or group."""
+"""Multicast groups and clone sessions as BMv2's command line makes them: groups of nodes, sessions to a group."""
 
 from __future__ import annotations
 

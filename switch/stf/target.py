@@ -10,8 +10,8 @@ from switch.stf.statements import Packet, Statement
 class Target(Protocol):
     """A switch that runs the program under test.
 
-    `apply` and `send` raise NoFit where the statement does not fit the program, and CheckFailed where something is not
-    as the statement says.
+    `apply` and `send` raise NoFit where the statement does not fit the program, and CheckFailed where something is
+    not as the statement says.
     """
 
     def apply(self, statement: Statement) -> None:

@@ -6,6 +6,7 @@ from switch.compiler import syntax as s
 from switch.compiler import types as t
 from switch.compiler.checker.context import Context
 from switch.compiler.checker.conversions import castable
+from switch.compiler.diagnostics import suggestion
 from switch.compiler.symbols import Scope, Symbol
 from switch.compiler.values import (
     Constant,
@@ -215,7 +216,7 @@ class ExpressionChecker:
     def _name(self, node: s.Name, scope: Scope) -> t.Type:
         symbol = (scope.root if node.absolute else scope).lookup(node.name)
         if symbol is None:
-            self._context.error(node, f"'{node.name}' is not declared{_hint(node.name, scope)}")
+            self._context.error(node, f"'{node.name}' is not declared{suggestion(node.name, scope.all_names())}")
             return t.UNKNOWN
         node.symbol = symbol
         symbol.used = True
@@ -246,7 +247,8 @@ class ExpressionChecker:
                 if node.name in ("isValid", "setValid", "setInvalid"):
                     self._context.error(node, f"'{node.name}' is a method: expected '(' behind it")
                 else:
-                    self._context.error(node, f"{base.kind} '{base}' has no field '{node.name}'")
+                    hint = suggestion(node.name, base.fields)
+                    self._context.error(node, f"{base.kind} '{base}' has no field '{node.name}'{hint}")
                 return t.UNKNOWN
             return type_
         if isinstance(base, t.Stack):
@@ -278,16 +280,18 @@ class ExpressionChecker:
         if namespace.kind == "namespace":
             value = self._context.errors.get(node.name)
             if value is None:
-                self._context.error(node, f"error '{node.name}' is not declared")
+                hint = suggestion(node.name, self._context.errors)
+                self._context.error(node, f"error '{node.name}' is not declared{hint}")
                 return t.UNKNOWN
             node.value = value
             return t.ERROR
         type_ = namespace.type
+        hint = suggestion(node.name, type_.members) if isinstance(type_, t.Enum) else ""
         if isinstance(type_, t.Enum) and node.name in type_.members:
             number = type_.values[node.name]
             node.value = Symbolic(type_, node.name, number)
             return type_
-        self._context.error(node, f"type '{namespace.name}' has no member '{node.name}'")
+        self._context.error(node, f"type '{namespace.name}' has no member '{node.name}'{hint}")
         return t.UNKNOWN
 
     def _index(self, node: s.Index, scope: Scope) -> t.Type:
@@ -627,16 +631,3 @@ def _described(symbol: Symbol) -> str:
     if symbol.kind == "parameter":
         return f"a parameter with direction '{symbol.direction}'" if symbol.direction else "action data"
     return symbol.kind.replace("_", " ")
-
-
-def _hint(name: str, scope: Scope) -> str:
-    """A name that differs only a little, as a suggestion."""
-    import difflib
-
-    known: set[str] = set()
-    current: Scope | None = scope
-    while current is not None:
-        known.update(current.names)
-        current = current.parent
-    close = difflib.get_close_matches(name, known, n=1, cutoff=0.75)
-    return f"; did you mean '{close[0]}'?" if close else ""

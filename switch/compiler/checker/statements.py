@@ -68,9 +68,7 @@ class StatementChecker:
         target = self._expressions.check(node.target, scope)
         writable = self._expressions.require_writable(node.target, "by an assignment")
         if node.operator != "=":
-            combined = s.Binary(node.loc, node.end, node.operator, node.target, node.source)
-            node.source = combined
-            node.operator = "="
+            node.source = node.compound = s.Binary(node.loc, node.end, node.operator, node.target, node.source)
         source = self._expressions.check(node.source, scope)
         if not writable or target is t.UNKNOWN or source is t.UNKNOWN:
             return

@@ -5,6 +5,7 @@ from __future__ import annotations
 from switch.compiler import syntax as s
 from switch.compiler import types as t
 from switch.compiler.checker.context import Context
+from switch.compiler.diagnostics import suggestion
 from switch.compiler.symbols import Scope, Signature, Symbol
 
 _KNOWN_PROPERTIES = frozenset(
@@ -54,7 +55,8 @@ def _check_key(context: Context, key: s.KeyElement, scope: Scope) -> None:
 def _find_action(context: Context, ref: s.ActionRef, scope: Scope) -> Signature | None:
     symbol = (scope.root if ref.absolute else scope).lookup(ref.name)
     if symbol is None or symbol.kind != "action":
-        context.error(ref, f"action '{ref.name}' is not declared")
+        hint = suggestion(ref.name, scope.all_names())
+        context.error(ref, f"action '{ref.name}' is not declared{hint}")
         return None
     symbol.used = True
     signature = symbol.functions[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from switch.compiler import syntax as s
 from switch.compiler import types as t
 from switch.compiler.checker.context import Context
+from switch.compiler.diagnostics import suggestion
 from switch.compiler.symbols import Scope, Symbol
 
 _SIMPLE = {
@@ -31,6 +32,8 @@ class TypeResolver:
             return self._stack(syntax, scope)
         if isinstance(syntax, s.TupleTypeSyntax):
             elements = tuple(self.resolve(element, scope) for element in syntax.elements)
+            if sum(map(t.field_count, elements)) > t.MAX_FIELDS:
+                raise self._context.reporter.fatal(syntax.loc, f"the tuple has more than {t.MAX_FIELDS} fields")
             if syntax.is_list:
                 if len(elements) != 1:
                     self._context.error(syntax, "list takes one type argument")
@@ -58,7 +61,8 @@ class TypeResolver:
     def _named(self, syntax: s.NamedType, scope: Scope) -> t.Type:
         symbol = (scope.root if syntax.absolute else scope).lookup(syntax.name)
         if symbol is None:
-            self._context.error(syntax, f"type '{syntax.name}' is not declared")
+            hint = suggestion(syntax.name, scope.all_names())
+            self._context.error(syntax, f"type '{syntax.name}' is not declared{hint}")
             return t.UNKNOWN
         if symbol.kind != "type":
             self._context.error(
@@ -126,6 +130,9 @@ class TypeResolver:
             if problem:
                 self._context.error(field, problem)
                 type_ = t.UNKNOWN
+            struct.field_count += t.field_count(type_)
+            if struct.field_count > t.MAX_FIELDS:
+                raise self._context.reporter.fatal(field.loc, f"{struct.name} has more than {t.MAX_FIELDS} fields")
             struct.fields[field.name] = type_
             struct.annotations[field.name] = field.annotations
         if struct.is_header:

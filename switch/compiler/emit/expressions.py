@@ -58,7 +58,8 @@ def number(expr: ir.Expr) -> Json:
     if isinstance(expr, ir.StackLast):
         return _stack_last(expr)
     if isinstance(expr, ir.LastIndex):
-        return operation("last_stack_index", None, {"type": "header_stack", "value": expr.stack})
+        kind = "header_union_stack" if expr.of_unions else "header_stack"
+        return operation("last_stack_index", None, {"type": kind, "value": expr.stack})
     if isinstance(expr, ir.Choice):
         return {
             "type": "expression",

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from switch.compiler.lower.calls import Calls
 
 ZERO = ir.Const(t.bit(1), 0)
-_PURE_CALLS = frozenset(("size_method",))
 
 
 class Expressions:
@@ -121,10 +120,9 @@ class Expressions:
             return self._read_element(self.last_element(value), node)
         return value
 
-    @staticmethod
-    def last_element(value: StackCursor) -> ElementOf:
+    def last_element(self, value: StackCursor) -> ElementOf:
         path = (value.member,) if value.member else ()
-        return ElementOf(value.stack, ir.LastIndex(t.bit(32), value.stack.name), path)
+        return ElementOf(value.stack, self._last_index(value.stack), path)
 
     # --- names and parts ---
 
@@ -178,8 +176,13 @@ class Expressions:
             self._code.error(node, f"'{name}' of a header stack is for parsers only")
             return base.elements[0]
         if name == "lastIndex":
-            return ir.LastIndex(t.bit(32), base.name)
+            return self._last_index(base)
         return StackCursor(base, name)
+
+    @staticmethod
+    def _last_index(stack: StackPlace) -> ir.LastIndex:
+        element = stack.type.element
+        return ir.LastIndex(t.bit(32), stack.name, isinstance(element, t.Struct) and element.is_union)
 
     def _part_of_cursor(self, base: StackCursor, name: str, node: s.Node) -> Value:
         element = base.stack.type.element
@@ -290,6 +293,23 @@ class Expressions:
         type_ = t.representation(node.type)
         try:
             return op.binary(node.operator, self.as_scalar(left, node.left), self.as_scalar(right, node.right), type_)
+        except op.FoldError as error:
+            self._code.error(node, str(error))
+            return ir.Const(type_, 0)
+
+    def applied(self, node: s.Binary, left: Value, frame: Frame) -> Value:
+        """`node` with its left operand evaluated already."""
+        assert node.type is not None
+        left = self.read(left, node)
+        if has_effects(node.right):
+            left = self.snapshot(left, node)
+        return self._arithmetic(node, self.as_scalar(left, node), self.scalar(node.right, frame))
+
+    def _arithmetic(self, node: s.Binary, left: ir.Expr, right: ir.Expr) -> ir.Expr:
+        assert node.type is not None
+        type_ = t.representation(node.type)
+        try:
+            return op.binary(node.operator, left, right, type_)
         except op.FoldError as error:
             self._code.error(node, str(error))
             return ir.Const(type_, 0)
@@ -481,12 +501,20 @@ def value_type(value: Value) -> t.Type | None:
 
 def has_effects(node: s.Expression) -> bool:
     """Whether evaluating it can change something (or must happen at its own time)."""
-    for inner in s.walk(node):
-        if isinstance(inner, s.Call):
-            target = inner.target
-            if target is None or target.kind == "size_method":
-                continue
-            if target.kind == "header_method" and target.name == "isValid":
-                continue
-            return True
-    return False
+    if node.effects is None:
+        if isinstance(node, (s.Name, s.IntLiteral, s.BoolLiteral)):
+            node.effects = False
+        elif isinstance(node, s.Member):
+            node.effects = has_effects(node.base)
+        elif isinstance(node, s.Binary):
+            node.effects = has_effects(node.left) or has_effects(node.right)
+        else:
+            node.effects = any(isinstance(inner, s.Call) and _changes(inner) for inner in s.walk(node))
+    return node.effects
+
+
+def _changes(call: s.Call) -> bool:
+    target = call.target
+    if target is None or target.kind == "size_method":
+        return False
+    return not (target.kind == "header_method" and target.name == "isValid")

@@ -65,6 +65,7 @@ class StackLast(Expr):
 @dataclass(slots=True, frozen=True)
 class LastIndex(Expr):
     stack: str
+    of_unions: bool = False
 
 
 @dataclass(slots=True, frozen=True)

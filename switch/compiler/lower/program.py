@@ -146,7 +146,7 @@ class ProgramState:
         self._field_lists: dict[int, int] = {}
         self._statement_count = 0
         self._often_applied: set[int] = set()
-        self._object_names = NameSet()
+        self._instance_names = NameSet()
 
     def count_statement(self, loc: int) -> None:
         self._statement_count += 1
@@ -213,8 +213,12 @@ class ProgramState:
             node = s.Instantiation(
                 call.loc, call.end, [], name, call.loc, s.TypeSyntax(call.loc, call.end), call.arguments
             )
-            unique = self._object_names.unique(name)
-            value = ExternObject(call.type, unique, arguments, node, call.type.klass.name)
+            kind = call.type.klass.name
+            if any((other.kind, other.name) == (kind, name) for other in self.objects):
+                self.reporter.error(
+                    call.loc, f"the control plane knows another {kind} by the name '{name}'", call.end
+                )
+            value = ExternObject(call.type, name, arguments, node, kind)
             self.objects.append(value)
             return value
         return Instance(target.declaration, name or target.declaration.name, arguments, call.loc)
@@ -225,7 +229,7 @@ class ProgramState:
         known = self._anonymous.get(key)
         if known is None:
             assert isinstance(receiver, s.Call) and receiver.target is not None
-            name = self.control_name([], frame.prefix, receiver.target.name)
+            name = self._instance_names.unique(self.control_name([], frame.prefix, receiver.target.name))
             value = self.construct(receiver, frame, "", name)
             assert isinstance(value, Instance)
             known = self._anonymous[key] = value
@@ -241,7 +245,8 @@ class ProgramState:
         assert isinstance(declaration, (s.ParserDeclaration, s.ControlDeclaration))
         scope = _body_scope(declaration, signature)
         frame = Frame(self.globals, instance.name, scope)
-        state = InstanceState(instance, frame, instance.loc in self._often_applied)
+        often = instance.loc in self._often_applied and _has_fixed_places(declaration)
+        state = InstanceState(instance, frame, often)
         self._states[instance] = state
         for parameter in signature.constructor:
             frame.values[parameter.symbol] = instance.arguments[parameter.name]
@@ -383,6 +388,14 @@ def _listed_fields(value: StructValue, index: int, listed: bool) -> list[ir.Fiel
         elif here and isinstance(part, ir.FieldRef):
             result.append(part)
     return result
+
+
+def _has_fixed_places(declaration: s.ParserDeclaration | s.ControlDeclaration) -> bool:
+    """Whether there are tables in a control, or perhaps in controls inside it: they refer to fixed variables."""
+    return isinstance(declaration, s.ControlDeclaration) and (
+        bool(declaration.constructor_parameters)
+        or any(isinstance(local, (s.TableDeclaration, s.Instantiation)) for local in declaration.locals)
+    )
 
 
 def _body_scope(declaration: s.ParserDeclaration | s.ControlDeclaration, signature: Signature) -> Scope:

@@ -69,7 +69,11 @@ class Statements:
 
     def _assignment(self, node: s.Assignment, frame: Frame) -> None:
         place = self.expressions.place(node.target, frame)
-        value = self.expressions.value(node.source, frame)
+        if node.compound is None:
+            value = self.expressions.value(node.source, frame)
+        else:
+            # The target is evaluated once.
+            value = self.expressions.applied(node.compound, place, frame)
         self.assignments.assign(place, value, node)
 
     def _variable(self, node: s.VariableDeclaration, frame: Frame) -> None:

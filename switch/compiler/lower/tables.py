@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from switch.compiler.lower.statements import Statements
 
 DEFAULT_SIZE = 1024
+MAX_SIZE = 1 << 28
 
 
 @dataclass(eq=False)
@@ -151,6 +152,8 @@ class Tables:
     def _lower(self, node: s.TableDeclaration, owner: Frame) -> LoweredTable:
         program = self._code.program
         table = LoweredTable(program.control_name(node.annotations, owner.prefix, node.name), node)
+        if any(other.name == table.name for other in program.tables.values()):
+            self._code.error(node, f"the control plane knows another table by the name '{table.name}'")
         if any(copy_out.pairs for copy_out in self._code.copy_outs) and any(
             ref.action is not None and exits(ref.action) for ref in node.actions
         ):
@@ -211,8 +214,9 @@ class Tables:
             self._add_no_action(table, owner)
         size = node.property("size")
         if size is not None and isinstance(size.value, s.Expression):
-            value = self._constant(size.value, owner, "the size of a table")
-            table.size = value
+            table.size = self._constant(size.value, owner, "the size of a table")
+            if not 0 < table.size <= MAX_SIZE:
+                self._code.error(size.value, f"a size of {table.size} is outside 1 to {MAX_SIZE}")
         timeout = node.property("support_timeout")
         if timeout is not None and isinstance(timeout.value, s.Expression):
             table.support_timeout = bool(self._constant(timeout.value, owner, "support_timeout"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from switch.compiler.diagnostics import Reporter
-from switch.compiler.lexer import END, NAME, PUNCTUATION, STRING, UNKNOWN, Token
+from switch.compiler.lexer import END, LINE_START, NAME, PUNCTUATION, STRING, UNKNOWN, Token
 
 _KEYWORDS = """
 abstract action bit bool const control default else enum error exit extern false header header_union if in inout int
@@ -13,6 +13,8 @@ list match_kind out package parser return select string struct switch table this
 value_set varbit void
 """
 KEYWORDS = frozenset(_KEYWORDS.split())
+
+_CLOSERS = frozenset((";", ")", "]"))
 
 MAX_NESTING = 150
 
@@ -39,7 +41,7 @@ class Cursor:
     def advance(self) -> Token:
         token = self.token
         if token.kind != END:
-            self.last_end = token.loc + len(token.text)
+            self.last_end = token.end
             self.index += 1
             self.token = self.tokens[self.index]
             self.text = self.token.text
@@ -51,8 +53,7 @@ class Cursor:
         self.token = self.tokens[index]
         self.text = self.token.text
         if index:
-            previous = self.tokens[index - 1]
-            self.last_end = previous.loc + len(previous.text)
+            self.last_end = self.tokens[index - 1].end
 
     def peek(self, distance: int = 1) -> Token:
         return self.tokens[min(self.index + distance, len(self.tokens) - 1)]
@@ -69,7 +70,7 @@ class Cursor:
     def expect(self, text: str, context: str = "") -> Token:
         if self.text == text:
             return self.advance()
-        raise self.failure(f"expected '{text}'{' ' + context if context else ''}")
+        raise self.failure(f"expected '{text}'{' ' + context if context else ''}", closes=text in _CLOSERS)
 
     def expect_closing_angle(self) -> None:
         """Read one '>' even where the lexer saw '>>' or '>='."""
@@ -100,9 +101,15 @@ class Cursor:
     def at_name(self) -> bool:
         return self.token.kind == NAME and self.text not in KEYWORDS
 
-    def failure(self, message: str) -> SyntaxFailure:
-        """Report "expected ..., but found ..."; for a missing ';' or ')' the place is behind what was read."""
+    def failure(self, message: str, closes: bool = False) -> SyntaxFailure:
+        """Report "expected ..., but found ...".
+
+        closes: what is missing ends something; if nothing else stands in the line, the place is behind that.
+        """
         loc = self.token.loc
+        if closes and self.token.flags & LINE_START and self.index:
+            self.reporter.error(self.last_end, message)
+            return SyntaxFailure()
         if self.token.kind == UNKNOWN:
             self.reporter.error(loc, f"character {self.text!r} has no meaning in P4")
             return SyntaxFailure()

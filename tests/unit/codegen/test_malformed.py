@@ -108,15 +108,6 @@ def test_bad_primitives(primitive: make.Json, problem: str) -> None:
     assert problem in str(error.value)
 
 
-def test_pipelines_must_not_run_in_circles() -> None:
-    maker = small()
-    action = maker.add_action("nothing", [])
-    maker.add_table("first", actions=[action], default_action=action, next_node="second")
-    maker.add_table("second", actions=[action], default_action=action, next_node="first")
-    with pytest.raises(MalformedProgram, match=r"pipelines\[0\]: the pipeline runs in a circle"):
-        load_program(maker.json())
-
-
 def test_headers_are_whole_bytes() -> None:
     maker = small()
     maker.add_header("odd", [["a", 7, False]])

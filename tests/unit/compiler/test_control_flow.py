@@ -210,7 +210,10 @@ def test_loops_with_break_and_continue() -> None:
         hdr.h.b = hdr.h.b + i;
     }
 """
-    for locals_, apply in (("", body), (f"action a() {{ {body} }} table t {{ actions = {{ a; }} default_action = a(); }}", "t.apply();")):
+    for locals_, apply in (
+        ("", body),
+        (f"action a() {{ {body} }} table t {{ actions = {{ a; }} default_action = a(); }}", "t.apply();"),
+    ):
         assert run(apply, bytes([4, 0, 0, 0]), locals_)[1] == 0 + 1 + 3
         assert run(apply, bytes([200, 0, 0, 0]), locals_)[1] == 0 + 1 + 3 + 4
 
@@ -264,7 +267,9 @@ def test_a_union_has_one_valid_member() -> None:
 
 def test_registers_count() -> None:
     locals_ = "register<bit<8>>(4) r; bit<8> v;"
-    switch = model(control("r.read(v, (bit<32>)hdr.h.a); v = v + 1; r.write((bit<32>)hdr.h.a, v); hdr.h.b = v;", locals_))
+    switch = model(
+        control("r.read(v, (bit<32>)hdr.h.a); v = v + 1; r.write((bit<32>)hdr.h.a, v); hdr.h.b = v;", locals_)
+    )
     assert [switch.run(bytes([2, 0, 0, 0]))[0][1] for _ in range(3)] == [1, 2, 3]
     assert switch.registers["I.r"] == [0, 0, 3, 0]
 
@@ -283,6 +288,10 @@ struct inner_t { bit<8> p; bit<8> q; }
 struct headers_t { bytes_t h; bytes_t g; }
 struct meta_t { @field_list(3, 4) bit<8> x; bit<16> y; @field_list(4) inner_t inner; }
 """
-    text = control("resubmit_preserving_field_list(4); clone_preserving_field_list(CloneType.I2E, 7, 3);", types=types)
-    lists = {item["id"]: [part["value"][1] for part in item["elements"]] for item in compile_text(text).json["field_lists"]}
+    text = control(
+        "resubmit_preserving_field_list(4); clone_preserving_field_list(CloneType.I2E, 7, 3);", types=types
+    )
+    lists = {
+        item["id"]: [part["value"][1] for part in item["elements"]] for item in compile_text(text).json["field_lists"]
+    }
     assert lists == {1: ["meta_t.x", "meta_t.inner.p", "meta_t.inner.q"], 2: ["meta_t.x"]}

@@ -49,9 +49,7 @@ def type_name(width: int, signed: bool) -> str:
 def leaves(width: int, signed: bool, values: dict[tuple[int, bool], int]) -> st.SearchStrategy[Sample]:
     field = st.just(Sample(FIELDS[width, signed], width, signed, values[width, signed]))
     literals = st.integers(0, (1 << width) - 1).map(
-        lambda number: Sample(
-            f"{width}{'s' if signed else 'w'}{number}", width, signed, wrap(number, width, signed)
-        )
+        lambda number: Sample(f"{width}{'s' if signed else 'w'}{number}", width, signed, wrap(number, width, signed))
     )
     return field | literals
 
@@ -127,9 +125,7 @@ def cases(draw: st.DrawFn) -> tuple[dict[tuple[int, bool], int], Sample]:
 
 
 def program(assignment: str) -> str:
-    fields = " ".join(
-        f"{type_name(width, signed)} {'s' if signed else 'u'}{width};" for width, signed in FIELDS
-    )
+    fields = " ".join(f"{type_name(width, signed)} {'s' if signed else 'u'}{width};" for width, signed in FIELDS)
     results = " ".join(f"{type_name(*key)} r{name.rsplit('.', 1)[1]};" for key, name in FIELDS.items())
     types = f"header fields_t {{ {fields} }}\nstruct headers_t {{ fields_t h; }}\nstruct meta_t {{ {results} }}\n"
     text = control(assignment, types=types)

@@ -16,7 +16,8 @@ struct meta_t { bit<8> x; bit<16> y; }
 
 def parser(states: str, before: str = "", locals_: str = "") -> Bmv2Model:
     text = (
-        f"{before}\nparser P(packet_in packet, out headers_t hdr, inout meta_t meta, inout standard_metadata_t std) {{\n"
+        f"{before}\nparser P(packet_in packet, out headers_t hdr, inout meta_t meta,"
+        " inout standard_metadata_t std) {\n"
         f"{locals_}\n{states}\n}}\n"
     )
     return model(control("", types=TYPES, parser=text))
@@ -43,7 +44,9 @@ def test_select_takes_the_first_label_that_matches() -> None:
     rest = [0, 0, 0, 0]
     assert valid(switch, [1, *rest])[0] == {"kind", "h"}
     assert valid(switch, [0x1F, *rest])[0] == {"kind", "g"}
-    assert [valid(switch, [kind, *rest])[0] == {"kind", "h"} for kind in range(4, 11)] == [False] + [True] * 5 + [False]
+    assert [valid(switch, [kind, *rest])[0] == {"kind", "h"} for kind in range(4, 11)] == [False] + [True] * 5 + [
+        False
+    ]
 
 
 def test_no_match_is_an_error() -> None:
@@ -77,9 +80,7 @@ def test_lookahead_leaves_the_cursor() -> None:
 
 
 def test_lookahead_of_a_header() -> None:
-    switch = parser(
-        "state start { hdr.g = packet.lookahead<bytes_t>(); packet.extract(hdr.h); transition accept; }"
-    )
+    switch = parser("state start { hdr.g = packet.lookahead<bytes_t>(); packet.extract(hdr.h); transition accept; }")
     packet = switch.run(bytes([1, 2, 3, 4]))[1]
     assert [packet.fields["g", name] for name in "abcd"] == [1, 2, 3, 4]
 

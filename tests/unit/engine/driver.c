@@ -39,24 +39,27 @@ static void load(unsigned device) {
 
 static void build(unsigned *seed) {
     for (unsigned device = 0; device < SWITCHES; device++) {
-        check(gb_engine_add_switch(engine, device, CPU_PORT), "add switch");
+        struct gb_switch_options options = {CPU_PORT, GB_PORT_DROP, 1 + pick(seed, GB_PRIORITIES)};
+        check(gb_engine_add_switch(engine, device, &options), "add switch");
         load(device);
         check(gb_engine_listen(engine, device, ~0u), "listen");
     }
     for (unsigned device = 0; device < SWITCHES; device++) {
         struct gb_link_model model = {.rate_bps = pick(seed, 2) ? 50000000 : 0,
                                       .delay_ns = pick(seed, 3) * 1000,
+                                      .reorder = pick(seed, 2),
                                       .loss_threshold = UINT64_MAX / 20,
                                       .duplicate_threshold = UINT64_MAX / 50,
                                       .seed = pick(seed, 1000),
                                       .queue_packets = 1 + pick(seed, 20)};
+        model.jitter_ns = pick(seed, 2) * model.delay_ns;
         check(gb_engine_add_open_port(engine, device, HOST_PORT, &model, &model), "open port");
         check(gb_engine_add_link(engine, device, RIGHT_PORT, (device + 1) % SWITCHES, LEFT_PORT, &model, &model),
               "link");
         struct gb_replica replicas[] = {{HOST_PORT, 1}, {LEFT_PORT, 2}, {RIGHT_PORT, 3}, {HOST_PORT, 4}, {99, 5}};
         for (uint32_t number = 1; number < 5; number++) {
             check(gb_engine_multicast_group_set(engine, device, number, replicas, number + 1), "group");
-            check(gb_engine_clone_session_set(engine, device, number, replicas, number - 1, 20 * number), "session");
+            check(gb_engine_clone_session_set(engine, device, number, replicas, number - 1, 20 * number, 0), "session");
         }
     }
 }

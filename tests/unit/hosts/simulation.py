@@ -159,10 +159,16 @@ class JobSimulation:
         return [max(times) for times in zip(*(state.round_times_us for state in self.workers), strict=True)]
 
     @property
+    def early_resends(self) -> int:
+        return sum(state.sender.statistics.early_resends for state in self.workers)
+
+    @property
+    def timeout_resends(self) -> int:
+        return sum(state.sender.statistics.timeout_resends for state in self.workers)
+
+    @property
     def resends(self) -> int:
-        return sum(
-            state.sender.statistics.early_resends + state.sender.statistics.timeout_resends for state in self.workers
-        )
+        return self.early_resends + self.timeout_resends
 
     def check(self) -> None:
         """Every worker got every sum, once and exact."""
@@ -188,7 +194,7 @@ class JobSimulation:
         state.round += 1
         state.begin_us = self.clock.now_us
         if state.round < self.settings.rounds:
-            state.sender.begin(self._first_number(state.round), self.settings.fragments)
+            state.sender.begin(self._first_number(state.round), self.settings.fragments, self.clock.now_us)
             self._transmit(worker)
 
     def _transmit(self, worker: int) -> None:
@@ -238,7 +244,7 @@ class JobSimulation:
         state = self.workers[worker]
         if state.round >= self.settings.rounds:
             return
-        news = self._answer(state.sender, packet)
+        news = state.sender.answer([packet.number], [bool(packet.flags & RESEND)], self.clock.now_us)
         for _, fragment in news:
             self.deliveries += 1
             self.sums[worker, state.round, fragment] = packet.lanes
@@ -247,11 +253,6 @@ class JobSimulation:
             self.clock.at(self.random.randrange(self.settings.pause_us), lambda: self._begin_round(worker))
         else:
             self._transmit(worker)
-
-    def _answer(self, sender: Sender, packet: Packet) -> list[tuple[int, int]]:
-        if not hasattr(Collector, "acknowledgement_flags"):
-            return sender.answer([packet.number], self.clock.now_us)
-        return sender.answer([packet.number], [bool(packet.flags & RESEND)], self.clock.now_us)
 
     # Server
 
@@ -269,16 +270,16 @@ class JobSimulation:
             now_us=self.clock.now_us,
         )
         everyone: Sequence[int | None] = [None] if self.settings.multicast else range(self.settings.workers)
-        for number in answers.complete:
+        for number, due_to_resend in answers.complete:
             for worker in everyone:
-                self._acknowledge(number, worker)
+                self._acknowledge(number, worker, due_to_resend)
         for number, worker in answers.repeats:
             self._acknowledge(number, worker, True)
 
-    def _acknowledge(self, number: int, worker: int | None, repeat: bool = False) -> None:
+    def _acknowledge(self, number: int, worker: int | None, due_to_resend: bool) -> None:
         self.network.send_to_workers(
             Packet(
-                flags=int(self.collector.acknowledgement_flags(number, repeat)) if hasattr(Collector, 'acknowledgement_flags') else ACK,
+                flags=ACK | RESEND if due_to_resend else ACK,
                 job=JOB,
                 number=number,
                 switch_number=self.network.switch_number(number),

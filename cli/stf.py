@@ -1,0 +1,142 @@
+"""gradbed p4 stf and gradbed p4 conformance: packet tests of P4 programs, one or a whole corpus."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cli import options
+from switch.errors import UserError
+
+if TYPE_CHECKING:
+    from switch.stf import Outcome, Script
+
+REASON_CHARACTERS = 200
+
+
+def stf(
+    program: Annotated[Path, typer.Argument(help="A P4_16 program for v1model.")],
+    tests: Annotated[
+        list[Path] | None, typer.Argument(metavar="[TEST.stf ...]", help="Default: PROGRAM with .stf.")
+    ] = None,
+    bmv2_json: Annotated[
+        Path | None, typer.Option("--json", help="BMv2 JSON of the program (such as p4c's), instead of compiling it.")
+    ] = None,
+    include: options.Include = None,
+    define: options.Define = None,
+) -> int:
+    """Send the packets of STF files through a program and check what comes out. Exit status 1 if a file fails."""
+    from switch.codegen import build_program
+    from switch.stf import read_stf, run_script
+
+    scripts = [read_stf(path) for path in tests or [program.with_suffix(".stf")]]
+    compiled = _read_json(bmv2_json) if bmv2_json is not None else _compile(program, include, define)
+    try:
+        built = build_program(compiled)
+    except ValueError as error:
+        raise UserError(f"{bmv2_json or program}: {error}") from None
+    passed = True
+    for script in scripts:
+        outcome = run_script(built, script)
+        passed &= outcome.passed
+        print(f"{'passed' if outcome.passed else 'FAILED'}  {script.path}")
+        for failure in outcome.failures:
+            print(f"  {failure}")
+    return 0 if passed else 1
+
+
+def conformance(
+    corpus: Annotated[Path, typer.Argument(help="A checkout of p4c, or a folder of programs with STF files.")],
+    only: Annotated[list[str] | None, typer.Option(help="Name of a program, without .p4; may be repeated.")] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Programs at the same time.")] = 2,
+    expect: Annotated[
+        Path | None,
+        typer.Option(help="File with the names of programs that must pass, one on each line; default: all of them."),
+    ] = None,
+    compiler: Annotated[str, typer.Option(help="gradbed, or p4c where it is installed.")] = "gradbed",
+) -> int:
+    """Run all v1model programs of a corpus that have STF files. Exit status 1 if one that must pass does not."""
+    from switch.stf.conformance import corpus_programs, read_names, run_corpus
+
+    programs = corpus_programs(corpus, only or [])
+    names = {program.stem for program in programs}
+    required = read_names(expect) if expect is not None else names
+    compile_ = _compiler(compiler)
+    stages: dict[str, str] = {}
+    width = max(map(len, names))
+    for result in run_corpus(programs, compile_, _run, jobs=jobs):
+        stages[result.name] = result.stage
+        reason = f": {_shortened(result.reason)}" if result.reason else ""
+        print(f"{result.name:{width}}  {result.stage}{reason}", flush=True)
+    counts = Counter(stages.values())
+    share = 100 * counts["passed"] / len(names)
+    print(f"\n{counts.pop('passed', 0)} of {len(names)} passed ({share:.1f} %)")
+    for stage, count in sorted(counts.items()):
+        print(f"{count} failed: {stage}")
+    must = required & names if only else required
+    failed = sorted(name for name in must if stages.get(name) != "passed")
+    if expect is not None:
+        print(
+            f"{len(must) - len(failed)} of the {len(must)} of {expect} passed; failed or missing: {failed or 'none'}"
+        )
+    return 1 if failed else 0
+
+
+def _compiler(name: str) -> Callable[[Path], dict[str, Any]]:
+    from switch.p4c import find_p4c
+
+    if name == "gradbed":
+        return _compile
+    if name != "p4c":
+        raise UserError(f"--compiler: gradbed or p4c, not {name}")
+    p4c = find_p4c()
+    if p4c is None:
+        raise UserError("p4c's p4c-bm2-ss is not installed: put it in PATH, or name it in GRADBED_P4C")
+    return partial(_compile_with_p4c, p4c)
+
+
+def _run(bmv2_json: dict[str, Any], script: Script) -> Outcome:
+    from switch.codegen import build_program
+    from switch.stf import run_script
+
+    return run_script(build_program(bmv2_json), script)
+
+
+def _compile(program: Path, include: list[Path] | None = None, define: list[str] | None = None) -> dict[str, Any]:
+    from switch.compiler import compile_p4
+
+    if not program.is_file():
+        raise UserError(f"no such P4 program: {program}")
+    return compile_p4(program, include_dirs=include or [], defines=options.macros(define)).json
+
+
+def _compile_with_p4c(p4c: str, program: Path) -> dict[str, Any]:
+    from switch.p4c import compile_with_p4c
+
+    with tempfile.TemporaryDirectory() as folder:
+        bmv2_json = Path(folder) / "program.json"
+        compile_with_p4c(p4c, program, {}, bmv2_json, Path(folder) / "program.p4info.txtpb")
+        return _read_json(bmv2_json)
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror}") from None
+    except ValueError:
+        raise UserError(f"{path} is not JSON") from None
+    if not isinstance(content, dict):
+        raise UserError(f"{path} is not BMv2 JSON: it is not an object")
+    return content
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= REASON_CHARACTERS else f"{text[: REASON_CHARACTERS - 3]}..."

@@ -1,0 +1,1 @@
+"""What a program does to packets, for people: traces of single packets, and what a workload has reached."""

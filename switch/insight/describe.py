@@ -1,0 +1,111 @@
+"""Expressions and primitives of a program as text, for programs whose JSON does not say where they come from."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+from switch.codegen import expressions as ex
+from switch.codegen.model import Primitive
+from switch.insight.packet_state import Places
+
+
+class Describer:
+    """parameters: names of the action at hand, for its arguments."""
+
+    def __init__(self, places: Places, parameters: tuple[str, ...] = ()) -> None:
+        self._places = places
+        self._parameters = parameters
+
+    def primitive(self, primitive: Primitive) -> str:
+        if primitive.op in ("assign", "modify_field") and len(primitive.parameters) == 2:
+            target, value = primitive.parameters
+            return f"{self.text(target)} = {self.text(value)}"
+        return f"{primitive.op}({', '.join(self.text(part) for part in primitive.parameters)})"
+
+    def text(self, value: Any) -> str:
+        if isinstance(value, ex.Constant):
+            return str(value.value)
+        if isinstance(value, ex.Truth):
+            return "true" if value.value else "false"
+        if isinstance(value, ex.Field):
+            return self._field(value)
+        if isinstance(value, ex.Argument):
+            return self._parameters[value.index] if value.index < len(self._parameters) else f"argument {value.index}"
+        if isinstance(value, ex.RegisterCell):
+            return f"{value.register}[{self.text(value.index)}]"
+        if isinstance(value, ex.Lookahead):
+            return f"lookahead({value.offset}, {value.width})"
+        if isinstance(value, ex.StackCount):
+            return f"{value.stack}.next"
+        if isinstance(value, (ex.Arithmetic, ex.Comparison, ex.Logic)):
+            op = {"and": "&&", "or": "||"}.get(value.op, value.op)
+            return f"({self.text(value.left)} {op} {self.text(value.right)})"
+        if isinstance(value, ex.Complement):
+            return f"~{self.text(value.operand)}"
+        if isinstance(value, ex.Negation):
+            return f"!{self.text(value.operand)}"
+        if isinstance(value, (ex.Cast, ex.FromBoolean, ex.NonZero)):
+            return self.text(value.operand)
+        if isinstance(value, (ex.Choice, ex.BooleanChoice)):
+            return f"({self.text(value.condition)} ? {self.text(value.if_true)} : {self.text(value.if_false)})"
+        if isinstance(value, ex.IsValid):
+            return f"{self.header(value.header)}.isValid()"
+        if isinstance(value, ex.IsUnionValid):
+            return f"{self.header(value.union)}.isValid()"
+        if isinstance(value, (ex.HeadersEqual, ex.UnionsEqual)):
+            return f"({self.header(value.left)} == {self.header(value.right)})"
+        if isinstance(value, ex.VariableFieldsEqual):
+            return f"({self.text(value.left)} == {self.text(value.right)})"
+        if isinstance(value, ex.Text):
+            return repr(value.value)
+        if isinstance(value, ex.Vector):
+            return f"[{', '.join(self.text(item) for item in value.items)}]"
+        if isinstance(value, (ex.NamedHeader, ex.StackElement, ex.NamedUnion, ex.UnionStackElement, ex.UnionMember)):
+            return self.header(value)
+        return str(value.name)
+
+    def header(self, reference: ex.HeaderReference | ex.UnionReference) -> str:
+        if isinstance(reference, (ex.NamedHeader, ex.NamedUnion)):
+            return reference.name
+        if isinstance(reference, ex.UnionMember):
+            return f"{self.header(reference.union)}.{self._member(reference)}"
+        index = "last" if reference.index is None else self.text(reference.index)
+        return f"{reference.stack}.last" if index == "last" else f"{reference.stack}[{index}]"
+
+    def _member(self, reference: ex.UnionMember) -> str:
+        union = reference.union
+        model = self._places.model
+        name = union.name if isinstance(union, ex.NamedUnion) else model.union_stacks[union.stack].elements[0]
+        return model.unions[name].member_names[reference.member]
+
+    def _field(self, field: ex.Field) -> str:
+        header = field.header
+        if isinstance(header, ex.NamedHeader):
+            return self._places.field_name(header.name, field.index)
+        model = self._places.model
+        if isinstance(header, ex.StackElement):
+            element = model.stacks[header.stack].elements[0]
+        elif isinstance(header.union, ex.NamedUnion):
+            element = model.unions[header.union.name].members[header.member]
+        else:
+            union = model.union_stacks[header.union.stack].elements[0]
+            element = model.unions[union].members[header.member]
+        return f"{self.header(header)}.{self._places.field_type(element, field.index).name}"
+
+
+def leaves(expression: Any) -> Iterator[ex.Field | ex.IsValid]:
+    """The fields and validities that an expression looks at, each once, from left to right."""
+    seen: set[Any] = set()
+
+    def walk(value: Any) -> Iterator[Any]:
+        if isinstance(value, (ex.Field, ex.IsValid)):
+            if value not in seen:
+                seen.add(value)
+                yield value
+        elif dataclasses.is_dataclass(value):
+            for field in dataclasses.fields(value):
+                yield from walk(getattr(value, field.name))
+
+    return walk(expression)

@@ -1,0 +1,32 @@
+"""A program built so that it reports what it does (switch/codegen/probes.py, switch/runtime/trace.h)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from switch.build import shared_library
+from switch.codegen.layout import Layout
+from switch.codegen.load import load_program
+from switch.codegen.probes import RecordingProbes, Site
+from switch.codegen.program import BuiltProgram, generate
+from switch.runtime.library import RUNTIME_DIR
+
+
+@dataclass(frozen=True)
+class InstrumentedProgram(BuiltProgram):
+    """A switch.device.Program whose records refer to `sites` by number."""
+
+    sites: tuple[Site, ...]
+    layout: Layout
+
+
+def build_instrumented(bmv2_json: Mapping[str, Any]) -> InstrumentedProgram:
+    """Generate and compile. Raises as switch.codegen.build_program does."""
+    model = load_program(bmv2_json)
+    probes = RecordingProbes()
+    text = generate(model, probes=probes)
+    # Packets are few here, and the text is long since its loops are unrolled: compiling is what a person waits for.
+    library = shared_library("instrumented", (), text, include_dirs=(RUNTIME_DIR,), optimise="-O0")
+    return InstrumentedProgram(dict(bmv2_json), library, model, tuple(probes.sites), Layout(model))

@@ -1,0 +1,88 @@
+"""A corpus of P4 programs with STF files, such as p4c's testdata/p4_16_samples: which pass, which do not, why."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+from switch.errors import UserError
+from switch.stf.isolated import each_in_own_process
+from switch.stf.parser import read_stf
+from switch.stf.runner import Outcome
+from switch.stf.statements import Script
+
+Stage = Literal["passed", "compile", "load", "packet", "stopped"]
+# Program to BMv2 JSON; UserError if it is refused.
+Compile = Callable[[Path], dict[str, Any]]
+# JSON and file to outcome; ValueError if the switch refuses the JSON.
+Run = Callable[[dict[str, Any], Script], Outcome]
+
+SAMPLES = Path("testdata/p4_16_samples")
+TIME_LIMIT_S = 120.0
+_V1MODEL = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^">\n]*/)?v1model\.p4[">]', re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Result:
+    """stage: where it failed, or passed. reason: one line."""
+
+    name: str
+    stage: Stage
+    reason: str = ""
+
+
+def corpus_programs(corpus: Path, only: Sequence[str] = ()) -> list[Path]:
+    """The v1model programs that have an STF file beside them, by name.
+
+    corpus: a checkout of p4c, or a folder of programs. only: names without .p4; UserError if one is not there.
+    """
+    folder = corpus / SAMPLES if (corpus / SAMPLES).is_dir() else corpus
+    if not folder.is_dir():
+        raise UserError(f"there is no folder {folder}")
+    programs = {p.stem: p for p in sorted(folder.glob("*.p4")) if p.with_suffix(".stf").is_file() and _is_v1model(p)}
+    if not programs:
+        raise UserError(f"{folder} has no v1model program with an STF file")
+    unknown = [name for name in only if name not in programs]
+    if unknown:
+        raise UserError(f"{folder} has no v1model program {unknown[0]} with an STF file")
+    return [programs[name] for name in only or programs]
+
+
+def _is_v1model(program: Path) -> bool:
+    return _V1MODEL.search(program.read_text(encoding="utf-8", errors="replace")) is not None
+
+
+def read_names(path: Path) -> frozenset[str]:
+    """One name on each line; `#` begins a comment."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror}") from None
+    return frozenset(name for line in text.splitlines() if (name := line.split("#", 1)[0].strip()))
+
+
+def run_corpus(programs: Sequence[Path], compile_: Compile, run: Run, *, jobs: int) -> Iterator[Result]:
+    """Results in the order in which they come, each from a process of its own."""
+    one = partial(_one, compile_, run)
+    for ended in each_in_own_process(one, programs, jobs=jobs, time_limit_s=TIME_LIMIT_S):
+        yield ended.value or Result(ended.argument.stem, "stopped", ended.how)
+
+
+def _one(compile_: Compile, run: Run, program: Path) -> Result:
+    name = program.stem
+    try:
+        script = read_stf(program.with_suffix(".stf"))
+        json = compile_(program)
+    except UserError as error:
+        return Result(name, "compile", str(error).splitlines()[0])
+    except Exception as error:
+        return Result(name, "compile", f"defect: {type(error).__name__}: {error}")
+    try:
+        outcome = run(json, script)
+    except (UserError, ValueError, RuntimeError) as error:
+        return Result(name, "load", str(error).splitlines()[0])
+    return Result(name, "passed") if outcome.passed else Result(name, "packet", outcome.failures[0])

@@ -1,0 +1,91 @@
+"""Calls in processes of their own: one that crashes or never ends costs its own result only."""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from typing import Generic, TypeVar
+
+Argument = TypeVar("Argument")
+Value = TypeVar("Value")
+
+# Forked, so that what has been imported once serves all.
+_CONTEXT = multiprocessing.get_context("fork")
+
+
+@dataclass(frozen=True)
+class Ended(Generic[Argument, Value]):
+    """What became of one call: its value, or None and how the process ended."""
+
+    argument: Argument
+    value: Value | None
+    how: str
+
+
+@dataclass
+class _Running(Generic[Argument]):
+    argument: Argument
+    process: BaseProcess
+    result: Connection
+    deadline_s: float
+
+
+def each_in_own_process(
+    function: Callable[[Argument], Value], arguments: Sequence[Argument], *, jobs: int, time_limit_s: float
+) -> Iterator[Ended[Argument, Value]]:
+    """Call the function with each argument, `jobs` at a time; results in the order in which they come."""
+    waiting = list(reversed(arguments))
+    running: list[_Running[Argument]] = []
+    try:
+        while waiting or running:
+            while waiting and len(running) < jobs:
+                running.append(_start(function, waiting.pop(), time_limit_s))
+            remaining_s = min(r.deadline_s for r in running) - time.monotonic()
+            ready = wait([r.result for r in running], max(0.0, remaining_s))
+            for run in list(running):
+                if run.result in ready or time.monotonic() >= run.deadline_s:
+                    running.remove(run)
+                    yield _end(run, run.result in ready, time_limit_s)
+    finally:
+        for run in running:
+            _end(run, False, time_limit_s)
+
+
+def _start(function: Callable[[Argument], Value], argument: Argument, time_limit_s: float) -> _Running[Argument]:
+    receiving, sending = _CONTEXT.Pipe(duplex=False)
+    process = _CONTEXT.Process(target=_call, args=(function, argument, sending))
+    process.start()
+    sending.close()
+    return _Running(argument, process, receiving, time.monotonic() + time_limit_s)
+
+
+def _call(function: Callable[[Argument], Value], argument: Argument, result: Connection) -> None:
+    result.send(function(argument))
+    result.close()
+
+
+def _end(run: _Running[Argument], done: bool, time_limit_s: float) -> Ended[Argument, Value]:
+    value: Value | None = None
+    how = f"took longer than {time_limit_s:g} s"
+    if done:
+        try:
+            value = run.result.recv()
+        except EOFError:
+            run.process.join()
+            how = _cause(run.process.exitcode)
+    else:
+        run.process.kill()
+    run.process.join()
+    run.result.close()
+    return Ended(run.argument, value, "" if value is not None else how)
+
+
+def _cause(exit_code: int | None) -> str:
+    if exit_code is not None and exit_code < 0:
+        return f"the process was ended by {signal.Signals(-exit_code).name}"
+    return f"the process ended with exit status {exit_code}"

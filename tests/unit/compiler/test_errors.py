@@ -1,0 +1,202 @@
+"""What the compiler says about programs that are wrong: place, wording, several errors in one run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from switch.compiler import CompileError, compile_p4
+from switch.errors import UserError
+from tests.unit.compiler.programs import HEAD, compile_text, control
+
+
+def errors(text: str) -> list[str]:
+    with pytest.raises(CompileError) as caught:
+        compile_text(text)
+    return [item.message for item in caught.value.diagnostics if item.severity == "error"]
+
+
+def test_a_block_shows_file_line_column_source_and_caret(tmp_path: Path) -> None:
+    path = tmp_path / "wrong.p4"
+    path.write_text("#include <core.p4>\nstruct s_t {\n\tbit<8> a\n}\n")
+    with pytest.raises(CompileError) as caught:
+        compile_p4(path)
+    assert str(caught.value) == f"{path}:3:10: error: expected ';' behind the field\n\tbit<8> a\n\t        ^"
+
+
+def test_tabs_in_front_of_the_caret_are_kept(tmp_path: Path) -> None:
+    path = tmp_path / "wrong.p4"
+    path.write_text("struct s_t {\n\tnowhere_t a;\n}\n")
+    with pytest.raises(CompileError) as caught:
+        compile_p4(path)
+    assert str(caught.value).splitlines()[1:] == ["\tnowhere_t a;", "\t^~~~~~~~~"]
+
+
+def test_errors_in_macros_show_use_and_definition() -> None:
+    text = control("SET(q)").replace(HEAD, HEAD + "#define SET(f) hdr.h.f = 1;\n")
+    with pytest.raises(CompileError) as caught:
+        compile_text(text)
+    (error,) = caught.value.diagnostics
+    assert error.message == "header 'bytes_t' has no field 'q'"
+    assert [note.message for note in error.notes] == ["in the expansion of macro 'SET'"]
+    assert error.notes[0].line == 3
+
+
+def test_several_syntax_errors_in_one_run() -> None:
+    text = control("hdr.h.a = ; hdr.h.b = 1; hdr.h.c = = 2; if (x { } hdr.h.d = 3;")
+    assert errors(text) == [
+        "expected an expression, but found ';'",
+        "expected an expression, but found '='",
+        "expected ')' behind the condition, but found '{'",
+    ]
+
+
+def test_several_type_errors_in_one_run() -> None:
+    assert errors(control("hdr.h.a = true; hdr.h.q = 1; nowhere = 2; hdr.h.b = hdr.h.c + 16w1;")) == [
+        "expected bit<8>, but this is bool",
+        "header 'bytes_t' has no field 'q'",
+        "'nowhere' is not declared",
+        "'+' takes two numbers of the same type, these are bit<8> and bit<16>",
+    ]
+
+
+def test_there_is_an_end_to_errors() -> None:
+    assert len(errors(control("nowhere = 1;\n" * 100))) == 20
+
+
+@pytest.mark.parametrize(
+    ("apply", "message"),
+    [
+        ("hdr.h.a = hdr.h.a ++ 8w1;", "expected bit<8>, but this is bit<16>"),
+        ("if (hdr.h.a) { }", "expected bool, but this is bit<8>"),
+        ("hdr.h.a[8:0] = 1;", "slice [8:0] is outside the bits of bit<8>"),
+        ("hdr.h.a = (bit<8>)hdr.h;", "bytes_t cannot be cast to bit<8>"),
+        (
+            "std.ingres_port = 1;",
+            "struct 'standard_metadata_t' has no field 'ingres_port'; did you mean 'ingress_port'?",
+        ),
+        ("hdx.h.a = 1;", "'hdx' is not declared; did you mean 'hdr'?"),
+        ("mark_to_drop();", "'mark_to_drop' takes 1 argument(s), but 0 are given"),
+        ("mark_to_drop(hdr);", "expected standard_metadata_t, but this is headers_t"),
+        ("hdr.h.a = 8w1 / 0;", "division by zero"),
+        ("hdr.h = { 1, 2 };", "bytes_t has 4 parts, but 2 values are given"),
+        ("hdr.h = { a = 1, b = 2, c = 3, d = 4, e = 5 };", "header 'bytes_t' has no field 'e'"),
+        ("hdr.h = { a = 1, b = 2, c = 3 };", "no value is given for field 'd'"),
+        ("hdr.h.isValid = true;", "'isValid' is a method: expected '(' behind it"),
+        ("bit<8> x; bit<8> x;", "'x' is declared twice"),
+        ("bit<0x10000> x;", "a width of 65536 is outside 1 to 2048"),
+        ("break;", "this can only stand in a loop"),
+        ("return 1;", "a control cannot return a value here"),
+        ("1 = hdr.h.a;", "this expression cannot be changed by an assignment"),
+        ("verify(true, error.NoError);", "'verify' can only be called in a parser"),
+        ("random(hdr.h.a, 8w0, 16w9);", "expected bit<8>, but this is bit<16>"),
+        ("switch (hdr.h.a) { 1: { } 1: { } }", "this value has a case already"),
+        ("hdr.h.a = error.Nothing;", "error 'Nothing' is not declared"),
+        ("hdr.h.a = 8w1 << -1;", "a shift amount cannot be negative"),
+        ("NoAction;", "expected '=' or a call, but found ';'"),
+        (
+            "clone_preserving_field_list(CloneType.I2E, 1, hdr.h.a);",
+            "the index of a field list must be known at compile time",
+        ),
+    ],
+)
+def test_statements(apply: str, message: str) -> None:
+    assert errors(control(apply)) == [message]
+
+
+@pytest.mark.parametrize(
+    ("locals_", "message"),
+    [
+        ("action a(bit<8> x) { x = 1; }", "'x' cannot be changed by an assignment"),
+        (
+            "table t { key = { hdr.h.a: exactly; } actions = { NoAction; } }",
+            "'exactly' is no match kind; these are: exact, lpm, optional, range, selector, ternary",
+        ),
+        (
+            "table t { key = { hdr.h: exact; } actions = { NoAction; } }",
+            "a key must be a number, a bool, an enum or an error, not bytes_t",
+        ),
+        ("table t { actions = { nowhere; } }", "action 'nowhere' is not declared"),
+        (
+            "action a() { } table t { actions = { NoAction; } default_action = a(); }",
+            "action 'a' is not among the actions of table 't'",
+        ),
+        (
+            "table t { key = { hdr.h.a: exact; } actions = { NoAction; } const entries = { (1, 2): NoAction(); } }",
+            "table 't' has 1 keys, but 2 are given",
+        ),
+        ("register r;", "a variable cannot have type register"),
+        ("register<bit<8>>(4, 5) r;", "'register' takes 1 argument(s), but 2 are given"),
+        ("counter(hdr.h.a, CounterType.packets) c;", "expected bit<32>, but this is bit<8>"),
+        ("action a() { a(); }", "'a' is not declared"),
+    ],
+)
+def test_declarations(locals_: str, message: str) -> None:
+    assert errors(control("", locals_)) == [message]
+
+
+@pytest.mark.parametrize(
+    ("locals_", "apply", "message"),
+    [
+        (
+            "table t { key = { hdr.h.a: lpm; hdr.h.b: lpm; } actions = { NoAction; } }",
+            "t.apply();",
+            "table 't' has more than one lpm key",
+        ),
+        (
+            "table t { key = { hdr.h.a: exact; } actions = { NoAction; } const entries = { _: NoAction(); } }",
+            "t.apply();",
+            "an exact key takes a single value",
+        ),
+        (
+            "table t { key = { hdr.h.a: lpm; } actions = { NoAction; } const entries = { 1 &&& 5: NoAction(); } }",
+            "t.apply();",
+            "the mask of an lpm key must be a prefix",
+        ),
+        (
+            "table t { key = { hdr.h.a: exact; } actions = { NoAction; }"
+            " const entries = { 1: NoAction(); 1: NoAction(); } }",
+            "t.apply();",
+            "an entry with this key is there already",
+        ),
+        (
+            "table t { key = { hdr.h.a + 1: exact; } actions = { NoAction; } }",
+            "t.apply();",
+            'this key needs a name for the control plane: write @name("...") behind it',
+        ),
+        ("register<bool>(4) r;", "", "registers hold bit<N> or int<N> on this target, not bool"),
+        ("counter(0, CounterType.packets) c;", "", "a size of 0 is outside 1 to 268435456"),
+    ],
+)
+def test_what_the_target_cannot_do(locals_: str, apply: str, message: str) -> None:
+    assert errors(control(apply, locals_)) == [message]
+
+
+def test_a_program_without_main() -> None:
+    assert errors(HEAD) == ["the program has no package instance 'main'"]
+
+
+def test_a_parser_of_the_wrong_form() -> None:
+    assert errors(control("").replace("P(), V()", "V(), V()")) == ["expected Parser, but this is V"]
+
+
+def test_warnings_do_not_stop_the_compiler() -> None:
+    compiled = compile_text(control("hdr.h.a = 300;"))
+    assert [item.message for item in compiled.warnings] == ["300 does not fit into bit<8>, it becomes 44"]
+
+
+def test_a_file_that_is_not_there() -> None:
+    with pytest.raises(UserError, match=r"cannot read nowhere\.p4: No such file"):
+        compile_p4(Path("nowhere.p4"))
+
+
+def test_deep_nesting_is_an_error() -> None:
+    assert errors(control("hdr.h.a = " + "(" * 500 + "1" + ")" * 500 + ";")) == [
+        "the program is nested more than 150 deep"
+    ]
+
+
+def test_long_chains_are_no_problem() -> None:
+    compile_text(control("hdr.h.a = " + "+".join(["hdr.h.b"] * 300) + ";"))
+    compile_text(control("".join(f"if (hdr.h.a == {n}) {{ hdr.h.b = 1; }} else " for n in range(100)) + "{ }"))

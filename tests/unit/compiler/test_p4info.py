@@ -1,0 +1,147 @@
+"""P4Info: identifiers, aliases, documentation, types. The numbers are those that p4c gives these programs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from finsy.proto import p4i
+from google.protobuf import text_format
+
+from switch.compiler import CompileError, compile_p4
+from switch.compiler.p4info.identifiers import one_at_a_time, shortest_suffixes
+from tests.unit.compiler.programs import compile_text, control
+
+PROGRAMS = Path(__file__).parents[2] / "p4" / "programs"
+
+
+@pytest.mark.parametrize("name", ["acl_router", "stateful"])
+def test_whole_programs(name: str) -> None:
+    expected = p4i.P4Info()
+    text_format.Parse((PROGRAMS / f"{name}.p4info.txt").read_text(), expected)
+    assert compile_p4(PROGRAMS / f"{name}.p4").p4info == expected
+
+
+def test_text_and_message_agree() -> None:
+    compiled = compile_p4(PROGRAMS / "stateful.p4")
+    parsed = p4i.P4Info()
+    text_format.Parse(compiled.p4info_text, parsed)
+    assert parsed == compiled.p4info
+
+
+def test_the_hash_behind_identifiers() -> None:
+    assert one_at_a_time("") == 0
+    assert 0x02000000 | one_at_a_time("RouterIngress.routes") & 0xFFFFFF == 48351477
+
+
+def test_aliases_are_the_shortest_suffixes_that_tell_names_apart() -> None:
+    assert shortest_suffixes(["a.b.c", "d.b.c", "e.c", "x.y", "z"]) == {
+        "a.b.c": "a.b.c",
+        "d.b.c": "d.b.c",
+        "e.c": "e.c",
+        "x.y": "y",
+        "z": "z",
+    }
+
+
+LOCALS = """
+    @id(0x1234) @name("renamed") @brief("what it does") @mine(1, two)
+    action a(@id(7) bit<8> v, @brief("w") bit<16> w) { hdr.h.a = v; meta.y = w; }
+    @id(0x02000099)
+    table t {
+        key = { hdr.h.a: ternary @name("first") @id(5); hdr.h.b[3:0]: exact; hdr.g.isValid(): exact; }
+        actions = { @tableonly a; @defaultonly NoAction; }
+        const default_action = NoAction();
+        support_timeout = true;
+        size = 77;
+    }
+    @hidden table u { actions = { NoAction; } }
+"""
+
+
+def test_annotations_and_names() -> None:
+    info = compile_text(control("t.apply(); u.apply();", LOCALS)).p4info
+    (table,) = info.tables
+    assert (table.preamble.id, table.preamble.name, table.preamble.alias) == (0x02000099, "I.t", "t")
+    assert [(field.id, field.name, field.bitwidth) for field in table.match_fields] == [
+        (5, "first", 8),
+        (2, "hdr.h.b[3:0]", 4),
+        (3, "hdr.g.$valid$", 1),
+    ]
+    assert [ref.scope for ref in table.action_refs] == [p4i.ActionRef.TABLE_ONLY, p4i.ActionRef.DEFAULT_ONLY]
+    assert (table.size, table.idle_timeout_behavior) == (77, p4i.Table.NOTIFY_CONTROL)
+    action = next(item for item in info.actions if item.preamble.alias == "renamed")
+    assert (action.preamble.id, action.preamble.name) == (0x01001234, "I.renamed")
+    assert action.preamble.doc.brief == "what it does"
+    assert list(action.preamble.annotations) == ["@mine(1, two)"]
+    assert [(item.id, item.name) for item in action.params] == [(7, "v"), (2, "w")]
+    assert action.params[1].doc.brief == "w"
+
+
+def test_identifiers_that_collide_are_an_error() -> None:
+    locals_ = "@id(5) action a() { } @id(5) action b() { } table t { actions = { a; b; } }"
+    with pytest.raises(CompileError, match=r"the identifier 0x5 of 'I.b' is taken"):
+        compile_text(control("t.apply();", locals_))
+
+
+def test_nested_instances_are_named_by_their_path() -> None:
+    before = """
+control Inner(inout bit<8> v)(bit<32> size) {
+    counter(size, CounterType.bytes) hits;
+    table t { key = { v: exact; } actions = { NoAction; } size = size; }
+    apply { t.apply(); hits.count(0); }
+}
+"""
+    locals_ = "Inner(16) one; Inner(32) two;"
+    info = compile_text(control("one.apply(hdr.h.a); two.apply(hdr.h.b);", locals_, before=before)).p4info
+    assert [(item.preamble.name, item.preamble.alias, item.size) for item in info.tables] == [
+        ("I.one.t", "one.t", 16),
+        ("I.two.t", "two.t", 32),
+    ]
+    assert [(item.preamble.name, item.size) for item in info.counters] == [("I.one.hits", 16), ("I.two.hits", 32)]
+
+
+def test_new_types_are_translated() -> None:
+    before = """
+@p4runtime_translation("p4.org/example/Port", 32) type bit<9> port_t;
+@p4runtime_translation("p4.org/example/Name", string) type bit<10> name_t;
+type bit<8> plain_t;
+"""
+    types = (
+        before
+        + """
+header bytes_t { bit<8> a; bit<8> b; bit<8> c; bit<8> d; }
+struct headers_t { bytes_t h; bytes_t g; }
+struct meta_t { port_t p; name_t n; plain_t q; }
+"""
+    )
+    locals_ = """
+    action a(port_t p) { meta.p = p; }
+    table t { key = { meta.p: exact; meta.n: exact; meta.q: exact; } actions = { a; } }
+"""
+    info = compile_text(control("t.apply();", locals_, types=types)).p4info
+    fields = info.tables[0].match_fields
+    assert [(field.type_name.name, field.bitwidth) for field in fields] == [
+        ("port_t", 32),
+        ("name_t", 0),
+        ("plain_t", 8),
+    ]
+    new_types = info.type_info.new_types
+    assert new_types["port_t"].translated_type.sdn_bitwidth == 32
+    assert new_types["name_t"].translated_type.HasField("sdn_string")
+    assert new_types["plain_t"].original_type.bitstring.bit.bitwidth == 8
+    action = next(item for item in info.actions if item.preamble.alias == "a")
+    assert (action.params[0].bitwidth, action.params[0].type_name.name) == (32, "port_t")
+
+
+def test_package_information() -> None:
+    text = control("").replace("V1Switch(", '@pkginfo(name = "x.p4", version = "3") @brief("short") V1Switch(')
+    package = compile_text(text).p4info.pkg_info
+    assert (package.name, package.version, package.arch, package.doc.brief) == ("x.p4", "3", "v1model", "short")
+
+
+def test_default_action_data_is_canonical() -> None:
+    locals_ = "action a(bit<16> v) { meta.y = v; } table t { actions = { a; } default_action = a(3); }"
+    (table,) = compile_text(control("t.apply();", locals_)).p4info.tables
+    (argument,) = table.initial_default_action.arguments
+    assert (argument.param_id, argument.value) == (1, b"\x03")
