@@ -16,11 +16,12 @@ setup(
         "networkx>=3.0",
         "numpy>=1.24",
         "os-ken>=4.2,<5",
+        "packaging",  # for the Mininet of newer distributions
         "pydantic>=2.6",
         "pyroute2>=0.7",
         "rich>=13",
         "scapy>=2.5",
-        "scikit-learn>=1.3",
+        "scikit-learn>=1.3,<2",
         "setuptools; python_version >= '3.12'",
         "threadpoolctl>=3",
         "typer>=0.29",

@@ -28,7 +28,7 @@ app.command("test", context_settings={"allow_extra_args": True, "ignore_unknown_
 def main() -> NoReturn:
     """Run the command line. Exit status: 0 done, 1 a check failed, 2 the user can put it right, 130 Ctrl-C."""
     try:
-        status = app(standalone_mode=False)
+        status = app(prog_name="gradbed", standalone_mode=False)
     except typer.TyperException as error:
         # Messages of two lines (an option, then what is wrong with it) are joined: one clear line.
         message = getattr(error, "format_message", error.__str__)()

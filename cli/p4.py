@@ -8,12 +8,14 @@ from typing import Annotated
 
 import typer
 
-from cli import options, stf
+from cli import options, p4_coverage, p4_trace, stf
 from switch.errors import UserError
 
 app = typer.Typer(help="Work with P4 programs.", no_args_is_help=True)
 app.command("stf")(stf.stf)
 app.command("conformance")(stf.conformance)
+app.command("trace")(p4_trace.trace)
+app.command("coverage")(p4_coverage.coverage)
 
 
 @app.callback()
@@ -48,4 +50,15 @@ def compile_(
         except OSError as error:
             raise UserError(f"cannot write {path}: {error.strerror}") from None
         print(path)
+    return 0
+
+
+@app.command("shims")
+def shims(folder: Annotated[Path, typer.Argument(help="Where to write them; put it first in PATH.")]) -> int:
+    """Write stand-ins for p4c, p4c-bm2-ss, simple_switch, simple_switch_grpc and simple_switch_CLI."""
+    from switch.shims import write_shims
+
+    for path in write_shims(folder):
+        print(path)
+    print(f'To use them: export PATH="{folder.resolve()}:$PATH"')
     return 0

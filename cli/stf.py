@@ -31,20 +31,20 @@ def stf(
     ] = None,
     include: options.Include = None,
     define: options.Define = None,
+    switch: options.SwitchKind = "gradbed",
 ) -> int:
     """Send the packets of STF files through a program and check what comes out. Exit status 1 if a file fails."""
-    from switch.codegen import build_program
-    from switch.stf import read_stf, run_script
+    from switch.stf import read_stf
 
+    run = _runner(switch)
     scripts = [read_stf(path) for path in tests or [program.with_suffix(".stf")]]
     compiled = _read_json(bmv2_json) if bmv2_json is not None else _compile(program, include, define)
-    try:
-        built = build_program(compiled)
-    except ValueError as error:
-        raise UserError(f"{bmv2_json or program}: {error}") from None
     passed = True
     for script in scripts:
-        outcome = run_script(built, script)
+        try:
+            outcome = run(compiled, script)
+        except ValueError as error:
+            raise UserError(f"{bmv2_json or program}: {error}") from None
         passed &= outcome.passed
         print(f"{'passed' if outcome.passed else 'FAILED'}  {script.path}")
         for failure in outcome.failures:
@@ -61,6 +61,7 @@ def conformance(
         typer.Option(help="File with the names of programs that must pass, one on each line; default: all of them."),
     ] = None,
     compiler: Annotated[str, typer.Option(help="gradbed, or p4c where it is installed.")] = "gradbed",
+    switch: options.SwitchKind = "gradbed",
 ) -> int:
     """Run all v1model programs of a corpus that have STF files. Exit status 1 if one that must pass does not."""
     from switch.stf.conformance import corpus_programs, read_names, run_corpus
@@ -68,10 +69,10 @@ def conformance(
     programs = corpus_programs(corpus, only or [])
     names = {program.stem for program in programs}
     required = read_names(expect) if expect is not None else names
-    compile_ = _compiler(compiler)
+    compile_, run = _compiler(compiler), _runner(switch)
     stages: dict[str, str] = {}
     width = max(map(len, names))
-    for result in run_corpus(programs, compile_, _run, jobs=jobs):
+    for result in run_corpus(programs, compile_, run, jobs=jobs):
         stages[result.name] = result.stage
         reason = f": {_shortened(result.reason)}" if result.reason else ""
         print(f"{result.name:{width}}  {result.stage}{reason}", flush=True)
@@ -102,11 +103,28 @@ def _compiler(name: str) -> Callable[[Path], dict[str, Any]]:
     return partial(_compile_with_p4c, p4c)
 
 
+def _runner(name: str) -> Callable[[dict[str, Any], Script], Outcome]:
+    if name == "gradbed":
+        return _run
+    if name != "bmv2":
+        raise UserError(f"--switch: gradbed or bmv2, not {name}")
+    from switch.stf.bmv2_target import require_simple_switch
+
+    require_simple_switch()
+    return _run_on_bmv2
+
+
 def _run(bmv2_json: dict[str, Any], script: Script) -> Outcome:
     from switch.codegen import build_program
     from switch.stf import run_script
 
     return run_script(build_program(bmv2_json), script)
+
+
+def _run_on_bmv2(bmv2_json: dict[str, Any], script: Script) -> Outcome:
+    from switch.stf.bmv2_target import run_script_on_bmv2
+
+    return run_script_on_bmv2(bmv2_json, script)
 
 
 def _compile(program: Path, include: list[Path] | None = None, define: list[str] | None = None) -> dict[str, Any]:

@@ -2,7 +2,9 @@
 
     python -m controller.app CONFIG.json
 
-runs it as a process (configuration: controller/config.py). It writes {"event": "ready"} on standard output once
+runs it as a process (configuration: controller/config.py). With "-" for the file it loads its modules, and then waits
+for {"command": "configure", "file": "CONFIG.json"} on standard input: that can be while the network is still being
+made. It writes {"event": "ready"} on standard output once
 every switch holds pipeline and routes. SIGTERM and SIGINT end it at once, and so does the end of its parent; the
 switches keep what they hold. A wrong configuration, or switches that refuse or stay away, are one line on
 standard error and exit status 2.
@@ -125,6 +127,14 @@ def run(config: ControllerConfig) -> None:
         manager.close()
 
 
+def _told_on_standard_input() -> str:
+    line = sys.stdin.readline()
+    try:
+        return str(json.loads(line)["file"])
+    except (ValueError, KeyError, TypeError):
+        raise UserError(f"no configuration: standard input said {line!r}") from None
+
+
 def main(arguments: list[str]) -> int:
     # Python's own SIGINT handler would wait for os-ken's threads, which know of no interrupt.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -132,10 +142,11 @@ def main(arguments: list[str]) -> int:
     die_with_parent()
     logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s")
     if len(arguments) != 1:
-        print("usage: python -m controller.app CONFIG.json", file=sys.stderr)
+        print("usage: python -m controller.app CONFIG.json (or -)", file=sys.stderr)
         return EXIT_USER_ERROR
     try:
-        run(ControllerConfig.load(Path(arguments[0])))
+        path = _told_on_standard_input() if arguments[0] == "-" else arguments[0]
+        run(ControllerConfig.load(Path(path)))
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return EXIT_USER_ERROR

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from experiments.testbed import Testbed
 from hosts.job import JobDescription
 from switch.errors import UserError
-from topo.json_lines import JsonLinesProcess
+from topo.json_lines import JsonLinesProcess, own_program
 
 SILENCE_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 3.0
@@ -20,9 +19,8 @@ class Agents:
     """The launcher process and the agents it forks. A context manager."""
 
     def __init__(self, folder: Path) -> None:
-        self._process = JsonLinesProcess(
-            "agent launcher", [sys.executable, "-m", "hosts.agents.launcher"], log=folder / "agents.log"
-        )
+        command = own_program("hosts.agents.launcher")
+        self._process = JsonLinesProcess("agent launcher", command, log=folder / "agents.log")
 
     def __enter__(self) -> Agents:
         return self

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 from controller.client import ControllerClient
@@ -10,7 +9,7 @@ from controller.config import ControllerConfig, ProgramFiles
 from switch.program_cache import CompiledFiles
 from topo.fabric_layout import LinkKind
 from topo.graph import Topology
-from topo.json_lines import JsonLinesProcess
+from topo.json_lines import JsonLinesProcess, own_program
 from topo.network import EmulatedNetwork, SwitchKind
 
 REST_ADDRESS = "127.0.0.1:8080"
@@ -50,8 +49,10 @@ class Testbed:
 
     def __enter__(self) -> Testbed:
         try:
+            # It loads its modules while the network is being made.
+            self._controller = self._start_controller()
             self.network.start()
-            self._start_controller()
+            self._configure(self._controller)
         except BaseException:
             self.stop()
             raise
@@ -67,7 +68,15 @@ class Testbed:
             self._controller = None
         self.network.stop()
 
-    def _start_controller(self) -> None:
+    def _start_controller(self) -> JsonLinesProcess:
+        return JsonLinesProcess(
+            "controller",
+            own_program("controller.app", "-"),
+            log=self._folder / "controller.log",
+            keep_open=[] if self._rest_fd is None else [self._rest_fd],
+        )
+
+    def _configure(self, controller: JsonLinesProcess) -> None:
         config = ControllerConfig(
             topology=self.topology,
             targets={s.name: self.network.p4runtime_address(s.name) for s in self.topology.switches},
@@ -77,10 +86,5 @@ class Testbed:
         )
         path = self._folder / "controller.json"
         path.write_text(config.model_dump_json(by_alias=True, indent=1))
-        self._controller = JsonLinesProcess(
-            "controller",
-            [sys.executable, "-m", "controller.app", str(path)],
-            log=self._folder / "controller.log",
-            keep_open=[] if self._rest_fd is None else [self._rest_fd],
-        )
-        self._controller.expect("ready", START_TIMEOUT_S)
+        controller.send("configure", file=str(path))
+        controller.expect("ready", START_TIMEOUT_S)

@@ -195,11 +195,12 @@ class Engine:
         What is queued or in flight stays, and so do the random generators. A link in memory has an "out" direction at
         each end and no "in".
         """
+        name = self._device(device_id).name
         for direction in directions:
             struct = abi.LinkModelStruct.of(link, 0, 0)
             code = self._call("set_link", device_id, port, direction == "out", ctypes.byref(struct))
             if code == -errno.EINVAL:
-                raise UserError(f"port {port} of switch {self._device(device_id).name} has no direction {direction!r}")
+                raise UserError(f"port {port} of switch {name} has no direction {direction!r} to be changed")
             _raise_unless_done(code, f"port {port} of switch {device_id}")
 
     def capture(self, file: Path, ports: Iterable[tuple[int, int, Direction]]) -> Capture:

@@ -51,7 +51,7 @@ class Capture:
         self.close()
 
     def close(self) -> int:
-        """Finish the file; how many packets it holds. Raises UserError if it could not be written. May be repeated."""
+        """Finish the file; how many packets it holds. UserError if it could not be written. May be repeated."""
         if self._number is not None:
             packets = ctypes.c_uint64()
             code = self._engine._call("capture_close", self._number, ctypes.byref(packets))

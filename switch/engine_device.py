@@ -58,6 +58,7 @@ class EngineDevice:
         state = SwitchState(program, self._engine.guard, lambda: self.clock_ns() // 1000)
         self._engine._call("load", self._device_id, state.pointer)
         old, self._state, self._program = self._state, state, program
+        logging.getLogger(__name__).info("switch %s: a program was loaded", self._name)
         if old is not None:
             old.close()
         self._listen()

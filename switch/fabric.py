@@ -7,6 +7,9 @@ event of the command's name:
 - link_statistics: "rows", the fields of LinkStatistics for each direction
 - statistics: "engine", "devices", "interfaces", the fields of the other classes of engine_statistics.py
 - quiesce (timeout_s): "idle", whether no packet is queued or in flight any more
+- set_link (device_id, port, link[, directions]): change the model of a port's directions, ["in", "out"] by default
+- start_capture (file, ports): write what passes ports, each [device id, port, "in" or "out"], to a pcap file
+- stop_capture (file): "packets", how many it holds
 - stop: none, it ends with status 0; so does the end of standard input
 
 A line that is no command is answered with {"event": "error", "message": ...}. What is wrong with the configuration is
@@ -26,9 +29,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from switch.engine import Engine, EngineDevice
+from pydantic import ValidationError
+
+from switch.engine import Capture, Engine, EngineDevice
 from switch.errors import UserError
-from switch.fabric_config import FabricConfig, read_fabric_config
+from switch.fabric_config import (
+    CaptureConfig,
+    FabricConfig,
+    SetLink,
+    StartCapture,
+    StopCapture,
+    first_mistake,
+    read_fabric_config,
+)
 
 _PR_SET_PDEATHSIG = 1
 _SWITCH_INTERVAL_S = 0.0005
@@ -43,13 +56,20 @@ class Fabric:
         self.engine = Engine()
         try:
             self.devices: dict[int, EngineDevice] = {
-                switch.device_id: self.engine.add_switch(switch.device_id, switch.name, switch.cpu_port)
+                switch.device_id: self.engine.add_switch(
+                    switch.device_id,
+                    switch.name,
+                    switch.cpu_port,
+                    drop_port=switch.drop_port,
+                    priorities=switch.priorities,
+                )
                 for switch in config.switches
             }
             for port in config.interfaces:
                 self.engine.add_interface(port.device_id, port.port, port.interface, port.link, port.seed)
             for link in config.links:
                 self.engine.add_link(link.a, link.b, link.link, link.seed)
+            self._captures = {capture.file: self._capture(capture) for capture in config.captures}
         except BaseException:
             self.engine.close()
             raise
@@ -73,7 +93,25 @@ class Fabric:
             if not isinstance(timeout_s, (int, float)):
                 raise ValueError(f"timeout_s is a number of seconds, not {timeout_s!r}")
             return {"event": name, "idle": self.engine.quiesce(timeout_s)}
+        if name == "set_link":
+            change = SetLink.model_validate(command)
+            self.engine.set_link(change.device_id, change.port, change.link, change.directions)
+            return {"event": name}
+        if name == "start_capture":
+            wanted = StartCapture.model_validate(command)
+            if wanted.file in self._captures:
+                raise ValueError(f"{wanted.file} is being written already")
+            self._captures[wanted.file] = self._capture(wanted)
+            return {"event": name}
+        if name == "stop_capture":
+            capture = self._captures.pop(StopCapture.model_validate(command).file, None)
+            if capture is None:
+                raise ValueError("there is no capture to that file")
+            return {"event": name, "packets": capture.close()}
         raise ValueError(f"there is no command {name!r}")
+
+    def _capture(self, wanted: CaptureConfig) -> Capture:
+        return self.engine.capture(wanted.file, wanted.ports)
 
     def _statistics(self) -> dict[str, Any]:
         return {
@@ -96,7 +134,9 @@ def serve_commands(fabric: Fabric, lines: Iterable[str]) -> Iterator[dict[str, A
             if command.get("command") == "stop":
                 return
             yield fabric.answer(command)
-        except ValueError as error:
+        except ValidationError as error:
+            yield {"event": "error", "message": first_mistake(error)}
+        except (ValueError, UserError) as error:
             yield {"event": "error", "message": str(error)}
 
 

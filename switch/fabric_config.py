@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from switch.engine_statistics import Direction
 from switch.errors import UserError
 from switch.link import LinkModel
 
@@ -15,18 +17,20 @@ class _Part(BaseModel):
 
 
 class SwitchConfig(_Part):
-    """A switch; device_id is also its P4Runtime device id."""
+    """A switch; device_id is also its P4Runtime device id. The rest as in Engine.add_switch."""
 
     device_id: int = Field(ge=0, lt=2**64)
     name: str = ""
-    cpu_port: int = Field(default=510, ge=0, le=510)
+    cpu_port: int | None = Field(default=510, ge=0, le=511)
+    drop_port: int = Field(default=511, ge=0, le=511)
+    priorities: int = Field(default=8, ge=1, le=8)
 
 
 class InterfaceConfig(_Part):
     """A network interface as a port. The link model applies to both directions."""
 
     device_id: int
-    port: int = Field(ge=0, le=510)
+    port: int = Field(ge=0, le=511)
     interface: str
     link: LinkModel = LinkModel()
     seed: int = 0
@@ -41,6 +45,13 @@ class LinkConfig(_Part):
     seed: int = 0
 
 
+class CaptureConfig(_Part):
+    """What passes ports, each [device id, port, "in" or "out"], written to a pcap file from the beginning."""
+
+    file: Path
+    ports: tuple[tuple[int, int, Direction], ...]
+
+
 class FabricConfig(_Part):
     """grpc_addresses: "host:port" (port 0: any free one) or "unix:/path"."""
 
@@ -48,6 +59,33 @@ class FabricConfig(_Part):
     switches: tuple[SwitchConfig, ...]
     interfaces: tuple[InterfaceConfig, ...] = ()
     links: tuple[LinkConfig, ...] = ()
+    captures: tuple[CaptureConfig, ...] = ()
+
+
+class SetLink(_Part):
+    """A command, as are the next two (fabric.py)."""
+
+    command: Literal["set_link"]
+    device_id: int
+    port: int = Field(ge=0, le=511)
+    link: LinkModel
+    directions: tuple[Direction, ...] = ("in", "out")
+
+
+class StartCapture(CaptureConfig):
+    command: Literal["start_capture"]
+
+
+class StopCapture(_Part):
+    command: Literal["stop_capture"]
+    file: Path
+
+
+def first_mistake(error: ValidationError) -> str:
+    """One line that says where and what."""
+    first = error.errors(include_url=False)[0]
+    place = ".".join(str(part) for part in first["loc"])
+    return f"{place + ': ' if place else ''}{first['msg']}"
 
 
 def read_fabric_config(path: Path) -> FabricConfig:
@@ -59,6 +97,4 @@ def read_fabric_config(path: Path) -> FabricConfig:
     try:
         return FabricConfig.model_validate_json(text)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise UserError(f"{path}: {place + ': ' if place else ''}{first['msg']}") from None
+        raise UserError(f"{path}: {first_mistake(error)}") from None

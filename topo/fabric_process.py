@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from topo.json_lines import JsonLinesProcess
+from topo.json_lines import JsonLinesProcess, own_program
 
 READY_TIMEOUT_S = 60.0
 """Covers a first build of the switch's runtime library by a slow C compiler."""
@@ -17,7 +16,7 @@ STOP_TIMEOUT_S = 5.0
 
 
 def fabric_command(config: Path) -> list[str]:
-    return [sys.executable, "-m", "switch.fabric", str(config)]
+    return own_program("switch.fabric", str(config))
 
 
 class FabricProcess:

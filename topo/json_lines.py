@@ -7,6 +7,7 @@ import json
 import os
 import select
 import subprocess
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +16,11 @@ from typing import Any
 from switch.errors import UserError
 
 USER_ERROR_STATUS = 2
+
+
+def own_program(module: str, *arguments: str) -> list[str]:
+    """The command of a process that runs a module of this project; Python's isolated mode (-I) is passed on."""
+    return [sys.executable, *(["-I"] if sys.flags.isolated else []), "-m", module, *arguments]
 
 
 class JsonLinesProcess:

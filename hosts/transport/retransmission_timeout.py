@@ -5,14 +5,14 @@ from __future__ import annotations
 INITIAL_FACTOR = 10
 """Before the first measurement the timeout is this many minimum timeouts; RFC 6298's second is for the Internet."""
 CONSTANT_TIMEOUTS = 4
-"""A fragment's first timers are all equally long, only the later ones double (tcp(7), tcp_thin_linear_timeouts):
-the last fragments of a round are a thin stream that no answer to later ones can save."""
+"""A fragment's first timers are all equally long, only the later ones double (tcp_thin_linear_timeouts in Linux):
+the last fragments of a round are a thin stream, with no answers to later ones that would reveal a loss sooner."""
 MAX_BACKED_OFF_US = 1_000_000
 """Doubling ends here, unless the timeout itself is longer."""
 
 
 class RetransmissionTimeout:
-    """Smoothed round trip, its variation, and the timeout that follows from them."""
+    """Smoothed round trip, its variation, and the timeout that follows from both."""
 
     def __init__(self, min_timeout_us: int) -> None:
         """min_timeout_us: added to the smoothed round trip at least, as in Linux (tcp_rto_min).
@@ -32,12 +32,15 @@ class RetransmissionTimeout:
             self._variation_us += (abs(self._smoothed_us - round_trip_us) - self._variation_us) / 4
             self._smoothed_us += (round_trip_us - self._smoothed_us) / 8
 
-    def timeout_us(self, timeouts: int = 0, patience: int = 1) -> int:
-        """Length of a timer that has run out `timeouts` times before; `patience` multiplies it."""
+    @property
+    def base_us(self) -> int:
+        """The timeout without any backoff."""
         if self._smoothed_us is None:
-            base_us = INITIAL_FACTOR * self._min_timeout_us
-        else:
-            base_us = round(self._smoothed_us + max(self._min_timeout_us, 4 * self._variation_us))
-        base_us *= patience
-        doublings = min(max(0, timeouts - CONSTANT_TIMEOUTS + 1), 32)
-        return max(base_us, min(base_us << doublings, MAX_BACKED_OFF_US))
+            return INITIAL_FACTOR * self._min_timeout_us
+        return round(self._smoothed_us + max(self._min_timeout_us, 4 * self._variation_us))
+
+
+def backed_off_us(base_us: int, timeouts: int) -> int:
+    """Length of a timer that has run out `timeouts` times before and was `base_us` long at first."""
+    doublings = min(max(0, timeouts - CONSTANT_TIMEOUTS + 1), 32)
+    return max(base_us, min(base_us << doublings, MAX_BACKED_OFF_US))

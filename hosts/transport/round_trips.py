@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from hosts.transport.retransmission_timeout import RetransmissionTimeout
+from hosts.transport.retransmission_timeout import RetransmissionTimeout, backed_off_us
 
 KEPT_ROUNDS = 16
 """Rounds of which the least round trip is known (a windowed minimum, as in RFC 8985, section 6.2)."""
@@ -20,11 +20,16 @@ PROBE_PATIENCE = 8
 """Before the first answer a timer is as many times longer as fragments are out, at most this: the more are out,
 the less likely are losses to have stopped all of them, and the more likely is a late worker."""
 
+THIN_STREAM = 3
+"""Few enough fragments unanswered to know that queues are short: they are the last of the round for all workers,
+except for those that lost an answer."""
+
 
 class RoundTrips:
     """One worker's measurements and timers; times are microseconds of the caller's clock."""
 
     def __init__(self, min_timeout_us: int) -> None:
+        self._min_timeout_us = min_timeout_us
         self._timeout = RetransmissionTimeout(min_timeout_us)
         self._start_us = 0
         self._first_answer_us: int | None = None
@@ -59,21 +64,40 @@ class RoundTrips:
         if least_us is not None:
             self._lateness_us = max(0, now_us - self._start_us - least_us)
 
+    def bound(self, first_sent_us, now_us):
+        import os
+        if "bound" not in os.environ.get("V",""): return
+        r = now_us - first_sent_us
+        if self._least_us is None: r -= 0
+        t = RetransmissionTimeout(self._min_timeout_us)
+        t.sample(r)
+        if self._timeout._smoothed_us is None and t.base_us < self._timeout.base_us:
+            self._timeout = t
+            self.isbound = True
+
     def sample(self, first_sent_us: int, now_us: int) -> None:
         """A global sum has come that took no resend; first_sent_us: when its fragment was sent first."""
         assert self._first_answer_us is not None
         round_trip_us = now_us - first_sent_us
+        import os
+        known_us = self.least_us
+        if "half" in os.environ.get("V","") and known_us is not None and 2 * round_trip_us < known_us:
+            self._timeout = RetransmissionTimeout(self._min_timeout_us)
         self._least_us = round_trip_us if self._least_us is None else min(self._least_us, round_trip_us)
         if first_sent_us <= self._first_answer_us:
             round_trip_us = max(self.least_us or 0, round_trip_us - self._lateness_us)
         self._timeout.sample(round_trip_us)
 
-    def deadline_us(self, sent_us: int, timeouts: int, fragments_out: int, thin: bool = False) -> int:
-        """When the timer runs out of a fragment sent at `sent_us` whose timer has run out `timeouts` times before."""
+    def deadline_us(self, sent_us: int, *, timeouts: int, resent: bool, unanswered: int) -> int:
+        """When the timer of a fragment runs out.
+
+        sent_us, resent: of its latest transmission. timeouts: how often its timer has run out before.
+        unanswered: number of fragments that have been sent and are not answered.
+        """
+        base_us = self._timeout.base_us
         if self._first_answer_us is None:
-            return sent_us + self._timeout.timeout_us(timeouts, min(fragments_out, PROBE_PATIENCE))
-        t = self._timeout.timeout_us(timeouts)
-        import os
-        if thin and self.least_us is not None:
-            t = min(t, max(self.least_us + self._timeout._min_timeout_us, 0) << max(0, timeouts - 3))
-        return max(sent_us, self._first_answer_us) + t
+            return sent_us + backed_off_us(base_us * min(unanswered, PROBE_PATIENCE), timeouts)
+        least_us = self.least_us
+        if resent and unanswered <= THIN_STREAM and least_us is not None:
+            base_us = min(base_us, least_us + self._min_timeout_us)
+        return max(sent_us, self._first_answer_us) + backed_off_us(base_us, timeouts)

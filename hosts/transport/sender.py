@@ -19,8 +19,6 @@ from hosts.transport.packet_numbers import forward_distance
 from hosts.transport.round_trips import RoundTrips
 from hosts.transport.statistics import SenderStatistics
 
-import os
-T=int(os.environ.get('T','0'))
 EARLY_RESEND_AFTER = 3
 """Later transmissions answered on the same path before a fragment counts as lost (RFC 5681's DupThresh)."""
 
@@ -130,7 +128,12 @@ class Sender:
 
     def _deadline_us(self, flight: _Flight) -> int:
         # Computed anew each time, so that a fresh sample moves the timers that run.
-        return self._round_trips.deadline_us(flight.sent_us, flight.timeouts, len(self._flights), len(self._flights) <= T and flight.order != flight.first_order)
+        return self._round_trips.deadline_us(
+            flight.sent_us,
+            timeouts=flight.timeouts,
+            resent=flight.order != flight.first_order,
+            unanswered=len(self._flights),
+        )
 
     @property
     def deadline_us(self) -> int | None:
@@ -169,6 +172,8 @@ class Sender:
                 flight.timeouts = 0  # a probe's say nothing about losses
         if not after_resend:
             self._round_trips.sample(answered.first_sent_us, now_us)
+        else:
+            self._round_trips.bound(answered.first_sent_us, now_us)
         # An answer that came sooner than any round trip cannot be due to the latest transmission.
         least_us = self._round_trips.least_us
         latest = after_resend and least_us is not None and now_us - answered.sent_us >= least_us

@@ -15,9 +15,7 @@ METER_UNIT = {"packets": "GB_METER_PACKETS", "bytes": "GB_METER_BYTES"}
 _SIGNATURE = "(struct gb_switch *sw, struct gb_packet *p, const uint64_t *data, uint64_t now)"
 
 
-def action_function(
-    action: m.Action, model: m.ProgramModel, layout: Layout, probes: Probes = NO_PROBES
-) -> list[str]:
+def action_function(action: m.Action, model: m.ProgramModel, layout: Layout, probes: Probes = NO_PROBES) -> list[str]:
     """int action_N(...): 1 if the packet is to leave the pipeline (exit)."""
     statements = Statements(model, layout, action.parameters, probes=probes)
     body = statements.body(action.primitives, lambda index: PrimitiveDone(action.id, index))

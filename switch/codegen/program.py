@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from switch.build import shared_library
+from switch.codegen.build_cache import cache_entry, find_build, note_build
 from switch.codegen.deparser_c import DeparserWriter, calculation_function
 from switch.codegen.layout import FRAME_LENGTH, Layout, words_of
 from switch.codegen.load import load_program
@@ -39,10 +40,17 @@ def build_program(
     Raises MalformedProgram (a ValueError) with one line that says what is wrong with the JSON, and UserError
     without a C compiler.
     """
-    model = load_program(bmv2_json)
-    library = shared_library(
-        "program", (), generate(model), include_dirs=(RUNTIME_DIR,), optimise=optimise, extra_flags=extra_flags
-    )
+    entry = cache_entry(bmv2_json, (optimise, *extra_flags))
+    found = find_build(entry) if entry else None
+    if found:
+        model, library = found
+    else:
+        model = load_program(bmv2_json)
+        library = shared_library(
+            "program", (), generate(model), include_dirs=(RUNTIME_DIR,), optimise=optimise, extra_flags=extra_flags
+        )
+        if entry:
+            note_build(entry, model, library)
     return BuiltProgram(dict(bmv2_json), library, model)
 
 

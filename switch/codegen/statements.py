@@ -421,7 +421,7 @@ class Statements:
     # ---- Whole actions ----
 
     def body(self, primitives: tuple[Primitive, ...], site: Callable[[int], Site]) -> list[str]:
-        """An action's statements. `exit` returns 1 from the function that they are put in. site: of each primitive."""
+        """An action's statements. `exit` returns 1 from the function that they are put in. site: of a primitive."""
         targets = {self._jump_target(p, len(primitives)) for p in primitives if p.op in _JUMPS}
         backward = any(
             p.op in _JUMPS and self._jump_target(p, len(primitives)) <= i for i, p in enumerate(primitives)

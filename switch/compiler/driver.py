@@ -62,7 +62,7 @@ def compile_p4(
     except Abandoned:
         raise CompileError(reporter.diagnostics) from None
     except RecursionError:
-        reporter.fatal(1, "the program is nested too deeply to be compiled")
+        reporter.fatal(sources.main_loc, "the program is nested too deeply to be compiled")
         raise CompileError(reporter.diagnostics) from None
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror or error}") from None

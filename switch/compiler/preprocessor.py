@@ -62,6 +62,7 @@ class Preprocessor:
         """Tokens of the program, macros expanded, with one END token. Raises OSError for `path` itself."""
         self._root = path.parent
         source = self._sources.read(path)
+        self._sources.main_loc = source.base
         self._file(source, depth=0)
         self._flush()
         self._output.append(Token(END, "", source.base + len(source.text), LINE_START))

@@ -60,6 +60,7 @@ class SourceManager:
     """All files of one compilation, and all macro expansions."""
 
     def __init__(self) -> None:
+        self.main_loc = 1  # where the program's own file starts
         self._files: list[SourceFile] = []
         self._bases: list[int] = []
         self._next_base = 1
@@ -153,10 +154,6 @@ class SourceManager:
             fragment += " ..."
         column = offset - source.line_starts[index]
         return {"filename": file, "line": line, "column": column, "source_fragment": fragment}
-
-    def line_of(self, loc: int) -> int:
-        source, offset = self.file_at(loc)
-        return self._presumed(source, offset, source.line_index(offset) + 1, source.name)[1]
 
     def _expansion(self, loc: int) -> Expansion:
         return self._expansions[bisect_right(self._expansion_bases, loc) - 1]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from switch.codegen import expressions as ex
-from switch.codegen.model import Primitive
+from switch.codegen import model as m
 from switch.insight.packet_state import Places
 
 
@@ -18,11 +18,22 @@ class Describer:
         self._places = places
         self._parameters = parameters
 
-    def primitive(self, primitive: Primitive) -> str:
+    def primitive(self, primitive: m.Primitive) -> str:
         if primitive.op in ("assign", "modify_field") and len(primitive.parameters) == 2:
             target, value = primitive.parameters
             return f"{self.text(target)} = {self.text(value)}"
         return f"{primitive.op}({', '.join(self.text(part) for part in primitive.parameters)})"
+
+    def operation(self, operation: m.ParserOperation) -> str:
+        if isinstance(operation, m.Extract):
+            return f"extract({self.extracted(operation.header)})"
+        if isinstance(operation, m.Assign):
+            return f"{self.text(operation.target)} = {self.text(operation.value)}"
+        if isinstance(operation, m.Verify):
+            return f"verify({self.text(operation.condition)}, ...)"
+        if isinstance(operation, m.Advance):
+            return f"advance({self.text(operation.bits)})"
+        return self.primitive(operation)
 
     def text(self, value: Any) -> str:
         if isinstance(value, ex.Constant):
@@ -66,13 +77,18 @@ class Describer:
             return self.header(value)
         return str(value.name)
 
+    def extracted(self, reference: ex.HeaderReference) -> str:
+        """What extract writes to: of a stack the next element."""
+        return self.header(reference).replace(".last", ".next")
+
     def header(self, reference: ex.HeaderReference | ex.UnionReference) -> str:
         if isinstance(reference, (ex.NamedHeader, ex.NamedUnion)):
             return reference.name
         if isinstance(reference, ex.UnionMember):
             return f"{self.header(reference.union)}.{self._member(reference)}"
-        index = "last" if reference.index is None else self.text(reference.index)
-        return f"{reference.stack}.last" if index == "last" else f"{reference.stack}[{index}]"
+        if reference.index is None:
+            return f"{reference.stack}.last"
+        return f"{reference.stack}[{self.text(reference.index)}]"
 
     def _member(self, reference: ex.UnionMember) -> str:
         union = reference.union

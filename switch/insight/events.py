@@ -1,4 +1,4 @@
-"""What happened to one packet, as values: stages (parser, ingress, egress, deparser), each with its events in order."""
+"""What happened to one packet, as values: stages (parser, ingress, egress, deparser), each with its events."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class Operation:
 
 @dataclass
 class ParserState:
-    """select: what the transition looks at. case: "0x0800", "default" or the name of a value set; None without select.
+    """select: what the transition looks at. case: "0x0800", "default" or a value set's name; None without select.
 
-    following: the next state, "accept", or "reject" with `error`.
+    following: the next state, "accept", or "reject" with `error`. transition_source: of the case that was taken.
     """
 
     name: str
@@ -49,18 +49,20 @@ class ParserState:
     case: str | None = None
     following: str = ""
     error: str | None = None
+    transition_source: Source | None = None
 
 
 @dataclass(frozen=True)
 class CellUse:
     """array: "register", "counter" or "meter". old, new: a register's value, or a counter's packets and bytes.
 
-    new: None for what only reads; both None for a meter.
+    new: None for what only reads; both None for a meter. width: bits of a register's cell, else 0.
     """
 
     array: str
     name: str
     index: int
+    width: int
     old: int | tuple[int, int] | None
     new: int | tuple[int, int] | None
 

@@ -104,7 +104,7 @@ class Places:
         return self.model.headers[header].type.fields[index]
 
     def field_name(self, header: str, index: int) -> str:
-        """As a reader of the program knows it: user metadata and locals without the header that compilers put around."""
+        """As a reader of the program knows it: locals and user metadata without the compiler's `scalars` around."""
         member = self.standard_of.get((header, index))
         if member:
             return f"standard_metadata.{member}"

@@ -72,7 +72,6 @@ class Recorder:
         if lost.value:
             _library().gb_trace_clear()
             raise MemoryError("too much happened to record it all: packets may be going round in circles")
-        words = first[: count.value]
+        words: list[int] = first[: count.value]
         _library().gb_trace_clear()
         return words
-

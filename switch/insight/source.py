@@ -53,7 +53,7 @@ class SourceMap:
             return source.fragment
         return lines[source.line - 1].strip()
 
-    @functools.lru_cache(maxsize=None)  # noqa: B019
+    @functools.cache  # noqa: B019
     def file(self, name: str) -> tuple[str, ...] | None:
         """The lines of a source file; None if it is in none of the folders."""
         for path in (folder / name for folder in self._folders):

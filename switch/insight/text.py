@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from rich.console import Console
 from rich.text import Text
 
 from switch.insight import events as e
-from switch.insight.packet_state import FieldChange, Request, ValidityChange
+from switch.insight.packet_state import Change, FieldChange, Request, ValidityChange
 from switch.insight.source import Source, SourceMap
 from switch.insight.values import match_text, value_text
 
 _TITLES = {"parse": "PARSER", "ingress": "INGRESS", "egress": "EGRESS", "deparse": "DEPARSER"}
-_SHOWN = 6
+_FIELDS_SHOWN = 6
+_EFFECTS_SHOWN = 16
 _BYTES_SHOWN = 64
+_FRAME_SHOWN = 128
+_BYTES_A_LINE = 32
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,7 @@ def print_trace(trace: e.Trace, sources: SourceMap, console: Console, *, whole: 
         if not line.text:
             console.print()
             continue
-        text = Text(f"{line.source or '':<{width}}  ", style="dim")
+        text = Text(f"{line.source or ''!s:<{width}}  ", style="dim")
         text.append("  " * line.depth)
         text.append(line.text, style=line.style)
         console.print(text, soft_wrap=True)
@@ -50,10 +53,9 @@ class _Writer:
 
     def trace(self, trace: e.Trace) -> Iterator[Line]:
         yield Line(f"{trace.program}: {_count(len(trace.frame), 'byte')} arrive at port {trace.port}", 0, "bold")
-        by_number = {stage.number: stage for stage in trace.stages}
         for stage in trace.stages:
             yield Line("")
-            yield Line(_title(stage, by_number), 0, "bold cyan")
+            yield Line(_title(stage), 0, "bold cyan")
             yield from self._events(stage)
             for decision in stage.decisions:
                 yield from self._decision(decision)
@@ -87,7 +89,10 @@ class _Writer:
             yield Line(f"emit {', '.join(headers)}" if headers else "no header is valid", 1)
 
     def _line(self, source: Source | None, otherwise: str) -> str:
-        return self._sources.line(source) if source else otherwise
+        """The source line without the braces of the block that it begins or ends."""
+        if source is None:
+            return otherwise
+        return self._sources.line(source).removeprefix("}").removesuffix("{").strip() or otherwise
 
     # ---- Parser ----
 
@@ -99,9 +104,9 @@ class _Writer:
             yield from self._operation(operation)
         if state.select or state.case is not None:
             values = ", ".join(f"{f.name} = {value_text(f.value, f.width, f.name)}" for f in state.select)
-            yield Line(f"select {values}: {state.case} -> {state.following}", 2)
+            yield Line(f"select {values}: {state.case} -> {state.following}", 2, "", state.transition_source)
         elif state.error is None:
-            yield Line(f"-> {state.following}", 2)
+            yield Line(f"-> {state.following}", 2, "", state.transition_source)
         if state.error is not None:
             yield Line(f"-> reject: error.{state.error}", 2, "bold red")
 
@@ -109,7 +114,7 @@ class _Writer:
         text = self._line(operation.source, operation.text)
         taken = f"  {_hexadecimal(operation.data)}" if operation.data else ""
         yield Line(text + taken + ("  failed" if operation.failed else ""), 2, "", operation.source)
-        yield from self._some(operation.fields, _field_line, "more fields")
+        yield from self._fields(operation.fields)
         yield from self._changes(operation.changes, 3)
 
     # ---- Controls ----
@@ -122,8 +127,7 @@ class _Writer:
             yield Line(operands, 2, "dim")
 
     def _table(self, table: e.TableApplication) -> Iterator[Line]:
-        line = self._line(table.source, "")
-        yield Line(f"table {table.name}" if table.name.rsplit(".", 1)[-1] in line or not line else line, 1, "bold", table.source)
+        yield Line(f"table {table.name}", 1, "bold", table.source)
         for part in table.key:
             yield Line(f"{part.name} = {value_text(part.value, part.width, part.name)}  ({part.match})", 2)
         yield Line(self._outcome(table), 2, "green" if table.hit else "yellow")
@@ -154,21 +158,21 @@ class _Writer:
         return text
 
     def _statements(self, statements: Sequence[e.Statement], depth: int) -> Iterator[Line]:
-        """Statements in order; of many from one line (a macro over lanes) only the first ones."""
-        for source, group in itertools.groupby(statements, lambda statement: statement.source):
+        """Statements in order. Those of one source line, such as a macro over all lanes, are told together."""
+        for place, group in itertools.groupby(statements, lambda s: (s.source and str(s.source)) or s.text):
             same = list(group)
-            shown = same if self._whole or len(same) <= _SHOWN or source is None else same[:_SHOWN]
-            for statement in shown:
-                yield from self._statement(statement, depth)
-            if len(same) > len(shown):
-                rest = len(same) - len(shown)
-                yield Line(f"... {rest} more statements of this line", depth, "dim", source)
+            source = same[0].source
+            yield Line(self._line(source, place), depth, "", source)
+            effects = [line for statement in same for line in self._effects(statement, depth + 1)]
+            shown = effects if self._whole or len(effects) <= _EFFECTS_SHOWN else effects[:_EFFECTS_SHOWN]
+            yield from shown
+            if len(effects) > len(shown):
+                yield Line(f"... {len(effects) - len(shown)} more changes", depth + 1, "dim")
 
-    def _statement(self, statement: e.Statement, depth: int) -> Iterator[Line]:
-        yield Line(self._line(statement.source, statement.text), depth, "", statement.source)
+    def _effects(self, statement: e.Statement, depth: int) -> Iterator[Line]:
         for use in statement.cells:
-            yield Line(_cell_text(use), depth + 1, "magenta")
-        yield from self._changes(statement.changes, depth + 1)
+            yield Line(_cell_text(use), depth, "magenta")
+        yield from self._changes(statement.changes, depth)
 
     def _checksum(self, step: e.ChecksumStep) -> Iterator[Line]:
         yield Line(self._line(step.source, f"{step.task}_checksum of {step.target}"), 1, "", step.source)
@@ -177,7 +181,7 @@ class _Writer:
             yield Line("wrong" if wrong else "right", 2, "red" if wrong else "green")
         yield from self._changes(step.changes, 2)
 
-    def _changes(self, changes: Iterable[e.Change], depth: int) -> Iterator[Line]:
+    def _changes(self, changes: Iterable[Change], depth: int) -> Iterator[Line]:
         for change in changes:
             if isinstance(change, FieldChange):
                 old, new = (value_text(v, change.width, change.name) for v in (change.old, change.new))
@@ -187,12 +191,12 @@ class _Writer:
             elif isinstance(change, Request):
                 yield Line(_request_text(change), depth, "yellow")
 
-    def _some(self, fields: Sequence[e.FieldValue], show: Callable[[e.FieldValue], Line], more: str) -> Iterator[Line]:
-        limit = 4 * _SHOWN
-        shown = fields if self._whole or len(fields) <= limit else fields[:_SHOWN]
-        yield from map(show, shown)
+    def _fields(self, fields: Sequence[e.FieldValue]) -> Iterator[Line]:
+        shown = fields if self._whole or len(fields) <= 4 * _FIELDS_SHOWN else fields[:_FIELDS_SHOWN]
+        for field in shown:
+            yield Line(f"{field.name} = {value_text(field.value, field.width, field.name)}", 3)
         if len(fields) > len(shown):
-            yield Line(f"... {len(fields) - len(shown)} {more}", 3, "dim")
+            yield Line(f"... {len(fields) - len(shown)} more fields", 3, "dim")
 
     # ---- Decisions ----
 
@@ -200,20 +204,20 @@ class _Writer:
         style = "bold red" if decision.kind == "drop" else "bold green"
         yield Line(f"=> {_decision_text(decision)}", 1, style, decision.source)
         if decision.kind == "sent":
-            for at in range(0, len(decision.frame) if self._whole else min(len(decision.frame), 128), 32):
-                yield Line(f"{at:04x}  {decision.frame[at : at + 32].hex(' ', 2)}", 2)
-            if not self._whole and len(decision.frame) > 128:
-                yield Line(f"... {len(decision.frame) - 128} more bytes", 2, "dim")
+            frame = decision.frame if self._whole else decision.frame[:_FRAME_SHOWN]
+            for at in range(0, len(frame), _BYTES_A_LINE):
+                yield Line(f"{at:04x}  {frame[at : at + _BYTES_A_LINE].hex(' ', 2)}", 2)
+            if len(frame) < len(decision.frame):
+                yield Line(f"... {len(decision.frame) - len(frame)} more bytes", 2, "dim")
 
 
-def _title(stage: e.Stage, by_number: dict[int, e.Stage]) -> str:
+def _title(stage: e.Stage) -> str:
     title = _TITLES[stage.name]
     if stage.name == "parse":
         if stage.cause == "arrived":
             return f"{title}  port {stage.port}"
-        origin = by_number.get(stage.parent) if stage.parent is not None else None
         after = {"clone": "clone of ingress", "resubmit": "resubmitted", "recirculate": "recirculated"}[stage.cause]
-        return f"{title}  {after}" + (f", {_count(len(stage.frame), 'byte')}" if origin else "")
+        return f"{title}  {after}, {_count(len(stage.frame), 'byte')}"
     if stage.name == "egress":
         copies = {"unicast": "", "multicast": ", copy of a multicast group", "clone": ", clone"}[stage.cause]
         instance = f", instance {stage.instance}" if stage.cause != "unicast" else ""
@@ -253,15 +257,11 @@ def _cell_text(use: e.CellUse) -> str:
     if isinstance(use.old, tuple):
         counts = use.new if isinstance(use.new, tuple) else use.old
         return f"{where}: {_count(counts[0], 'packet')}, {_count(counts[1], 'byte')}"
-    old = value_text(use.old, 64, use.name)
+    old = value_text(use.old, use.width, use.name)
     if use.new is None:
         return f"{where} is {old}"
     assert isinstance(use.new, int)
-    return f"{where}: {old} -> {value_text(use.new, 64, use.name)}"
-
-
-def _field_line(field: e.FieldValue) -> Line:
-    return Line(f"{field.name} = {value_text(field.value, field.width, field.name)}", 3)
+    return f"{where}: {old} -> {value_text(use.new, use.width, use.name)}"
 
 
 def _hexadecimal(data: bytes) -> str:

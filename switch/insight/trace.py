@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import defaultdict
 from collections.abc import Sequence
 
@@ -13,7 +14,7 @@ from switch.engine_abi import DROP_PORT
 from switch.insight import events as e
 from switch.insight.describe import Describer, leaves
 from switch.insight.instrumented import InstrumentedProgram
-from switch.insight.packet_state import FieldChange, PacketState, Places, ValidityChange
+from switch.insight.packet_state import Change, FieldChange, PacketState, Places, ValidityChange
 from switch.insight.records import (
     Begin,
     CellAfter,
@@ -80,7 +81,7 @@ class _Builder:
         self._offset = 0
         self._cells: list[e.CellUse] = []
         self._table: e.TableApplication | None = None
-        self._drop: Source | None = None
+        self._drop: tuple[str, Source | None] | None = None
 
     @property
     def _stage(self) -> e.Stage:
@@ -96,12 +97,11 @@ class _Builder:
         elif isinstance(record, CellBefore):
             value = self._cell(record.kind, record.words)
             name = self._arrays[record.kind][record.array]
-            self._cells.append(e.CellUse(record.kind, name, record.index, value, None))
+            width = self._model.registers[name].width if record.kind == "register" else 0
+            self._cells.append(e.CellUse(record.kind, name, record.index, width, value, None))
         elif isinstance(record, CellAfter):
-            use = self._cells.pop()
-            self._cells.append(
-                e.CellUse(use.array, use.name, use.index, use.old, self._cell(use.array, record.words))
-            )
+            use = self._cells[-1]
+            self._cells[-1] = dataclasses.replace(use, new=self._cell(use.array, record.words))
         else:
             self._step(record)
 
@@ -162,8 +162,8 @@ class _Builder:
         elif stage.name == "ingress" and self._state.standard("mcast_grp"):
             stage.decisions.append(e.Decision("to_group", self._state.standard("mcast_grp")))
         elif self._state.standard("egress_spec") == DROP_PORT:
-            reason = "the drop port was chosen as egress_spec" if self._drop is None else "the program asked for it"
-            stage.decisions.append(e.Decision("drop", reason=reason, source=self._drop))
+            reason, source = self._drop or ("egress_spec is the drop port", None)
+            stage.decisions.append(e.Decision("drop", reason=reason, source=source))
         elif stage.name == "ingress":
             stage.decisions.append(e.Decision("to_port", self._state.standard("egress_spec")))
         if stage.name == "egress" and self._state.request("recirculate"):
@@ -244,7 +244,7 @@ class _Builder:
         elif isinstance(site, p.DigestSent):
             self._stage.events.append(e.DigestMade(self._model.digests[site.id].name))
 
-    def _update(self, changes: Changes) -> tuple[e.Change, ...]:
+    def _update(self, changes: Changes) -> tuple[Change, ...]:
         return tuple(self._state.update(changes))
 
     # ---- Parser ----
@@ -269,19 +269,11 @@ class _Builder:
         self._parser_state.operations.append(told)
 
     def _told(self, operation: m.ParserOperation, source: Source | None) -> e.Operation:
-        describe = Describer(self._places)
-        if isinstance(operation, m.Extract):
-            return e.Operation("extract", f"extract({describe.header(operation.header)})", source)
-        if isinstance(operation, m.Assign):
-            text = f"{describe.text(operation.target)} = {describe.text(operation.value)}"
-            return e.Operation("set", text, source)
-        if isinstance(operation, m.Verify):
-            return e.Operation("verify", f"verify({describe.text(operation.condition)}, ...)", source)
-        if isinstance(operation, m.Advance):
-            return e.Operation("advance", f"advance({describe.text(operation.bits)})", source)
-        return e.Operation(operation.op, describe.primitive(operation), source)
+        kinds = {m.Extract: "extract", m.Assign: "set", m.Verify: "verify", m.Advance: "advance"}
+        op = operation.op if isinstance(operation, m.Primitive) else kinds[type(operation)]
+        return e.Operation(op, Describer(self._places).operation(operation), source)
 
-    def _extracted(self, reference: ex.HeaderReference, changes: tuple[e.Change, ...]) -> str | None:
+    def _extracted(self, reference: ex.HeaderReference, changes: tuple[Change, ...]) -> str | None:
         if isinstance(reference, ex.NamedHeader):
             return reference.name
         if isinstance(reference, ex.StackElement):
@@ -299,6 +291,7 @@ class _Builder:
         state, told = self._model.parser.states[site.state], self._parser_state
         taken = state.transitions[site.index] if site.index is not None else None
         told.following = (taken.next_state if taken else None) or "accept"
+        told.transition_source = self._sources.of(site)
         if not state.key:
             return
         told.select = tuple(
@@ -409,7 +402,7 @@ class _Builder:
         self._cells = []
         for change in told:
             if isinstance(change, FieldChange) and change.name == "standard_metadata.egress_spec":
-                self._drop = source if change.new == DROP_PORT else None
+                self._drop = (text, source) if change.new == DROP_PORT else None
         (self._table.statements if self._table else self._stage.events).append(statement)
 
     def _cell(self, kind: str, words: Sequence[int]) -> int | tuple[int, int] | None:

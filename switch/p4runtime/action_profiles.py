@@ -55,7 +55,7 @@ class ProfileCodec:
     def _add_actions(self, references: Iterable[Any], actions: Mapping[int, ActionCodec]) -> None:
         for reference in references:
             if reference.id not in actions:
-                raise ValueError(f"action profile {self.name!r} refers to action {reference.id}, unknown to the P4Info")
+                raise ValueError(f"action profile {self.name!r} refers to action {reference.id}, not in the P4Info")
             self._actions[reference.id] = actions[reference.id]
             if reference.scope == p4i.ActionRef.DEFAULT_ONLY:
                 self._only_default.add(reference.id)
@@ -107,7 +107,7 @@ class ProfileCodec:
     def decode_watch(self, message: Any) -> WatchPort | None:
         """The port that a member's liveness depends on, if any. Raises RequestError."""
         kind = message.WhichOneof("watch_kind")
-        if kind is None or (kind == "watch" and message.watch == 0) or (kind == "watch_port" and not message.watch_port):
+        if kind is None or not getattr(message, kind):
             return None
         if kind == "watch_port":
             return WatchPort(kind, bytestrings.decode(message.watch_port, self._port_width_bits))

@@ -10,6 +10,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from switch.p4runtime.device_config import bmv2_json_text
+
+_WORD_BITS = 64
+
 
 class Bmv2Json:
     """A parsed program."""
@@ -46,10 +50,6 @@ class Bmv2Json:
             _text(value_set, "name"): _integer(value_set, "compressed_bitwidth")
             for value_set in _objects(self.document, "parse_vsets")
         }
-        self.digest_lists = {
-            _text(digest, "name"): (_integer(digest, "id"), _digest_elements(digest))
-            for digest in _objects(self.document, "learn_lists")
-        }
         self.registers = {
             _text(register, "name"): (_integer(register, "size"), _integer(register, "bitwidth"))
             for register in _objects(self.document, "register_arrays")
@@ -59,6 +59,21 @@ class Bmv2Json:
             _text(header, "name"): self.header_types.get(_text(header, "header_type"), {})
             for header in _objects(self.document, "headers")
         }
+
+        self.digest_lists = {
+            _text(digest, "name"): (
+                _integer(digest, "id"),
+                [self._element_width_bits(element) for element in _objects(digest, "elements")],
+            )
+            for digest in _objects(self.document, "learn_lists")
+        }
+
+    def _element_width_bits(self, element: Mapping[str, Any]) -> int:
+        """Of what a digest sends; values that are no fields have one word."""
+        value = element.get("value")
+        if element.get("type") == "field" and isinstance(value, list) and len(value) == 2:
+            return self.field_width_bits(*value) or _WORD_BITS
+        return _WORD_BITS
 
     def field_width_bits(self, header: object, field: object) -> int | None:
         """Width of a header's field, None if it has no field of that name."""
@@ -100,7 +115,7 @@ def number(value: object) -> int:
 
 def _parse(text: bytes) -> dict[str, Any]:
     try:
-        document = json.loads(text)
+        document = json.loads(bmv2_json_text(text))
     except (ValueError, RecursionError) as error:
         raise ValueError(f"the device config is not JSON: {error}") from None
     if not isinstance(document, dict):

@@ -8,13 +8,20 @@ from typing import Any
 from finsy.proto import p4r
 
 from switch.device import Device
+from switch.p4runtime.entities.action_profile_group import ActionProfileGroups
+from switch.p4runtime.entities.action_profile_member import ActionProfileMembers
 from switch.p4runtime.entities.base import EntityKind
 from switch.p4runtime.entities.counter_entry import CounterEntries
+from switch.p4runtime.entities.digest_entry import DigestEntries, DigestSink
 from switch.p4runtime.entities.direct_counter_entry import DirectCounterEntries
+from switch.p4runtime.entities.direct_meter_entry import DirectMeterEntries
+from switch.p4runtime.entities.extern_entry import ExternEntries
+from switch.p4runtime.entities.meter_entry import MeterEntries
 from switch.p4runtime.entities.packet_replication import PacketReplicationEngine
+from switch.p4runtime.entities.profile_state import ProfileState
 from switch.p4runtime.entities.register_entry import RegisterEntries
 from switch.p4runtime.entities.table_entry import TableEntries
-from switch.p4runtime.entities.unsupported import UNSUPPORTED_KINDS, UnsupportedKind
+from switch.p4runtime.entities.value_set_entry import ValueSetEntries
 from switch.p4runtime.pipeline import Pipeline
 from switch.p4runtime.roles import Role, may_write
 from switch.p4runtime.status import RequestError, denied, from_exception, invalid
@@ -23,21 +30,29 @@ from switch.p4runtime.status import RequestError, denied, from_exception, invali
 class ForwardingState:
     """Freshly loaded when made; afterwards all changes go through `write`. One call at a time."""
 
-    def __init__(self, device: Device, pipeline: Pipeline) -> None:
+    def __init__(self, device: Device, pipeline: Pipeline, digest_sink: DigestSink | None = None) -> None:
+        """`digest_sink`: where the device's digests go while one is enabled."""
         self.device = device
         self.pipeline = pipeline
-        tables = TableEntries(device, pipeline)
-        # Exported in this order.
+        profiles = {profile_id: ProfileState(codec, device) for profile_id, codec in pipeline.profiles.items()}
+        self.tables = TableEntries(device, pipeline, profiles)
+        self.digests = DigestEntries(device, pipeline, digest_sink)
+        # Exported in this order: what others refer to first.
         kinds: list[EntityKind] = [
-            tables,
-            DirectCounterEntries(device, pipeline, tables),
+            ActionProfileMembers(device, pipeline, profiles),
+            ActionProfileGroups(device, pipeline, profiles),
+            self.tables,
+            DirectCounterEntries(device, pipeline, self.tables),
+            DirectMeterEntries(device, pipeline, self.tables),
             PacketReplicationEngine(device, pipeline),
             CounterEntries(device, pipeline),
+            MeterEntries(device, pipeline),
             RegisterEntries(device, pipeline),
+            ValueSetEntries(device, pipeline),
+            self.digests,
+            ExternEntries(device, pipeline),
         ]
         self._kinds: dict[str | None, EntityKind] = {kind.oneof: kind for kind in kinds}
-        for oneof, objects, id_field in UNSUPPORTED_KINDS:
-            self._kinds[oneof] = UnsupportedKind(device, pipeline, oneof, objects, id_field)
         self._operations = {
             (oneof, update_type): operation
             for oneof, kind in self._kinds.items()

@@ -5,8 +5,8 @@ The canonical value of a field, the one that entries are compared and stored by,
 and "don't care" is (0, 0), (0, 0), (0, greatest) and None. P4Runtime specification 1.4, section "Match Format".
 
 A field has two widths where @p4runtime_translation gives the controller another type than the data plane: values are
-then the same number in either, and have to fit in both. Where the controller's type is a string, the field is exact or
-optional, and the canonical value is the data plane's number.
+then the same number in either, and have to fit in both. Where the controller's type is a string, the field is exact
+or optional, and the canonical value is the data plane's number.
 """
 
 from __future__ import annotations

@@ -10,7 +10,6 @@ from typing import Any, Protocol
 from switch.p4runtime import bytestrings
 from switch.p4runtime.translation import Translations
 
-
 # Of a value that no program uses, when the controller has no width for it either.
 _UNUSED_WIDTH_BITS = 32
 

@@ -8,11 +8,17 @@ from typing import Any, NamedTuple
 
 from switch.device import Program
 from switch.errors import UserError
+from switch.p4runtime.action_profiles import ProfileCodec
 from switch.p4runtime.bmv2_json import Bmv2Json
+from switch.p4runtime.calls import action_codecs
+from switch.p4runtime.digests import DigestCodec
+from switch.p4runtime.meters import MeterArray, MeterSpec, meter_array
 from switch.p4runtime.p4_data import CellCodec, cell_codec
 from switch.p4runtime.packet_io import ControllerHeader, controller_header
 from switch.p4runtime.status import RequestError, invalid
-from switch.p4runtime.tables import TableCodec, action_codecs
+from switch.p4runtime.tables import TableCodec
+from switch.p4runtime.translation import Translations
+from switch.p4runtime.value_sets import ValueSetCodec
 
 DEFAULT_PORT_WIDTH_BITS = 9
 DEFAULT_GROUP_WIDTH_BITS = 16
@@ -36,13 +42,21 @@ class RegisterArray(NamedTuple):
 
 @dataclass(frozen=True)
 class Pipeline:
-    """What a ForwardingPipelineConfig describes. Shared by the devices that run it, hence never changed."""
+    """What a ForwardingPipelineConfig describes, by P4Info ids.
+
+    Shared by the devices that run it, hence never changed, except that names of translated types are added.
+    """
 
     info: Any
     device_config: bytes
     program: Program
     tables: dict[int, TableCodec]
+    profiles: dict[int, ProfileCodec]
     counters: dict[int, CounterArray]
+    meters: dict[int, MeterArray]
+    direct_meters: dict[int, MeterSpec]
+    value_sets: dict[int, ValueSetCodec]
+    digests: dict[int, DigestCodec]
     registers: dict[int, RegisterArray]
     packet_in: ControllerHeader
     packet_out: ControllerHeader
@@ -59,12 +73,20 @@ def build_pipeline(info: Any, device_config: bytes, build: Build) -> Pipeline:
     try:
         json = Bmv2Json(device_config)
         _check_ids(info)
-        actions = action_codecs(info, json)
-        tables = [TableCodec(table, info, json, actions) for table in info.tables]
+        port_width_bits = json.field_width_bits("standard_metadata", "egress_spec") or DEFAULT_PORT_WIDTH_BITS
+        names = Translations()
+        actions = action_codecs(info, json, names)
+        profiles = {
+            p.preamble.id: ProfileCodec(p, info, json, actions, port_width_bits) for p in info.action_profiles
+        }
+        tables = [TableCodec(table, info, json, actions, profiles, names) for table in info.tables]
+        value_sets = [ValueSetCodec(value_set, info, json, names) for value_set in info.value_sets]
+        digests = [DigestCodec(digest, info, json, names) for digest in info.digests]
+        meters = [meter_array(meter, json) for meter in info.meters]
         counters = [_counter(counter, json) for counter in info.counters]
-        registers = [_register(register, info, json) for register in info.registers]
-        packet_in = controller_header("packet_in", info, json)
-        packet_out = controller_header("packet_out", info, json)
+        registers = [_register(register, info, json, names) for register in info.registers]
+        packet_in = controller_header("packet_in", info, json, names)
+        packet_out = controller_header("packet_out", info, json, names)
         program = build(json.document)
     except RequestError:
         raise
@@ -79,11 +101,16 @@ def build_pipeline(info: Any, device_config: bytes, build: Build) -> Pipeline:
         device_config=device_config,
         program=program,
         tables={table.table_id: table for table in tables},
+        profiles=profiles,
         counters={counter.counter_id: counter for counter in counters},
+        meters={meter.meter_id: meter for meter in meters},
+        direct_meters={m.preamble.id: MeterSpec(m.preamble.name, m.spec.type) for m in info.direct_meters},
+        value_sets={value_set.value_set_id: value_set for value_set in value_sets},
+        digests={digest.digest_id: digest for digest in digests},
         registers={register.register_id: register for register in registers},
         packet_in=packet_in,
         packet_out=packet_out,
-        port_width_bits=json.field_width_bits("standard_metadata", "egress_spec") or DEFAULT_PORT_WIDTH_BITS,
+        port_width_bits=port_width_bits,
         group_width_bits=json.field_width_bits("standard_metadata", "mcast_grp") or DEFAULT_GROUP_WIDTH_BITS,
         instance_width_bits=json.field_width_bits("standard_metadata", "egress_rid") or DEFAULT_INSTANCE_WIDTH_BITS,
     )
@@ -126,13 +153,13 @@ def _counter(counter: Any, json: Bmv2Json) -> CounterArray:
     return CounterArray(counter.preamble.id, name, json.counter_sizes[name])
 
 
-def _register(register: Any, info: Any, json: Bmv2Json) -> RegisterArray:
+def _register(register: Any, info: Any, json: Bmv2Json, names: Translations) -> RegisterArray:
     name = register.preamble.name
     if name not in json.registers:
         raise ValueError(f"register {name!r} of the P4Info is not in the BMv2 JSON")
     size, width_bits = json.registers[name]
     try:
-        cell = cell_codec(register.type_spec, info.type_info, width_bits)
+        cell = cell_codec(register.type_spec, info.type_info, width_bits, names)
     except ValueError as error:
         raise ValueError(f"register {name!r}: {error}") from None
     return RegisterArray(register.preamble.id, name, size, cell)

@@ -7,7 +7,7 @@ import contextlib
 import functools
 import threading
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
@@ -26,8 +26,11 @@ from switch.p4runtime.target import Target
 REQUEST_THREADS = 8
 BUILD_THREADS = 2
 STOP_GRACE_S = 0.2
-# Frames of all devices that may wait for the event loop; beyond that the oldest are dropped.
-PENDING_PACKET_INS = 8192
+# Frames and digests of all devices that may wait for the event loop; beyond that the oldest are dropped.
+PENDING_MESSAGES = 8192
+# How late an idle timeout may be noticed, and how soon after the first one was asked for.
+IDLE_SCAN_S = 0.02
+IDLE_REST_S = 0.1
 
 _OPTIONS = (
     # Two servers on one port would share its connections, and neither would notice.
@@ -107,45 +110,57 @@ class P4RuntimeServer:
                     check_free(address)
                 self._ports = [port for a in self._addresses if (port := _listen(server, a))]
                 await server.start()
-                inbox = PacketInbox(self._loop, targets)
+                inbox = Inbox(self._loop, targets)
             except BaseException as error:
                 ready.set_exception(error)
                 return
             ready.set_result(None)
+            scanner = asyncio.create_task(_scan_idle_timeouts(list(targets.values())))
             await self._stopping.wait()
+            scanner.cancel()
             inbox.close()
             await server.stop(STOP_GRACE_S)
 
 
-class PacketInbox:
-    """Carries packet-ins from the devices' threads into the event loop, many at one wake-up."""
+class Inbox:
+    """Carries packet-ins and digests from the devices' threads into the event loop, many at one wake-up."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, targets: Mapping[int, Target]) -> None:
         self._loop = loop
         self._targets = targets
-        self._frames: deque[tuple[Target, bytes]] = deque(maxlen=PENDING_PACKET_INS)
+        self._messages: deque[tuple[Callable[..., None], tuple[Any, ...]]] = deque(maxlen=PENDING_MESSAGES)
         self._woken = False
         for target in targets.values():
-            target.device.on_packet_in(functools.partial(self._receive, target))
+            target.digest_sink = functools.partial(self._receive, target.digest)
+            target.device.on_packet_in(functools.partial(self._receive, target.packet_in))
 
     def close(self) -> None:
         for target in self._targets.values():
             target.device.on_packet_in(None)
+            target.device.on_digest(None)
 
-    def _receive(self, target: Target, frame: bytes) -> None:
-        self._frames.append((target, frame))
+    def _receive(self, deliver: Callable[..., None], *message: Any) -> None:
+        self._messages.append((deliver, message))
         if not self._woken:
             self._woken = True
-            # The loop may be closed already when a device's last frame comes.
+            # The loop may be closed already when a device's last message comes.
             with contextlib.suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(self._deliver)
 
     def _deliver(self) -> None:
-        # Cleared before the frames are taken: at worst, that costs an empty wake-up.
+        # Cleared before the messages are taken: at worst, that costs an empty wake-up.
         self._woken = False
-        for _ in range(len(self._frames)):
-            target, frame = self._frames.popleft()
-            target.packet_in(frame)
+        for _ in range(len(self._messages)):
+            deliver, message = self._messages.popleft()
+            deliver(*message)
+
+
+async def _scan_idle_timeouts(targets: Sequence[Target]) -> None:
+    while True:
+        timed = [target for target in targets if target.has_idle_timers]
+        for target in timed:
+            target.scan_idle_timeouts()
+        await asyncio.sleep(IDLE_SCAN_S if timed else IDLE_REST_S)
 
 
 def _listen(server: Any, address: str) -> int | None:

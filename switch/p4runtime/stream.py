@@ -60,9 +60,7 @@ class StreamSession:
         elif kind == "packet":
             self._packet_out(request.packet)
         elif kind == "digest_ack":
-            error = _stream_error(unimplemented("this switch does not send digests"))
-            error.digest_list_ack.digest_list_ack.CopyFrom(request.digest_ack)
-            self._send(p4r.StreamMessageResponse(error=error))
+            self._digest_ack(request.digest_ack)
         else:
             error = _stream_error(unimplemented("this switch has no stream messages of this kind"))
             error.other.SetInParent()
@@ -82,21 +80,36 @@ class StreamSession:
                 raise _fixed(f"this stream belongs to device {self._target.device.device_id}")
             if message.role.name != election.role.name:
                 raise _fixed(f"this stream belongs to role {election.role.name!r}")
+        before = election.primary
         is_primary = election.update(self._controller, message)
         self._target, self._election = target, election
         target.elections[election.role.name] = election
+        if election.primary is not before:
+            target.primary_changed()
         if is_primary:
             await target.writes_done()
             if election.primary is self._controller:
                 election.notify(self._controller)
 
+    def _target_as_primary(self, what: str) -> Target:
+        """Raises PERMISSION_DENIED unless this controller is the primary."""
+        if self._target is None or self._election is None:
+            raise denied(f"{what} needs arbitration first")
+        if self._election.primary is not self._controller:
+            raise denied(f"only the primary controller may send {what}")
+        return self._target
+
+    def _digest_ack(self, ack: Any) -> None:
+        try:
+            self._target_as_primary("a digest acknowledgement").digest_ack(ack)
+        except RequestError as failure:
+            error = _stream_error(failure)
+            error.digest_list_ack.digest_list_ack.CopyFrom(ack)
+            self._send(p4r.StreamMessageResponse(error=error))
+
     def _packet_out(self, packet: Any) -> None:
         try:
-            if self._target is None or self._election is None:
-                raise denied("a packet-out needs arbitration first")
-            if self._election.primary is not self._controller:
-                raise denied("only the primary controller may send packets")
-            self._target.packet_out(packet)
+            self._target_as_primary("a packet-out").packet_out(packet)
         except RequestError as failure:
             error = _stream_error(failure)
             error.packet_out.packet_out.CopyFrom(packet)

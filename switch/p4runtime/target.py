@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -11,7 +12,9 @@ from typing import Any, TypeVar
 from finsy.proto import p4r
 
 from switch.device import Device
-from switch.p4runtime.arbitration import Election
+from switch.p4runtime.arbitration import Controller, Election
+from switch.p4runtime.digest_exchange import DigestExchange
+from switch.p4runtime.entities.digest_entry import DigestSink
 from switch.p4runtime.forwarding_state import ForwardingState
 from switch.p4runtime.pipeline import Pipeline
 from switch.p4runtime.pipeline_cache import PipelineCache
@@ -60,9 +63,13 @@ class Target:
 
     def __init__(self, device: Device, executor: Executor) -> None:
         self.device = device
+        # Where the device's digests go: into the event loop, to `digest`.
+        self.digest_sink: DigestSink | None = None
         self.elections = {"": Election(device.device_id, "")}
         self.running: Configured | None = None
         self._saved: Configured | None = None
+        self._digests: DigestExchange | None = None
+        self._scan: asyncio.Future[None] | None = None
         self._executor = executor
         self._busy = asyncio.Lock()
 
@@ -101,6 +108,64 @@ class Target:
             self.device.packet_out(frame)
         except Exception as error:
             raise from_exception(error) from error
+
+    def digest(self, list_id: int, words: tuple[int, ...]) -> None:
+        """Take a digest from the data plane."""
+        if self._digests is not None:
+            self._digests.receive(list_id, words)
+
+    def digest_ack(self, ack: Any) -> None:
+        """The primary has seen to a digest list. Raises RequestError."""
+        if self.running is None:
+            raise _no_pipeline(self.device.device_id)
+        if ack.digest_id not in self.running.pipeline.digests:
+            raise invalid(f"there is no digest {ack.digest_id}")
+        if self._digests is not None:
+            self._digests.acknowledge(ack.digest_id, ack.list_id)
+
+    def primary_changed(self) -> None:
+        """A new primary has acknowledged nothing, and is to hear of what its predecessor was told."""
+        if self._digests is not None:
+            self._digests.forget()
+
+    def _send_digests(self, digest_id: int, digest_list: Any) -> bool:
+        receivers = self._primaries(digest_id)
+        for controller in receivers:
+            controller.send(p4r.StreamMessageResponse(digest=digest_list))
+        return bool(receivers)
+
+    def _primaries(self, p4_id: int) -> list[Controller]:
+        """Primary controllers of the roles that may read entities of a P4 object."""
+        return [
+            election.primary
+            for election in self.elections.values()
+            if election.primary is not None and election.role.reads(p4_id)
+        ]
+
+    # ---- Idle timeouts ----
+
+    @property
+    def has_idle_timers(self) -> bool:
+        return self.running is not None and self.running.state.tables.idle_timers.next_ns is not None
+
+    def scan_idle_timeouts(self) -> None:
+        """Notify the primaries of entries that have been idle for long enough, without waiting here."""
+        if self.running is None or (self._scan is not None and not self._scan.done()):
+            return
+        next_ns = self.running.state.tables.idle_timers.next_ns
+        if next_ns is not None and next_ns <= self.device.clock_ns():
+            self._scan = asyncio.ensure_future(self._notify_idle())
+
+    async def _notify_idle(self) -> None:
+        def take() -> list[Any]:
+            return self.running.state.tables.expired() if self.running is not None else []
+
+        expired = await self._exclusively(take)
+        for election in self.elections.values():
+            entries = [entry for entry in expired if election.role.reads(entry.table_id)]
+            if entries and election.primary is not None:
+                notification = p4r.IdleTimeoutNotification(table_entry=entries, timestamp=time.time_ns())
+                election.primary.send(p4r.StreamMessageResponse(idle_timeout_notification=notification))
 
     # ---- Entities ----
 
@@ -204,7 +269,8 @@ class Target:
             raise from_exception(error) from error
         if self.running is not None:
             self.running.state.clear()
-        state = ForwardingState(self.device, pipeline)
+        state = ForwardingState(self.device, pipeline, self.digest_sink)
+        self._digests = DigestExchange(pipeline.digests.values(), state.digests.configs, self._send_digests)
         self.running = Configured(state, cookie)
         self._saved = None
         failure = next(filter(None, state.write(updates, Role(""))), None)
@@ -230,7 +296,7 @@ class Target:
         self._commit(pipeline, cookie, updates)
 
     def _staged(self, pipeline: Pipeline) -> ForwardingState:
-        return ForwardingState(StagingDevice(self.device.device_id, pipeline), pipeline)
+        return ForwardingState(StagingDevice(self.device, pipeline), pipeline)
 
     # ---- One at a time ----
 

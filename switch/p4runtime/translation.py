@@ -2,15 +2,15 @@
 
 P4Runtime specification 1.4, section "User-defined types", leaves to the server what the data plane sees. Here a
 decimal number stands for itself, so that ports can be named by their numbers, and any other string is given the first
-free value from 1 on when it is first used. The strings of a pipeline mean the same in all devices that run it, so that
-their values can travel between switches in packets.
+free value from 1 on when it is first used. The strings of a pipeline mean the same in all devices that run it, so
+that their values can travel between switches in packets.
 """
 
 from __future__ import annotations
 
 import threading
 
-from switch.p4runtime.status import Code, RequestError, invalid
+from switch.p4runtime.status import exhausted, invalid, out_of_range
 
 
 class Names:
@@ -48,16 +48,14 @@ class Names:
         if text.isascii() and text.isdecimal() and (text == "0" or text[0] != "0") and len(text) < 80:
             number = int(text)
             if number >= self._limit:
-                raise RequestError(Code.OUT_OF_RANGE, f"{text} is too large for type {self._type_name}")
+                raise out_of_range(f"{text} is too large for type {self._type_name}")
             if number in self._names:
                 raise invalid(f"{text} stands for {self._names[number].decode()!r} in type {self._type_name} already")
             return number
         while self._next in self._names:
             self._next += 1
         if self._next >= self._limit:
-            raise RequestError(
-                Code.RESOURCE_EXHAUSTED, f"type {self._type_name} has room for {self._limit - 1} names, all are in use"
-            )
+            raise exhausted(f"type {self._type_name} has room for {self._limit - 1} names, all are in use")
         return self._next
 
     def _give(self, name: bytes, value: int) -> None:

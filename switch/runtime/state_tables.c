@@ -10,7 +10,7 @@
 #include "state_tables.h"
 
 /* From that many entries on, a hash look-up costs less than the tuple's share in searching the rules. */
-enum { HASHED_ENTRIES = 256 };
+enum { HASHED_ENTRIES = 512 };
 
 static int compare_words(const uint64_t *a, const uint64_t *b, uint32_t words) {
     for (uint32_t i = words; i-- > 0;)

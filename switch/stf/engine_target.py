@@ -15,7 +15,7 @@ from switch.stf import names
 from switch.stf import statements as s
 from switch.stf.names import NoFit
 from switch.stf.replication import Replication
-from switch.stf.target import CheckFailed
+from switch.stf.target import CheckFailed, check
 
 _DEVICE_ID = 1
 _BETWEEN_PACKETS_US = 1000
@@ -130,15 +130,14 @@ class EngineTarget:
         packets, bytes_ = self._count(statement.counter, statement.index)
         got = packets if statement.unit == "packets" else bytes_
         what = f"counter {statement.counter}({statement.index})"
-        _check(what, statement.condition, got, statement.unit)
+        check(what, statement.condition, got, statement.unit)
 
     def _count(self, counter: str, index: int | str) -> tuple[int, int]:
         if isinstance(index, int):
             return self._device.counter_read(names.counter(self._model, counter), index)
         table, _, handle = self._entry(index)
         direct = [name for name, c in self._model.counters.items() if c.table == table]
-        if counter != table:
-            names.find(counter, direct, f"direct counter of table {table} named")
+        names.find(counter, [*direct, table], f"direct counter of table {table} named")
         return self._device.table_entry_count(table, handle)
 
     @_apply.register
@@ -154,7 +153,7 @@ class EngineTarget:
     def _(self, statement: s.RegisterRead) -> None:
         value = self._device.register_read(names.register(self._model, statement.register), statement.index)
         if statement.condition is not None:
-            _check(f"register {statement.register}[{statement.index}]", statement.condition, value)
+            check(f"register {statement.register}[{statement.index}]", statement.condition, value)
 
     @_apply.register
     def _(self, statement: s.RegisterWrite) -> None:
@@ -256,9 +255,3 @@ class EngineTarget:
     def _check_session(self, session: int) -> None:
         if session not in self._sessions:
             raise NoFit(f"there is no clone session {session}: mirroring_add {session} PORT makes it")
-
-
-def _check(what: str, condition: s.Condition, got: int, unit: str = "") -> None:
-    if not condition.holds(got):
-        wanted = f"{condition.operator} {condition.value}"
-        raise CheckFailed(f"{what} is {got}{unit and ' ' + unit}, should be {wanted}")

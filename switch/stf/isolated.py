@@ -14,13 +14,14 @@ from typing import Generic, TypeVar
 Argument = TypeVar("Argument")
 Value = TypeVar("Value")
 
-# Forked, so that what has been imported once serves all.
-_CONTEXT = multiprocessing.get_context("fork")
+# Forked from a process without threads, which imports once for all calls what most of them need.
+_CONTEXT = multiprocessing.get_context("forkserver")
+_CONTEXT.set_forkserver_preload(["switch.codegen", "switch.compiler", "switch.stf"])
 
 
 @dataclass(frozen=True)
 class Ended(Generic[Argument, Value]):
-    """What became of one call: its value, or None and how the process ended."""
+    """What became of one call: its value, or how its process ended without one."""
 
     argument: Argument
     value: Value | None
@@ -71,18 +72,19 @@ def _call(function: Callable[[Argument], Value], argument: Argument, result: Con
 
 def _end(run: _Running[Argument], done: bool, time_limit_s: float) -> Ended[Argument, Value]:
     value: Value | None = None
-    how = f"took longer than {time_limit_s:g} s"
-    if done:
+    how = ""
+    if not done:
+        run.process.kill()
+        how = f"took longer than {time_limit_s:g} s"
+    else:
         try:
             value = run.result.recv()
         except EOFError:
             run.process.join()
             how = _cause(run.process.exitcode)
-    else:
-        run.process.kill()
     run.process.join()
     run.result.close()
-    return Ended(run.argument, value, "" if value is not None else how)
+    return Ended(run.argument, value, how)
 
 
 def _cause(exit_code: int | None) -> str:

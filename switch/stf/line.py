@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 from switch.stf.statements import Pattern
@@ -15,10 +16,19 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE | re.ASCII,
 )
+# Python refuses to read longer ones (sys.set_int_max_str_digits), and no field of a packet needs them.
+_MAX_DECIMAL_DIGITS = 1000
 
 
 class Mistake(Exception):
     """What is wrong with a line."""
+
+
+def decimal_number(text: str) -> int:
+    """Of a text that is all digits."""
+    if len(text) > _MAX_DECIMAL_DIGITS:
+        raise Mistake(f"a decimal number has at most {_MAX_DECIMAL_DIGITS} digits")
+    return int(text)
 
 
 class Line:
@@ -78,7 +88,7 @@ class Line:
         if "." in text:
             raise Mistake(f"{what} is a whole number, not {text}")
         if text[:2].lower() not in ("0x", "0b"):
-            return Pattern(int(text))
+            return Pattern(decimal_number(text))
         bits, base = (4, 16) if text[1] in "xX" else (1, 2)
         digits = text[2:]
         fixed = "".join("0" if c == "*" else format(base - 1, "x") for c in digits)
@@ -86,10 +96,13 @@ class Line:
         return Pattern(int(digits.replace("*", "0"), base), int(fixed, base), written)
 
     def decimal(self, what: str) -> float:
-        if self.kind() != "number" or "*" in self._tokens[self._at][1]:
+        """A number that may have a fraction."""
+        if self.kind() != "number" or not self._tokens[self._at][1].replace(".", "").isdigit():
             raise self._expected(what)
-        text = self._next()
-        return float(text) if "." in text else float(int(text, 0 if text[:2].lower() in ("0x", "0b") else 10))
+        value = float(self._next())
+        if math.isinf(value):
+            raise Mistake(f"{what} is too large")
+        return value
 
     def end(self) -> None:
         if not self.at_end:

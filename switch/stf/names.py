@@ -102,16 +102,13 @@ def priority(of: Table, given: int | None) -> int:
 
 
 def _key_index(of: Table, wanted: str) -> int:
-    """Field names are written with [n] or $n for the element of a stack, and validity as valid or $valid$."""
-    names = [field.name for field in of.key]
-    plain = re.sub(r"\$(\d+)", r"[\1]", wanted)
-    for candidate in (plain, plain + "$", plain + ".$valid$", re.sub(r"\.?\$?valid\$?$", ".$valid$", plain)):
-        if candidate in names:
-            return names.index(candidate)
-    ends = [at for at, name in enumerate(names) if name.endswith(("." + plain, f".{plain}$", f".${plain}$"))]
-    if len(ends) == 1:
-        return ends[0]
-    return names.index(find(plain, names, f"key field of table {of.name} named"))
+    names = [_plain(field.name) for field in of.key]
+    return names.index(find(_plain(wanted), names, f"key field of table {of.name} named"))
+
+
+def _plain(name: str) -> str:
+    """Elements of stacks are written [n] or $n, validity valid or $valid$."""
+    return re.sub(r"(^|\.)\$?valid\$?$", r"\1$valid$", re.sub(r"\$(\d+)", r"[\1]", name))
 
 
 def _anything(of: Table, field: KeyField) -> KeyMatch:

@@ -8,7 +8,7 @@ from typing import Literal, cast
 
 from switch.errors import UserError
 from switch.stf import statements as s
-from switch.stf.line import Line, Mistake
+from switch.stf.line import Line, Mistake, decimal_number
 from switch.stf.statements import StfError
 
 _HEX_DIGITS = frozenset("0123456789abcdef")
@@ -71,7 +71,7 @@ def _port_and_digits(rest: str, usage: str) -> tuple[int, str | None]:
     port, *groups = rest.split() or [""]
     if not (port.isascii() and port.isdigit()):
         raise Mistake(f"a port number is missing: {usage}")
-    return int(port), "".join(groups).lower() if groups else None
+    return decimal_number(port), "".join(groups).lower() if groups else None
 
 
 def _check_digits(digits: str, allowed: frozenset[str]) -> None:

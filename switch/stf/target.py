@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from switch.stf.statements import Packet, Statement
+from switch.stf.statements import Condition, Packet, Statement
 
 
 class Target(Protocol):
@@ -25,3 +25,10 @@ class Target(Protocol):
 
 class CheckFailed(Exception):
     """A counter or register is not as expected. The text says how, in one line."""
+
+
+def check(what: str, condition: Condition, got: int, unit: str = "") -> None:
+    """CheckFailed unless the condition holds of the value."""
+    if not condition.holds(got):
+        wanted = f"{condition.operator} {condition.value}"
+        raise CheckFailed(f"{what} is {got}{unit and ' ' + unit}, should be {wanted}")

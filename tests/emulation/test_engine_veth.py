@@ -18,7 +18,8 @@ from switch.compiler import compile_p4
 from switch.engine import Engine, LinkStatistics
 from switch.errors import UserError
 from switch.link import LinkModel
-from tests.unit.engine.instructed import Egress, instructed_program, pass_through
+from tests.unit.engine.instructed import Egress, instructed_program, pass_through, read_report
+from topo import kernel
 from topo.namespaces import in_network_namespace
 
 pytestmark = pytest.mark.root
@@ -278,6 +279,22 @@ def test_an_idle_engine_sleeps(bench: Bench, engine: Engine) -> None:
     before = time.process_time()
     time.sleep(0.5)
     assert time.process_time() - before < 0.25
+
+
+def test_before_a_slow_interface_packets_queue_in_the_switch(bench: Bench, engine: Engine) -> None:
+    """Where programs see them: enq_qdepth. Only what the socket's buffer holds waits in the kernel."""
+    if not kernel.has_htb():
+        pytest.skip("this kernel has no HTB")
+    bench.switch.run("tc", "qdisc", "add", "dev", "s2", "root", "handle", "1:", "htb", "default", "1")
+    bench.switch.run("tc", "class", "add", "dev", "s2", "parent", "1:", "classid", "1:1", "htb", "rate", "20mbit")
+    bench.add_ports(engine)
+    for number in range(500):
+        bench.sockets[0].send(pass_through(2, egress=Egress.REPORT) + ethernet(number, 1000))
+    reports = [read_report(frame) for frame in bench.receive(2, 500)]
+    assert [report.payload for report in reports] == [ethernet(number, 1000) for number in range(500)]
+    assert max(report.enq_qdepth for report in reports) > 100
+    assert reports[-1].deq_timedelta > 1000
+    assert engine.interface_statistics()[1].send_errors == 0
 
 
 def test_the_link_model_keeps_the_books_of_an_interface(bench: Bench, engine: Engine) -> None:

@@ -122,7 +122,7 @@ def switch_under_test(
     files = compiled_files(P4_SOURCES / f"{program}.p4", defines, p4c)
     pipeline = Pipeline.load(program, files.json, files.p4info)
     with contextlib.ExitStack() as stack:
-        address = stack.enter_context(_gradbed(ports, folder) if kind == "gradbed" else _bmv2(ports, folder))
+        address = stack.enter_context(serve_gradbed(ports, folder) if kind == "gradbed" else serve_bmv2(ports, folder))
         whole = SwitchPlan.of(program, [*plan.entries, *marker_routes(ports)], plan.groups)
 
         def start() -> P4RuntimeSouthbound:
@@ -131,13 +131,13 @@ def switch_under_test(
             southbound.wait_ready(60.0)
             return southbound
 
-        sockets = {p: stack.enter_context(_socket(f"t{p}")) for p in range(1, ports + 1)}
+        sockets = {p: stack.enter_context(open_socket(f"t{p}")) for p in range(1, ports + 1)}
         switch = SwitchUnderTest(program, sockets, start, start())
         stack.callback(lambda: switch.southbound.stop())
         yield switch
 
 
-def _socket(interface: str) -> socket.socket:
+def open_socket(interface: str) -> socket.socket:
     end = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
     ignore_outgoing = 23  # PACKET_IGNORE_OUTGOING of <linux/if_packet.h>
     end.setsockopt(263, ignore_outgoing, 1)
@@ -146,7 +146,7 @@ def _socket(interface: str) -> socket.socket:
 
 
 @contextlib.contextmanager
-def _gradbed(ports: int, folder: Path) -> Iterator[str]:
+def serve_gradbed(ports: int, folder: Path) -> Iterator[str]:
     config = folder / "fabric.json"
     config.write_text(
         json.dumps(
@@ -176,7 +176,7 @@ def _gradbed(ports: int, folder: Path) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def _bmv2(ports: int, folder: Path) -> Iterator[str]:
+def serve_bmv2(ports: int, folder: Path) -> Iterator[str]:
     from switch.nodes.bmv2_node import Bmv2Switch, free_ports
 
     binary = shutil.which(os.environ.get("GRADBED_BMV2", "simple_switch_grpc"))

@@ -10,8 +10,6 @@ from switch.compiler.checker.context import Context
 from switch.compiler.symbols import Scope, Symbol
 from switch.compiler.values import Constant
 
-_STATEMENT_CALLS = ("header_method", "stack_method", "extern_method", "extern_function", "function", "action")
-
 
 @dataclass(frozen=True)
 class Surroundings:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from switch.compiler import types as t
 from switch.compiler.diagnostics import Reporter
 from switch.compiler.emit.expressions import Json, boolean, field, hexstr
 from switch.compiler.emit.tables import table_size
 from switch.compiler.lower import ir
 from switch.compiler.lower.places import ExternObject
-from switch.compiler.lower.program import LoweredProgram
+from switch.compiler.lower.result import LoweredProgram
 from switch.compiler.source import SourceManager
 
 SUPPORTED = frozenset(
@@ -26,17 +28,19 @@ class ExternEmitter:
         for item in self._program.objects:
             if item.kind not in SUPPORTED:
                 self._reporter.error(item.node.loc, f"extern '{item.kind}' is not part of v1model", item.node.end)
+            elif "size" in item.arguments:
+                self._size(item)
         return {
             "meter_arrays": self._numbered(self._meter, "meter", "direct_meter"),
             "counter_arrays": self._numbered(self._counter, "counter", "direct_counter"),
             "register_arrays": self._numbered(self._register, "register"),
         }
 
-    def _numbered(self, emit: object, *kinds: str) -> list[Json]:
+    def _numbered(self, emit: Callable[[ExternObject], Json | None], *kinds: str) -> list[Json]:
         result: list[Json] = []
         for item in self._program.objects:
             if item.kind in kinds:
-                body = emit(item)  # type: ignore[operator]
+                body = emit(item)
                 if body is not None:
                     result.append({"name": item.name, "id": len(result), "source_info": self._info(item), **body})
         return result

@@ -98,16 +98,18 @@ class HeaderEmitter:
                 }
             )
         ids = {union["name"]: union["id"] for union in unions}
-        stacks = [
-            {
-                "name": stack.name,
-                "id": number,
-                "union_type": types[stack.type.element]["name"],  # type: ignore[index]
-                "size": stack.type.size,
-                "header_union_ids": [ids[item.name] for item in stack.elements if isinstance(item, UnionPlace)],
-            }
-            for number, stack in enumerate(self._storage.union_stacks)
-        ]
+        stacks = []
+        for number, stack in enumerate(self._storage.union_stacks):
+            elements = [item for item in stack.elements if isinstance(item, UnionPlace)]
+            stacks.append(
+                {
+                    "name": stack.name,
+                    "id": number,
+                    "union_type": types[elements[0].type]["name"],
+                    "size": stack.type.size,
+                    "header_union_ids": [ids[item.name] for item in elements],
+                }
+            )
         return {
             "header_union_types": list(types.values()),
             "header_unions": unions,

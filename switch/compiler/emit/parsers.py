@@ -8,7 +8,7 @@ from switch.compiler import types as t
 from switch.compiler.emit.expressions import Json, boolean, hex_digits, hexstr, number, parameter
 from switch.compiler.emit.expressions import field as field_json
 from switch.compiler.lower import ir
-from switch.compiler.lower.program import LoweredProgram
+from switch.compiler.lower.result import LoweredProgram
 from switch.compiler.lower.storage import Storage
 from switch.compiler.names import NameSet
 from switch.compiler.source import SourceManager
@@ -22,13 +22,16 @@ class JsonState:
     key: list[Json] = field(default_factory=list)
     transitions: list[Json] = field(default_factory=list)
 
-    def go(self, target: JsonState | None) -> None:
-        self.transitions.append(_transition("default", None, None, target))
+    def go(self, target: JsonState | None, source: Json | None = None) -> None:
+        self.transitions.append(_transition("default", None, None, target, source))
 
 
-def _transition(kind: str, value: str | None, mask: str | None, target: JsonState | None) -> Json:
+def _transition(
+    kind: str, value: str | None, mask: str | None, target: JsonState | None, source: Json | None = None
+) -> Json:
+    """source: its source_info, as a member; p4c gives none, and readers of the format ignore it."""
     name = target.name if target is not None else None
-    return {"type": kind, "value": value, "mask": mask, "next_state": name}
+    return {"type": kind, "value": value, "mask": mask, "next_state": name, **(source or {})}
 
 
 class ParserEmitter:
@@ -69,6 +72,10 @@ class ParserEmitter:
     def _source_info(self, state: JsonState) -> Json:
         return {"source_info": self._sources.source_info(state.loc, -1)} if state.loc else {}
 
+    def _at(self, loc: int, end: int) -> Json:
+        """The member source_info of an operation or transition."""
+        return {"source_info": self._sources.source_info(loc, end)} if loc else {}
+
     def _new(self, name: str, loc: int = 0) -> JsonState:
         state = JsonState(self._names.unique(name), loc)
         self._states.append(state)
@@ -104,15 +111,16 @@ class ParserEmitter:
         return known
 
     def _select(self, select: ir.Select, state: JsonState, accept: JsonState | None) -> None:
+        default_at = self._at(*select.default_at)
         if not select.keys:
-            state.go(self._target(select.default, accept))
+            state.go(self._target(select.default, accept), default_at)
             return
         state.key = [number(key) for key in select.keys]
         widths = [t.width_bits(key.type) or 1 for key in select.keys]
         for case in select.cases:
-            target = self._target(case.target, accept)
+            target, source = self._target(case.target, accept), self._at(*case.at)
             if case.value_set:
-                state.transitions.append(_transition("parse_vset", case.value_set, None, target))
+                state.transitions.append(_transition("parse_vset", case.value_set, None, target, source))
                 continue
             value = "".join(
                 hex_digits(value, width)[2:] for (value, _), width in zip(case.matches, widths, strict=True)
@@ -123,9 +131,9 @@ class ParserEmitter:
                     hex_digits((1 << width) - 1 if mask is None else mask, width)[2:]
                     for (_, mask), width in zip(case.matches, widths, strict=True)
                 )
-            state.transitions.append(_transition("hexstr", "0x" + value, mask, target))
+            state.transitions.append(_transition("hexstr", "0x" + value, mask, target, source))
         if select.has_default:
-            state.go(self._target(select.default, accept))
+            state.go(self._target(select.default, accept), default_at)
         else:
             state.go(self._failure("no_match", "NoMatch"))
 
@@ -148,7 +156,7 @@ class ParserEmitter:
                 current.go(self._state(statement.start, behind))
                 current = behind
             else:
-                current.operations.append(self._operation(statement))
+                current.operations.append(self._operation(statement) | self._at(statement.loc, statement.end))
             if current is None:
                 return None
         return current

@@ -11,7 +11,7 @@ from switch.compiler.emit.expressions import Json, boolean, field
 from switch.compiler.emit.flow import Condition, FlowGraph, Node, Run, TableNode
 from switch.compiler.emit.tables import TableEmitter
 from switch.compiler.lower.places import ExternObject
-from switch.compiler.lower.program import LoweredProgram, Pipeline
+from switch.compiler.lower.result import LoweredProgram, Pipeline
 from switch.compiler.names import NameSet
 from switch.compiler.source import SourceManager
 

@@ -8,6 +8,7 @@ from switch.compiler.emit.expressions import Json, hex_digits
 from switch.compiler.emit.flow import Node, TableNode
 from switch.compiler.lower.tables import (
     DEFAULT_SIZE,
+    ActionParameter,
     KeyMatch,
     LoweredAction,
     LoweredEntry,
@@ -152,7 +153,7 @@ class TableEmitter:
         if kind == "ternary":
             return {"match_type": kind, "key": hex_digits(value, width), "mask": hex_digits(mask, width)}
         if kind == "lpm":
-            length = mask.bit_count() if hasattr(mask, "bit_count") else bin(mask).count("1")
+            length = mask.bit_count()
             if mask != ones & ~(ones >> length):
                 self._bad(entry, "the mask of an lpm key must be a prefix")
             return {"match_type": kind, "key": hex_digits(value, width), "prefix_length": length}
@@ -173,8 +174,8 @@ class TableEmitter:
             seen.add(key)
 
 
-def _width(parameter: object) -> int:
-    return t.width_bits(parameter.type) or 1  # type: ignore[attr-defined]
+def _width(parameter: ActionParameter) -> int:
+    return t.width_bits(parameter.type) or 1
 
 
 def table_size(table: LoweredTable) -> int:

@@ -69,7 +69,7 @@ class Calls:
             self._apply(node, target, frame)
             return Nothing()
         if kind == "constructor":
-            return self._code.program.construct(node, frame, frame.prefix, "")
+            return self._code.program.instances.construct(node, frame, frame.prefix, "")
         return Nothing()
 
     def apply_result(self, node: s.Member, frame: Frame) -> ir.Expr:
@@ -192,7 +192,7 @@ class Calls:
         arguments = self.arguments(target.parameters, target.bound, frame)
         closure = self._declaring_frame(signature, frame) if target.kind == "action" else None
         if target.kind == "action":
-            self._code.program.record_call(declaration, closure.prefix if closure else "")
+            self._code.program.actions.record_call(declaration, closure.prefix if closure else "")
         callee = Frame(closure or self._code.program.globals, frame.prefix)
         copy_out = self.bind(target.parameters, arguments, callee, node, closed=target.kind == "function")
         self._code.copy_outs.append(copy_out)
@@ -239,7 +239,7 @@ class Calls:
     def _apply(self, node: s.Call, target: s.CallTarget, frame: Frame) -> None:
         assert target.receiver is not None
         if target.kind == "apply_type":
-            instance = self._code.program.anonymous_instance(target.receiver, node, frame)
+            instance = self._code.program.instances.anonymous_instance(target.receiver, node, frame)
         else:
             receiver = self.expressions.value(target.receiver, frame)
             if not isinstance(receiver, Instance):
@@ -258,7 +258,7 @@ class Calls:
         self, instance: Instance, parameters: list[s.ParameterType], arguments: list[Value], node: s.Node
     ) -> None:
         """Inline the body of an instance here."""
-        state = self._code.program.state_of(instance)
+        state = self._code.program.instances.state_of(instance)
         owned = state.owned if state.applied_often else None
         copy_out = self.bind(parameters, arguments, state.frame, node, closed=True, owned=owned)
         self._code.copy_outs.append(copy_out)

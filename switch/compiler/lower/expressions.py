@@ -8,6 +8,7 @@ from switch.compiler import syntax as s
 from switch.compiler import types as t
 from switch.compiler.lower import ir
 from switch.compiler.lower import operations as op
+from switch.compiler.lower.comparisons import Comparisons
 from switch.compiler.lower.places import (
     PLACES,
     ElementOf,
@@ -40,6 +41,7 @@ class Expressions:
 
     def __init__(self, code: Code) -> None:
         self._code = code
+        self.comparisons = Comparisons(code, self)
 
     # --- values ---
 
@@ -288,18 +290,12 @@ class Expressions:
             return self._logical(node, frame)
         left, right = self.values([node.left, node.right], frame)
         if node.operator in ("==", "!="):
-            same = self._same(self.read(left, node.left), self.read(right, node.right), node)
+            same = self.comparisons.same(self.read(left, node.left), self.read(right, node.right), node)
             return same if node.operator == "==" else op.negation(same)
-        type_ = t.representation(node.type)
-        try:
-            return op.binary(node.operator, self.as_scalar(left, node.left), self.as_scalar(right, node.right), type_)
-        except op.FoldError as error:
-            self._code.error(node, str(error))
-            return ir.Const(type_, 0)
+        return self._arithmetic(node, self.as_scalar(left, node.left), self.as_scalar(right, node.right))
 
     def applied(self, node: s.Binary, left: Value, frame: Frame) -> Value:
         """`node` with its left operand evaluated already."""
-        assert node.type is not None
         left = self.read(left, node)
         if has_effects(node.right):
             left = self.snapshot(left, node)
@@ -331,50 +327,6 @@ class Expressions:
         condition = result if node.operator == "&&" else op.negation(result)
         self._code.emit(ir.If(node.loc, node.end, condition, effects, []))
         return result
-
-    def _same(self, left: Value, right: Value, node: s.Node) -> ir.Expr:
-        if isinstance(left, ir.Expr) and isinstance(right, ir.Expr):
-            return op.equal(left, right)
-        if isinstance(left, StructValue) and isinstance(right, StructValue):
-            return self._all_same(list(zip(left.parts.values(), right.parts.values(), strict=True)), node)
-        if isinstance(left, StackValue) or isinstance(right, StackValue):
-            left, right = self.snapshot(left, node), self.snapshot(right, node)
-        if isinstance(left, StackPlace) and isinstance(right, StackPlace):
-            return self._all_same(list(zip(left.elements, right.elements, strict=True)), node)
-        if isinstance(left, UnionPlace) and isinstance(right, UnionPlace):
-            return self._all_same(list(zip(left.members.values(), right.members.values(), strict=True)), node)
-        if isinstance(left, (HeaderPlace, HeaderValue)) and isinstance(right, (HeaderPlace, HeaderValue)):
-            return self._same_header(left, right, node)
-        if isinstance(left, TextValue) and isinstance(right, TextValue):
-            return op.flag(left.text == right.text)
-        if isinstance(left, HeaderValue) and isinstance(right, UnionPlace):
-            return op.negation(self.validity(right, node))
-        if isinstance(left, UnionPlace) and isinstance(right, HeaderValue):
-            return op.negation(self.validity(left, node))
-        self._code.error(node, "these values cannot be compared on this target")
-        return op.FALSE
-
-    def _all_same(self, pairs: list[tuple[Value, Value]], node: s.Node) -> ir.Expr:
-        result: ir.Expr = op.TRUE
-        for left, right in pairs:
-            result = op.conjunction(result, self._same(left, right, node))
-        return result
-
-    def _same_header(
-        self, left: HeaderPlace | HeaderValue, right: HeaderPlace | HeaderValue, node: s.Node
-    ) -> ir.Expr:
-        left_valid, right_valid = self.validity(left, node), self.validity(right, node)
-        has_varbit = any(isinstance(type_, t.Varbit) for type_ in left.type.fields.values())
-        if has_varbit and isinstance(left, HeaderPlace) and isinstance(right, HeaderPlace):
-            return ir.SameHeader(t.BOOL, left.name, right.name)
-        if op.FALSE in (left_valid, right_valid):
-            return op.conjunction(op.negation(left_valid), op.negation(right_valid))
-        fields = self._all_same(
-            [(self.part(left, name, node), self.part(right, name, node)) for name in left.type.fields], node
-        )
-        both = op.conjunction(op.conjunction(left_valid, right_valid), fields)
-        neither = op.conjunction(op.negation(left_valid), op.negation(right_valid))
-        return op.binary("||", neither, both, t.BOOL)
 
     def _conditional(self, node: s.Conditional, frame: Frame) -> Value:
         condition = self.scalar(node.condition, frame)

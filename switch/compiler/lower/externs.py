@@ -11,12 +11,14 @@ from switch.compiler.lower import ir
 from switch.compiler.lower import operations as op
 from switch.compiler.lower.expressions import Expressions, default_value
 from switch.compiler.lower.places import (
+    ElementOf,
     ExternObject,
     HeaderPlace,
     HeaderValue,
     Nothing,
     PacketValue,
     Place,
+    SliceOf,
     StackCursor,
     StackPlace,
     StructValue,
@@ -29,8 +31,6 @@ from switch.compiler.lower.scope import Code, Frame
 if TYPE_CHECKING:
     from switch.compiler.lower.assignments import Assignments
     from switch.compiler.lower.calls import Calls
-
-_NOT_IN_PARSERS = "cannot be called in a parser on this target"
 
 
 class Externs:
@@ -420,8 +420,6 @@ def _joined(item: ir.Expr) -> list[ir.Expr]:
 
 
 def _width_of(place: Value) -> t.Type:
-    from switch.compiler.lower.places import ElementOf, SliceOf
-
     if isinstance(place, SliceOf):
         return t.bit(place.high - place.low + 1)
     if isinstance(place, ElementOf):

@@ -42,11 +42,6 @@ class FieldRef(Expr):
 
 
 @dataclass(slots=True, frozen=True)
-class UnionValid(Expr):
-    union: str
-
-
-@dataclass(slots=True, frozen=True)
 class RuntimeData(Expr):
     """Action data: the argument with this index."""
 
@@ -266,12 +261,16 @@ class SubParser(Stmt):
 
 @dataclass(slots=True, eq=False)
 class Select:
-    """`keys` empty: go to `default`. Cases: one (value, mask or None) for each key, or a value set's name."""
+    """`keys` empty: go to `default`. Cases: one (value, mask or None) for each key, or a value set's name.
+
+    default_at: loc and end of the default in the source.
+    """
 
     keys: list[Expr]
     cases: list[Case]
     default: Target
     has_default: bool = True
+    default_at: tuple[int, int] = (0, 0)
 
 
 @dataclass(slots=True, eq=False)
@@ -279,6 +278,7 @@ class Case:
     matches: list[tuple[int, int | None]]
     value_set: str
     target: Target
+    at: tuple[int, int]
 
 
 @dataclass(slots=True, eq=False)
@@ -290,8 +290,3 @@ class State:
 
 
 Target = State | str  # a state, "accept" or "reject"
-
-
-def fields_written(statement: Stmt) -> Iterator[FieldRef]:
-    if isinstance(statement, (Assign, Lookahead)):
-        yield statement.target

@@ -14,7 +14,7 @@ from switch.compiler.lower.scope import Code, Frame
 from switch.compiler.ranges import prefixes_of_range
 
 if TYPE_CHECKING:
-    from switch.compiler.lower.program import InstanceState
+    from switch.compiler.lower.instances import InstanceState
     from switch.compiler.lower.statements import Statements
 
 MAX_CASES = 4096
@@ -62,7 +62,7 @@ class Parsers:
         if node is None:
             return ir.Select([], [], "reject")
         if node.keys is None:
-            return ir.Select([], [], states.get(node.state, node.state))
+            return ir.Select([], [], states.get(node.state, node.state), default_at=(node.loc, node.end))
         keys = [
             self._key(value, key)
             for value, key in zip(self.expressions.values(node.keys, frame), node.keys, strict=True)
@@ -76,6 +76,7 @@ class Parsers:
             ):
                 select.default = target
                 select.has_default = True
+                select.default_at = case.loc, case.end
                 break
             select.cases.extend(self._cases(case, keys, target, frame))
             if len(select.cases) > MAX_CASES:
@@ -96,11 +97,12 @@ class Parsers:
         if value_set is not None:
             if len(labels) > 1:
                 self._code.error(case, "a value set must be the whole label on this target")
-            return [ir.Case([], value_set, target)]
+            return [ir.Case([], value_set, target, (case.loc, case.end))]
         if len(labels) != len(keys):
             return []
         options = [self._options(label, key, frame) for label, key in zip(labels, keys, strict=True)]
-        return [ir.Case(list(matches), "", target) for matches in itertools.product(*options)]
+        at = case.loc, case.end
+        return [ir.Case(list(matches), "", target, at) for matches in itertools.product(*options)]
 
     def _value_set(self, labels: list[s.Expression], frame: Frame) -> str | None:
         for label in labels:

@@ -153,8 +153,6 @@ def header_names(value: Value) -> set[str]:
                 names.add(leaf.header if leaf.header not in _SHARED else f"{leaf.header}.{leaf.field}")
             elif isinstance(leaf, ir.SameHeader):
                 names |= {leaf.left, leaf.right}
-            elif isinstance(leaf, (ir.UnionValid,)):
-                names.add(leaf.union)
             elif isinstance(leaf, (ir.StackLast, ir.LastIndex)):
                 names.add(leaf.stack)
         return names

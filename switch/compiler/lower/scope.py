@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from switch.compiler.lower.calls import Calls
     from switch.compiler.lower.expressions import Expressions
     from switch.compiler.lower.parsers import Parsers
-    from switch.compiler.lower.program import ProgramState
+    from switch.compiler.lower.state import ProgramState
     from switch.compiler.lower.statements import Statements
 
 MAX_STATEMENTS = 500_000

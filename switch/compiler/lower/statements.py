@@ -61,7 +61,7 @@ class Statements:
             self._leave(label, node)
         elif isinstance(node, s.Instantiation):
             assert node.symbol is not None
-            frame.values[node.symbol] = self._code.program.instantiate(node, frame)
+            frame.values[node.symbol] = self._code.program.instances.instantiate(node, frame)
 
     def _leave(self, label: ir.Label, node: s.Node) -> None:
         label.used = True

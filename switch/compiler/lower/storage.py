@@ -34,7 +34,7 @@ class Storage:
         self._names = NameSet((SCALARS, STANDARD_METADATA))
 
     def scalar(self, type_: t.Type, name: str) -> ir.FieldRef:
-        """A new scalar variable of a type that t.is_scalar accepts, or a varbit."""
+        """A new scalar variable, of a type that t.is_scalar accepts."""
         if len(self.scalars) > MAX_INSTANCES:
             raise StorageExhausted
         stored = t.representation(type_)
@@ -58,7 +58,15 @@ class Storage:
             )
         if isinstance(type_, t.Stack):
             return self.stack(type_, name)
+        if isinstance(type_, t.Varbit):
+            return self._varbit(type_, name)
         return self.scalar(type_, name)
+
+    def _varbit(self, type_: t.Varbit, name: str) -> ir.FieldRef:
+        """A header type holds one varbit field, so each varbit variable is a header by itself."""
+        node = s.StructDeclaration(0, 0, [], "varbit", 0, "header", [], [])
+        holder = t.Struct("header", "varbit", {"value": type_}, node, {"value": []})
+        return ir.FieldRef(type_, self.header(holder, name).name, "value")
 
     def packet_part(self, type_: t.Type, name: str) -> Place:
         """A part of the packet's headers: its name is the path to it in the program's headers struct."""
@@ -106,7 +114,3 @@ def standard_metadata(type_: t.Struct) -> StructValue:
         name: ir.FieldRef(t.representation(inner), STANDARD_METADATA, name) for name, inner in type_.fields.items()
     }
     return StructValue(type_, dict(parts))
-
-
-def field_annotations(type_: t.Struct, name: str) -> list[s.Annotation]:
-    return type_.annotations.get(name, [])

@@ -163,7 +163,7 @@ class Tables:
         for ref in node.actions:
             if ref.action is None:
                 continue
-            action = program.action(ref, owner, table.exit_flag)
+            action = program.actions.lower(ref, owner, table.exit_flag)
             table.actions.append(TableAction(action, ref.annotations, ref.name))
         self._properties(table, node, owner)
         if node.entries is not None:
@@ -208,7 +208,7 @@ class Tables:
             table.default_const = default.is_const
             listed = next((item for item in node.actions if item.action is ref.action), None)
             if listed is not None:
-                table.default_action = self._code.program.action(listed, owner, table.exit_flag)
+                table.default_action = self._code.program.actions.lower(listed, owner, table.exit_flag)
                 table.default_data = self._data(ref, owner)
         else:
             self._add_no_action(table, owner)
@@ -232,7 +232,7 @@ class Tables:
         node = table.node
         ref = s.ActionRef(node.loc, node.end, [], "NoAction", True, None)
         ref.action = symbol.node
-        action = self._code.program.action(ref, owner, table.exit_flag)
+        action = self._code.program.actions.lower(ref, owner, table.exit_flag)
         if all(item.action is not action for item in table.actions):
             annotation = s.Annotation(node.loc, node.end, "defaultonly", None, "")
             table.actions.append(TableAction(action, [annotation], "NoAction"))
@@ -244,7 +244,7 @@ class Tables:
             return None
         if isinstance(item.value, s.Call):
             own_name = self._code.program.control_name(item.annotations, owner.prefix, f"{table.node.name}.{name}")
-            value: Value = self._code.program.construct(item.value, owner, "", own_name)
+            value: Value = self._code.program.instances.construct(item.value, owner, "", own_name)
         else:
             value = self.expressions.value(item.value, owner)
         if not isinstance(value, ExternObject) or value.kind not in kinds:
@@ -302,7 +302,7 @@ class Tables:
         action = table.default_action
         for item in table.node.actions:
             if item.action is entry.action.action:
-                action = self._code.program.action(item, owner, table.exit_flag)
+                action = self._code.program.actions.lower(item, owner, table.exit_flag)
         assert action is not None
         return LoweredEntry(matches, action, self._data(entry.action, owner), rank, entry)
 

@@ -233,7 +233,7 @@ class _Emitter:
         message.with_selector = item.kind == "action_selector"
         message.size = _number(item.arguments["size"])
         limit = s.find_annotation(item.node.annotations, "max_group_size")
-        if limit is not None and limit.body and limit.body[0].isdecimal():
+        if limit is not None and limit.body and limit.body[0].isdecimal() and len(limit.body[0]) < 10:
             message.max_group_size = int(limit.body[0])
 
     def _counter(self, item: ExternObject, section: Any, kind: str) -> None:

@@ -41,9 +41,10 @@ def explicit_id(annotations: Sequence[s.Annotation]) -> int | None:
     if annotation is None or not annotation.body:
         return None
     try:
-        return int(annotation.body[0].replace("_", ""), 0)
+        number = int(annotation.body[0].replace("_", ""), 0)
     except ValueError:
         return None
+    return number if 0 < number < 1 << 32 else None
 
 
 def assign_ids(

@@ -23,7 +23,9 @@ def translation(type_: t.Type) -> tuple[str, int | None] | None:
     uri, width = s.unquote(annotation.body[0]), annotation.body[2:]
     if width[:2] == ["bit", "<"]:
         width = width[2:]
-    return uri, int(width[0], 0) if width[0][0].isdigit() else None
+    if not width[0].isdecimal() or len(width[0]) > 5:
+        return uri, None
+    return uri, int(width[0])
 
 
 def control_width(type_: t.Type) -> int:

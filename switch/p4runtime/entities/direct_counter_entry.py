@@ -10,12 +10,9 @@ from finsy.proto import p4r
 from switch.device import Device
 from switch.p4runtime.entities.base import EntityKind
 from switch.p4runtime.entities.counter_entry import fill_counter_data, read_counter_data
-from switch.p4runtime.entities.table_entry import (
-    TableEntries,
-    check_default_key,
-    check_direct_counter,
-    fill_key,
-)
+from switch.p4runtime.entities.table_checks import check_default_key, check_direct_counter
+from switch.p4runtime.entities.table_entry import TableEntries
+from switch.p4runtime.entities.table_messages import fill_key
 from switch.p4runtime.entities.table_state import NO_COUNT, Entry, TableState
 from switch.p4runtime.pipeline import Pipeline
 from switch.p4runtime.roles import Role
@@ -40,13 +37,11 @@ class DirectCounterEntries(EntityKind):
         if message.table_entry.is_default_action:
             check_default_key(table.codec, message.table_entry)
             if message.HasField("data"):
-                offset = table.default_count_offset(read_counter_data(message.data))
-                table.default = table.default._replace(count_offset=offset)
+                table.set_default_count(read_counter_data(message.data))
             return
         entry = self._tables.existing(table, message.table_entry)
         if message.HasField("data"):
-            offset = table.count_offset(entry, read_counter_data(message.data))
-            table.entries[entry.key, entry.priority] = entry._replace(count_offset=offset)
+            table.set_count(entry, read_counter_data(message.data))
 
     def read(self, message: Any, role: Role) -> Iterable[Any]:
         which = message.table_entry
@@ -74,7 +69,7 @@ class DirectCounterEntries(EntityKind):
             if table.codec.direct_counter_id is None:
                 continue
             for entry in table.entries.values():
-                if entry.handle is not None and (counts := table.count(entry)) != NO_COUNT:
+                if (counts := table.count(entry)) != NO_COUNT:
                     yield p4r.Update(type=p4r.Update.MODIFY, entity=_entity(table, entry, counts))
             if (counts := table.default_count()) != NO_COUNT:
                 yield p4r.Update(type=p4r.Update.MODIFY, entity=_default_entity(table, counts))

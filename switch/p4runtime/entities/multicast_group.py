@@ -13,7 +13,7 @@ from switch.p4runtime.entities.base import EntityKind
 from switch.p4runtime.entities.replicas import canonical_replicas, decode_replicas
 from switch.p4runtime.pipeline import Pipeline
 from switch.p4runtime.roles import Role
-from switch.p4runtime.status import Code, RequestError, invalid, not_found
+from switch.p4runtime.status import exists_already, invalid, not_found
 
 
 class MulticastGroups(EntityKind):
@@ -29,7 +29,7 @@ class MulticastGroups(EntityKind):
     def insert(self, message: Any) -> None:
         group_id = self._group_id(message)
         if group_id in self._groups:
-            raise RequestError(Code.ALREADY_EXISTS, f"multicast group {group_id} exists")
+            raise exists_already(f"multicast group {group_id} exists")
         self._set(group_id, message)
 
     def modify(self, message: Any) -> None:

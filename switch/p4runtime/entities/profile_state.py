@@ -1,8 +1,8 @@
 """One action profile of one device: its members and groups, and who refers to them.
 
-A group's members follow each other in its hash buckets as in BMv2 under PI, so that a hash selects the same action in
-both: every unit of weight of a member has a number, the lowest one free when it was needed, and a group's units are in
-the order of their numbers.
+A group's members follow each other in its hash buckets as in BMv2 under PI, so that a hash selects the same action
+in both: every unit of weight of a member has a number, the lowest one free when it was needed, and a group's units
+are in the order of their numbers.
 """
 
 from __future__ import annotations
@@ -196,9 +196,7 @@ class ProfileState:
             for action in actions.actions:
                 numbers = [self._numbers.take() for _ in range(units(action.weight))]
                 installed.numbers += numbers
-                self._device.profile_member_write(
-                    self.codec.name, numbers[0], self.codec.device_call(action.call)
-                )
+                self._device.profile_member_write(self.codec.name, numbers[0], self.codec.device_call(action.call))
                 installed.members.append(numbers[0])
                 places += [(number, numbers[0]) for number in numbers]
             order = [number for _, number in sorted(places)]

@@ -23,7 +23,7 @@ struct metadata_t { }
 
 #include "unused.p4"
 
-parser Parse(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
+parser TestParser(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
     state start {
         packet.extract(hdr.data);
         packet.extract(hdr.cover);
@@ -31,13 +31,13 @@ parser Parse(packet_in packet, out headers_t hdr, inout metadata_t meta, inout s
     }
 }
 
-control Verify(inout headers_t hdr, inout metadata_t meta) {
+control TestVerification(inout headers_t hdr, inout metadata_t meta) {
     apply {
         verify_checksum(true, { hdr.data.a, hdr.data.b }, hdr.data.checksum, HashAlgorithm.csum16);
     }
 }
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
+control TestIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
     apply {
         standard.egress_spec = 1;
         hdr.data.wrong = (bit<8>)standard.checksum_error;
@@ -45,11 +45,11 @@ control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metad
     }
 }
 
-control Update(inout headers_t hdr, inout metadata_t meta) {
+control TestUpdate(inout headers_t hdr, inout metadata_t meta) {
     apply {
         update_checksum(hdr.data.change != 0, { hdr.data.a, hdr.data.b }, hdr.data.checksum, HashAlgorithm.csum16);
         update_checksum_with_payload(true, { hdr.data.a }, hdr.cover.checksum, HashAlgorithm.csum16);
     }
 }
 
-V1Switch(Parse(), Verify(), Ingress(), NoEgress(), Update(), EmitAll()) main;
+V1Switch(TestParser(), TestVerification(), TestIngress(), NoEgress(), TestUpdate(), EmitAll()) main;

@@ -25,14 +25,14 @@ struct metadata_t {
 
 #include "unused.p4"
 
-parser Parse(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
+parser TestParser(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
     state start {
         packet.extract(hdr.label);
         transition accept;
     }
 }
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
+control TestIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
     apply {
         standard.egress_spec = 1;
         meta.kept = 0xaa;
@@ -45,7 +45,7 @@ control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metad
     }
 }
 
-control Egress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
+control TestEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
     apply {
         hdr.label.kept = meta.kept;
         hdr.label.lost = meta.lost;
@@ -58,4 +58,4 @@ control Egress(inout headers_t hdr, inout metadata_t meta, inout standard_metada
     }
 }
 
-V1Switch(Parse(), NoVerification(), Ingress(), Egress(), NoUpdate(), EmitAll()) main;
+V1Switch(TestParser(), NoVerification(), TestIngress(), TestEgress(), NoUpdate(), EmitAll()) main;

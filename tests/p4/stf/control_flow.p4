@@ -15,7 +15,7 @@ struct metadata_t { }
 
 #include "unused.p4"
 
-parser Parse(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
+parser TestParser(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
     state start {
         packet.extract(hdr.trace);
         transition accept;
@@ -33,7 +33,7 @@ control Mark(inout bit<8> trace)(bit<8> bits) {
     }
 }
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
+control TestIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
     Mark(0x01) hit;
     Mark(0x02) miss;
 
@@ -88,4 +88,4 @@ control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metad
     }
 }
 
-V1Switch(Parse(), NoVerification(), Ingress(), NoEgress(), NoUpdate(), EmitAll()) main;
+V1Switch(TestParser(), NoVerification(), TestIngress(), NoEgress(), NoUpdate(), EmitAll()) main;

@@ -22,7 +22,7 @@ struct metadata_t { }
 
 #include "unused.p4"
 
-parser Parse(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
+parser TestParser(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
     state start {
         packet.extract(hdr.command);
         transition label;
@@ -36,7 +36,15 @@ parser Parse(packet_in packet, out headers_t hdr, inout metadata_t meta, inout s
     }
 }
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
+control TestIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
+    action add_up() {
+        for (bit<8> i = 0; i < 4; i = i + 1) {
+            if (hdr.labels[i].isValid()) {
+                hdr.command.sum = hdr.command.sum + (bit<8>)hdr.labels[i].value;
+            }
+        }
+    }
+
     apply {
         standard.egress_spec = 1;
         if (standard.parser_error == error.StackOutOfBounds) {
@@ -59,13 +67,9 @@ control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metad
             hdr.labels[0] = hdr.labels[1];
             hdr.labels[1] = first;
         } else if (hdr.command.command == 4) {
-            for (bit<8> i = 0; i < 4; i = i + 1) {
-                if (hdr.labels[i].isValid()) {
-                    hdr.command.sum = hdr.command.sum + (bit<8>)hdr.labels[i].value;
-                }
-            }
+            add_up();
         }
     }
 }
 
-V1Switch(Parse(), NoVerification(), Ingress(), NoEgress(), NoUpdate(), EmitAll()) main;
+V1Switch(TestParser(), NoVerification(), TestIngress(), NoEgress(), NoUpdate(), EmitAll()) main;

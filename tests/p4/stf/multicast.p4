@@ -17,14 +17,14 @@ struct metadata_t { }
 
 #include "unused.p4"
 
-parser Parse(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
+parser TestParser(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
     state start {
         packet.extract(hdr.label);
         transition accept;
     }
 }
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
+control TestIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
     apply {
         standard.mcast_grp = hdr.label.group;
         if (hdr.label.group == 0) {
@@ -33,7 +33,7 @@ control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metad
     }
 }
 
-control Egress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
+control TestEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
     apply {
         hdr.label.instance = standard.egress_rid;
         hdr.label.port = (bit<8>)standard.egress_port;
@@ -44,4 +44,4 @@ control Egress(inout headers_t hdr, inout metadata_t meta, inout standard_metada
     }
 }
 
-V1Switch(Parse(), NoVerification(), Ingress(), Egress(), NoUpdate(), EmitAll()) main;
+V1Switch(TestParser(), NoVerification(), TestIngress(), TestEgress(), NoUpdate(), EmitAll()) main;

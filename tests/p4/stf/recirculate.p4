@@ -21,14 +21,14 @@ struct metadata_t {
 
 #include "unused.p4"
 
-parser Parse(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
+parser TestParser(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
     state start {
         packet.extract(hdr.round);
         transition accept;
     }
 }
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
+control TestIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
     apply {
         hdr.round.rounds = meta.rounds;
         hdr.round.kept = meta.lost;
@@ -39,7 +39,7 @@ control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metad
     }
 }
 
-control Egress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
+control TestEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
     apply {
         if (hdr.round.left > 0) {
             hdr.round.left = hdr.round.left - 1;
@@ -48,4 +48,4 @@ control Egress(inout headers_t hdr, inout metadata_t meta, inout standard_metada
     }
 }
 
-V1Switch(Parse(), NoVerification(), Ingress(), Egress(), NoUpdate(), EmitAll()) main;
+V1Switch(TestParser(), NoVerification(), TestIngress(), TestEgress(), NoUpdate(), EmitAll()) main;

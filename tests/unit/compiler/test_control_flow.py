@@ -256,6 +256,17 @@ def test_elements_by_an_index_known_at_run_time() -> None:
     assert stack("if (hdr.s[hdr.s[0].v].isValid()) { hdr.s[0].v = 8; }", [2, 0]) == [2, 0]
 
 
+def test_the_target_of_a_compound_assignment_is_evaluated_once() -> None:
+    assert run("hdr.h.a += 3; hdr.h.b |= 8; hdr.h.c <<= 2; hdr.h.d[3:0] -= 1;", bytes([1, 1, 1, 0x10])) == bytes(
+        [4, 9, 4, 0x1F]
+    )
+    text = control("hdr.s[f(hdr.s[0].v)].v += 5;", types=STACK, parser=STACK_PARSER).replace(
+        "packet.emit(hdr.h); packet.emit(hdr.g);", "packet.emit(hdr.s);"
+    )
+    text = text.replace("parser P(", "bit<8> f(inout bit<8> v) { v = v + 1; return v; }\nparser P(")
+    assert list(model(text).run(bytes([1, 4, 0]))[0]) == [2, 4, 5]
+
+
 def test_a_union_has_one_valid_member() -> None:
     body = "hdr.u.one.setValid(); hdr.u.one.v = 1; hdr.u.two.setValid(); hdr.u.two.v = 2;"
     assert stack(body, [0]) == [0, 2]

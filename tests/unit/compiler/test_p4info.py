@@ -84,6 +84,12 @@ def test_identifiers_that_collide_are_an_error() -> None:
         compile_text(control("t.apply();", locals_))
 
 
+def test_two_tables_cannot_have_one_name() -> None:
+    locals_ = '@name("x") table a { actions = { NoAction; } } @name("x") table b { actions = { NoAction; } }'
+    with pytest.raises(CompileError, match=r"the control plane knows another table by the name 'I\.x'"):
+        compile_text(control("a.apply(); b.apply();", locals_))
+
+
 def test_nested_instances_are_named_by_their_path() -> None:
     before = """
 control Inner(inout bit<8> v)(bit<32> size) {

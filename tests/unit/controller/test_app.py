@@ -102,6 +102,20 @@ def refused(config: dict[str, Any], directory: Path) -> str:
     return lines[0]
 
 
+def test_the_configuration_can_be_named_on_standard_input(config: dict[str, Any], tmp_path: Path) -> None:
+    del config["program"]
+    *module, path = command(config, tmp_path)
+    outcomes = [
+        subprocess.run(
+            [*module, "-"], cwd=ROOT, input=line, capture_output=True, text=True, timeout=PATIENCE_S, check=False
+        )
+        for line in (json.dumps({"command": "configure", "file": path}) + "\n", "")
+    ]
+    assert [(outcome.returncode, outcome.stdout) for outcome in outcomes] == [(2, ""), (2, "")]
+    assert outcomes[0].stderr.startswith(f"error: {path}: program: Field required")
+    assert outcomes[1].stderr == "error: no configuration: standard input said ''\n"
+
+
 def wait_until(condition: Callable[[], bool]) -> None:
     end = time.monotonic() + PATIENCE_S
     while not condition():

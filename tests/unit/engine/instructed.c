@@ -13,7 +13,7 @@ enum { INSTRUCTION_BYTES = 8, REPORT_BYTES = 18 * 8, GROWTH_BYTES = 1024, DROP_S
 
 struct phv {
     uint64_t valid, reported, grown;
-    uint8_t instruction[8];                             /* ingress, argument, port, egress, argument */
+    uint8_t instruction[8];                             /* ingress, argument, port, egress, argument, priority */
     struct { uint64_t mark, mark_in_parser; } meta;     /* field list 1 is the mark */
 };
 
@@ -35,7 +35,8 @@ static void ingress(struct gb_switch *sw, struct gb_packet *packet) {
     struct gb_requests *requests = &packet->requests;
     uint8_t argument = phv->instruction[1], port = phv->instruction[2];
     uint64_t words[2] = {argument, std->ingress_port};
-    std->egress_spec = !phv->valid || port == DROP_SPEC ? GB_PORT_DROP : port;
+    std->egress_spec = !phv->valid || port == DROP_SPEC ? sw->drop_port : port;
+    std->priority = phv->instruction[5];
     switch (phv->instruction[0]) {
     case MULTICAST:
         std->mcast_grp = argument;
@@ -73,7 +74,7 @@ static void egress(struct gb_switch *sw, struct gb_packet *packet) {
     uint8_t argument = phv->instruction[4];
     switch (phv->instruction[3]) {
     case DROP:
-        packet->std.egress_spec = GB_PORT_DROP;
+        packet->std.egress_spec = sw->drop_port;
         break;
     case RECIRCULATE:
     case RECIRCULATE_FORGETTING:

@@ -45,9 +45,10 @@ def pass_through(
     argument: int = 0,
     egress: Egress = Egress.PASS,
     egress_argument: int = 0,
+    priority: int = 0,
 ) -> bytes:
     """One instruction: what a pass through a pipeline does."""
-    return struct.pack("!8B", ingress, argument, port, egress, egress_argument, 0, 0, 0)
+    return struct.pack("!8B", ingress, argument, port, egress, egress_argument, priority, 0, 0)
 
 
 @dataclass(frozen=True)

@@ -33,10 +33,14 @@ def test_mistakes_in_building_get_one_clear_line(engine: Engine, device: EngineD
     with pytest.raises(UserError, match="port 510 of switch s1 is in use"):
         engine.add_open_port(1, 510)
     for port in (511, 512, 100_000):
-        with pytest.raises(UserError, match=r"0\.\.510"):
+        with pytest.raises(UserError, match=r"ports are 0\.\.511, but for the drop port"):
             engine.add_open_port(1, port)
-    with pytest.raises(UserError, match=r"CPU port 511 is not in 0\.\.510"):
+    with pytest.raises(UserError, match=r"CPU port 511 is not in 0\.\.511, or is the drop port 511"):
         engine.add_switch(3, cpu_port=511)
+    with pytest.raises(UserError, match="drop port 512 is not in"):
+        engine.add_switch(3, drop_port=512)
+    with pytest.raises(UserError, match=r"1\.\.8 priority queues, not 9"):
+        engine.add_switch(3, priorities=9)
     # Nothing of that took a port.
     engine.add_open_port(2, 5)
 

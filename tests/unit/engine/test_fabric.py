@@ -102,6 +102,44 @@ def test_commands_are_answered_in_turn_until_stop() -> None:
     json.dumps(events)
 
 
+def test_links_can_be_changed_and_captured_by_command(tmp_path: Path) -> None:
+    always, later = tmp_path / "always.pcap", tmp_path / "later.pcap"
+    config = {**TWO_SWITCHES, "captures": [{"file": str(always), "ports": [[1, 1, "out"]]}]}
+    commands: list[dict[str, Any]] = [
+        {"command": "set_link", "device_id": 1, "port": 1, "link": {"loss": 0.5}, "directions": ["out"]},
+        {"command": "start_capture", "file": str(later), "ports": [[1, 1, "out"], [2, 1, "in"]]},
+        {"command": "start_capture", "file": str(later), "ports": [[2, 1, "in"]]},
+        {"command": "start_capture", "file": str(always), "ports": []},
+        {"command": "set_link", "device_id": 1, "port": 1, "link": {"rate": 1}},
+        {"command": "set_link", "device_id": 9, "port": 1, "link": {}},
+        {"command": "stop_capture", "file": str(always)},
+        {"command": "stop_capture", "file": str(always)},
+        {"command": "start_capture", "file": str(later), "ports": [[2, 1, "in"]]},
+    ]
+    with Fabric(FabricConfig.model_validate(config)) as fabric:
+        for device in fabric.devices.values():
+            device.load(instructed_program())
+        fabric.devices[1].packet_out(pass_through(1) + b"captured")
+        assert fabric.engine.quiesce(10)
+        events = list(serve_commands(fabric, map(json.dumps, commands)))
+        fabric.devices[1].packet_out(pass_through(1) + b"after that")
+        assert fabric.engine.quiesce(10)
+    assert [event.get("message", event["event"]) for event in events] == [
+        "set_link",
+        "cannot capture 'out' of port 1 of switch 1: it is being captured already",
+        "start_capture",
+        f"{always} is being written already",
+        "link.rate: Unexpected keyword argument",
+        "there is no switch with device id 9",
+        "stop_capture",
+        "there is no capture to that file",
+        f"{later} is being written already",
+    ]
+    assert events[6]["packets"] == 1
+    assert b"captured" in always.read_bytes()
+    assert b"after that" not in always.read_bytes()
+
+
 def start(config: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", "switch.fabric", str(config)],

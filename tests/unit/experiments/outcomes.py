@@ -9,7 +9,8 @@ def outcome(mode: str, packets: int, round_time_s: float) -> ModeOutcome:
         mode=mode,
         workers=8,
         per_round=tuple(
-            RoundOutcome(n, round_time_s * (1 + n / 10), 0.5 + n / 10, 1.0 / (n + 1), 0, f"{n:064x}") for n in range(4)
+            RoundOutcome(n, round_time_s * (1 + n / 10), 0.5 + n / 10, 1.0 / (n + 1), 0, f"{n:064x}")
+            for n in range(4)
         ),
         server_in=Tally(packets, packets * 1000),
         server_out=Tally(packets, packets * 1000),

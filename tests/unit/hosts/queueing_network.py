@@ -60,9 +60,7 @@ class QueueingNetwork:
     at_server: Arrive
     at_worker: Callable[[int, Packet], None]
 
-    def __init__(
-        self, parents: Mapping[str, str], designated: tuple[str, ...], model: LinkModel, seed: int
-    ) -> None:
+    def __init__(self, parents: Mapping[str, str], designated: tuple[str, ...], model: LinkModel, seed: int) -> None:
         self.clock = Clock()
         self._parents = dict(parents)
         self._children: dict[str, list[str]] = {}
@@ -128,3 +126,8 @@ def fat_tree_of_eight() -> dict[str, str]:
             parents[f"edge{pod}{side}"] = f"aggregation{pod}"
             parents[f"w{2 + 2 * pod + side}"] = f"edge{pod}{side}"
     return parents
+
+
+def star(workers: int) -> dict[str, str]:
+    """All workers hang on the server's switch."""
+    return {f"w{worker}": "tor" for worker in range(workers)}

@@ -41,10 +41,10 @@ def give(
 def test_disjoint_contributions_are_added_and_completed_once() -> None:
     c = collector()
     assert give(c, 0, 0b001, 5) == Answers()
-    assert give(c, 0, 0b110, 70, flags=Flags.PARTIAL) == Answers(complete=[0])
+    assert give(c, 0, 0b110, 70, flags=Flags.PARTIAL) == Answers(complete=[(0, False)])
     assert c.sum(0).tolist() == [75, 75]
     assert c.complete_rounds == 0
-    assert give(c, 1, 0b111, 1, flags=Flags.PARTIAL) == Answers(complete=[1])
+    assert give(c, 1, 0b111, 1, flags=Flags.PARTIAL) == Answers(complete=[(1, False)])
     assert c.complete_rounds == 1
     assert (c.statistics.merged_singles, c.statistics.merged_partials) == (1, 2)
 
@@ -56,7 +56,7 @@ def test_duplicates_and_overlaps_change_nothing() -> None:
     assert give(c, 0, 0b110, 9, flags=Flags.PARTIAL) == Answers()
     assert c.sum(0).tolist() == [5, 5]
     assert (c.statistics.duplicates, c.statistics.overlaps) == (1, 1)
-    assert give(c, 0, 0b100, 4) == Answers(complete=[0])
+    assert give(c, 0, 0b100, 4) == Answers(complete=[(0, False)])
     assert c.sum(0).tolist() == [9, 9]
 
 
@@ -65,7 +65,7 @@ def test_a_sum_that_contains_all_that_is_there_takes_its_place() -> None:
     give(c, 0, 0b001, 5)
     assert give(c, 0, 0b011, 25, flags=Flags.PARTIAL) == Answers()
     assert c.sum(0).tolist() == [25, 25]
-    assert give(c, 0, 0b111, 125, flags=Flags.PARTIAL) == Answers(complete=[0])
+    assert give(c, 0, 0b111, 125, flags=Flags.PARTIAL) == Answers(complete=[(0, False)])
     assert c.sum(0).tolist() == [125, 125]
     assert (c.statistics.superseded, c.statistics.merged_singles, c.statistics.merged_partials) == (2, 1, 2)
     assert give(c, 0, 0b111, 125, flags=Flags.PARTIAL).complete == []
@@ -74,7 +74,7 @@ def test_a_sum_that_contains_all_that_is_there_takes_its_place() -> None:
 
 def test_complete_sums_are_repeated_to_those_who_ask_but_not_too_often() -> None:
     c = collector(workers=1)
-    assert give(c, 0, 1, now_us=0).complete == [0]
+    assert give(c, 0, 1, now_us=0).complete == [(0, False)]
     assert give(c, 0, 1, now_us=1).repeats == []  # a copy made by the network asks for nothing
     assert give(c, 0, 1, flags=Flags.RESEND, sender=0, now_us=2).repeats == [(0, 0)]
     assert give(c, 0, 1, flags=Flags.RESEND, sender=0, now_us=3).repeats == []
@@ -82,17 +82,26 @@ def test_complete_sums_are_repeated_to_those_who_ask_but_not_too_often() -> None
     assert (c.statistics.repeats, c.statistics.suppressed_repeats) == (2, 1)
 
 
+def test_sums_that_a_resend_completed_are_told_apart() -> None:
+    c = collector()
+    give(c, 0, 0b011, flags=Flags.RESEND | Flags.PARTIAL)
+    assert give(c, 0, 0b100).complete == [(0, False)]  # the third worker was only late
+    give(c, 1, 0b011)
+    assert give(c, 1, 0b100, flags=Flags.RESEND).complete == [(1, True)]
+
+
 def test_the_worker_whose_resend_released_a_finished_sum_is_answered() -> None:
     c = collector()
     give(c, 0, 0b111, flags=Flags.PARTIAL)
-    assert give(c, 0, 0b111, flags=Flags.PARTIAL, sender=2).repeats == [(0, 2)]
+    assert give(c, 0, 0b111, flags=Flags.PARTIAL, sender=2).repeats == []  # a copy made by the network
+    assert give(c, 0, 0b111, flags=Flags.PARTIAL | Flags.RESEND, sender=2).repeats == [(0, 2)]
     assert give(c, 0, 0b010, flags=Flags.RESEND, sender=1).repeats == [(0, 1)]
 
 
 def test_the_round_before_stays_and_the_one_before_that_goes() -> None:
     c = collector(workers=1, fragments=1)
     for number in range(3):
-        assert give(c, number, 1, 10 + number).complete == [number]
+        assert give(c, number, 1, 10 + number).complete == [(number, False)]
     assert give(c, 1, 1, flags=Flags.RESEND).repeats == [(1, 0)]
     assert c.sum(1).tolist() == [11, 11]
     assert give(c, 0, 1, flags=Flags.RESEND) == Answers()
@@ -108,7 +117,7 @@ def test_nobody_is_ahead_of_an_incomplete_round() -> None:
     give(c, 0, 0b01, 3)
     assert give(c, 1, 0b01, 4) == Answers()
     assert c.statistics.rejected == 1
-    assert give(c, 0, 0b10, 5).complete == [0]
+    assert give(c, 0, 0b10, 5).complete == [(0, False)]
     assert c.sum(0).tolist() == [8, 8]
 
 
@@ -123,7 +132,7 @@ def test_bitmaps_of_strangers_are_rejected(bitmap: int) -> None:
 def test_packet_numbers_wrap() -> None:
     c = collector(workers=1, fragments=3, first_number=(1 << 32) - 2)
     for number in ((1 << 32) - 2, (1 << 32) - 1, 0, 1, 2, 3):
-        assert give(c, number, 1, 7).complete == [number]
+        assert give(c, number, 1, 7).complete == [(number, False)]
     assert c.complete_rounds == 2
     assert give(c, (1 << 32) - 1, 1, flags=Flags.RESEND).repeats == [((1 << 32) - 1, 0)]
     assert give(c, (1 << 32) - 3, 1) == Answers()
@@ -140,7 +149,7 @@ def test_sixty_four_workers_and_no_more() -> None:
     c = collector(workers=64, fragments=1)
     for worker in range(64):
         answers = give(c, 0, 1 << worker, 1)
-    assert answers.complete == [0]
+    assert answers.complete == [(0, False)]
     assert c.sum(0).tolist() == [64, 64]
     with pytest.raises(UserError, match="64 bits"):
         collector(workers=65)

@@ -23,6 +23,7 @@ def address(number: int, **fields: Any) -> dict[str, Any]:
 def description(worker_count: int = 8, **fields: Any) -> dict[str, Any]:
     return {
         "job": 1,
+        "lanes": 256,
         "fan_in": worker_count,
         "designated_switches": [17, 18, 19],
         "workers": [address(index + 2, index=index) for index in range(worker_count)],

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.datasets import load_digits
 
 from hosts.learning.dataset import Samples, load
 from hosts.learning.fragments import cut, fragment_count, join
@@ -21,6 +22,17 @@ from hosts.learning.settings import TrainingSettings
 from hosts.learning.trainer import Replica, Shard
 
 ROOT = Path(__file__).resolve().parents[3]
+
+
+def test_digits_are_those_of_scikit_learn() -> None:
+    pixels, labels = load_digits(return_X_y=True)
+    digits = load("digits")
+    ours = [
+        [*sample, label]
+        for part in (digits.train, digits.test)
+        for sample, label in zip(part.features.tolist(), part.labels.tolist(), strict=True)
+    ]
+    assert sorted(ours) == sorted(np.column_stack([pixels / 16, labels]).tolist())
 
 
 def test_digits_are_split_into_train_and_test() -> None:

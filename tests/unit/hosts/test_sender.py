@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hosts.transport.retransmission_timeout import INITIAL_FACTOR, MAX_TIMEOUT_US, RetransmissionTimeout
+from hosts.transport.retransmission_timeout import CONSTANT_TIMEOUTS, INITIAL_FACTOR, MAX_BACKED_OFF_US
 from hosts.transport.sender import EARLY_RESEND_AFTER, Sender, Transmission
 
 MIN_TIMEOUT_US = 1000
@@ -13,8 +13,12 @@ INITIAL_US = INITIAL_FACTOR * MIN_TIMEOUT_US
 
 def sender(window: int = 4, count: int = 10, paths: int = 1, first_number: int = 0) -> Sender:
     made = Sender(window_fragments=window, min_timeout_us=MIN_TIMEOUT_US, paths=paths)
-    made.begin(first_number, count)
+    made.begin(first_number, count, 0)
     return made
+
+
+def answer(s: Sender, numbers: list[int], now_us: int, *, after_resend: bool = False) -> list[tuple[int, int]]:
+    return s.answer(numbers, [after_resend] * len(numbers), now_us)
 
 
 def firsts(*fragments: int) -> list[Transmission]:
@@ -30,10 +34,10 @@ def test_the_window_opens_as_answers_come() -> None:
     assert s.deadline_us == 0
     assert s.transmissions(0) == firsts(0, 1, 2, 3)
     assert s.transmissions(1) == []
-    assert s.answer([2, 0], 100) == [(0, 2), (1, 0)]
+    assert answer(s, [2, 0], 100) == [(0, 2), (1, 0)]
     assert s.transmissions(100) == firsts(4, 5)
     assert s.missing == 4
-    s.answer([1, 3, 4, 5], 200)
+    answer(s, [1, 3, 4, 5], 200)
     assert s.finished
     assert s.missing == 0
     assert s.deadline_us is None
@@ -44,73 +48,131 @@ def test_a_fragment_that_nobody_answers_is_resent_with_growing_patience() -> Non
     assert s.transmissions(0) == firsts(0)
     assert s.deadline_us == INITIAL_US
     assert s.transmissions(INITIAL_US - 1) == []
-    assert s.transmissions(INITIAL_US) == resends(0)
-    assert s.deadline_us == INITIAL_US + 2 * INITIAL_US
-    assert s.transmissions(3 * INITIAL_US) == resends(0)
-    assert s.deadline_us == 3 * INITIAL_US + 4 * INITIAL_US
     now_us = 0
+    for _ in range(CONSTANT_TIMEOUTS):
+        now_us += INITIAL_US
+        assert s.transmissions(now_us) == resends(0)
+    assert s.deadline_us == now_us + 2 * INITIAL_US
     for _ in range(30):
         now_us = s.deadline_us or 0
         s.transmissions(now_us)
-    assert s.deadline_us == now_us + MAX_TIMEOUT_US
-    assert s.statistics.timeout_resends == 32
+    assert s.deadline_us == now_us + MAX_BACKED_OFF_US
+    assert s.statistics.timeout_resends == CONSTANT_TIMEOUTS + 30
 
 
-def test_each_fragment_has_its_own_timer() -> None:
+def test_before_the_first_answer_only_the_oldest_fragment_probes() -> None:
+    s = sender(window=4, count=9)
+    s.transmissions(0)
+    assert s.deadline_us == 4 * INITIAL_US
+    assert s.transmissions(4 * INITIAL_US) == resends(0)
+    assert s.transmissions(8 * INITIAL_US) == resends(0)
+    assert s.statistics.timeout_resends == 2
+
+
+def test_each_fragment_has_its_own_timer_from_the_first_answer_on() -> None:
     s = sender(window=2, count=3)
     s.transmissions(0)
-    s.answer([0], 400)
-    s.transmissions(400)
-    deadline_us = s.deadline_us
-    assert deadline_us is not None
-    assert s.transmissions(deadline_us) == resends(1)
-    assert s.deadline_us == 400 + deadline_us  # fragment 2 left 400 us after fragment 1
+    answer(s, [0], 400)
+    s.transmissions(450)
+    timeout_us = 400 + MIN_TIMEOUT_US  # the smoothed round trip and the least margin
+    assert s.deadline_us == 400 + timeout_us
+    assert s.transmissions(400 + timeout_us) == resends(1)
+    assert s.deadline_us == 450 + timeout_us  # fragment 2 left 50 us after the first answer
 
 
-def test_many_timers_at_once_double_the_timeout_once() -> None:
-    s = sender(window=8, count=9)
+def test_probes_do_not_count_as_timeouts_of_their_fragment() -> None:
+    s = sender(window=2, count=2)
     s.transmissions(0)
-    assert len(s.transmissions(INITIAL_US)) == 8
-    assert s.deadline_us == INITIAL_US + 2 * INITIAL_US
+    for _ in range(CONSTANT_TIMEOUTS + 2):
+        now_us = s.deadline_us or 0
+        assert s.transmissions(now_us) == resends(0)
+    answer(s, [1], now_us, after_resend=True)
+    assert s.deadline_us == now_us + INITIAL_US
 
 
-def test_new_fragments_inherit_the_backoff_until_one_is_answered_at_once() -> None:
+def test_a_resend_that_was_not_needed_still_gives_a_sample() -> None:
+    """The sum is not marked, so the first transmission counted, and the timer learns that it was too short."""
+    needless, needed = sender(window=1, count=2), sender(window=1, count=2)
+    for s, after_resend in ((needless, False), (needed, True)):
+        s.transmissions(0)
+        s.transmissions(INITIAL_US)
+        answer(s, [0], INITIAL_US + 20_000, after_resend=after_resend)
+        s.transmissions(INITIAL_US + 20_000)
+    assert needless.deadline_us == INITIAL_US + 20_000 + (30_000 + 4 * 15_000)
+    assert needed.deadline_us == INITIAL_US + 20_000 + INITIAL_US  # nothing learned
+
+
+def test_sums_that_took_a_resend_of_another_worker_are_no_samples() -> None:
     s = sender(window=1, count=3)
     s.transmissions(0)
-    s.transmissions(INITIAL_US)
-    s.answer([0], INITIAL_US + 10)  # ambiguous: no sample (Karn)
-    assert s.transmissions(20_000) == firsts(1)
-    assert s.deadline_us == 20_000 + 2 * INITIAL_US
-    s.answer([1], 24_000)
-    s.transmissions(24_000)
-    assert s.deadline_us == 24_000 + 4000 + 4 * 2000  # smoothed 4 ms, variation 2 ms, and no backoff
+    answer(s, [0], 7000, after_resend=True)
+    s.transmissions(7000)
+    assert s.deadline_us == 7000 + INITIAL_US
+    answer(s, [1], 7400)
+    s.transmissions(7400)
+    assert s.deadline_us == 7400 + 400 + MIN_TIMEOUT_US
 
 
 def test_an_answer_shortens_timers_that_run_already() -> None:
     s = sender(window=2, count=2)
     s.transmissions(0)
-    s.answer([1], 500)
-    assert s.deadline_us == 500 + 4 * 250
+    assert s.deadline_us == 2 * INITIAL_US
+    answer(s, [0], 500)
+    assert s.deadline_us == 500 + 500 + MIN_TIMEOUT_US
 
 
 def test_fast_retransmission_after_enough_later_answers() -> None:
     s = sender(window=8, count=8)
     s.transmissions(0)
-    s.answer(list(range(1, EARLY_RESEND_AFTER)), 100)
+    answer(s, list(range(1, EARLY_RESEND_AFTER)), 100)
     assert s.transmissions(100) == []
-    s.answer([EARLY_RESEND_AFTER], 101)
+    answer(s, [EARLY_RESEND_AFTER], 101)
     assert s.deadline_us == 0
     assert s.transmissions(101) == resends(0)
-    s.answer([5, 6, 7], 102)
-    assert s.transmissions(102) == resends(4)  # fragment 0 is not resent early a second time
+    answer(s, [5, 6, 7], 102)
+    # Fragment 0 left again after 5, 6 and 7; nothing that left later is answered.
+    assert s.transmissions(102) == resends(4)
     assert s.statistics.early_resends == 2
     assert s.statistics.timeout_resends == 0
+
+
+def test_a_lost_resend_is_found_by_fragments_sent_after_it() -> None:
+    s = sender(window=8, count=12)
+    s.transmissions(0)
+    answer(s, [1, 2, 3], 100)
+    assert s.transmissions(100) == resends(0) + firsts(8, 9, 10)
+    answer(s, [4, 5, 6, 7], 150)
+    assert s.transmissions(150) == firsts(11)
+    answer(s, [8, 9], 200)
+    assert s.transmissions(200) == []
+    answer(s, [10], 200)
+    assert s.transmissions(200) == resends(0)
+
+
+def test_at_the_end_of_a_round_one_later_answer_is_enough() -> None:
+    s = sender(window=8, count=4)
+    s.transmissions(0)
+    answer(s, [0, 1], 100)
+    assert s.transmissions(100) == []
+    answer(s, [3], 101)
+    assert s.transmissions(101) == resends(2)  # nothing is left that could be answered later
+
+
+def test_lost_resends_are_found_by_later_resends_only_if_these_made_the_difference() -> None:
+    for after_resend, waited_us, expected in ((True, 100, resends(0, 1)), (False, 100, []), (True, 99, [])):
+        s = sender(window=8, count=4)
+        s.transmissions(0)
+        answer(s, [3], 100)
+        assert s.transmissions(100) == resends(0, 1, 2)
+        # With no mark, some worker's first packet was late. Sooner than any round trip, the resend was not it.
+        answer(s, [2], 100 + waited_us, after_resend=after_resend)
+        assert s.transmissions(100 + waited_us) == expected
 
 
 def test_a_fragment_marked_lost_and_answered_in_time_is_not_resent() -> None:
     s = sender(window=8, count=8)
     s.transmissions(0)
-    s.answer([1, 2, 3, 0], 100)
+    answer(s, [1, 2, 3, 0], 100)
     assert s.transmissions(100) == []
     assert s.deadline_us != 0
 
@@ -118,23 +180,23 @@ def test_a_fragment_marked_lost_and_answered_in_time_is_not_resent() -> None:
 def test_paths_do_not_overtake_each_other() -> None:
     s = sender(window=16, count=16, paths=2)
     s.transmissions(0)
-    s.answer([1, 3, 5, 7, 9], 100)
+    answer(s, [1, 3, 5, 7, 9], 100)
     assert s.transmissions(100) == []  # all on the other path
-    s.answer([2, 4, 6], 101)
+    answer(s, [2, 4, 6], 101)
     assert s.transmissions(101) == resends(0)
 
 
 def test_the_path_follows_the_packet_number_not_the_index() -> None:
     s = sender(window=8, count=8, paths=2, first_number=5)
     s.transmissions(0)
-    s.answer([7, 9, 11], 100)
+    answer(s, [7, 9, 11], 100)
     assert s.transmissions(100) == resends(0)
 
 
 def test_answers_that_are_no_news() -> None:
     s = sender(window=2, count=4, first_number=(1 << 32) - 1)
     s.transmissions(0)
-    assert s.answer([0, 0, 1, 3, (1 << 32) - 2], 10) == [(0, 1)]
+    assert answer(s, [0, 0, 1, 3, (1 << 32) - 2], 10) == [(0, 1)]
     assert s.statistics.duplicate_answers == 1
     assert s.statistics.stale_answers == 3  # one not sent yet, one of no round, one of the round before
 
@@ -143,22 +205,8 @@ def test_rounds_follow_each_other() -> None:
     s = sender(window=4, count=2)
     s.transmissions(0)
     with pytest.raises(RuntimeError):
-        s.begin(2, 2)
-    s.answer([0, 1], 10)
-    s.begin(2, 2)
+        s.begin(2, 2, 15)
+    answer(s, [0, 1], 10)
+    s.begin(2, 2, 15)
     assert s.transmissions(20) == firsts(0, 1)
-    assert s.answer([1, 3], 30) == [(1, 1)]
-
-
-def test_estimator_follows_rfc_6298() -> None:
-    timeout = RetransmissionTimeout(1000)
-    timeout.sample(8000)
-    assert timeout.timeout_us() == 8000 + 4 * 4000
-    timeout.sample(16_000)
-    # RTTVAR = 3/4 * 4000 + 1/4 * |8000 - 16000| = 5000; SRTT = 7/8 * 8000 + 1/8 * 16000 = 9000
-    assert timeout.timeout_us() == 9000 + 4 * 5000
-    assert timeout.timeout_us(backoff=2) == 4 * 29_000
-    for _ in range(200):
-        timeout.sample(100)
-    assert timeout.timeout_us() == 100 + 1000  # the clock's granularity bounds the spread from below
-    assert RetransmissionTimeout(5_000_000).timeout_us(backoff=40) == 5_000_000
+    assert answer(s, [1, 3], 30) == [(1, 1)]

@@ -123,7 +123,5 @@ def test_losses_are_repaired_before_the_timer_in_a_long_round() -> None:
 def test_overlapping_partial_sums_are_dropped_and_repaired() -> None:
     """With heavy reordering and loss, the case that the collector must not merge does occur."""
     hop = Hop(loss=0.25, duplicate=0.25, delay_us=50, jitter_us=4000)
-    overlaps = sum(
-        simulate(seed=seed, slots=8, hop=hop).collector.statistics.overlaps for seed in range(12)
-    )
+    overlaps = sum(simulate(seed=seed, slots=8, hop=hop).collector.statistics.overlaps for seed in range(12))
     assert overlaps > 0

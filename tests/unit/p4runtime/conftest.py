@@ -6,16 +6,16 @@ import pytest
 
 from switch.p4runtime import P4RuntimeServer
 from tests.unit.p4runtime.client import Client
-from tests.unit.p4runtime.fake_device import CapableDevice, FakeProgram
+from tests.unit.p4runtime.fake_device import FakeDevice, FakeProgram
 
 
 @pytest.fixture
-def devices() -> dict[int, CapableDevice]:
-    return {i: CapableDevice(i) for i in (1, 2)}
+def devices() -> dict[int, FakeDevice]:
+    return {i: FakeDevice(i) for i in (1, 2)}
 
 
 @pytest.fixture
-def server(devices: dict[int, CapableDevice]) -> Iterator[P4RuntimeServer]:
+def server(devices: dict[int, FakeDevice]) -> Iterator[P4RuntimeServer]:
     server = P4RuntimeServer(devices, ["127.0.0.1:0"], build=FakeProgram)
     server.start()
     yield server
@@ -23,7 +23,7 @@ def server(devices: dict[int, CapableDevice]) -> Iterator[P4RuntimeServer]:
 
 
 @pytest.fixture
-def device(devices: dict[int, CapableDevice]) -> CapableDevice:
+def device(devices: dict[int, FakeDevice]) -> FakeDevice:
     return devices[1]
 
 

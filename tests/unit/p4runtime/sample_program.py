@@ -8,10 +8,14 @@ from typing import Any
 from finsy.proto import p4i, p4r
 from google.protobuf import text_format
 
-ROUTES, ACL, HOSTS, KINDS, PRESET, INDIRECT, KEYLESS, PORTS = range(0x02000001, 0x02000009)
+ROUTES, ACL, HOSTS, KINDS, PRESET, INDIRECT, KEYLESS, PORTS, AGING, METERED, NEXTHOPS = range(0x02000001, 0x0200000C)
 NO_ACTION, DROP, FORWARD, MARK, DEFAULT_ONLY = range(0x01000001, 0x01000006)
 ROUTE_COUNTER, KIND_COUNTER = 0x13000001, 0x13000002
 PORT_COUNTER = 0x12000001
+ECMP, NEXTHOP_PROFILE = 0x11000001, 0x11000002
+PORT_METER, SINGLE_RATE_METER, TWO_COLOUR_METER, HOST_METER = 0x14000001, 0x14000002, 0x14000003, 0x15000001
+ETHER_TYPES, SPECIALS = 0x03000001, 0x03000002
+LEARN = 0x17000001
 TOTALS, OFFSETS, FLAGS = range(0x16000001, 0x16000004)
 
 ACTIONS = {
@@ -28,6 +32,7 @@ FIELD_WIDTHS_BITS = {
     ("ipv4", "protocol"): 8,
     ("udp", "dst_port"): 16,
     ("eth", "dst"): 48,
+    ("eth", "odd"): 1,
     ("standard_metadata", "ingress_port"): 9,
 }
 
@@ -95,8 +100,36 @@ def bmv2_json(routes: str = "Ingress.routes") -> dict[str, Any]:
                     table("Ingress.kinds", [("exact", "ipv4", "protocol")], entries=kinds, with_counters=True),
                     table("Ingress.preset", [("ternary", "ipv4", "protocol")], entries=preset),
                     table("Ingress.indirect", [("exact", "ipv4", "src")], default_entry=None),
+                    table("Ingress.nexthops", [("exact", "ipv4", "src")], default_entry=None),
+                    table("Ingress.aging", [("exact", "ipv4", "src")], support_timeout=True),
+                    table("Ingress.metered", [("exact", "eth", "dst")], direct_meters="Ingress.host_meter"),
                     table("Ingress.keyless", []),
                     table("Ingress.ports", [("exact", "standard_metadata", "ingress_port")]),
+                ],
+                "action_profiles": [
+                    {"name": "Ingress.ecmp", "max_size": 16, "selector": {"algo": "crc16", "input": []}},
+                    {"name": "Ingress.nexthop_profile", "max_size": 2},
+                ],
+            }
+        ],
+        "meter_arrays": [
+            {"name": "Ingress.port_meter", "is_direct": False, "size": 4, "type": "bytes"},
+            {"name": "Ingress.single_rate_meter", "is_direct": False, "size": 1, "type": "bytes"},
+            {"name": "Ingress.two_colour_meter", "is_direct": False, "size": 1, "type": "bytes"},
+            {"name": "Ingress.host_meter", "is_direct": True, "type": "packets"},
+        ],
+        "parse_vsets": [
+            {"name": "Parser.ether_types", "compressed_bitwidth": 16, "max_size": 4},
+            {"name": "Parser.specials", "compressed_bitwidth": 48, "max_size": 4},
+        ],
+        "learn_lists": [
+            {
+                "name": "learn_t",
+                "id": 1,
+                "elements": [
+                    {"type": "field", "value": ["eth", "dst"]},
+                    {"type": "field", "value": ["standard_metadata", "ingress_port"]},
+                    {"type": "field", "value": ["eth", "odd"]},
                 ],
             }
         ],
@@ -125,9 +158,12 @@ def p4info(routes: str = "Ingress.routes") -> Any:
             f"is_const_table: true has_initial_entries: true direct_resource_ids: {KIND_COUNTER}",
         ),
         (PRESET, "Ingress.preset", 16, [("TERNARY", 8)], "has_initial_entries: true"),
-        (INDIRECT, "Ingress.indirect", 16, [("EXACT", 32)], "implementation_id: 285212673"),
+        (INDIRECT, "Ingress.indirect", 16, [("EXACT", 32)], f"implementation_id: {ECMP}"),
         (KEYLESS, "Ingress.keyless", 16, [], ""),
         (PORTS, "Ingress.ports", 16, [("EXACT", 32)], ""),
+        (AGING, "Ingress.aging", 16, [("EXACT", 32)], "idle_timeout_behavior: NOTIFY_CONTROL"),
+        (METERED, "Ingress.metered", 16, [("EXACT", 48)], f"direct_resource_ids: {HOST_METER}"),
+        (NEXTHOPS, "Ingress.nexthops", 16, [("EXACT", 32)], f"implementation_id: {NEXTHOP_PROFILE}"),
     ]
     text = ""
     for table_id, name, size, fields, more in tables:
@@ -152,7 +188,46 @@ def p4info(routes: str = "Ingress.routes") -> Any:
         alias = name.split(".")[-1]
         text += f'actions {{ preamble {{ id: {action_id} name: "{name}" alias: "{alias}" }} {params} }}'
     text += f"""
-        action_profiles {{ preamble {{ id: 285212673 name: "Ingress.ecmp" alias: "ecmp" }} table_ids: {INDIRECT} }}
+        action_profiles {{
+            preamble {{ id: {ECMP} name: "Ingress.ecmp" alias: "ecmp" }}
+            table_ids: {INDIRECT} with_selector: true size: 16 max_group_size: 8
+        }}
+        action_profiles {{
+            preamble {{ id: {NEXTHOP_PROFILE} name: "Ingress.nexthop_profile" alias: "nexthop_profile" }}
+            table_ids: {NEXTHOPS} size: 2
+        }}
+        meters {{
+            preamble {{ id: {PORT_METER} name: "Ingress.port_meter" alias: "port_meter" }}
+            spec {{ unit: BYTES }} size: 4
+        }}
+        meters {{
+            preamble {{ id: {SINGLE_RATE_METER} name: "Ingress.single_rate_meter" alias: "single_rate_meter" }}
+            spec {{ unit: BYTES type: SINGLE_RATE_THREE_COLOR }} size: 1
+        }}
+        meters {{
+            preamble {{ id: {TWO_COLOUR_METER} name: "Ingress.two_colour_meter" alias: "two_colour_meter" }}
+            spec {{ unit: BYTES type: SINGLE_RATE_TWO_COLOR }} size: 1
+        }}
+        direct_meters {{
+            preamble {{ id: {HOST_METER} name: "Ingress.host_meter" alias: "host_meter" }}
+            spec {{ unit: PACKETS }} direct_table_id: {METERED}
+        }}
+        value_sets {{
+            preamble {{ id: {ETHER_TYPES} name: "Parser.ether_types" alias: "ether_types" }}
+            match {{ id: 1 bitwidth: 16 match_type: EXACT }} size: 4
+        }}
+        value_sets {{
+            preamble {{ id: {SPECIALS} name: "Parser.specials" alias: "specials" }}
+            match {{ id: 1 name: "kind" bitwidth: 8 match_type: EXACT }}
+            match {{ id: 2 name: "value" bitwidth: 16 match_type: TERNARY }}
+            match {{ id: 3 name: "prefix" bitwidth: 8 match_type: LPM }}
+            match {{ id: 4 name: "ports" bitwidth: 8 match_type: RANGE }}
+            match {{ id: 5 name: "maybe" bitwidth: 8 match_type: OPTIONAL }} size: 4
+        }}
+        digests {{
+            preamble {{ id: {LEARN} name: "learn_t" alias: "learn_t" }}
+            type_spec {{ struct {{ name: "learn_t" }} }}
+        }}
         counters {{
             preamble {{ id: {PORT_COUNTER} name: "Ingress.port_counter" alias: "port_counter" }}
             spec {{ unit: BOTH }} size: 8
@@ -189,6 +264,13 @@ def p4info(routes: str = "Ingress.routes") -> Any:
         }}
         type_info {{ new_types {{
             key: "PortId" value {{ translated_type {{ uri: "port" sdn_bitwidth: 32 }} }}
+        }}
+        structs {{
+            key: "learn_t" value {{
+                members {{ name: "src" type_spec {{ bitstring {{ bit {{ bitwidth: 48 }} }} }} }}
+                members {{ name: "port" type_spec {{ new_type {{ name: "PortId" }} }} }}
+                members {{ name: "odd" type_spec {{ bool {{ }} }} }}
+            }}
         }} }}"""
     return text_format.Parse(text, p4i.P4Info())
 

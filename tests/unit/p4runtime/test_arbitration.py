@@ -11,7 +11,7 @@ from google.protobuf import any_pb2, wrappers_pb2
 
 from switch.p4runtime.status import Code
 from tests.unit.p4runtime.client import INSERT, TIMEOUT_S, Client, Stream, action, entry, exact
-from tests.unit.p4runtime.fake_device import CapableDevice
+from tests.unit.p4runtime.fake_device import FakeDevice
 from tests.unit.p4runtime.sample_program import DROP, HOSTS, PORT_COUNTER, PORTS, ROUTES
 
 OK, BACKUP, NO_PRIMARY = Code.OK, Code.ALREADY_EXISTS, Code.NOT_FOUND
@@ -183,7 +183,7 @@ class TestRoles:
         update = b.next().arbitration
         assert (update.status.code, update.role.name) == (OK, "acl")
 
-    def test_scope_of_a_role(self, client: Client, device: CapableDevice) -> None:
+    def test_scope_of_a_role(self, client: Client, device: FakeDevice) -> None:
         stream = client.stream()
         config = role_config(shared_p4_ids=[HOSTS], exclusive_p4_ids=[PORTS])
         stream.arbitrate(1, role=p4r.Role(name="hosts", config=config))

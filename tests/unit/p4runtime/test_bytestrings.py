@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from switch.p4runtime import bytestrings
 from switch.p4runtime.p4_data import cell_codec
 from switch.p4runtime.status import Code, RequestError
+from switch.p4runtime.translation import Translations
 
 
 @given(st.data())
@@ -102,7 +103,7 @@ def test_cells_of_named_types() -> None:
         ("new_type", "Port", 9, "bitstring"),
         ("serializable_enum", "Kind", 8, "enum_value"),
     ):
-        cell = cell_codec(named(kind, name), type_info(), width_bits)
+        cell = cell_codec(named(kind, name), type_info(), width_bits, Translations())
         data = p4d.P4Data()
         cell.encode(0xA5, data)
         assert data == p4d.P4Data(**{oneof: b"\xa5"})
@@ -113,5 +114,5 @@ def test_cells_of_named_types() -> None:
 
 @pytest.mark.parametrize("name", ["Loop", "Missing"])
 def test_types_that_registers_do_not_have(name: str) -> None:
-    with pytest.raises(ValueError, match="no registers of type"):
-        cell_codec(named("new_type", name), type_info(), 9)
+    with pytest.raises(ValueError, match="no values of type"):
+        cell_codec(named("new_type", name), type_info(), 9, Translations())

@@ -3,88 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Iterator
 
 import finsy
 import pytest
 
-from switch.compiler import compile_p4
-from switch.engine import Engine, EngineDevice
-from switch.p4runtime import P4RuntimeServer
-
-TIMEOUT_S = 60
-CPU_PORT = 510
-H1, H2, H3 = (f"02:00:00:00:00:0{i}" for i in (1, 2, 3))
-
-
-def frame(destination: str, source: str = H1, ether_type: int = 0x88B5, payload: bytes = b"payload") -> bytes:
-    macs = bytes.fromhex((destination + source).replace(":", ""))
-    return macs + ether_type.to_bytes(2, "big") + payload
+from tests.unit.p4runtime.network import H1, H2, H3, Network, compiled, frame, read, running
 
 
 @pytest.fixture(scope="module")
 def options(tmp_path_factory: pytest.TempPathFactory) -> finsy.SwitchOptions:
-    compiled = compile_p4(Path(__file__).with_name("punt.p4"))
-    directory = tmp_path_factory.mktemp("punt")
-    (directory / "punt.p4info.txt").write_text(compiled.p4info_text)
-    (directory / "punt.json").write_text(compiled.json_text)
-    return finsy.SwitchOptions(
-        p4info=directory / "punt.p4info.txt", p4blob=directory / "punt.json", p4force=True, fail_fast=True
-    )
-
-
-@dataclass
-class Network:
-    """One switch with open ports 1 to 3."""
-
-    engine: Engine
-    device: EngineDevice
-    address: str
-    options: finsy.SwitchOptions
-
-    def exchange(self, port: int, sent: bytes) -> dict[int, bytes]:
-        """Send a frame in; what came out, by port."""
-        self.engine.inject(1, port, sent)
-        assert self.engine.quiesce(10)
-        return {port: received for _, port, received in self.engine.drain()}
-
-    @asynccontextmanager
-    async def switch(self) -> AsyncIterator[finsy.Switch]:
-        async with finsy.Switch("s1", self.address, self.options) as switch:
-            yield switch
-
-    def run(self, work: Callable[[finsy.Switch], Coroutine[None, None, None]]) -> None:
-        async def connected() -> None:
-            async with self.switch() as switch:
-                await work(switch)
-
-        asyncio.run(asyncio.wait_for(connected(), TIMEOUT_S))
+    return compiled("punt.p4", tmp_path_factory.mktemp("punt"))
 
 
 @pytest.fixture
 def network(options: finsy.SwitchOptions) -> Iterator[Network]:
-    with Engine() as engine:
-        device = engine.add_switch(1, "s1", CPU_PORT)
-        for port in (1, 2, 3):
-            engine.add_open_port(1, port)
-        engine.start()
-        server = P4RuntimeServer({1: device}, ["127.0.0.1:0"])
-        server.start()
-        yield Network(engine, device, f"127.0.0.1:{server.ports[0]}", options)
-        server.stop()
+    with running(options) as network:
+        yield network
 
 
 def host(mac: str, action: str, **arguments: int) -> finsy.P4TableEntry:
     return finsy.P4TableEntry(
         "hosts", match=finsy.Match({"hdr.ethernet.dst_addr": mac}), action=finsy.Action(action, **arguments)
     )
-
-
-async def read(switch: finsy.Switch, *entities: object) -> list:
-    return [entity async for entity in switch.read(entities)]
 
 
 def test_table_entries_forward(network: Network) -> None:

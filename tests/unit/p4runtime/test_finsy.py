@@ -10,7 +10,7 @@ import finsy
 import pytest
 from google.protobuf import text_format
 
-from tests.unit.p4runtime.fake_device import CapableDevice
+from tests.unit.p4runtime.fake_device import FakeDevice
 from tests.unit.p4runtime.sample_program import config
 
 TIMEOUT_S = 20
@@ -40,7 +40,7 @@ def route() -> finsy.P4TableEntry:
     )
 
 
-def test_entities(address: str, device: CapableDevice, options: finsy.SwitchOptions) -> None:
+def test_entities(address: str, device: FakeDevice, options: finsy.SwitchOptions) -> None:
     rule = finsy.P4TableEntry(
         "acl",
         match=finsy.Match(f1="10.0.0.0/&255.0.0.0", f2="80...443", f3=4, f4=17),
@@ -77,7 +77,7 @@ def test_entities(address: str, device: CapableDevice, options: finsy.SwitchOpti
     assert device.registers["Ingress.totals"] == [0, 99, 0, 0]
 
 
-def test_same_pipeline_is_not_pushed_again(address: str, device: CapableDevice, options: finsy.SwitchOptions) -> None:
+def test_same_pipeline_is_not_pushed_again(address: str, device: FakeDevice, options: finsy.SwitchOptions) -> None:
     async def work() -> None:
         async with finsy.Switch("s1", address, options) as switch:
             await switch.insert([route()])
@@ -88,7 +88,7 @@ def test_same_pipeline_is_not_pushed_again(address: str, device: CapableDevice, 
     assert device.loads == 1
 
 
-def test_packets(address: str, device: CapableDevice, options: finsy.SwitchOptions) -> None:
+def test_packets(address: str, device: FakeDevice, options: finsy.SwitchOptions) -> None:
     async def work() -> None:
         async with finsy.Switch("s1", address, options) as switch:
             packets = switch.read_packets()
@@ -123,7 +123,7 @@ def test_second_controller_takes_over(address: str, options: finsy.SwitchOptions
     run(work)
 
 
-def test_emptying_a_switch(address: str, device: CapableDevice, options: finsy.SwitchOptions) -> None:
+def test_emptying_a_switch(address: str, device: FakeDevice, options: finsy.SwitchOptions) -> None:
     """What finsy's delete_all asks, but for the action profiles. (With const tables it leaves groups alone.)"""
 
     async def work() -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from switch.p4runtime import P4RuntimeServer
 from tests.unit.p4runtime.client import INSERT, TIMEOUT_S, Client, action, batch_errors, entry, exact
-from tests.unit.p4runtime.fake_device import CapableDevice, FakeProgram
+from tests.unit.p4runtime.fake_device import FakeDevice, FakeProgram
 from tests.unit.p4runtime.sample_program import (
     ACL,
     DROP,
@@ -84,7 +84,7 @@ def messages(draw: st.DrawFn, descriptor: Descriptor, depth: int = 7) -> dict[st
 
 @pytest.fixture(scope="module")
 def fuzzed() -> Iterator[Client]:
-    server = P4RuntimeServer({1: CapableDevice(1)}, ["127.0.0.1:0"], build=FakeProgram)
+    server = P4RuntimeServer({1: FakeDevice(1)}, ["127.0.0.1:0"], build=FakeProgram)
     server.start()
     client = Client(f"127.0.0.1:{server.ports[0]}")
     client.become_primary()

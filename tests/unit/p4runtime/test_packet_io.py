@@ -6,11 +6,12 @@ import pytest
 from finsy.proto import p4r, stratum
 from google.protobuf import any_pb2
 
+from switch.p4runtime.p4_types import Number
 from switch.p4runtime.packet_io import ControllerHeader, HeaderField
 from switch.p4runtime.status import Code
 from switch.p4runtime.stream import PENDING_MESSAGES
 from tests.unit.p4runtime.client import Client, Stream
-from tests.unit.p4runtime.fake_device import CapableDevice
+from tests.unit.p4runtime.fake_device import FakeDevice
 
 
 def metadata(*values: bytes) -> list:
@@ -24,7 +25,7 @@ def primary(bare_client: Client) -> Stream:
     return stream
 
 
-def test_packet_out(primary: Stream, device: CapableDevice) -> None:
+def test_packet_out(primary: Stream, device: FakeDevice) -> None:
     primary.send(packet=p4r.PacketOut(payload=b"frame", metadata=metadata(b"\x01\x02", b"\x00")))
     primary.send(packet=p4r.PacketOut(payload=b"other", metadata=reversed(metadata(b"\x03", b"\x7f"))))
     primary.send(packet=p4r.PacketOut())
@@ -43,7 +44,7 @@ def test_packet_out(primary: Stream, device: CapableDevice) -> None:
         (metadata(b"\x01", b""), Code.OUT_OF_RANGE),
     ],
 )
-def test_malformed_packet_out(primary: Stream, device: CapableDevice, wrong, code: Code) -> None:
+def test_malformed_packet_out(primary: Stream, device: FakeDevice, wrong, code: Code) -> None:
     packet = p4r.PacketOut(payload=b"frame", metadata=wrong)
     primary.send(packet=packet)
     error = primary.next().error
@@ -52,7 +53,7 @@ def test_malformed_packet_out(primary: Stream, device: CapableDevice, wrong, cod
     assert device.sent == []
 
 
-def test_only_the_primary_sends_packets(client: Client, device: CapableDevice) -> None:
+def test_only_the_primary_sends_packets(client: Client, device: FakeDevice) -> None:
     packet = p4r.PacketOut(payload=b"frame", metadata=metadata(b"\x01", b"\x00"))
     stream = client.stream()
     stream.send(packet=packet)
@@ -70,7 +71,7 @@ def test_packet_out_before_a_pipeline(bare_client: Client) -> None:
     assert stream.next().error.canonical_code == Code.FAILED_PRECONDITION
 
 
-def test_packet_in_goes_to_the_primary(primary: Stream, bare_client: Client, device: CapableDevice) -> None:
+def test_packet_in_goes_to_the_primary(primary: Stream, bare_client: Client, device: FakeDevice) -> None:
     backup = bare_client.stream()
     backup.arbitrate(0)
     backup.next()
@@ -82,7 +83,7 @@ def test_packet_in_goes_to_the_primary(primary: Stream, bare_client: Client, dev
     assert backup.silent()
 
 
-def test_packet_in_filter_of_a_role(client: Client, device: CapableDevice) -> None:
+def test_packet_in_filter_of_a_role(client: Client, device: FakeDevice) -> None:
     config = any_pb2.Any()
     wanted = stratum.P4RoleConfig.PacketFilter(metadata_id=2, value=b"\x05")
     config.Pack(stratum.P4RoleConfig(receives_packet_ins=True, packet_in_filter=wanted))
@@ -94,7 +95,7 @@ def test_packet_in_filter_of_a_role(client: Client, device: CapableDevice) -> No
     assert stream.next().packet.payload == b"yes"
 
 
-def test_many_packets_arrive_in_order(primary: Stream, device: CapableDevice) -> None:
+def test_many_packets_arrive_in_order(primary: Stream, device: FakeDevice) -> None:
     count = PENDING_MESSAGES // 2
     for i in range(count):
         device.packet_in(b"\x00\x00" + i.to_bytes(4, "big"))
@@ -106,7 +107,7 @@ def test_other_stream_messages(bare_client: Client) -> None:
     ack = p4r.DigestListAck(digest_id=1, list_id=2)
     stream.send(digest_ack=ack)
     error = stream.next().error
-    assert (error.canonical_code, error.digest_list_ack.digest_list_ack) == (Code.UNIMPLEMENTED, ack)
+    assert (error.canonical_code, error.digest_list_ack.digest_list_ack) == (Code.PERMISSION_DENIED, ack)
     stream.send(other=any_pb2.Any(type_url="x"))
     error = stream.next().error
     assert (error.canonical_code, error.other.other.type_url) == (Code.UNIMPLEMENTED, "x")
@@ -122,4 +123,4 @@ def test_no_controller_header() -> None:
 
 def test_header_of_broken_bytes() -> None:
     with pytest.raises(ValueError, match="9 bits"):
-        ControllerHeader([HeaderField(1, "port", 9)])
+        ControllerHeader([HeaderField(1, "port", 9, Number(9))])

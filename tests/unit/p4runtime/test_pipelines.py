@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import grpc
 import pytest
@@ -26,7 +27,7 @@ from tests.unit.p4runtime.client import (
     lpm,
     texts,
 )
-from tests.unit.p4runtime.fake_device import CapableDevice, FakeProgram
+from tests.unit.p4runtime.fake_device import FakeDevice, FakeProgram
 from tests.unit.p4runtime.sample_program import (
     DROP,
     HOSTS,
@@ -78,7 +79,7 @@ def test_unknown_device(bare_client: Client) -> None:
     assert refusal(bare_client.read)[0] == grpc.StatusCode.NOT_FOUND
 
 
-def test_only_the_primary_pushes(bare_client: Client, device: CapableDevice) -> None:
+def test_only_the_primary_pushes(bare_client: Client, device: FakeDevice) -> None:
     assert refusal(bare_client.push_sample)[0] == grpc.StatusCode.PERMISSION_DENIED
     assert device.loads == 0
 
@@ -89,14 +90,14 @@ def test_reads_need_a_pipeline(bare_client: Client) -> None:
     assert "no forwarding pipeline config" in text  # finsy recognises this text
 
 
-def test_commit_clears_the_state(client: Client, device: CapableDevice) -> None:
+def test_commit_clears_the_state(client: Client, device: FakeDevice) -> None:
     client.write((INSERT, ROUTE))
     client.push_sample()
     assert client.read(entry(ROUTES)) == []
     assert device.loads == 2
 
 
-def test_commit_clears_the_replication_engine(client: Client, device: CapableDevice) -> None:
+def test_commit_clears_the_replication_engine(client: Client, device: FakeDevice) -> None:
     client.write(
         (INSERT, p4r.MulticastGroupEntry(multicast_group_id=1, replicas=[p4r.Replica(port=b"\x01")])),
         (INSERT, p4r.CloneSessionEntry(session_id=1, replicas=[p4r.Replica(port=b"\x01")])),
@@ -106,7 +107,7 @@ def test_commit_clears_the_replication_engine(client: Client, device: CapableDev
     assert device.groups == {} and device.sessions == {}
 
 
-def test_verify_changes_nothing(client: Client, device: CapableDevice) -> None:
+def test_verify_changes_nothing(client: Client, device: FakeDevice) -> None:
     client.write((INSERT, ROUTE))
     client.push("VERIFY", config(cookie=8))
     assert client.read(entry(ROUTES)) == [ROUTE]
@@ -151,18 +152,34 @@ BROKEN = {
     "unknown action": lambda c, d: c.p4info.tables[0].action_refs.add(id=5),
     "unknown match type": lambda c, d: setattr(c.p4info.tables[0].match_fields[0], "match_type", 77),
     "field without width": lambda c, d: setattr(c.p4info.tables[0].match_fields[0], "bitwidth", 0),
-    "strings for values": lambda c, d: c.p4info.type_info.new_types[
-        "PortId"
-    ].translated_type.sdn_string.SetInParent(),
+    "prefixes of strings": lambda c, d: _name_by_strings(c.p4info, c.p4info.tables[0].match_fields[0]),
+    "unknown action profile": lambda c, d: c.p4info.action_profiles.pop(),
+    "no such action profile": lambda c, d: d["pipelines"][0]["action_profiles"].pop(),
+    "no such meter": lambda c, d: d["meter_arrays"].pop(0),
+    "no such direct meter": lambda c, d: _table(d, "Ingress.metered").pop("direct_meters"),
+    "no such value set": lambda c, d: d["parse_vsets"].pop(),
+    "value set of another width": lambda c, d: d["parse_vsets"][1].update(compressed_bitwidth=47),
+    "no such digest": lambda c, d: d["learn_lists"].pop(),
+    "no idle timeouts": lambda c, d: _table(d, "Ingress.aging").pop("support_timeout"),
     "register of structs": lambda c, d: setattr(c.p4info.registers[0].type_spec.struct, "name", "x"),
     "half a byte of packet-out": lambda c, d: c.p4info.controller_packet_metadata[1].metadata.pop(),
     "packet-in of unknown layout": lambda c, d: d["header_types"].pop(),
 }
 
 
+def _table(document: dict, name: str) -> dict:
+    [table] = [table for table in document["pipelines"][0]["tables"] if table["name"] == name]
+    return table
+
+
+def _name_by_strings(info: Any, described: Any) -> None:
+    described.type_name.name = "Name"
+    info.type_info.new_types["Name"].translated_type.sdn_string.SetInParent()
+
+
 @pytest.mark.parametrize("what", BROKEN)
 @pytest.mark.parametrize("push", ["VERIFY", "VERIFY_AND_COMMIT"])
-def test_unusable_configs_leave_the_old_pipeline(client: Client, device: CapableDevice, what: str, push: str) -> None:
+def test_unusable_configs_leave_the_old_pipeline(client: Client, device: FakeDevice, what: str, push: str) -> None:
     client.write((INSERT, ROUTE))
     code, text = refusal(lambda: client.push(push, broken(BROKEN[what])))
     assert code == grpc.StatusCode.INVALID_ARGUMENT
@@ -185,7 +202,7 @@ def test_unusable_requests(client: Client, action_name: str, pipeline, code: grp
     assert refusal(lambda: client.push(action_name, pipeline))[0] == code
 
 
-def test_device_that_refuses_the_program(client: Client, device: CapableDevice) -> None:
+def test_device_that_refuses_the_program(client: Client, device: FakeDevice) -> None:
     client.write((INSERT, ROUTE))
     device.refuse_load = ValueError("too many tables")
     assert refusal(client.push_sample) == (grpc.StatusCode.INVALID_ARGUMENT, "too many tables")
@@ -193,7 +210,7 @@ def test_device_that_refuses_the_program(client: Client, device: CapableDevice) 
 
 
 class TestSaveAndCommit:
-    def test_replays_what_was_written(self, client: Client, device: CapableDevice) -> None:
+    def test_replays_what_was_written(self, client: Client, device: FakeDevice) -> None:
         client.write((INSERT, entry(HOSTS, exact(1, b"\x01"), action=action(DROP))))
         client.push("VERIFY_AND_SAVE", config(cookie=8, routes="Ingress.other_routes"))
         assert device.loads == 1
@@ -250,7 +267,7 @@ class TestSaveAndCommit:
         assert refusal(lambda: client.push("COMMIT"))[0] == grpc.StatusCode.NOT_FOUND
         assert client.get_pipeline("COOKIE_ONLY").config.cookie.cookie == 9
 
-    def test_packets_still_meet_the_running_pipeline(self, bare_client: Client, device: CapableDevice) -> None:
+    def test_packets_still_meet_the_running_pipeline(self, bare_client: Client, device: FakeDevice) -> None:
         stream = bare_client.become_primary()
         bare_client.push("VERIFY_AND_SAVE", config())
         stream.send(packet=p4r.PacketOut(payload=b"x"))
@@ -261,11 +278,12 @@ class TestSaveAndCommit:
 
 
 class TestReconcile:
-    def test_keeps_the_state(self, client: Client, device: CapableDevice) -> None:
+    def test_keeps_the_state(self, client: Client, device: FakeDevice) -> None:
         counted = entry(ROUTES, *ROUTE.match, action=action(DROP), counter_data=p4r.CounterData(packet_count=5))
         client.write((INSERT, counted))
         [handle] = device.tables["Ingress.routes"].entries
-        device.tables["Ingress.routes"].counts[handle] = (2, 100)
+        assert device.tables["Ingress.routes"].counts[handle] == (5, 0)
+        device.tables["Ingress.routes"].counts[handle] = (7, 100)
         device.registers["Ingress.flags"][1] = 1
         client.push("RECONCILE_AND_COMMIT", config(cookie=8, routes="Ingress.renamed"))
         [kept] = client.read(entry(ROUTES, counter_data=p4r.CounterData()))
@@ -274,7 +292,7 @@ class TestReconcile:
         assert device.registers["Ingress.flags"] == [0, 1, 0, 0]
         assert client.get_pipeline("COOKIE_ONLY").config.cookie.cookie == 8
 
-    def test_refuses_what_does_not_fit(self, client: Client, device: CapableDevice) -> None:
+    def test_refuses_what_does_not_fit(self, client: Client, device: FakeDevice) -> None:
         client.write((INSERT, ROUTE))
         smaller = config()
         del smaller.p4info.tables[0]
@@ -284,7 +302,7 @@ class TestReconcile:
         assert client.read(entry(ROUTES)) == [ROUTE]
         assert device.loads == 1
 
-    def test_first_pipeline(self, bare_client: Client, device: CapableDevice) -> None:
+    def test_first_pipeline(self, bare_client: Client, device: FakeDevice) -> None:
         bare_client.become_primary()
         bare_client.push("RECONCILE_AND_COMMIT", config())
         assert device.loads == 1
@@ -300,7 +318,7 @@ def test_twenty_pushes_compile_once_and_block_nobody() -> None:
         assert go_on.wait(TIMEOUT_S)
         return FakeProgram(document)
 
-    devices = {i: CapableDevice(i) for i in range(1, 22)}
+    devices = {i: FakeDevice(i) for i in range(1, 22)}
     server = P4RuntimeServer(devices, ["127.0.0.1:0"], build=build)
     server.start()
     client = Client(f"127.0.0.1:{server.ports[0]}")
@@ -335,7 +353,7 @@ def test_primary_that_is_replaced_while_compiling_does_not_commit() -> None:
         assert go_on.wait(TIMEOUT_S)
         return FakeProgram(document)
 
-    device = CapableDevice(1)
+    device = FakeDevice(1)
     server = P4RuntimeServer({1: device}, ["127.0.0.1:0"], build=build)
     server.start()
     client = Client(f"127.0.0.1:{server.ports[0]}")
@@ -364,7 +382,7 @@ def test_failed_builds_are_tried_again() -> None:
             raise error
         return FakeProgram(document)
 
-    server = P4RuntimeServer({1: CapableDevice(1)}, ["127.0.0.1:0"], build=build)
+    server = P4RuntimeServer({1: FakeDevice(1)}, ["127.0.0.1:0"], build=build)
     server.start()
     client = Client(f"127.0.0.1:{server.ports[0]}")
     try:
@@ -377,7 +395,7 @@ def test_failed_builds_are_tried_again() -> None:
         server.stop()
 
 
-def test_new_primary_waits_for_the_writes_of_the_old_one(client: Client, device: CapableDevice) -> None:
+def test_new_primary_waits_for_the_writes_of_the_old_one(client: Client, device: FakeDevice) -> None:
     started, go_on = threading.Event(), threading.Event()
     write = device.counter_write
 

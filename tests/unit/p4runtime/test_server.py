@@ -15,7 +15,7 @@ from switch.errors import UserError
 from switch.p4runtime import P4RuntimeServer
 from switch.p4runtime.status import Code
 from tests.unit.p4runtime.client import INSERT, TIMEOUT_S, Client, action, entry, exact
-from tests.unit.p4runtime.fake_device import CapableDevice, FakeProgram
+from tests.unit.p4runtime.fake_device import FakeDevice, FakeProgram
 from tests.unit.p4runtime.sample_program import DROP, HOSTS
 
 
@@ -123,7 +123,7 @@ def test_start_twice(server: P4RuntimeServer) -> None:
 def test_hundreds_of_devices_connected_at_once() -> None:
     """Every device has a stream that stays open; writes, reads and packets still get through."""
     count = 320
-    devices = {i: CapableDevice(i) for i in range(1, count + 1)}
+    devices = {i: FakeDevice(i) for i in range(1, count + 1)}
     server = P4RuntimeServer(devices, ["127.0.0.1:0"], build=FakeProgram)
     server.start()
     address = f"127.0.0.1:{server.ports[0]}"
@@ -153,7 +153,7 @@ def test_hundreds_of_devices_connected_at_once() -> None:
         server.stop()
 
 
-def test_a_large_batch(client: Client, device: CapableDevice) -> None:
+def test_a_large_batch(client: Client, device: FakeDevice) -> None:
     hosts = [entry(HOSTS, exact(1, i.to_bytes(6, "big")), action=action(DROP)) for i in range(20_000)]
     client.write(*[(INSERT, host) for host in hosts])
     assert len(device.tables["Ingress.hosts"].entries) == 20_000
@@ -172,7 +172,7 @@ def test_errors_of_a_batch_reach_a_client(client: Client, address: str, count: i
     assert bool(failures[-1][1]) is (count == 10)
 
 
-def test_concurrent_batches_are_all_applied(client: Client, device: CapableDevice) -> None:
+def test_concurrent_batches_are_all_applied(client: Client, device: FakeDevice) -> None:
     batches = [
         client.write_request(
             *[

@@ -6,12 +6,11 @@ import grpc
 import pytest
 from finsy.proto import p4d, p4r
 
-from switch.device import Replica
-from switch.p4runtime import P4RuntimeServer
+from switch.device import EntryExists, Replica, StateFull, StillReferenced
 from switch.p4runtime.status import Code
 from tests.unit.p4runtime.client import INSERT, MODIFY, Client, batch_errors
-from tests.unit.p4runtime.fake_device import CapableDevice, FakeDevice, FakeProgram
-from tests.unit.p4runtime.sample_program import FLAGS, OFFSETS, PORT_COUNTER, ROUTES, TOTALS
+from tests.unit.p4runtime.fake_device import FakeDevice
+from tests.unit.p4runtime.sample_program import FLAGS, OFFSETS, PORT_COUNTER, TOTALS
 
 
 def index(value: int) -> p4r.Index:
@@ -42,18 +41,18 @@ def failures(client: Client, *messages) -> list[int]:
 
 
 class TestCounters:
-    def test_read(self, client: Client, device: CapableDevice) -> None:
+    def test_read(self, client: Client, device: FakeDevice) -> None:
         device.counters["Ingress.port_counter"][3] = (2, 128)
         assert client.read(counter(3)) == [counter(3, 2, 128)]
         everything = [counter(i, *((2, 128) if i == 3 else (0, 0))) for i in range(8)]
         assert client.read(counter()) == everything
         assert client.read(p4r.CounterEntry()) == everything
 
-    def test_counts_beyond_63_bits(self, client: Client, device: CapableDevice) -> None:
+    def test_counts_beyond_63_bits(self, client: Client, device: FakeDevice) -> None:
         device.counters["Ingress.port_counter"][0] = (2**63 + 5, 0)
         assert client.read(counter(0)) == [counter(0, 5)]
 
-    def test_write(self, client: Client, device: CapableDevice) -> None:
+    def test_write(self, client: Client, device: FakeDevice) -> None:
         assert client.modify(counter(1, 5, 6)) == Code.OK
         assert device.counters["Ingress.port_counter"][:3] == [(0, 0), (5, 6), (0, 0)]
         assert client.modify(counter(1)) == Code.OK  # without data: unchanged
@@ -72,7 +71,7 @@ class TestCounters:
 
 
 class TestRegisters:
-    def test_unsigned(self, client: Client, device: CapableDevice) -> None:
+    def test_unsigned(self, client: Client, device: FakeDevice) -> None:
         assert client.modify(register(TOTALS, 2, bitstring=b"\x00\x01\x00\x00\x00\x00")) == Code.OK
         assert device.registers["Ingress.totals"] == [0, 0, 1 << 32, 0]
         assert client.read(register(TOTALS, 2)) == [register(TOTALS, 2, bitstring=b"\x01\x00\x00\x00\x00")]
@@ -80,13 +79,13 @@ class TestRegisters:
             register(TOTALS, i, bitstring=b"\x01\x00\x00\x00\x00" if i == 2 else b"\x00") for i in range(4)
         ]
 
-    def test_signed(self, client: Client, device: CapableDevice) -> None:
+    def test_signed(self, client: Client, device: FakeDevice) -> None:
         assert client.modify(register(OFFSETS, 0, bitstring=b"\xfd\x1d")) == Code.OK
         assert device.registers["Ingress.offsets"][0] == 0x1000 - 739
         assert client.read(register(OFFSETS, 0)) == [register(OFFSETS, 0, bitstring=b"\xfd\x1d")]
         assert client.modify(register(OFFSETS, 0, bitstring=b"\x8d\x1d")) == Code.OUT_OF_RANGE
 
-    def test_bool(self, client: Client, device: CapableDevice) -> None:
+    def test_bool(self, client: Client, device: FakeDevice) -> None:
         assert client.modify(register(FLAGS, bool=True)) == Code.OK
         assert device.registers["Ingress.flags"] == [1, 1, 1, 1]
         assert client.read(register(FLAGS, 1)) == [register(FLAGS, 1, bool=True)]
@@ -122,7 +121,7 @@ def group(group_id: int, *replicas, **more) -> p4r.MulticastGroupEntry:
 
 
 class TestMulticastGroups:
-    def test_life_of_a_group(self, client: Client, device: CapableDevice) -> None:
+    def test_life_of_a_group(self, client: Client, device: FakeDevice) -> None:
         written = group(7, replica(b"\x01"), replica(b"\x01\xff", 5), replica(0, 2), metadata=b"m")
         assert client.insert(written) == Code.OK
         assert device.groups == {7: (Replica(1), Replica(511, 5), Replica(0, 2))}
@@ -159,73 +158,66 @@ class TestMulticastGroups:
             (p4r.PacketReplicationEngineEntry(), Code.INVALID_ARGUMENT),
         ],
     )
-    def test_unusable_groups(self, client: Client, device: CapableDevice, wrong, code: Code) -> None:
+    def test_unusable_groups(self, client: Client, device: FakeDevice, wrong, code: Code) -> None:
         assert client.insert(wrong) == code
         assert device.groups == {}
 
 
 class TestCloneSessions:
-    def test_life_of_a_session(self, client: Client, device: CapableDevice) -> None:
-        session = p4r.CloneSessionEntry(session_id=100, replicas=[replica(b"\x02", 1)], packet_length_bytes=128)
+    def test_life_of_a_session(self, client: Client, device: FakeDevice) -> None:
+        session = p4r.CloneSessionEntry(
+            session_id=100, replicas=[replica(b"\x02", 1)], packet_length_bytes=128, class_of_service=7
+        )
         assert client.insert(session) == Code.OK
-        assert device.sessions == {100: ((Replica(2, 1),), 128)}
+        assert device.sessions == {100: ((Replica(2, 1),), 128, 7)}
         assert client.insert(session) == Code.ALREADY_EXISTS
         assert [e.clone_session_entry for e in client.read(p4r.CloneSessionEntry())] == [session]
-        session.packet_length_bytes = 0
+        session.packet_length_bytes = session.class_of_service = 0
         assert client.modify(session) == Code.OK
-        assert device.sessions == {100: ((Replica(2, 1),), 0)}
+        assert device.sessions == {100: ((Replica(2, 1),), 0, 0)}
         assert client.delete(session) == Code.OK
         assert client.delete(session) == Code.NOT_FOUND
         assert device.sessions == {}
 
     def test_errors(self, client: Client) -> None:
         assert client.insert(p4r.CloneSessionEntry()) == Code.INVALID_ARGUMENT
-        assert client.insert(p4r.CloneSessionEntry(session_id=1, class_of_service=1)) == Code.UNIMPLEMENTED
+        assert client.insert(p4r.CloneSessionEntry(session_id=1 << 16)) == Code.INVALID_ARGUMENT
+        assert client.insert(p4r.CloneSessionEntry(session_id=1, class_of_service=8)) == Code.INVALID_ARGUMENT
         assert client.insert(p4r.CloneSessionEntry(session_id=1, packet_length_bytes=-1)) == Code.INVALID_ARGUMENT
         assert failures(client, p4r.CloneSessionEntry(session_id=5)) == [Code.NOT_FOUND]
 
-    def test_device_that_does_not_clone(self) -> None:
-        server = P4RuntimeServer({1: FakeDevice(1)}, ["127.0.0.1:0"], build=FakeProgram)
-        server.start()
-        client = Client(f"127.0.0.1:{server.ports[0]}")
-        try:
-            client.become_primary()
-            client.push_sample()
-            assert client.insert(p4r.CloneSessionEntry(session_id=1)) == Code.UNIMPLEMENTED
-            assert client.read(p4r.CloneSessionEntry()) == []
-        finally:
-            client.close()
-            server.stop()
+
+def test_externs(client: Client) -> None:
+    assert client.modify(p4r.ExternEntry(extern_id=1)) == Code.UNIMPLEMENTED
+    assert client.read(p4r.ExternEntry()) == []
+    assert failures(client, p4r.ExternEntry(extern_id=1)) == [Code.NOT_FOUND]
 
 
 @pytest.mark.parametrize(
-    "message",
+    ("error", "code"),
     [
-        p4r.ActionProfileMember(action_profile_id=1),
-        p4r.ActionProfileGroup(action_profile_id=1),
-        p4r.MeterEntry(meter_id=1),
-        p4r.DirectMeterEntry(table_entry=p4r.TableEntry(table_id=ROUTES)),
-        p4r.ValueSetEntry(value_set_id=1),
-        p4r.DigestEntry(digest_id=1),
-        p4r.ExternEntry(extern_id=1),
+        (EntryExists("x"), Code.ALREADY_EXISTS),
+        (StateFull("x"), Code.RESOURCE_EXHAUSTED),
+        (StillReferenced("x"), Code.FAILED_PRECONDITION),
+        (IndexError("x"), Code.OUT_OF_RANGE),
+        (ValueError("x"), Code.INVALID_ARGUMENT),
+        (MemoryError("x"), Code.RESOURCE_EXHAUSTED),
+        (KeyError("x"), Code.INTERNAL),
     ],
 )
-def test_kinds_that_are_not_carried(client: Client, message) -> None:
-    [(code, text)] = client.failures((MODIFY, message))
-    assert code == Code.UNIMPLEMENTED
-    assert "does not support" in text
-    # The program has an action profile, and none of the others: asking for all of those has an answer.
-    if isinstance(message, p4r.ActionProfileMember | p4r.ActionProfileGroup):
-        assert failures(client, type(message)()) == [Code.UNIMPLEMENTED]
-    else:
-        assert client.read(type(message)()) == []
+def test_codes_of_what_a_device_raises(client: Client, device: FakeDevice, error: Exception, code: Code) -> None:
+    def refuse(*_: object) -> None:
+        raise error
+
+    device.counter_write = refuse  # type: ignore[method-assign]
+    assert client.modify(counter(0, 1)) == code
 
 
 def test_updates_without_type_or_entity(client: Client) -> None:
     assert client.outcomes((0, counter(0, 1)), (INSERT, None), (9, counter(0, 1))) == [Code.INVALID_ARGUMENT] * 3
 
 
-def test_faults_of_a_device_stay_one_line(client: Client, device: CapableDevice, caplog) -> None:
+def test_faults_of_a_device_stay_one_line(client: Client, device: FakeDevice, caplog) -> None:
     def broken(*_: object) -> None:
         raise OSError("first line\nsecond line")
 

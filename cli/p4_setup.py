@@ -1,0 +1,207 @@
+"""What gradbed p4 trace and coverage start from: a program, its sources, and what the switch holds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cli import options
+from switch.errors import UserError
+
+if TYPE_CHECKING:
+    from switch.insight.instrumented import InstrumentedProgram
+    from switch.insight.source import SourceMap
+    from switch.insight.traced_switch import TracedSwitch
+    from switch.p4runtime.pipeline import Pipeline
+
+Entries = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--entries",
+        "-e",
+        help="What the switch holds: a file of STF commands (add, setdefault, ...) or a plan as JSON; repeatable.",
+    ),
+]
+SwitchName = Annotated[str | None, typer.Option("--switch", help="Whose part of a plan for several switches.")]
+P4Info = Annotated[Path | None, typer.Option(help="P4Info of a program that is given as BMv2 JSON.")]
+SourceFolder = Annotated[
+    list[Path] | None, typer.Option("--source", "-s", help="Folder of the P4 source, if it is not the program's own.")
+]
+CpuPort = Annotated[int, typer.Option(help="The port to the controller.")]
+Pcap = Annotated[Path | None, typer.Option("--pcap", help="Capture file (pcap or pcapng) of Ethernet frames.")]
+
+_ETHERNET = 1
+
+
+@dataclass(frozen=True)
+class Setup:
+    """program: built so that it reports. pipeline: the same with P4Info; None without that."""
+
+    program: InstrumentedProgram
+    sources: SourceMap
+    pipeline: Pipeline | None
+
+    def fill(self, switch: TracedSwitch, entries: Sequence[Path], switch_name: str | None) -> None:
+        """Write what the files say into a fresh switch."""
+        from switch.stf import parse_stf
+
+        for path in entries:
+            text = _read(path)
+            if text.lstrip().startswith("{"):
+                self._write_plan(switch, path, text, switch_name)
+            else:
+                switch.set_up(parse_stf(text, path))
+
+    def _write_plan(self, switch: TracedSwitch, path: Path, text: str, switch_name: str | None) -> None:
+        from controller.southbound.schema import ProgramSchema
+        from switch.insight.p4runtime_state import write_updates
+
+        if self.pipeline is None:
+            raise UserError(f"{path}: a plan needs the program's P4Info: give --p4info")
+        try:
+            schema = ProgramSchema(self.pipeline.info)
+            missing = write_updates(switch.device, self.pipeline, _updates(schema, _plan(text, switch_name)))
+        except UserError as error:
+            raise UserError(f"{path}: {error}") from None
+        if missing:
+            raise UserError(f"{path}: {missing[0]}")
+
+
+def load(
+    path: Path,
+    include: list[Path] | None,
+    define: list[str] | None,
+    p4info: Path | None,
+    source_folders: list[Path] | None,
+) -> Setup:
+    """A P4 program, compiled now, or BMv2 JSON."""
+    if path.suffix == ".json":
+        return _setup(_json(path), _p4info(p4info) if p4info else None, [*(source_folders or []), path.parent], path)
+    from switch.compiler import compile_p4
+
+    if not path.is_file():
+        raise UserError(f"no such P4 program: {path}")
+    compiled = compile_p4(path, include_dirs=include or [], defines=options.macros(define))
+    folders = [*(source_folders or []), path.parent, *(include or [])]
+    return _setup(compiled.json, compiled.p4info, folders, path)
+
+
+def _setup(bmv2_json: dict[str, Any], info: Any, folders: Sequence[Path], path: Path) -> Setup:
+    from switch.insight.instrumented import build_instrumented
+
+    if info is not None:
+        return of_config(info, json.dumps(bmv2_json).encode(), folders, str(path))
+    try:
+        program = build_instrumented(bmv2_json)
+    except ValueError as error:
+        raise UserError(f"{path}: {error}") from None
+    return Setup(program, _sources(bmv2_json, folders), None)
+
+
+def of_config(info: Any, device_config: bytes, folders: Sequence[Path], where: str) -> Setup:
+    """A program as it is pushed to switches."""
+    from switch.insight.instrumented import InstrumentedProgram, build_instrumented
+    from switch.p4runtime.pipeline import build_pipeline
+    from switch.p4runtime.status import RequestError
+
+    try:
+        pipeline = build_pipeline(info, device_config, build_instrumented)
+    except RequestError as error:
+        raise UserError(f"{where}: {error}") from None
+    program = pipeline.program
+    assert isinstance(program, InstrumentedProgram)
+    return Setup(program, _sources(program.json, folders), pipeline)
+
+
+def _sources(bmv2_json: dict[str, Any], folders: Sequence[Path]) -> SourceMap:
+    from switch.insight.source import SourceMap
+
+    return SourceMap(bmv2_json, folders)
+
+
+def frames(path: Path) -> list[bytes]:
+    """The frames of a capture file."""
+    from scapy.error import Scapy_Exception
+    from scapy.utils import RawPcapReader
+
+    try:
+        with RawPcapReader(str(path)) as reader:
+            link_type = getattr(reader, "linktype", _ETHERNET)
+            if link_type != _ETHERNET:
+                raise UserError(f"{path} has no Ethernet frames: its link type is {link_type}")
+            return [bytes(frame) for frame, _ in reader]
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror or error}") from None
+    except (Scapy_Exception, EOFError):
+        raise UserError(f"{path} is no capture file (pcap or pcapng)") from None
+
+
+def _plan(text: str, switch_name: str | None) -> Any:
+    """The SwitchPlan in a JSON text, which may be that of one switch or of several."""
+    import pydantic
+
+    from controller.planning.plan import Plan, SwitchPlan
+
+    try:
+        content = json.loads(text)
+        if "switches" not in content:
+            return SwitchPlan.model_validate(content)
+    except ValueError as error:
+        problem = error.errors()[0]["msg"] if isinstance(error, pydantic.ValidationError) else "it is not JSON"
+        raise UserError(f"not a plan: {problem}") from None
+    switches = Plan.from_json(text).switches
+    if switch_name is None and len(switches) == 1:
+        return next(iter(switches.values()))
+    if switch_name is None or switch_name not in switches:
+        raise UserError(f"the plan is for {', '.join(switches)}: say whose part to take with --switch")
+    return switches[switch_name]
+
+
+def _updates(schema: Any, plan: Any) -> list[Any]:
+    from finsy.proto import p4r
+
+    from controller.southbound.codec import encode_entry, encode_group, encode_register
+
+    normalised = schema.normalised(plan)
+    insert, modify = p4r.Update.INSERT, p4r.Update.MODIFY
+    return [
+        *(p4r.Update(type=insert, entity=encode_group(group)) for group in normalised.groups),
+        *(p4r.Update(type=insert, entity=encode_entry(schema, entry)) for entry in normalised.entries),
+        *(p4r.Update(type=modify, entity=encode_register(schema, cell)) for cell in normalised.registers),
+    ]
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise UserError(f"{path} is not a text file") from None
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(_read(path))
+    except ValueError:
+        raise UserError(f"{path} is not JSON") from None
+    if not isinstance(content, dict):
+        raise UserError(f"{path} is not BMv2 JSON: it is not an object")
+    return content
+
+
+def _p4info(path: Path) -> Any:
+    from finsy.proto import p4i
+    from google.protobuf import text_format
+
+    info = p4i.P4Info()
+    try:
+        text_format.Parse(_read(path), info)
+    except text_format.ParseError:
+        raise UserError(f"{path} is not P4Info as text") from None
+    return info

@@ -1,0 +1,1 @@
+"""How fast the switch is, beside a forwarder without P4 and BMv2."""

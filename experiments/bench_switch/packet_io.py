@@ -1,0 +1,102 @@
+"""Packets per second through whatever lies between two interfaces: the C of packet_io.c, from Python."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from switch.build import shared_library
+
+FRAME_ROOM = 2048
+
+
+_LOAD_NUMBERS = ("count", "outputs", "sequence_offset", "sequence_step", "next", "window")
+
+
+class _Load(ctypes.Structure):
+    _fields_ = (
+        ("interface", ctypes.c_char_p),
+        ("frames", ctypes.c_char_p),
+        ("lengths", ctypes.POINTER(ctypes.c_uint32)),
+        *((name, ctypes.c_uint32) for name in _LOAD_NUMBERS),
+        ("warm_up_ns", ctypes.c_uint64),
+        ("measure_ns", ctypes.c_uint64),
+    )
+
+
+class _Outcome(ctypes.Structure):
+    _fields_ = tuple((name, ctypes.c_uint64) for name in ("sent", "received", "elapsed_ns"))
+
+
+@dataclass(frozen=True)
+class Cycle:
+    """Frames that are sent over and over, `outputs` of which (or instead of which) come out.
+
+    To the 32 bits at sequence_offset of each frame sequence_step is added from one cycle to the next.
+    """
+
+    frames: tuple[bytes, ...]
+    outputs: int
+    sequence_offset: int = 0
+    sequence_step: int = 0
+
+
+@functools.cache
+def _library() -> ctypes.CDLL:
+    return ctypes.CDLL(str(shared_library("bench-packet-io", [Path(__file__).with_name("packet_io.c")])))
+
+
+def build() -> None:
+    """Compile the C, so that measurements do not begin with it."""
+    _library()
+
+
+def forward_for_ever(left: str, right: str) -> None:
+    """Carry frames between two interfaces; a byte on standard output says when. Returns only by raising OSError."""
+    code = _library().bench_forward(left.encode(), right.encode(), 1)
+    raise OSError(-code, f"forwarding between {left} and {right}: {os.strerror(-code)}")
+
+
+class Source:
+    """Sends a cycle; goes on each time where it stopped."""
+
+    def __init__(self, cycle: Cycle) -> None:
+        room = b"".join(frame.ljust(FRAME_ROOM, b"\0") for frame in cycle.frames)
+        self._cycle = cycle
+        self._frames = ctypes.create_string_buffer(room, len(room))
+        self._load = _Load(
+            frames=ctypes.cast(self._frames, ctypes.c_char_p),
+            lengths=(ctypes.c_uint32 * len(cycle.frames))(*map(len, cycle.frames)),
+            count=len(cycle.frames),
+            outputs=cycle.outputs,
+            sequence_offset=cycle.sequence_offset,
+            sequence_step=cycle.sequence_step,
+        )
+
+    def whole_cycle(self) -> Iterator[bytes]:
+        """The frames of a cycle for the caller to send, before any drive."""
+        for i, frame in enumerate(self._cycle.frames):
+            start = i * FRAME_ROOM
+            yield self._frames.raw[start : start + len(frame)]
+            if self._cycle.sequence_step:
+                at = start + self._cycle.sequence_offset
+                number = int.from_bytes(self._frames[at : at + 4], "big") + self._cycle.sequence_step
+                self._frames[at : at + 4] = (number % (1 << 32)).to_bytes(4, "big")
+
+    def drive(self, entrance: str, exit_: str, *, window: int, warm_up_s: float, measure_s: float) -> float:
+        """Frames a second that entered at one interface and whose outputs were counted at the other.
+
+        Closed loop: at most `window` frames are under way, so nothing is lost to full queues unless a queue is
+        shorter than that; what has not come out after 0.1 s counts as lost.
+        """
+        load, outcome = self._load, _Outcome()
+        load.interface = entrance.encode()
+        load.window, load.warm_up_ns, load.measure_ns = window, int(warm_up_s * 1e9), int(measure_s * 1e9)
+        code = _library().bench_drive(ctypes.byref(load), exit_.encode(), ctypes.byref(outcome))
+        if code != 0:
+            raise OSError(-code, f"sending from {entrance} to {exit_}: {os.strerror(-code)}")
+        return float(outcome.received * load.count / load.outputs / (outcome.elapsed_ns / 1e9))

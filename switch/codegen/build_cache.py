@@ -1,0 +1,58 @@
+"""Programs built before: the model and the name of the library, by all that went into them.
+
+The cache of switch.build goes by the C text, which takes longer to generate for a large program than to load it.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import pickle
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from switch.build import cache_dir, compiler
+from switch.codegen.model import ProgramModel
+from switch.runtime.library import RUNTIME_DIR
+
+
+def cache_entry(bmv2_json: Mapping[str, Any], flags: Sequence[str]) -> Path | None:
+    """Where the build of this program with these flags is noted; None if the program is not even JSON."""
+    try:
+        text = json.dumps(bmv2_json, separators=(",", ":"))
+    except (TypeError, ValueError, RecursionError):
+        return None
+    digest = hashlib.sha256("\0".join([*compiler(), *flags, _generator_digest(), text]).encode())
+    return cache_dir() / f"program-{digest.hexdigest()[:32]}.model"
+
+
+def find_build(entry: Path) -> tuple[ProgramModel, Path] | None:
+    """Model and library, if the cache has both."""
+    try:
+        library_name, model = pickle.loads(entry.read_bytes())
+        library = entry.with_name(library_name)
+    except (OSError, EOFError, ValueError, TypeError, AttributeError, ImportError, pickle.UnpicklingError):
+        # None, or damaged by a full disk: it is written anew.
+        return None
+    return (model, library) if isinstance(model, ProgramModel) and library.exists() else None
+
+
+def note_build(entry: Path, model: ProgramModel, library: Path) -> None:
+    """Remember a build whose library lies in the cache."""
+    with tempfile.TemporaryDirectory(dir=entry.parent) as scratch:
+        note = Path(scratch) / entry.name
+        note.write_bytes(pickle.dumps((library.name, model)))
+        # A rename is atomic, so nobody reads half a file.
+        note.replace(entry)
+
+
+@functools.cache
+def _generator_digest() -> str:
+    """Of the code generator and of the headers that its output includes."""
+    digest = hashlib.sha256()
+    for path in [*sorted(Path(__file__).parent.glob("*.py")), *sorted(RUNTIME_DIR.glob("*.h"))]:
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()

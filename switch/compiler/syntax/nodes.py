@@ -1,0 +1,87 @@
+"""What all nodes of the syntax tree have, annotations, and types as written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from switch.compiler.syntax.expressions import Expression
+
+
+@dataclass(slots=True, eq=False)
+class Node:
+    loc: int
+    end: int
+
+
+@dataclass(slots=True, eq=False)
+class Annotation(Node):
+    """@name, @name(body) or @name[body]; `body` is its tokens' texts, None if there is none.
+
+    `spaced` is the body as it was spaced in the source.
+    """
+
+    name: str
+    body: list[str] | None
+    spaced: str
+
+    def string(self) -> str | None:
+        """The argument, if it is one string."""
+        if self.body and all(part.startswith('"') for part in self.body):
+            return "".join(unquote(part) for part in self.body)
+        return None
+
+    def __str__(self) -> str:
+        return f"@{self.name}" if self.body is None else f"@{self.name}({self.spaced})"
+
+
+def unquote(literal: str) -> str:
+    """The text of a string literal."""
+    return literal[1:-1].replace('\\"', '"').replace("\\\\", "\\")
+
+
+def find_annotation(annotations: list[Annotation], name: str) -> Annotation | None:
+    return next((item for item in annotations if item.name == name), None)
+
+
+# --- types as written ---
+
+
+@dataclass(slots=True, eq=False)
+class TypeSyntax(Node):
+    pass
+
+
+@dataclass(slots=True, eq=False)
+class BaseType(TypeSyntax):
+    """bool, error, string, void, match_kind, int, bit, or bit<N>, int<N>, varbit<N>."""
+
+    name: str
+    width: Expression | None
+
+
+@dataclass(slots=True, eq=False)
+class NamedType(TypeSyntax):
+    name: str
+    absolute: bool
+    arguments: list[TypeSyntax]
+
+
+@dataclass(slots=True, eq=False)
+class StackTypeSyntax(TypeSyntax):
+    element: TypeSyntax
+    size: Expression
+
+
+@dataclass(slots=True, eq=False)
+class TupleTypeSyntax(TypeSyntax):
+    """tuple<...>, or list<T> with `is_list`."""
+
+    elements: list[TypeSyntax]
+    is_list: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class AnyTypeSyntax(TypeSyntax):
+    """The type argument `_`."""

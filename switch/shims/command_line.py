@@ -1,0 +1,121 @@
+"""Command lines as other programs read them: a table of options, none of them ours to choose.
+
+Long options may be shortened to a unique beginning, as in Boost's program_options, getopt_long and argparse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from switch.errors import UserError
+
+Takes = Literal["nothing", "value", "attached", "optional"]
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option, under the first of its names.
+
+    takes: a value, in the same argument or the next one; or one that may be left out, and is in the same argument
+    ("attached": --name=value) or also in the next one, if that begins with no dash ("optional").
+    ignored: why it has no effect here; it is accepted, and the person is told.
+    refused: why it cannot be accepted.
+    """
+
+    names: tuple[str, ...]
+    takes: Takes = "nothing"
+    help: str = ""
+    ignored: str = ""
+    refused: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.names[0]
+
+
+@dataclass
+class CommandLine:
+    """values: of each option that was given, in order; "" where there was none. notes: what had no effect."""
+
+    values: dict[str, list[str]] = field(default_factory=dict)
+    positional: list[str] = field(default_factory=list)
+    behind_dashes: list[str] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.values
+
+    def last(self, name: str) -> str | None:
+        """The value that counts when an option is given several times."""
+        return self.values[name][-1] if name in self.values else None
+
+    def number(self, name: str, least: int = 0) -> int | None:
+        """UserError if it is not a number of at least that size."""
+        text = self.last(name)
+        if text is None:
+            return None
+        if not text.isdecimal() or int(text) < least:
+            raise UserError(f"{name} takes a number from {least} on, not {text!r}")
+        return int(text)
+
+
+def parse(options: Iterable[Option], arguments: Sequence[str]) -> CommandLine:
+    """Raises UserError for a value that is missing and for what is refused; unknown options are left in `unknown`."""
+    table = {name: option for option in options for name in option.names}
+    line = CommandLine()
+    waiting = list(reversed(arguments))
+    while waiting:
+        argument = waiting.pop()
+        if argument == "--":
+            line.behind_dashes = list(reversed(waiting))
+            break
+        if not argument.startswith("-") or argument == "-":
+            line.positional.append(argument)
+            continue
+        option, attached = _find(table, argument)
+        if option is None:
+            line.unknown.append(argument)
+            continue
+        if option.refused:
+            raise UserError(f"{argument.partition('=')[0]}: {option.refused}")
+        value = attached or ""
+        if attached is None and waiting:
+            if option.takes == "value" or (option.takes == "optional" and not waiting[-1].startswith("-")):
+                value = waiting.pop()
+        elif attached is None and option.takes == "value":
+            raise UserError(f"{option.name} needs a value")
+        line.values.setdefault(option.name, []).append(value)
+        if option.ignored:
+            line.notes.append(f"{argument.partition('=')[0]} has no effect: {option.ignored}")
+    return line
+
+
+def usage(options: Iterable[Option]) -> str:
+    """The table, for --help."""
+    lines = []
+    for option in options:
+        value = {"nothing": "", "value": " VALUE", "attached": "[=VALUE]", "optional": " [VALUE]"}[option.takes]
+        effect = f"(refused: {option.refused})" if option.refused else f"(no effect: {option.ignored})"
+        lines.append(f"  {', '.join(option.names)}{value}\n        {option.help or effect}")
+    return "\n".join(lines)
+
+
+def _find(table: dict[str, Option], argument: str) -> tuple[Option | None, str | None]:
+    """The option that an argument names, and the value that it brings along."""
+    if argument in table:
+        return table[argument], None
+    if argument.startswith("--"):
+        name, equals, value = argument.partition("=")
+        options = {table[known].name: table[known] for known in table if known.startswith(name)}
+        found = table.get(name) or (next(iter(options.values())) if len(options) == 1 else None)
+        if found is not None and equals and found.takes == "nothing":
+            raise UserError(f"{name} takes no value")
+        return found, value if equals else None
+    # -IDIR, -L=info: one letter and its value.
+    found = table.get(argument[:2])
+    if found is None or found.takes == "nothing":
+        return None, None
+    return found, argument[2:].removeprefix("=")

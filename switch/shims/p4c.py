@@ -1,0 +1,241 @@
+"""p4c's command lines (the driver p4c, the compiler p4c-bm2-ss) on our compiler."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from switch.errors import UserError
+from switch.shims.command_line import CommandLine, Option, parse, usage
+
+if TYPE_CHECKING:
+    from switch.compiler import Compiled
+
+VERSION = "1.2.5 (gradbed 0.1.0)"
+FAILED = 1
+
+_DEBUGGING = "it is for those who work on p4c"
+_ONE_PIECE = "preprocessor and compiler are one program here"
+
+# What both commands know.
+_COMMON = (
+    Option(("--help", "-h"), help="print this"),
+    Option(("--version", "-V"), help="print the version"),
+    Option(("-I",), "value", "folder to search for #include"),
+    Option(("-D",), "value", "define a macro: NAME or NAME=VALUE"),
+    Option(("-U",), "value", "do not define a macro after all"),
+    Option(("-E",), help="preprocess only, and print the program"),
+    Option(("--std", "-x"), "value", "language: p4-16"),
+    Option(("--p4v",), "value", "language: 16"),
+    Option(("--target", "-b"), "value", "bmv2"),
+    Option(("--arch", "-a"), "value", "v1model"),
+    Option(("--p4runtime-files",), "value", "write P4Info to these files: .txt, .txtpb, .json, .bin, with commas"),
+    Option(("--p4runtime-file",), "value", "write P4Info to this file"),
+    Option(("--p4runtime-format",), "value", "of --p4runtime-file: binary (default), text, json"),
+    Option(("--p4runtime-entries-file", "--p4runtime-entries-files"), "value", refused="entries are not written"),
+    Option(("--Wdisable",), "attached", "print no warnings"),
+    Option(("--Werror", "-Werror"), "attached", "warnings are errors"),
+    Option(("--Wwarn", "--Winfo"), "attached", ignored="warnings have no names here"),
+    Option(("-W", "-Wall", "-Wextra"), "attached", ignored="all warnings are on"),
+    Option(("--maxErrorCount",), "value", ignored="twenty errors are shown"),
+    Option(("--disable-annotations", "--disable-annotation"), "value", ignored="unknown annotations do nothing"),
+    Option(("--parser-inline-opt",), ignored="sub-parsers are always inlined"),
+    Option(("--loopsUnroll",), ignored="parser loops run as loops"),
+    Option(("--emit-externs",), ignored="v1model's externs are all there is"),
+    Option(("--ndebug",), ignored="log_msg and assert stay in"),
+    Option(("--doNotEmitIncludes",), ignored=_DEBUGGING),
+    Option(("--nocpp",), ignored=_ONE_PIECE),
+    Option(("--metrics",), "value", ignored=_DEBUGGING),
+    Option(("-O", "-O0", "-O1", "-O2", "-O3", "-g"), "attached", ignored="the C compiler optimises"),
+    Option(("-v", "--debug"), ignored=_DEBUGGING),
+    Option(("-T", "--top4", "--dump", "--pp", "--toJSON", "--toJson"), "value", ignored=_DEBUGGING),
+    Option(("--excludeFrontendPasses", "--excludeMidendPasses"), "value", ignored=_DEBUGGING),
+    Option(("--listFrontendPasses", "--listMidendPasses", "--testJson"), ignored=_DEBUGGING),
+    Option(("--fromJSON", "--fromJson"), "value", refused="give the .p4 file: p4c's own files cannot be read"),
+    Option(("-M", "-MD", "-MG", "-MP", "-MMD"), ignored="no dependency files are written"),
+    Option(("-MF", "-MT", "-MQ"), "value", ignored="no dependency files are written"),
+)
+
+_COMPILER_OPTIONS = (Option(("-o", "--json"), "value", "write BMv2 JSON to this file"), *_COMMON)
+
+_DRIVER_OPTIONS = (
+    Option(("-o", "--output"), "value", "folder for NAME.json; made if it is not there"),
+    *_COMMON,
+    Option(("-c", "--compile", "-S", "-e"), ignored=_ONE_PIECE),
+    Option(("-###", "--test-only"), refused="there are no commands to show: one program does it all"),
+    Option(("-Xpreprocessor", "-Xp4c", "-Xassembler", "-Xlinker"), "value", ignored=_ONE_PIECE),
+)
+
+
+@dataclass(frozen=True)
+class _Job:
+    """source: the program. json, p4info: what to write where; p4info with the suffix that tells the format."""
+
+    source: Path
+    json: Path | None
+    p4info: tuple[tuple[Path, str], ...]
+    include_dirs: tuple[Path, ...]
+    defines: dict[str, str]
+    preprocess_only: bool
+    warnings: bool
+    warnings_are_errors: bool
+
+
+def driver(arguments: Sequence[str]) -> int:
+    """p4c [-o FOLDER] ... FILE.p4: writes FOLDER/FILE.json."""
+
+    def output(line: CommandLine, source: Path) -> Path:
+        folder = Path(line.last("-o") or ".")
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder / f"{source.stem}.json"
+
+    return _main("p4c", _DRIVER_OPTIONS, arguments, output)
+
+
+def compiler(arguments: Sequence[str]) -> int:
+    """p4c-bm2-ss [-o FILE.json] ... FILE.p4."""
+
+    def output(line: CommandLine, source: Path) -> Path | None:
+        name = line.last("-o")
+        return Path(name) if name else None
+
+    return _main("p4c-bm2-ss", _COMPILER_OPTIONS, arguments, output)
+
+
+def _main(
+    command: str,
+    options: Iterable[Option],
+    arguments: Sequence[str],
+    output: Callable[[CommandLine, Path], Path | None],
+) -> int:
+    """Exit status: 0, or 1 if anything is wrong, as p4c's."""
+    try:
+        line = parse(options, arguments)
+        if "--help" in line:
+            print(f"{command}: compile a P4_16 program for v1model to BMv2 JSON and P4Info\n{usage(options)}")
+            return 0
+        if "--version" in line:
+            print(f"{command}\nVersion {VERSION}")
+            return 0
+        job = _job(line, output)
+        for note in line.notes:
+            print(f"{command}: {note}", file=sys.stderr)
+        return _run(job)
+    except UserError as error:
+        print(error, file=sys.stderr)
+    except OSError as error:
+        print(f"{command}: error: cannot write {error.filename}: {error.strerror}", file=sys.stderr)
+    return FAILED
+
+
+def _job(line: CommandLine, output: Callable[[CommandLine, Path], Path | None]) -> _Job:
+    if line.unknown:
+        raise UserError(f"error: Unknown option {line.unknown[0]}\nUse '--help' to see all available options.")
+    _check_choice(line, "--std", {"p4-16", "p4_16", "16", "P4₁₆"}, "P4_16 is the only language")
+    _check_choice(line, "--p4v", {"16"}, "P4_16 is the only language")
+    _check_choice(line, "--target", {"bmv2"}, "bmv2 is the only target")
+    _check_choice(line, "--arch", {"v1model", "v1model2020"}, "v1model is the only architecture")
+    sources = [*line.positional, *line.behind_dashes]
+    if len(sources) != 1:
+        raise UserError(f"error: {'no input file' if not sources else 'only one input file can be compiled'}")
+    source = Path(sources[0])
+    if not source.is_file():
+        raise UserError(f"error: {source}: No such file or directory")
+    only_preprocess = "-E" in line
+    defines = {
+        name: text if equals else "1"
+        for name, equals, text in (define.partition("=") for define in line.values.get("-D", []))
+    }
+    disabled = line.values.get("--Wdisable", [])
+    errors = line.values.get("--Werror", [])
+    if any(disabled) or any(errors):
+        line.notes.append("--Wdisable=NAME and --Werror=NAME have no effect: warnings have no names here")
+    return _Job(
+        source=source,
+        json=None if only_preprocess else output(line, source),
+        p4info=() if only_preprocess else tuple(_p4info_files(line)),
+        include_dirs=tuple(map(Path, line.values.get("-I", []))),
+        defines={name: text for name, text in defines.items() if name not in line.values.get("-U", [])},
+        preprocess_only=only_preprocess,
+        warnings="" not in disabled,
+        warnings_are_errors="" in errors,
+    )
+
+
+def _check_choice(line: CommandLine, name: str, offered: set[str], what: str) -> None:
+    wanted = line.last(name)
+    if wanted is not None and wanted not in offered:
+        raise UserError(f"error: {name} {wanted}: {what} that gradbed compiles")
+
+
+def _p4info_files(line: CommandLine) -> Iterable[tuple[Path, str]]:
+    for name in (line.last("--p4runtime-files") or "").split(","):
+        if name:
+            suffix = Path(name).suffix
+            if suffix not in (".txt", ".txtpb", ".json", ".bin"):
+                raise UserError(
+                    f"error: {name}: the suffix tells the format of P4Info, and can be .txt, .txtpb, .json or .bin"
+                )
+            yield Path(name), suffix
+    single = line.last("--p4runtime-file")
+    if single:
+        format_ = line.last("--p4runtime-format") or "binary"
+        suffixes = {"binary": ".bin", "text": ".txt", "json": ".json"}
+        if format_ not in suffixes:
+            raise UserError(f"error: --p4runtime-format {format_}: formats are binary, text and json")
+        yield Path(single), suffixes[format_]
+
+
+def _run(job: _Job) -> int:
+    from switch.compiler import compile_p4
+
+    if job.preprocess_only:
+        from switch.compiler.diagnostics import Reporter
+        from switch.compiler.preprocessor import Preprocessor
+        from switch.compiler.source import SourceManager
+
+        sources = SourceManager()
+        reporter = Reporter(sources)
+        tokens = Preprocessor(sources, reporter, job.include_dirs, job.defines).run(job.source)
+        reporter.raise_if_errors()
+        _print_tokens(tokens)
+        return 0
+    compiled = compile_p4(job.source, include_dirs=job.include_dirs, defines=job.defines)
+    if job.warnings:
+        for warning in compiled.warnings:
+            print(warning, file=sys.stderr)
+    if compiled.warnings and job.warnings_are_errors:
+        print(f"error: {len(compiled.warnings)} warnings, and --Werror makes them errors", file=sys.stderr)
+        return FAILED
+    if job.json is not None:
+        job.json.write_text(compiled.json_text)
+    for path, suffix in job.p4info:
+        path.write_bytes(_p4info(compiled, suffix))
+    return 0
+
+
+def _p4info(compiled: Compiled, suffix: str) -> bytes:
+    if suffix == ".bin":
+        data: bytes = compiled.p4info.SerializeToString(deterministic=True)
+        return data
+    if suffix == ".json":
+        from google.protobuf import json_format
+
+        text: str = json_format.MessageToJson(compiled.p4info, preserving_proto_field_name=False)
+        return text.encode() + b"\n"
+    return compiled.p4info_text.encode()
+
+
+def _print_tokens(tokens: Iterable[Any]) -> None:
+    from switch.compiler.lexer import LINE_START, SPACE_BEFORE
+
+    for token in tokens:
+        if token.flags & LINE_START:
+            print()
+        elif token.flags & SPACE_BEFORE:
+            print(" ", end="")
+        print(token.text, end="")
+    print()

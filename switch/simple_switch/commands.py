@@ -1,0 +1,65 @@
+"""simple_switch and simple_switch_grpc as commands: from arguments to exit status."""
+
+from __future__ import annotations
+
+import ctypes
+import signal
+import sys
+import threading
+from collections.abc import Sequence
+
+from switch.errors import UserError
+from switch.simple_switch.logs import start_logging
+from switch.simple_switch.options import Answered, SwitchOptions, read_options
+
+_FAILED = 1
+_PR_SET_NAME = 15
+_SWITCH_INTERVAL_S = 0.0005
+
+
+def simple_switch(arguments: Sequence[str]) -> int:
+    """Runs until SIGTERM or SIGINT. Exit status 0 then, 1 if it cannot start, as BMv2's."""
+    return _main("simple_switch", arguments)
+
+
+def simple_switch_grpc(arguments: Sequence[str]) -> int:
+    """As simple_switch."""
+    return _main("simple_switch_grpc", arguments)
+
+
+def _main(command: str, arguments: Sequence[str]) -> int:
+    # For `killall` and the like, also when a shell started the interpreter.
+    ctypes.CDLL(None).prctl(_PR_SET_NAME, command.encode())
+    ended = _end_on_signals()
+    try:
+        options = read_options(command, arguments)
+        for note in options.notes:
+            print(f"{command}: {note}", file=sys.stderr)
+        return _run(options, ended)
+    except Answered as answer:
+        print(answer)
+        return 0
+    except UserError as error:
+        print(f"{command}: {error}", file=sys.stderr)
+        return _FAILED
+
+
+def _end_on_signals() -> threading.Event:
+    ended = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: ended.set())
+    return ended
+
+
+def _run(options: SwitchOptions, ended: threading.Event) -> int:
+    start_logging(options)
+    # gRPC takes a while to import: not for those who only ask for help.
+    from switch.simple_switch.running import RunningSwitch
+
+    # A thread that changes the switch's state keeps packets waiting while it waits for the interpreter.
+    sys.setswitchinterval(_SWITCH_INTERVAL_S)
+    with RunningSwitch(options) as running:
+        for address in running.addresses:
+            print(f"Server listening on {address}", flush=True)
+        ended.wait()
+    return 0

@@ -1,0 +1,98 @@
+"""One switch with its ports, its program and its P4Runtime server."""
+
+from __future__ import annotations
+
+import json
+import logging
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from switch.codegen import build_program
+from switch.engine import Engine, EngineDevice
+from switch.errors import UserError
+from switch.link import LinkModel
+from switch.p4runtime import P4RuntimeServer
+from switch.simple_switch.drop_watch import DropWatch
+from switch.simple_switch.options import QUEUE_PACKETS, SwitchOptions
+from switch.simple_switch.packet_files import PacketFiles
+
+_logger = logging.getLogger(__name__)
+
+
+class RunningSwitch:
+    """A context manager: entered, the switch forwards packets and serves P4Runtime."""
+
+    def __init__(self, options: SwitchOptions) -> None:
+        self._options = options
+        self._stack = ExitStack()
+        self.addresses: tuple[str, ...] = options.grpc_addresses
+        if options.thrift_port is not None:
+            self.addresses += (f"127.0.0.1:{options.thrift_port}",)
+
+    def __enter__(self) -> RunningSwitch:
+        """Raises UserError if something is not there: program, interface, address."""
+        with self._stack:
+            self._start()
+            self._stack = self._stack.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+        _logger.info("stopped")
+
+    def _start(self) -> None:
+        options = self._options
+        program = _read_program(options.program) if options.program else None
+        engine = self._stack.enter_context(Engine())
+        device = engine.add_switch(
+            options.device_id,
+            cpu_port=options.cpu_port,
+            drop_port=options.drop_port,
+            priorities=options.priorities,
+        )
+        files = None if options.files_delay_s is None else PacketFiles(engine, options, options.files_delay_s)
+        for port, interface in options.interfaces.items():
+            if files is not None:
+                files.add_port(port, interface)
+            else:
+                engine.add_interface(options.device_id, port, interface, _LINK, 0)
+            _logger.info("Adding interface %s as port %d", interface, port)
+            if options.pcap_dir is not None:
+                for direction in ("in", "out"):
+                    file = options.pcap_dir / f"{interface}_{direction}.pcap"
+                    engine.capture(file, [(options.device_id, port, direction)])
+        if program is not None:
+            device.load(build_program(program))
+            _logger.info("running %s", options.program)
+        engine.start()
+        server = P4RuntimeServer({options.device_id: device}, self.addresses)
+        server.start()
+        self._stack.callback(server.stop)
+        _logger.info("P4Runtime is served on %s", ", ".join(self.addresses))
+        self._watch(engine, device)
+        if files is not None:
+            self._stack.enter_context(files)
+
+    def _watch(self, engine: Engine, device: EngineDevice) -> None:
+        if _logger.isEnabledFor(logging.DEBUG):
+            self._stack.enter_context(DropWatch(engine, device))
+
+
+# Of BMv2's ports: as fast as the machine, with short queues.
+_LINK = LinkModel(queue_packets=QUEUE_PACKETS)
+
+
+def _read_program(path: Path) -> dict[str, Any]:
+    try:
+        program = json.loads(path.read_bytes())
+    except OSError as error:
+        raise UserError(f"cannot read the program {path}: {error.strerror}") from None
+    except ValueError:
+        raise UserError(f"{path} is not JSON; compile the program to BMv2 JSON first") from None
+    if not isinstance(program, dict):
+        raise UserError(f"{path} is not BMv2 JSON")
+    return program

@@ -1,0 +1,340 @@
+"""STF on BMv2's simple_switch: packets through pcap files, commands through its Thrift command line.
+
+BMv2 does not say when it is idle: it counts as idle once nothing has come out for QUIET_S.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack, suppress
+from functools import singledispatchmethod
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from switch.codegen.load import load_program
+from switch.codegen.model import KeyField
+from switch.device import KeyMatch
+from switch.errors import UserError
+from switch.stf import names
+from switch.stf import statements as s
+from switch.stf.names import NoFit
+from switch.stf.pcap_ports import PcapPorts
+from switch.stf.runner import Outcome, run_on
+from switch.stf.target import CheckFailed, check
+
+QUIET_S = 0.3
+READY_TIMEOUT_S = 30.0
+_PROMPT = b"RuntimeCmd: "
+# The smaller of BMv2's priorities wins, in STF the larger.
+_LEAST_PRIORITY = 10000
+
+
+def find_simple_switch() -> tuple[str, str] | None:
+    """Paths of simple_switch and its command line: beside GRADBED_BMV2, else in PATH; None if one is not there."""
+    bmv2 = os.environ.get("GRADBED_BMV2")
+    path = str(Path(bmv2).parent) if bmv2 and os.sep in bmv2 else None
+    switch, shell = shutil.which("simple_switch", path=path), shutil.which("simple_switch_CLI", path=path)
+    return (switch, shell) if switch and shell else None
+
+
+def require_simple_switch() -> tuple[str, str]:
+    """As find_simple_switch; UserError if one is not there."""
+    found = find_simple_switch()
+    if found is None:
+        raise UserError(
+            "BMv2's simple_switch and simple_switch_CLI are not installed: put them in PATH, or name "
+            "simple_switch_grpc beside them in GRADBED_BMV2"
+        )
+    return found
+
+
+def run_script_on_bmv2(bmv2_json: Mapping[str, Any], script: s.Script) -> Outcome:
+    try:
+        target = Bmv2Target(bmv2_json, script)
+    except NoFit as error:
+        return Outcome((f"{script.path}: {error}",))
+    with target:
+        return run_on(target, script)
+
+
+class Bmv2Target:
+    """One simple_switch process, for one script. Use it as a context manager. NoFit if it refuses the program."""
+
+    def __init__(self, bmv2_json: Mapping[str, Any], script: s.Script) -> None:
+        found = require_simple_switch()
+        self._model = load_program(bmv2_json)
+        self._entries: list[tuple[str, str | None, int]] = []
+        self._received: list[tuple[int, bytes]] = []
+        self._is_idle = True
+        packets = [statement for statement in script.statements if isinstance(statement, s.Packet)]
+        with ExitStack() as stack:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gradbed-bmv2-")))
+            (folder / "program.json").write_text(json.dumps(bmv2_json))
+            ports = stack.enter_context(PcapPorts(folder, sorted(script.ports), packets))
+            thrift_port = _free_port()
+            command = [found[0], "--thrift-port", str(thrift_port), *ports.arguments, "program.json"]
+            switch = _Process(command, folder)
+            stack.callback(switch.end)
+            switch.wait_for(thrift_port)
+            self._shell = _Shell(found[1], thrift_port, folder)
+            stack.callback(self._shell.end)
+            self._ports = ports
+            self._stack = stack.pop_all()
+
+    def __enter__(self) -> Bmv2Target:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    def send(self, packet: s.Packet) -> None:
+        self._ports.release_next()
+        self._is_idle = False
+
+    def drain(self) -> list[tuple[int, bytes]]:
+        self._settle()
+        received, self._received = self._received, []
+        return received
+
+    def apply(self, statement: s.Statement) -> None:
+        self._settle()
+        self._apply(statement)
+
+    def _settle(self) -> None:
+        if not self._is_idle:
+            self._received += self._ports.collect(QUIET_S)
+            self._is_idle = True
+
+    # ---- Statements as commands ----
+
+    @singledispatchmethod
+    def _apply(self, statement: s.Statement) -> None:
+        raise TypeError(f"{type(statement).__name__} is no command to the switch")
+
+    @_apply.register
+    def _(self, statement: s.Wait) -> None:
+        """The switch is idle."""
+
+    @_apply.register
+    def _(self, statement: s.Add) -> None:
+        table = names.table(self._model, statement.table)
+        call = names.action_call(table, statement.call)
+        key = names.key_matches(table, statement.matches)
+        priority = names.priority(table, statement.priority)
+        words = [_key_text(field, match) for field, match in zip(table.key, key, strict=True)]
+        last = [_LEAST_PRIORITY - priority] if table.match in ("ternary", "range") else []
+        answer = self._shell.run("table_add", table.name, call.action, *words, "=>", *call.arguments, *last)
+        handle = re.search(r"added with handle (\d+)", answer)
+        if handle is None:
+            raise NoFit(f"BMv2: {' '.join(answer.split())}")
+        self._entries.append((table.name, statement.entry, int(handle[1])))
+
+    @_apply.register
+    def _(self, statement: s.SetDefault) -> None:
+        table = names.table(self._model, statement.table)
+        call = names.action_call(table, statement.call)
+        self._shell.run("table_set_default", table.name, call.action, *call.arguments)
+
+    @_apply.register
+    def _(self, statement: s.Remove) -> None:
+        gone = list(self._entries) if statement.entry is None else [self._entry(statement.entry)]
+        for entry in gone:
+            self._shell.run("table_delete", entry[0], entry[2])
+            self._entries.remove(entry)
+
+    def _entry(self, name: str) -> tuple[str, str | None, int]:
+        found = next((entry for entry in self._entries if entry[1] == name), None)
+        if found is None:
+            raise NoFit(f"there is no entry {name}: add ... = {name} names one")
+        return found
+
+    @_apply.register
+    def _(self, statement: s.CheckCounter) -> None:
+        if isinstance(statement.index, int):
+            counter, index = names.counter(self._model, statement.counter), statement.index
+        else:
+            table, _, index = self._entry(statement.index)
+            counter = next(name for name, c in self._model.counters.items() if c.table == table)
+        answer = self._shell.run("counter_read", counter, index)
+        count = re.search(r"\((\d+) bytes, (\d+) packets\)", answer)
+        got = int(count[1 if statement.unit == "bytes" else 2]) if count else 0
+        check(f"counter {statement.counter}({statement.index})", statement.condition, got, statement.unit)
+
+    @_apply.register
+    def _(self, statement: s.CounterRead) -> None:
+        self._shell.run("counter_read", names.counter(self._model, statement.counter), statement.index)
+
+    @_apply.register
+    def _(self, statement: s.CounterWrite) -> None:
+        counter = names.counter(self._model, statement.counter)
+        self._shell.run("counter_write", counter, statement.index, statement.packets, statement.bytes)
+
+    @_apply.register
+    def _(self, statement: s.RegisterRead) -> None:
+        answer = self._shell.run("register_read", names.register(self._model, statement.register), statement.index)
+        if statement.condition is not None:
+            got = int(answer.rsplit("=", 1)[1])
+            check(f"register {statement.register}[{statement.index}]", statement.condition, got)
+
+    @_apply.register
+    def _(self, statement: s.RegisterWrite) -> None:
+        register = names.register(self._model, statement.register)
+        self._shell.run("register_write", register, statement.index, statement.value)
+
+    @_apply.register
+    def _(self, statement: s.RegisterReset) -> None:
+        self._shell.run("register_reset", names.register(self._model, statement.register))
+
+    @_apply.register
+    def _(self, statement: s.MeterGetRates) -> None:
+        self._shell.run("meter_get_rates", names.meter(self._model, statement.meter), statement.index)
+
+    @_apply.register
+    def _(self, statement: s.MeterSetRates) -> None:
+        meter = names.meter(self._model, statement.meter)
+        rates = [f"{rate.rate_per_us:.12f}:{rate.burst}" for rate in statement.rates]
+        if statement.index is None:
+            self._shell.run("meter_array_set_rates", meter, *rates)
+        else:
+            self._shell.run("meter_set_rates", meter, statement.index, *rates)
+
+    @_apply.register
+    def _(self, statement: s.ValueSetAdd) -> None:
+        self._shell.run("pvs_add", names.value_set(self._model, statement.value_set), statement.value)
+
+    @_apply.register
+    def _(self, statement: s.ValueSetClear) -> None:
+        self._shell.run("pvs_clear", names.value_set(self._model, statement.value_set))
+
+    @_apply.register
+    def _(self, statement: s.GroupCreate) -> None:
+        self._shell.run("mc_mgrp_create", statement.group)
+
+    @_apply.register
+    def _(self, statement: s.NodeCreate) -> None:
+        self._shell.run("mc_node_create", statement.instance, *statement.ports)
+
+    @_apply.register
+    def _(self, statement: s.NodeUpdate) -> None:
+        self._shell.run("mc_node_update", statement.node, *statement.ports)
+
+    @_apply.register
+    def _(self, statement: s.NodeAssociate) -> None:
+        self._shell.run("mc_node_associate", statement.group, statement.node)
+
+    @_apply.register
+    def _(self, statement: s.MirroringAdd) -> None:
+        self._shell.run("mirroring_add", statement.session, statement.port)
+
+    @_apply.register
+    def _(self, statement: s.MirroringAddMulticast) -> None:
+        self._shell.run("mirroring_add_mc", statement.session, statement.group)
+
+    @_apply.register
+    def _(self, statement: s.MirroringDelete) -> None:
+        self._shell.run("mirroring_delete", statement.session)
+
+    @_apply.register
+    def _(self, statement: s.MirroringGet) -> None:
+        self._shell.run("mirroring_get", statement.session)
+
+
+def _key_text(field: KeyField, match: KeyMatch) -> str:
+    if field.match == "lpm":
+        return f"{match.value:#x}/{match.prefix_bits}"
+    if field.match == "ternary":
+        return f"{match.value:#x}&&&{match.mask:#x}"
+    if field.match == "range":
+        return f"{match.value:#x}->{match.high:#x}"
+    return f"{match.value:#x}"
+
+
+# ---- Processes ----
+
+
+class _Process:
+    def __init__(self, command: list[str], folder: Path) -> None:
+        self._output = (folder / "output").open("wb")
+        self._process = subprocess.Popen(command, cwd=folder, stdout=self._output, stderr=subprocess.STDOUT)
+
+    def wait_for(self, thrift_port: int) -> None:
+        deadline_s = time.monotonic() + READY_TIMEOUT_S
+        while time.monotonic() < deadline_s:
+            if self._process.poll() is not None:
+                raise NoFit(f"BMv2 refuses the program: {self._last_words()}")
+            try:
+                socket.create_connection(("127.0.0.1", thrift_port), 1.0).close()
+                return
+            except OSError:
+                time.sleep(0.02)
+        raise UserError(f"BMv2's simple_switch did not open its Thrift port in {READY_TIMEOUT_S:g} s")
+
+    def end(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        self._output.close()
+
+    def _last_words(self) -> str:
+        said = Path(self._output.name).read_text(errors="replace").split()
+        status = self._process.returncode
+        how = signal.Signals(-status).name if status < 0 else f"exit status {status}"
+        return f"{' '.join(said)[-300:]} ({how})"
+
+
+class _Shell:
+    """simple_switch_CLI, one command after the other."""
+
+    def __init__(self, path: str, thrift_port: int, folder: Path) -> None:
+        self._process = subprocess.Popen(
+            [path, "--thrift-port", str(thrift_port)],
+            cwd=folder,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        self._answer()
+
+    def run(self, *words: object) -> str:
+        """Its answer. NoFit with its words if it refuses the command."""
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError):
+            self._process.stdin.write(" ".join(map(str, words)).encode() + b"\n")
+            self._process.stdin.flush()
+        answer = self._answer()
+        if re.search(r"^(Error|Invalid)\b", answer, re.MULTILINE):
+            raise NoFit(f"BMv2: {' '.join(answer.split())}")
+        return answer
+
+    def end(self) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+    def _answer(self) -> str:
+        """Everything up to the next prompt."""
+        assert self._process.stdout is not None
+        answer = b""
+        while not answer.endswith(_PROMPT):
+            piece = os.read(self._process.stdout.fileno(), 4096)
+            if not piece:
+                raise CheckFailed(f"BMv2's command line ended: {' '.join(answer.decode(errors='replace').split())}")
+            answer += piece
+        return answer[: -len(_PROMPT)].decode(errors="replace")
+
+
+def _free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+        return port

@@ -1,0 +1,118 @@
+"""The timeout's estimator, and round trips without the other workers' lateness."""
+
+from __future__ import annotations
+
+from hosts.transport.retransmission_timeout import (
+    CONSTANT_TIMEOUTS,
+    INITIAL_FACTOR,
+    MAX_BACKED_OFF_US,
+    RetransmissionTimeout,
+    backed_off_us,
+)
+from hosts.transport.round_trips import KEPT_ROUNDS, PROBE_PATIENCE, THIN_STREAM, RoundTrips
+
+MIN_TIMEOUT_US = 1000
+INITIAL_US = INITIAL_FACTOR * MIN_TIMEOUT_US
+
+
+def test_estimator_follows_rfc_6298() -> None:
+    timeout = RetransmissionTimeout(1000)
+    assert timeout.base_us == 10_000
+    timeout.sample(8000)
+    assert timeout.base_us == 8000 + 4 * 4000
+    timeout.sample(16_000)
+    # RTTVAR = 3/4 * 4000 + 1/4 * |8000 - 16000| = 5000; SRTT = 7/8 * 8000 + 1/8 * 16000 = 9000
+    assert timeout.base_us == 9000 + 4 * 5000
+
+
+def test_the_minimum_is_a_margin_above_the_round_trip() -> None:
+    timeout = RetransmissionTimeout(1000)
+    for _ in range(200):
+        timeout.sample(5000)
+    assert timeout.base_us == 5000 + 1000
+
+
+def test_first_timers_are_constant_and_later_ones_double_up_to_a_bound() -> None:
+    assert [backed_off_us(100, timeouts) for timeouts in range(CONSTANT_TIMEOUTS)] == [100] * CONSTANT_TIMEOUTS
+    assert backed_off_us(100, CONSTANT_TIMEOUTS) == 200
+    assert backed_off_us(100, CONSTANT_TIMEOUTS + 1) == 400
+    assert backed_off_us(100, 1000) == MAX_BACKED_OFF_US
+    # A round trip may be longer than the bound of the backoff.
+    assert backed_off_us(5_000_000, 0) == backed_off_us(5_000_000, 1000) == 5_000_000
+
+
+def base_us(trips: RoundTrips) -> int:
+    return trips.deadline_us(1 << 40, timeouts=0, resent=False, unanswered=99) - (1 << 40)
+
+
+def one_round(trips: RoundTrips, start_us: int, first_us: int, rest_us: int) -> None:
+    """Two fragments sent at the start; answers first_us and rest_us later."""
+    trips.begin(start_us)
+    trips.first_answer(start_us + first_us)
+    trips.sample(start_us, start_us + first_us)
+    trips.sample(start_us, start_us + rest_us)
+
+
+def test_lateness_of_others_is_taken_off_the_samples() -> None:
+    punctual, late = RoundTrips(MIN_TIMEOUT_US), RoundTrips(MIN_TIMEOUT_US)
+    for trips, wait_us in ((punctual, 0), (late, 700_000)):
+        one_round(trips, 0, 2000, 3000)
+        one_round(trips, 1_000_000, 2000 + wait_us, 3000 + wait_us)
+    assert base_us(late) == base_us(punctual)
+    assert late.least_us == 2000
+
+
+def test_a_longer_way_is_no_lateness_for_ever() -> None:
+    trips = RoundTrips(MIN_TIMEOUT_US)
+    one_round(trips, 0, 2000, 3000)
+    for number in range(1, KEPT_ROUNDS + 1):
+        one_round(trips, number * 1_000_000, 50_000, 50_000)
+        assert trips.least_us == 2000
+    for number in range(KEPT_ROUNDS + 1, KEPT_ROUNDS + 60):
+        one_round(trips, number * 1_000_000, 50_000, 50_000)
+        assert trips.least_us == 50_000
+    assert 50_000 + MIN_TIMEOUT_US <= base_us(trips) < 52_000
+
+
+def test_fragments_sent_after_the_first_answer_count_in_full() -> None:
+    trips = RoundTrips(MIN_TIMEOUT_US)
+    one_round(trips, 0, 2000, 2000)
+    trips.begin(1_000_000)
+    trips.first_answer(1_500_000)
+    before_us = base_us(trips)
+    trips.sample(1_500_001, 1_500_001 + 40_000)
+    # RTTVAR = 3/4 * 750 + 1/4 * 38000, SRTT = 7/8 * 2000 + 1/8 * 40000
+    assert base_us(trips) == round(6750 + 4 * (0.75 * 750 + 0.25 * 38_000)) > before_us
+
+
+def test_timers_start_at_the_first_answer() -> None:
+    trips = RoundTrips(MIN_TIMEOUT_US)
+    trips.begin(0)
+    assert not trips.all_have_begun
+    trips.first_answer(400_000)
+    assert trips.all_have_begun
+    assert trips.deadline_us(0, timeouts=0, resent=False, unanswered=9) == 400_000 + INITIAL_US
+    assert trips.deadline_us(400_001, timeouts=0, resent=False, unanswered=9) == 400_001 + INITIAL_US
+
+
+def test_probes_are_more_patient_the_more_fragments_are_out() -> None:
+    trips = RoundTrips(MIN_TIMEOUT_US)
+    trips.begin(0)
+    for unanswered, factor in ((1, 1), (3, 3), (PROBE_PATIENCE, PROBE_PATIENCE), (500, PROBE_PATIENCE)):
+        assert trips.deadline_us(7, timeouts=0, resent=False, unanswered=unanswered) == 7 + factor * INITIAL_US
+
+
+def test_resends_of_the_last_fragments_wait_for_a_short_round_trip_only() -> None:
+    trips = RoundTrips(MIN_TIMEOUT_US)
+    one_round(trips, 0, 2000, 90_000)
+    now_us = 100_000
+    usual_us = base_us(trips)
+    assert usual_us > 90_000
+
+    def timer_us(resent: bool, unanswered: int, timeouts: int = 0) -> int:
+        return trips.deadline_us(now_us, timeouts=timeouts, resent=resent, unanswered=unanswered) - now_us
+
+    assert timer_us(resent=True, unanswered=THIN_STREAM) == 2000 + MIN_TIMEOUT_US
+    assert timer_us(resent=True, unanswered=THIN_STREAM + 1) == usual_us
+    assert timer_us(resent=False, unanswered=1) == usual_us
+    assert timer_us(resent=True, unanswered=1, timeouts=CONSTANT_TIMEOUTS) == 2 * (2000 + MIN_TIMEOUT_US)

@@ -1,0 +1,91 @@
+"""Compiler, code generator, data plane and P4Runtime server together, with finsy as the controller."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import finsy
+
+from switch.compiler import compile_p4
+from switch.engine import Engine, EngineDevice
+from switch.p4runtime import P4RuntimeServer
+
+TIMEOUT_S = 60
+CPU_PORT = 510
+H1, H2, H3 = (f"02:00:00:00:00:0{i}" for i in (1, 2, 3))
+
+
+def mac(address: str | int) -> bytes:
+    return address.to_bytes(6, "big") if isinstance(address, int) else bytes.fromhex(address.replace(":", ""))
+
+
+def frame(
+    destination: str | int, source: str | int = H1, ether_type: int = 0x88B5, payload: bytes = b"payload"
+) -> bytes:
+    return mac(destination) + mac(source) + ether_type.to_bytes(2, "big") + payload
+
+
+def compiled(program: str, directory: Path) -> finsy.SwitchOptions:
+    """Options of a controller that pushes one of the programs beside this file."""
+    result = compile_p4(Path(__file__).with_name(program))
+    (directory / "program.p4info.txt").write_text(result.p4info_text)
+    (directory / "program.json").write_text(result.json_text)
+    return finsy.SwitchOptions(
+        p4info=directory / "program.p4info.txt", p4blob=directory / "program.json", p4force=True, fail_fast=True
+    )
+
+
+@dataclass
+class Network:
+    """One switch with open ports 1 to 3."""
+
+    engine: Engine
+    device: EngineDevice
+    address: str
+    options: finsy.SwitchOptions
+    manual_clock: bool
+
+    def exchange(self, port: int, sent: bytes) -> dict[int, bytes]:
+        """Send a frame in; what came out, by port."""
+        self.engine.inject(1, port, sent)
+        if self.manual_clock:
+            self.engine.advance(0)
+        assert self.engine.quiesce(10)
+        return {port: received for _, port, received in self.engine.drain()}
+
+    @asynccontextmanager
+    async def switch(self) -> AsyncIterator[finsy.Switch]:
+        async with finsy.Switch("s1", self.address, self.options) as switch:
+            yield switch
+
+    def run(self, work: Callable[[finsy.Switch], Coroutine[None, None, None]]) -> None:
+        async def connected() -> None:
+            async with self.switch() as switch:
+                await work(switch)
+
+        asyncio.run(asyncio.wait_for(connected(), TIMEOUT_S))
+
+
+@contextmanager
+def running(options: finsy.SwitchOptions, *, manual_clock: bool = False) -> Iterator[Network]:
+    """`manual_clock`: time passes in the data plane only when its engine is told so."""
+    with Engine(manual_clock=manual_clock) as engine:
+        device = engine.add_switch(1, "s1", CPU_PORT)
+        for port in (1, 2, 3):
+            engine.add_open_port(1, port)
+        if not manual_clock:
+            engine.start()
+        server = P4RuntimeServer({1: device}, ["127.0.0.1:0"])
+        server.start()
+        try:
+            yield Network(engine, device, f"127.0.0.1:{server.ports[0]}", options, manual_clock)
+        finally:
+            server.stop()
+
+
+async def read(switch: finsy.Switch, *entities: object) -> list:
+    return [entity async for entity in switch.read(entities)]
