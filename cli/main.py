@@ -32,14 +32,14 @@ def main() -> NoReturn:
     except typer.TyperException as error:
         # Messages of two lines (an option, then what is wrong with it) are joined: one clear line.
         message = getattr(error, "format_message", error.__str__)()
-        sys.exit(_complain(" ".join(message.split()) + " (see --help)"))
+        sys.exit(_complain(f"gradbed: {' '.join(message.split())} (see --help)"))
     except UserError as error:
-        sys.exit(_complain(str(error)))
+        sys.exit(_complain(f"{error.prefix}{error}"))
     except (KeyboardInterrupt, typer.Abort):
         sys.exit(130)
     sys.exit(status if isinstance(status, int) else 0)
 
 
 def _complain(message: str) -> int:
-    print(f"gradbed: {message}", file=sys.stderr)
+    print(message, file=sys.stderr)
     return 2

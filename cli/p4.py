@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from cli import options, p4_coverage, p4_trace, stf
+from cli import options, p4_coverage, p4_shell, p4_trace, stf
 from switch.errors import UserError
 
 app = typer.Typer(help="Work with P4 programs.", no_args_is_help=True)
@@ -16,6 +16,7 @@ app.command("stf")(stf.stf)
 app.command("conformance")(stf.conformance)
 app.command("trace")(p4_trace.trace)
 app.command("coverage")(p4_coverage.coverage)
+app.command("shell")(p4_shell.shell)
 
 
 @app.callback()

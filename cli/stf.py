@@ -108,7 +108,7 @@ def _runner(name: str) -> Callable[[dict[str, Any], Script], Outcome]:
         return _run
     if name != "bmv2":
         raise UserError(f"--switch: gradbed or bmv2, not {name}")
-    from switch.stf.bmv2_target import require_simple_switch
+    from switch.stf.bmv2_processes import require_simple_switch
 
     require_simple_switch()
     return _run_on_bmv2

@@ -48,7 +48,7 @@ def _in_sandbox(config: AggregationConfig, folder: RunFolder) -> int:
     try:
         outcomes = _measure(config, folder)
     except UserError as error:
-        print(f"gradbed: {error}", file=sys.stderr)
+        print(f"{error.prefix}{error}", file=sys.stderr)
         return 2
     _write(outcomes, folder)
     console = Console()

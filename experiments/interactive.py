@@ -55,6 +55,6 @@ def _prompt(topology: Topology, config: NetworkConfig, folder: Path, rest: socke
             )
             CLI(testbed.network.mininet)
     except UserError as error:
-        print(f"gradbed: {error}", file=sys.stderr)
+        print(f"{error.prefix}{error}", file=sys.stderr)
         return 2
     return 0

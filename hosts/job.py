@@ -77,6 +77,7 @@ class JobDescription(_Value):
     server: AgentAddress
     window_fragments: int = Field(default=32, ge=1)
     min_timeout_us: int = Field(default=50_000, ge=1000)
+    """How much longer than its usual round trip a fragment's timer is at least."""
     give_up_us: int = Field(default=30_000_000, ge=1000)
     """A worker ends with an error after so long without any answer."""
     first_packet_number: int = Field(default=0, ge=0, lt=PACKET_NUMBERS)

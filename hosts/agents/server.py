@@ -29,7 +29,7 @@ class Server:
             workers=len(job.workers),
             fragments_per_round=job.fragments_per_round,
             lanes=job.lanes,
-            # A worker's timer never asks twice in that time; a duplicate of its packet does.
+            # No timer asks twice in that time. A copy of the packet does, and sometimes an early resend.
             repeat_interval_us=job.min_timeout_us // 2,
             first_number=job.first_packet_number,
         )

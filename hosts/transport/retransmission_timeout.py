@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-INITIAL_FACTOR = 10
-"""Before the first measurement the timeout is this many minimum timeouts; RFC 6298's second is for the Internet."""
 CONSTANT_TIMEOUTS = 4
 """A fragment's first timers are all equally long, only the later ones double (tcp_thin_linear_timeouts in Linux):
 the last fragments of a round are a thin stream, with no answers to later ones that would reveal a loss sooner."""
@@ -14,12 +12,9 @@ MAX_BACKED_OFF_US = 1_000_000
 class RetransmissionTimeout:
     """Smoothed round trip, its variation, and the timeout that follows from both."""
 
-    def __init__(self, min_timeout_us: int) -> None:
-        """min_timeout_us: added to the smoothed round trip at least, as in Linux (tcp_rto_min).
-
-        RFC 6298 bounds the whole timeout from below, which is no margin at all once round trips are long.
-        """
-        self._min_timeout_us = min_timeout_us
+    def __init__(self, initial_us: int) -> None:
+        """initial_us: timeout before the first measurement."""
+        self._initial_us = initial_us
         self._smoothed_us: float | None = None
         self._variation_us = 0.0
 
@@ -32,12 +27,15 @@ class RetransmissionTimeout:
             self._variation_us += (abs(self._smoothed_us - round_trip_us) - self._variation_us) / 4
             self._smoothed_us += (round_trip_us - self._smoothed_us) / 8
 
-    @property
-    def base_us(self) -> int:
-        """The timeout without any backoff."""
+    def base_us(self, margin_us: int) -> int:
+        """The timeout without backoff, at least `margin_us` longer than the smoothed round trip.
+
+        Linux does the same (tcp_rto_min). RFC 6298 bounds the whole timeout from below, which is no margin at all
+        once round trips are long.
+        """
         if self._smoothed_us is None:
-            return INITIAL_FACTOR * self._min_timeout_us
-        return round(self._smoothed_us + max(self._min_timeout_us, 4 * self._variation_us))
+            return self._initial_us
+        return round(self._smoothed_us + max(margin_us, 4 * self._variation_us))
 
 
 def backed_off_us(base_us: int, timeouts: int) -> int:

@@ -12,14 +12,17 @@ from __future__ import annotations
 
 from collections import deque
 
-from hosts.transport.retransmission_timeout import RetransmissionTimeout, backed_off_us
+from hosts.transport.retransmission_timeout import MAX_BACKED_OFF_US, RetransmissionTimeout, backed_off_us
 
+INITIAL_FACTOR = 10
+"""Before the first sample the timeout is this many minimum timeouts; RFC 6298's second is for the Internet."""
 KEPT_ROUNDS = 16
-"""Rounds of which the least round trip is known (a windowed minimum, as in RFC 8985, section 6.2)."""
+"""For how many rounds the least round trip (a windowed minimum, as in RFC 8985, section 6.2) and losses are known."""
+LOSSLESS_PATIENCE = 4
+"""How many minimum timeouts an answer may be late while nothing gets lost, so that only a busy machine delays it."""
 PROBE_PATIENCE = 8
 """Before the first answer a timer is as many times longer as fragments are out, at most this: the more are out,
 the less likely are losses to have stopped all of them, and the more likely is a late worker."""
-
 THIN_STREAM = 3
 """Few enough fragments unanswered to know that queues are short: they are the last of the round for all workers,
 except for those that lost an answer."""
@@ -30,12 +33,13 @@ class RoundTrips:
 
     def __init__(self, min_timeout_us: int) -> None:
         self._min_timeout_us = min_timeout_us
-        self._timeout = RetransmissionTimeout(min_timeout_us)
+        self._timeout = RetransmissionTimeout(INITIAL_FACTOR * min_timeout_us)
         self._start_us = 0
         self._first_answer_us: int | None = None
         self._lateness_us = 0
         self._least_us: int | None = None
         self._least_of_rounds_us: deque[int] = deque(maxlen=KEPT_ROUNDS)
+        self._lossless_rounds = KEPT_ROUNDS
 
     def begin(self, now_us: int) -> None:
         """A round begins."""
@@ -45,6 +49,7 @@ class RoundTrips:
         self._first_answer_us = None
         self._lateness_us = 0
         self._least_us = None
+        self._lossless_rounds += 1
 
     @property
     def all_have_begun(self) -> bool:
@@ -53,37 +58,25 @@ class RoundTrips:
 
     @property
     def least_us(self) -> int | None:
-        """Least round trip of this round and those before; None: nothing measured yet."""
+        """Least round trip of this round and those before; None: no answer yet."""
         present = [] if self._least_us is None else [self._least_us]
         return min([*self._least_of_rounds_us, *present], default=None)
 
-    def first_answer(self, now_us: int) -> None:
-        """The round's first global sum has come, whatever it took."""
-        self._first_answer_us = now_us
+    def answer(self, first_sent_us: int, now_us: int, *, after_resend: bool) -> None:
+        """A global sum has come. first_sent_us: when its fragment was sent first. after_resend: it is marked."""
         least_us = self.least_us
-        if least_us is not None:
-            self._lateness_us = max(0, now_us - self._start_us - least_us)
-
-    def bound(self, first_sent_us, now_us):
-        import os
-        if "bound" not in os.environ.get("V",""): return
-        r = now_us - first_sent_us
-        if self._least_us is None: r -= 0
-        t = RetransmissionTimeout(self._min_timeout_us)
-        t.sample(r)
-        if self._timeout._smoothed_us is None and t.base_us < self._timeout.base_us:
-            self._timeout = t
-            self.isbound = True
-
-    def sample(self, first_sent_us: int, now_us: int) -> None:
-        """A global sum has come that took no resend; first_sent_us: when its fragment was sent first."""
-        assert self._first_answer_us is not None
+        if self._first_answer_us is None:
+            self._first_answer_us = now_us
+            if least_us is not None:
+                self._lateness_us = max(0, now_us - self._start_us - least_us)
         round_trip_us = now_us - first_sent_us
-        import os
-        known_us = self.least_us
-        if "half" in os.environ.get("V","") and known_us is not None and 2 * round_trip_us < known_us:
-            self._timeout = RetransmissionTimeout(self._min_timeout_us)
+        if least_us is not None and 2 * round_trip_us < least_us:
+            # What was taken for round trips so far was mostly lateness.
+            self._timeout = RetransmissionTimeout(INITIAL_FACTOR * self._min_timeout_us)
         self._least_us = round_trip_us if self._least_us is None else min(self._least_us, round_trip_us)
+        if after_resend:
+            self._lossless_rounds = 0
+            return
         if first_sent_us <= self._first_answer_us:
             round_trip_us = max(self.least_us or 0, round_trip_us - self._lateness_us)
         self._timeout.sample(round_trip_us)
@@ -94,10 +87,14 @@ class RoundTrips:
         sent_us, resent: of its latest transmission. timeouts: how often its timer has run out before.
         unanswered: number of fragments that have been sent and are not answered.
         """
-        base_us = self._timeout.base_us
+        margin_us = self._min_timeout_us
+        if self._lossless_rounds >= KEPT_ROUNDS:
+            margin_us *= LOSSLESS_PATIENCE
+        base_us = self._timeout.base_us(margin_us)
         if self._first_answer_us is None:
-            return sent_us + backed_off_us(base_us * min(unanswered, PROBE_PATIENCE), timeouts)
+            patient_us = min(base_us * min(unanswered, PROBE_PATIENCE), MAX_BACKED_OFF_US)
+            return sent_us + backed_off_us(max(base_us, patient_us), timeouts)
         least_us = self.least_us
         if resent and unanswered <= THIN_STREAM and least_us is not None:
-            base_us = min(base_us, least_us + self._min_timeout_us)
+            base_us = min(base_us, least_us + margin_us)
         return max(sent_us, self._first_answer_us) + backed_off_us(base_us, timeouts)

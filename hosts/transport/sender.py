@@ -167,13 +167,9 @@ class Sender:
 
     def _learn(self, answered: _Flight, after_resend: bool, now_us: int) -> None:
         if not self._round_trips.all_have_begun:
-            self._round_trips.first_answer(now_us)
             for flight in self._flights.values():
                 flight.timeouts = 0  # a probe's say nothing about losses
-        if not after_resend:
-            self._round_trips.sample(answered.first_sent_us, now_us)
-        else:
-            self._round_trips.bound(answered.first_sent_us, now_us)
+        self._round_trips.answer(answered.first_sent_us, now_us, after_resend=after_resend)
         # An answer that came sooner than any round trip cannot be due to the latest transmission.
         least_us = self._round_trips.least_us
         latest = after_resend and least_us is not None and now_us - answered.sent_us >= least_us

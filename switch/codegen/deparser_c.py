@@ -1,4 +1,4 @@
-"""Deparser, checksums and calculations as C."""
+"""Deparser and checksums as C."""
 
 from __future__ import annotations
 
@@ -9,81 +9,7 @@ from switch.codegen import model as m
 from switch.codegen.headers_c import bits_before, split_at_variable, store_fields
 from switch.codegen.layout import Layout, field_offsets, field_words
 from switch.codegen.probes import NO_PROBES, ChecksumDone, HeaderEmitted, Probes
-from switch.codegen.reader import MalformedProgram
 from switch.codegen.statements import Statements
-from switch.codegen.values import Values
-
-_ALGORITHMS = {
-    "csum16": "gb_csum16",
-    "cksum16": "gb_csum16",
-    "crc16": "gb_crc16",
-    "crc16_custom": "gb_crc16",
-    "crc32": "gb_crc32",
-    "crc32_custom": "gb_crc32",
-    "crcCCITT": "gb_crcCCITT",
-    "crc8_custom": "gb_crc8_custom",
-    "crc64_custom": "gb_crc64_custom",
-    "xor16": "gb_xor16",
-    "xor32": "gb_xor32",
-    "identity": "gb_identity",
-    "xxh64": "gb_xxh64",
-    "random": "gb_xxh64",
-    "round_robin": "gb_round_robin",
-    "round_robin_consistent": "gb_xxh64",
-}
-
-
-def calculation_function(
-    name: str, calculation: m.CalculationDefinition, model: m.ProgramModel, layout: Layout
-) -> list[str]:
-    """The lines of a C function `name` that hashes what the calculation names; invalid headers are left out."""
-    algorithm = _ALGORITHMS.get(calculation.algorithm)
-    if algorithm is None:
-        raise MalformedProgram(f"BMv2 JSON: hash algorithm '{calculation.algorithm[:40]}' is not supported")
-    values = Values(model, layout)
-    lines: list[str] = []
-    bits = 0
-    for piece in calculation.inputs:
-        piece_bits, text = _input(piece, values)
-        bits += piece_bits
-        lines.extend(text)
-    payload = "p->data + p->payload_offset, p->length - p->payload_offset" if calculation.with_payload else "NULL, 0"
-    return [
-        f"static uint64_t {name}(struct gb_switch *sw, struct gb_packet *p) {{",
-        "uint64_t *phv = p->phv;",
-        f"uint8_t buffer[{bits // 8 + 1}];",
-        f"struct gb_bytes bytes = {{buffer, 0, {payload}}};",
-        *lines,
-        f"return {algorithm}(&bytes);",
-        "}",
-    ]
-
-
-def _input(piece: m.CalculationInput, values: Values) -> tuple[int, list[str]]:
-    """The most bits that an input can have, and the statements that append it."""
-    if piece.field is not None:
-        kind = values.field_type(piece.field)
-        guard = _guard(values.validity(piece.field.header))
-        standard = values.layout.standard(piece.field)
-        first = f"&p->std.{standard}" if standard else f"&phv[{values.slot(piece.field)}]"
-        if kind.variable:
-            return kind.width, [f"{guard}gb_bytes_append_raw(&bytes, (uint8_t *)({first} + 1), (uint32_t)*{first});"]
-        return kind.width, [f"{guard}gb_bytes_append(&bytes, {first}, {kind.width});"] if kind.width else []
-    if piece.header is not None:
-        header = ex.NamedHeader(piece.header)
-        header_type = values.header_place(header).type
-        total, lines = 0, []
-        for index in range(len(header_type.fields)):
-            bits, text = _input(m.CalculationInput(field=ex.Field(header, index)), values)
-            total += bits
-            lines.extend(text)
-        return total, lines
-    words = ", ".join(f"{piece.constant >> 64 * i & (1 << 64) - 1:#x}ULL" for i in range((piece.width + 63) // 64))
-    return piece.width, [f"gb_bytes_append(&bytes, (const uint64_t[]){{{words}}}, {piece.width});"]
-
-
-def _guard(validity: str) -> str:
-    return "" if validity == "1" else f"if ({validity}) "
 
 
 class DeparserWriter:

@@ -9,7 +9,8 @@ from typing import Any
 
 from switch.build import shared_library
 from switch.codegen.build_cache import cache_entry, find_build, note_build
-from switch.codegen.deparser_c import DeparserWriter, calculation_function
+from switch.codegen.calculations_c import calculation_function
+from switch.codegen.deparser_c import DeparserWriter
 from switch.codegen.layout import FRAME_LENGTH, Layout, words_of
 from switch.codegen.load import load_program
 from switch.codegen.model import ProgramModel, Table

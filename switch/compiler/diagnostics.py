@@ -47,6 +47,8 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 class CompileError(UserError):
     """The program has errors: `diagnostics` lists them (and warnings), the text shows them all."""
 
+    prefix = ""
+
     def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
         self.diagnostics = tuple(diagnostics)
         super().__init__("\n".join(map(str, diagnostics)))

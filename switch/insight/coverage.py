@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,7 +22,7 @@ _STANDARD_FILES = ("core.p4", "v1model.p4")
 
 @dataclass(frozen=True)
 class Item:
-    """Something that packets may reach. hits: how often they did."""
+    """Something that packets may reach. hits: packets that did."""
 
     name: str
     source: Source | None
@@ -31,7 +31,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Line:
-    """A source line with code. hits: of the part that most packets reached. missed: what on it no packet reached."""
+    """A source line with code. hits: packets that reached its most visited part. missed: what on it none reached."""
 
     hits: int
     missed: tuple[str, ...]
@@ -89,20 +89,49 @@ def percent(reached: int, total: int) -> float | None:
     return round(100 * reached / total, 1) if total else None
 
 
+@dataclass(frozen=True)
+class _Table:
+    """A table was applied."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class _TableHits:
+    name: str
+    hit: bool
+
+
+@dataclass(frozen=True)
+class _TableRuns:
+    name: str
+    action_id: int | None
+
+
+@dataclass(frozen=True)
+class _Action:
+    name: str
+
+
 class Coverage:
-    """Counts over any number of packets and switches that run the same program."""
+    """Collects from any number of packets and switches that run the same program."""
 
     def __init__(self, program: InstrumentedProgram, sources: SourceMap) -> None:
         self._program = program
         self._sources = sources
         self._places = Places(program.model, program.layout)
         self._packets = 0
-        self._sites: Counter[p.Site] = Counter()
-        self._actions: Counter[int] = Counter()
+        self._hits: Counter[Hashable] = Counter()
         self._entries: dict[Any, TableEntry] = {}
-        self._entry_hits: Counter[Any] = Counter()
-        self._outcomes: Counter[tuple[str, bool]] = Counter()
-        self._choices: Counter[tuple[str, int | None]] = Counter()
+        # What compilers make of one construct (inlined controls, expanded ranges and macros) is one thing here.
+        self._constructs = {site: self._construct(site) for site in program.sites}
+
+    def _construct(self, site: p.Site) -> Hashable:
+        source = self._sources.of(site)
+        if source is None or isinstance(site, (p.TableApplied, p.CallMade)):
+            return site
+        way = (site.outcome,) if isinstance(site, p.BranchTaken) else ()
+        return type(site), source, *way
 
     def see_entries(self, entries: Iterable[TableEntry]) -> None:
         """Entries that could be hit from now on."""
@@ -110,22 +139,26 @@ class Coverage:
             self._entries.setdefault(entry.identity, entry)
 
     def see_packet(self, records: Sequence[Record]) -> None:
-        """What one packet that arrived led to."""
+        """What one packet that arrived led to, all its copies and rounds together."""
         self._packets += 1
+        reached: set[Hashable] = set()
         for record in records:
             if isinstance(record, Step):
-                self._sites[record.site] += 1
+                reached.add(self._constructs[record.site])
                 if isinstance(record.site, p.CallMade):
-                    self._actions[record.site.action_id] += 1
+                    reached |= {_Table(record.site.node), self._action(record.site.action_id)}
             elif isinstance(record, Lookup):
-                self._sites[record.site] += 1
-                self._outcomes[record.site.table, record.hit] += 1
-                self._choices[record.site.table, record.entry.action_id] += 1
-                if record.entry.action_id is not None:
-                    self._actions[record.entry.action_id] += 1
+                table, entry = record.site.table, record.entry
+                reached |= {_Table(table), _TableHits(table, record.hit), _TableRuns(table, entry.action_id)}
+                if entry.action_id is not None:
+                    reached.add(self._action(entry.action_id))
                 if record.hit:
-                    self._entries.setdefault(record.entry.identity, record.entry)
-                    self._entry_hits[record.entry.identity] += 1
+                    self._entries.setdefault(entry.identity, entry)
+                    reached.add(entry.identity)
+        self._hits.update(reached)
+
+    def _action(self, action_id: int) -> Hashable:
+        return _Action(self._program.model.actions[action_id].name)
 
     def report(self) -> Report:
         statements = self._statements()
@@ -142,7 +175,7 @@ class Coverage:
 
     def _states(self) -> list[Item]:
         return [
-            Item(site.state, self._sources.of(site), self._sites[site])
+            Item(site.state, self._sources.of(site), self._hits[self._constructs[site]])
             for site in self._program.sites
             if isinstance(site, p.StateEntered)
         ]
@@ -158,17 +191,14 @@ class Coverage:
             name = f"{site.state}{case} -> {taken.next_state or 'accept'}"
             if source:
                 name = f"{site.state}: {source.fragment.removesuffix(';')}"
-            items.append(Item(name, source, self._sites[site]))
+            items.append(Item(name, source, self._hits[self._constructs[site]]))
         return _merged(items)
 
     def _tables(self) -> list[Item]:
-        runs: Counter[str] = Counter()
-        for site, hits in self._sites.items():
-            if isinstance(site, p.TableApplied):
-                runs[site.table] += hits
-            elif isinstance(site, p.CallMade):
-                runs[site.node] += hits
-        return [Item(t.name, self._sources.of(p.TableApplied(t.name)), runs[t.name]) for t in self._user_tables()]
+        return [
+            Item(table.name, self._sources.of(p.TableApplied(table.name)), self._hits[_Table(table.name)])
+            for table in self._user_tables()
+        ]
 
     def _user_tables(self) -> list[Table]:
         return [table for table in self._program.model.tables.values() if not is_hidden(table.name)]
@@ -186,7 +216,7 @@ class Coverage:
             if matched.priority is not None:
                 parts.append(f"priority {matched.priority}")
             source = self._sources.of(p.TableApplied(entry.table))
-            items.append(Item(f"{entry.table} {', '.join(parts)}", source, self._entry_hits[identity]))
+            items.append(Item(f"{entry.table} {', '.join(parts)}", source, self._hits[identity]))
         return items
 
     def _action_items(self, statements: Sequence[Item]) -> list[Item]:
@@ -195,8 +225,7 @@ class Coverage:
         items: dict[str, Item] = {}
         for action in [action for table in self._user_tables() for action in table.actions]:
             first = self._sources.of(p.PrimitiveDone(action.id, 0))
-            hits = sum(n for i, n in self._actions.items() if self._program.model.actions[i].name == action.name)
-            hits = max(hits, by_source.get(first, 0) if first else 0)
+            hits = max(self._hits[_Action(action.name)], by_source.get(first, 0) if first else 0)
             items.setdefault(action.name, Item(action.name, self._sources.action(action.id), hits))
         return list(items.values())
 
@@ -208,7 +237,8 @@ class Coverage:
                 node = self._program.model.pipelines[site.pipeline].nodes[site.node]
                 assert isinstance(node, Condition)
                 text = source.fragment if source else Describer(self._places).text(node.expression)
-                items.append(Item(f"{text} is {str(site.outcome).lower()}", source, self._sites[site]))
+                hits = self._hits[self._constructs[site]]
+                items.append(Item(f"{text} is {str(site.outcome).lower()}", source, hits))
         return _merged([*items, *(item for table in self._user_tables() for item in self._table_branches(table))])
 
     def _table_branches(self, table: Table) -> list[Item]:
@@ -217,10 +247,10 @@ class Coverage:
         items = []
         if table.next_hit != table.next_miss:
             for hit, what in ((True, "hits"), (False, "misses")):
-                items.append(Item(f"{table.name} {what}", source, self._outcomes[table.name, hit]))
+                items.append(Item(f"{table.name} {what}", source, self._hits[_TableHits(table.name, hit)]))
         if len(set(table.next_by_action.values())) > 1:
             for action in table.actions:
-                hits = self._choices[table.name, action.id]
+                hits = self._hits[_TableRuns(table.name, action.id)]
                 items.append(Item(f"{table.name} runs {action.name}", source, hits))
         return items
 
@@ -231,7 +261,8 @@ class Coverage:
             text = self._statement_text(site)
             if text is not None:
                 source = self._sources.of(site)
-                items.append(Item(source.fragment if source else text, source, self._sites[site]))
+                hits = self._hits[self._constructs[site]]
+                items.append(Item(source.fragment if source else text, source, hits))
         return _merged(items)
 
     def _statement_text(self, site: p.Site) -> str | None:
@@ -253,12 +284,10 @@ class Coverage:
 
 
 def _merged(items: Sequence[Item]) -> list[Item]:
-    """Copies that a compiler made of one construct (inlined controls, expanded ranges and macros) count together."""
+    """Each construct of the source once."""
     merged: dict[Any, Item] = {}
     for number, item in enumerate(items):
-        key = (item.name, item.source) if item.source else number
-        known = merged.get(key)
-        merged[key] = Item(item.name, item.source, item.hits + (known.hits if known else 0))
+        merged.setdefault((item.name, item.source) if item.source else number, item)
     return list(merged.values())
 
 

@@ -23,7 +23,7 @@ _ADMINISTRATOR = Role("")
 
 @dataclass(frozen=True)
 class SwitchSnapshot:
-    """What a switch runs and holds.
+    """What a switch runs and holds, but for direct counters.
 
     updates: p4.v1.Update messages that lead from the pipeline, freshly loaded, to what the switch holds.
     unread: kinds of entities that it does not let read.
@@ -86,13 +86,13 @@ def _wanted(info: Any) -> Iterator[tuple[str, int, Any]]:
             insert,
             p4r.Entity(action_profile_group=p4r.ActionProfileGroup(action_profile_id=number)),
         )
-    counted = {counter.direct_table_id for counter in info.direct_counters}
+    metered = {meter.direct_table_id for meter in info.direct_meters}
     for table in info.tables:
         number = table.preamble.id
         if not table.is_const_table and table.match_fields:
             entry = p4r.TableEntry(table_id=number)
-            if number in counted:
-                entry.counter_data.SetInParent()
+            if number in metered:
+                entry.meter_config.SetInParent()
             yield "tables", insert, p4r.Entity(table_entry=entry)
         if not table.const_default_action_id and not table.implementation_id:
             default = p4r.TableEntry(table_id=number, is_default_action=True)

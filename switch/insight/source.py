@@ -46,11 +46,11 @@ class SourceMap:
         """Where an action is declared."""
         return self._actions.get(action_id)
 
-    def line(self, source: Source) -> str:
-        """The whole line, without the space around it; its fragment where the file is not at hand."""
+    def line(self, source: Source) -> str | None:
+        """The whole line, without the space around it; None where the file is not at hand."""
         lines = self.file(source.file)
         if lines is None or not 0 < source.line <= len(lines):
-            return source.fragment
+            return None
         return lines[source.line - 1].strip()
 
     @functools.cache  # noqa: B019

@@ -90,9 +90,8 @@ class _Writer:
 
     def _line(self, source: Source | None, otherwise: str) -> str:
         """The source line without the braces of the block that it begins or ends."""
-        if source is None:
-            return otherwise
-        return self._sources.line(source).removeprefix("}").removesuffix("{").strip() or otherwise
+        line = self._sources.line(source) if source else None
+        return (line and line.removeprefix("}").removesuffix("{").strip()) or otherwise
 
     # ---- Parser ----
 
@@ -159,10 +158,10 @@ class _Writer:
 
     def _statements(self, statements: Sequence[e.Statement], depth: int) -> Iterator[Line]:
         """Statements in order. Those of one source line, such as a macro over all lanes, are told together."""
-        for place, group in itertools.groupby(statements, lambda s: (s.source and str(s.source)) or s.text):
+        for _, group in itertools.groupby(statements, lambda s: str(s.source) if s.source else s.text):
             same = list(group)
             source = same[0].source
-            yield Line(self._line(source, place), depth, "", source)
+            yield Line(self._line(source, same[0].text), depth, "", source)
             effects = [line for statement in same for line in self._effects(statement, depth + 1)]
             shown = effects if self._whole or len(effects) <= _EFFECTS_SHOWN else effects[:_EFFECTS_SHOWN]
             yield from shown

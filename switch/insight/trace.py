@@ -271,7 +271,8 @@ class _Builder:
     def _told(self, operation: m.ParserOperation, source: Source | None) -> e.Operation:
         kinds = {m.Extract: "extract", m.Assign: "set", m.Verify: "verify", m.Advance: "advance"}
         op = operation.op if isinstance(operation, m.Primitive) else kinds[type(operation)]
-        return e.Operation(op, Describer(self._places).operation(operation), source)
+        text = source.fragment if source else Describer(self._places).operation(operation)
+        return e.Operation(op, text, source)
 
     def _extracted(self, reference: ex.HeaderReference, changes: tuple[Change, ...]) -> str | None:
         if isinstance(reference, ex.NamedHeader):

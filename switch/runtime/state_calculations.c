@@ -18,7 +18,20 @@ void gb_bytes_append_raw(struct gb_bytes *bytes, const uint8_t *raw, uint32_t bi
     bytes->bits += bits;
 }
 
+static void append_whole_bytes(struct gb_bytes *bytes, const uint64_t *words, uint32_t count) {
+    uint8_t *begin = bytes->data + bytes->bits / 8, *at = begin + count;
+    bytes->bits += 8 * count;
+    for (; count >= 8; count -= 8)
+        gb_store64(at -= 8, *words++);
+    for (uint64_t rest = count ? *words : 0; at > begin; rest >>= 8)
+        *--at = (uint8_t)rest;
+}
+
 void gb_bytes_append(struct gb_bytes *bytes, const uint64_t *words, uint32_t width) {
+    if (bytes->bits % 8 == 0 && width % 8 == 0) {
+        append_whole_bytes(bytes, words, width / 8);
+        return;
+    }
     uint32_t last = (bytes->bits + width + 7) / 8;
     for (uint32_t i = data_bytes(bytes); i < last; i++)
         bytes->data[i] = 0;

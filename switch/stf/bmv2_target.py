@@ -6,16 +6,10 @@ BMv2 does not say when it is idle: it counts as idle once nothing has come out f
 from __future__ import annotations
 
 import json
-import os
 import re
-import shutil
-import signal
-import socket
-import subprocess
 import tempfile
-import time
 from collections.abc import Mapping
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from functools import singledispatchmethod
 from pathlib import Path
 from types import TracebackType
@@ -24,38 +18,17 @@ from typing import Any
 from switch.codegen.load import load_program
 from switch.codegen.model import KeyField
 from switch.device import KeyMatch
-from switch.errors import UserError
 from switch.stf import names
 from switch.stf import statements as s
+from switch.stf.bmv2_processes import Shell, SwitchProcess, free_port, require_simple_switch
 from switch.stf.names import NoFit
 from switch.stf.pcap_ports import PcapPorts
 from switch.stf.runner import Outcome, run_on
-from switch.stf.target import CheckFailed, check
+from switch.stf.target import check
 
 QUIET_S = 0.3
-READY_TIMEOUT_S = 30.0
-_PROMPT = b"RuntimeCmd: "
 # The smaller of BMv2's priorities wins, in STF the larger.
 _LEAST_PRIORITY = 10000
-
-
-def find_simple_switch() -> tuple[str, str] | None:
-    """Paths of simple_switch and its command line: beside GRADBED_BMV2, else in PATH; None if one is not there."""
-    bmv2 = os.environ.get("GRADBED_BMV2")
-    path = str(Path(bmv2).parent) if bmv2 and os.sep in bmv2 else None
-    switch, shell = shutil.which("simple_switch", path=path), shutil.which("simple_switch_CLI", path=path)
-    return (switch, shell) if switch and shell else None
-
-
-def require_simple_switch() -> tuple[str, str]:
-    """As find_simple_switch; UserError if one is not there."""
-    found = find_simple_switch()
-    if found is None:
-        raise UserError(
-            "BMv2's simple_switch and simple_switch_CLI are not installed: put them in PATH, or name "
-            "simple_switch_grpc beside them in GRADBED_BMV2"
-        )
-    return found
 
 
 def run_script_on_bmv2(bmv2_json: Mapping[str, Any], script: s.Script) -> Outcome:
@@ -81,12 +54,12 @@ class Bmv2Target:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gradbed-bmv2-")))
             (folder / "program.json").write_text(json.dumps(bmv2_json))
             ports = stack.enter_context(PcapPorts(folder, sorted(script.ports), packets))
-            thrift_port = _free_port()
+            thrift_port = free_port()
             command = [found[0], "--thrift-port", str(thrift_port), *ports.arguments, "program.json"]
-            switch = _Process(command, folder)
+            switch = SwitchProcess(command, folder)
             stack.callback(switch.end)
             switch.wait_for(thrift_port)
-            self._shell = _Shell(found[1], thrift_port, folder)
+            self._shell = Shell(found[1], thrift_port, folder)
             stack.callback(self._shell.end)
             self._ports = ports
             self._stack = stack.pop_all()
@@ -185,7 +158,8 @@ class Bmv2Target:
     def _(self, statement: s.RegisterRead) -> None:
         answer = self._shell.run("register_read", names.register(self._model, statement.register), statement.index)
         if statement.condition is not None:
-            got = int(answer.rsplit("=", 1)[1])
+            # Thrift has signed numbers of 64 bits only.
+            got = int(answer.rsplit("=", 1)[1]) % 2**64
             check(f"register {statement.register}[{statement.index}]", statement.condition, got)
 
     @_apply.register
@@ -259,82 +233,3 @@ def _key_text(field: KeyField, match: KeyMatch) -> str:
     if field.match == "range":
         return f"{match.value:#x}->{match.high:#x}"
     return f"{match.value:#x}"
-
-
-# ---- Processes ----
-
-
-class _Process:
-    def __init__(self, command: list[str], folder: Path) -> None:
-        self._output = (folder / "output").open("wb")
-        self._process = subprocess.Popen(command, cwd=folder, stdout=self._output, stderr=subprocess.STDOUT)
-
-    def wait_for(self, thrift_port: int) -> None:
-        deadline_s = time.monotonic() + READY_TIMEOUT_S
-        while time.monotonic() < deadline_s:
-            if self._process.poll() is not None:
-                raise NoFit(f"BMv2 refuses the program: {self._last_words()}")
-            try:
-                socket.create_connection(("127.0.0.1", thrift_port), 1.0).close()
-                return
-            except OSError:
-                time.sleep(0.02)
-        raise UserError(f"BMv2's simple_switch did not open its Thrift port in {READY_TIMEOUT_S:g} s")
-
-    def end(self) -> None:
-        self._process.kill()
-        self._process.wait()
-        self._output.close()
-
-    def _last_words(self) -> str:
-        said = Path(self._output.name).read_text(errors="replace").split()
-        status = self._process.returncode
-        how = signal.Signals(-status).name if status < 0 else f"exit status {status}"
-        return f"{' '.join(said)[-300:]} ({how})"
-
-
-class _Shell:
-    """simple_switch_CLI, one command after the other."""
-
-    def __init__(self, path: str, thrift_port: int, folder: Path) -> None:
-        self._process = subprocess.Popen(
-            [path, "--thrift-port", str(thrift_port)],
-            cwd=folder,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-        )
-        self._answer()
-
-    def run(self, *words: object) -> str:
-        """Its answer. NoFit with its words if it refuses the command."""
-        assert self._process.stdin is not None
-        with suppress(BrokenPipeError):
-            self._process.stdin.write(" ".join(map(str, words)).encode() + b"\n")
-            self._process.stdin.flush()
-        answer = self._answer()
-        if re.search(r"^(Error|Invalid)\b", answer, re.MULTILINE):
-            raise NoFit(f"BMv2: {' '.join(answer.split())}")
-        return answer
-
-    def end(self) -> None:
-        self._process.kill()
-        self._process.communicate()
-
-    def _answer(self) -> str:
-        """Everything up to the next prompt."""
-        assert self._process.stdout is not None
-        answer = b""
-        while not answer.endswith(_PROMPT):
-            piece = os.read(self._process.stdout.fileno(), 4096)
-            if not piece:
-                raise CheckFailed(f"BMv2's command line ended: {' '.join(answer.decode(errors='replace').split())}")
-            answer += piece
-        return answer[: -len(_PROMPT)].decode(errors="replace")
-
-
-def _free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port: int = free.getsockname()[1]
-        return port

@@ -78,11 +78,17 @@ def _one(compile_: Compile, run: Run, program: Path) -> Result:
         script = read_stf(program.with_suffix(".stf"))
         json = compile_(program)
     except UserError as error:
-        return Result(name, "compile", str(error).splitlines()[0])
+        return Result(name, "compile", _first_line(error))
     except Exception as error:
         return Result(name, "compile", f"defect: {type(error).__name__}: {error}")
     try:
         outcome = run(json, script)
     except (UserError, ValueError, RuntimeError) as error:
-        return Result(name, "load", str(error).splitlines()[0])
+        return Result(name, "load", _first_line(error))
     return Result(name, "passed") if outcome.passed else Result(name, "packet", outcome.failures[0])
+
+
+def _first_line(error: Exception) -> str:
+    """Of the message, with the next one if it only introduces that."""
+    lines = str(error).splitlines() or [type(error).__name__]
+    return " ".join(lines[:2]) if lines[0].endswith(":") else lines[0]

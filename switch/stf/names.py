@@ -98,6 +98,7 @@ def priority(of: Table, given: int | None) -> int:
         return 0
     if given is None:
         raise NoFit(f"an entry of table {of.name} needs a priority: add {of.name} PRIORITY ...")
+    _check_fits(given, 31, "the priority")
     return given
 
 

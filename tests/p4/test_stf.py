@@ -16,7 +16,8 @@ from switch.codegen import build_program
 from switch.compiler import compile_p4
 from switch.p4c import compile_with_p4c, find_p4c
 from switch.stf import read_stf, run_script
-from switch.stf.bmv2_target import find_simple_switch, run_script_on_bmv2
+from switch.stf.bmv2_processes import find_simple_switch
+from switch.stf.bmv2_target import run_script_on_bmv2
 
 HERE = Path(__file__).parent / "stf"
 P4_SOURCES = Path(__file__).resolve().parents[2] / "p4src"

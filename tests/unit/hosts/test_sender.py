@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from hosts.transport.retransmission_timeout import CONSTANT_TIMEOUTS, INITIAL_FACTOR, MAX_BACKED_OFF_US
+from hosts.transport.retransmission_timeout import CONSTANT_TIMEOUTS, MAX_BACKED_OFF_US
+from hosts.transport.round_trips import INITIAL_FACTOR, LOSSLESS_PATIENCE
 from hosts.transport.sender import EARLY_RESEND_AFTER, Sender, Transmission
 
 MIN_TIMEOUT_US = 1000
 INITIAL_US = INITIAL_FACTOR * MIN_TIMEOUT_US
+MARGIN_US = LOSSLESS_PATIENCE * MIN_TIMEOUT_US
 
 
 def sender(window: int = 4, count: int = 10, paths: int = 1, first_number: int = 0) -> Sender:
@@ -74,7 +76,7 @@ def test_each_fragment_has_its_own_timer_from_the_first_answer_on() -> None:
     s.transmissions(0)
     answer(s, [0], 400)
     s.transmissions(450)
-    timeout_us = 400 + MIN_TIMEOUT_US  # the smoothed round trip and the least margin
+    timeout_us = 400 + MARGIN_US  # the smoothed round trip and the least margin
     assert s.deadline_us == 400 + timeout_us
     assert s.transmissions(400 + timeout_us) == resends(1)
     assert s.deadline_us == 450 + timeout_us  # fragment 2 left 50 us after the first answer
@@ -110,6 +112,7 @@ def test_sums_that_took_a_resend_of_another_worker_are_no_samples() -> None:
     assert s.deadline_us == 7000 + INITIAL_US
     answer(s, [1], 7400)
     s.transmissions(7400)
+    # After a loss the margin is small; the round trip is far below the first, which was all lateness.
     assert s.deadline_us == 7400 + 400 + MIN_TIMEOUT_US
 
 
@@ -118,7 +121,7 @@ def test_an_answer_shortens_timers_that_run_already() -> None:
     s.transmissions(0)
     assert s.deadline_us == 2 * INITIAL_US
     answer(s, [0], 500)
-    assert s.deadline_us == 500 + 500 + MIN_TIMEOUT_US
+    assert s.deadline_us == 500 + 500 + MARGIN_US
 
 
 def test_fast_retransmission_after_enough_later_answers() -> None:

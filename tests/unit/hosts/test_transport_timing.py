@@ -61,7 +61,7 @@ def simulate(case: Case, in_network: bool, seed: int = 1) -> JobSimulation:
         Case(duplicate=0.02),
         Case(pause_us=300_000),
         Case(stall_us=40_000),
-        Case(stall_us=100_000),
+        Case(stall_us=200_000),
         Case(rate_mbps=2, workers=64, fragments=12, rounds=4),
     ],
     ids=str,

@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from switch.device import KeyMatch
-from switch.stf import names, parse_stf, run_script
+from switch.stf import StfError, names, parse_stf, run_script
 from switch.stf import statements as s
 from tests.unit.stf.programs import program
 
@@ -102,6 +104,10 @@ def test_files_that_fail(text: str, problems: list[str]) -> None:
         ("add wild 1 head.x:1 drop()", "there is no key field of table I.wild named head.x: there is hdr.head.a"),
         ("add wild 1 head.a:1 a:1 drop()", "key field hdr.head.a is there twice"),
         ("add wild head.a:1 drop()", "an entry of table I.wild needs a priority: add I.wild PRIORITY ..."),
+        ("add wild 0x80000000 head.a:1 drop()", "the priority: 0x80000000 does not fit 31 bits"),
+        ("mc_node_create 1 70000\nmc_mgrp_create 1\nmc_node_associate 1 0", "egress port 70000 is not in 0..511"),
+        ("mirroring_add 65536 1", "clone session 65536 is not in 0..65535"),
+        ("mc_mgrp_create 0", "multicast group 0 is not in 1..65535"),
         ("add wild 1 head.a:1 set(value:1)", "action I.set needs port"),
         ("add wild 1 head.a:1 set(value:1, prt:2)", "action I.set has no parameter prt; did you mean port?"),
         ("add wild 1 head.a:1 set(value:256, port:1)", "argument value of I.set: 0x100 does not fit 8 bits"),
@@ -238,6 +244,55 @@ def test_value_sets() -> None:
         expect 0 0800 00 00 1234 00 00
         """
     )
+
+
+ANY_NUMBER = st.one_of(st.integers(0, 9), st.sampled_from([255, 511, 2**16, 2**31, 2**32, 2**63, 2**64, 2**130]))
+COMMANDS = [
+    "packet {} 0001000{}",
+    "expect {} **",
+    "no_packet",
+    "add wild {} head.a:{} set(value:{}, port:{}) = e{}",
+    "add wild {} head.a:{} group(number:{})",
+    "add prefixes head.a:{}/{} set(value:{}, port:{})",
+    "add pairs {} a:{} b:{}..{} set(value:{}, port:{})",
+    "setdefault wild copy(port:{})",
+    "remove all",
+    "remove e{}",
+    "check_counter seen({}) bytes > {}",
+    "check_counter hits(e{}) packets > {}",
+    "counter_write seen {} {} {}",
+    "register_read cells {} < {}",
+    "register_write cells {} {}",
+    "meter_set_rates rate {} {}:{} {}:{}",
+    "mirroring_add {} {}",
+    "mirroring_add_mc {} {}",
+    "mirroring_delete {}",
+    "mc_mgrp_create {}",
+    "mc_node_create {} {} {}",
+    "mc_node_update {} {}",
+    "mc_node_associate {} {}",
+    "pvs_add extended {}",
+]
+
+
+@settings(deadline=None, max_examples=150)
+@given(
+    st.lists(
+        st.sampled_from(COMMANDS).flatmap(
+            lambda c: st.tuples(st.just(c), st.lists(ANY_NUMBER, min_size=c.count("{}"), max_size=c.count("{}")))
+        ),
+        max_size=12,
+    )
+)
+def test_whatever_a_file_asks_for_is_done_or_refused(commands: list[tuple[str, list[int]]]) -> None:
+    text = "\n".join(command.format(*numbers) for command, numbers in commands)
+    try:
+        script = parse_stf(text, PATH)
+    except StfError:
+        return
+    for failure in run_script(program(), script).failures:
+        assert failure.startswith("t.stf:")
+        assert "\n" not in failure
 
 
 # ---- Keys ----

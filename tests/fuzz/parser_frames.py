@@ -1,0 +1,135 @@
+"""Frames that a program's parser takes apart: random walks over the parse states of its BMv2 JSON."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+Json = dict[str, Any]
+
+MAX_STATES = 40
+MAX_BITS = 8 * 2000
+
+
+def parser_frames(program: Json, rng: random.Random, count: int) -> list[bytes]:
+    constants = sorted(set(_constants(program)))
+    return [_Walk(program, constants, rng).frame() for _ in range(count)]
+
+
+def _constants(value: Any) -> Iterator[int]:
+    """The numbers that the program compares something with."""
+    if isinstance(value, dict):
+        if value.get("op") in ("==", "!=", "<", "<=", ">", ">="):
+            for side in (value["left"], value["right"]):
+                if side["type"] == "hexstr":
+                    yield abs(int(side["value"], 16))
+        value = list(value.values())
+    if isinstance(value, list):
+        for inner in value:
+            yield from _constants(inner)
+
+
+class _Walk:
+    """One walk from the first state on. Bits are appended as headers are extracted; what a transition asks for is
+    written into the fields (or the lookahead) that it selects on."""
+
+    def __init__(self, program: Json, constants: list[int], rng: random.Random) -> None:
+        self._rng = rng
+        self._constants = constants
+        parser = program["parsers"][0]
+        self._states = {state["name"]: state for state in parser["parse_states"]}
+        self._first = parser["init_state"]
+        types = {kind["name"]: kind["fields"] for kind in program["header_types"]}
+        self._fields = {header["name"]: types[header["header_type"]] for header in program["headers"]}
+        self._ids = {header["id"]: header["name"] for header in program["headers"]}
+        self._stacks = {stack["name"]: stack["header_ids"] for stack in program["header_stacks"]}
+        self._extracted: dict[str, int] = {}
+        self._bits: list[int] = []
+        self._ahead: dict[int, int] = {}
+        self._places: dict[tuple[str, str], tuple[int, int]] = {}
+
+    def frame(self) -> bytes:
+        name = self._first
+        for _ in range(MAX_STATES):
+            if name not in self._states or len(self._bits) > MAX_BITS:
+                break
+            name = self._pass(self._states[name])
+        self._append(8 * self._rng.choice([0, 0, 1, 7, 26, 200]))
+        while self._ahead and max(self._ahead) >= len(self._bits):
+            self._append(8)
+        padded = self._bits + [0] * (-len(self._bits) % 8)
+        return int("".join(map(str, padded)) or "0", 2).to_bytes(len(padded) // 8, "big")
+
+    def _pass(self, state: Json) -> str | None:
+        for operation in state["parser_ops"]:
+            if operation["op"] in ("extract", "extract_VL"):
+                self._extract(operation["parameters"][0])
+        transitions = state["transitions"]
+        # Rather on than out.
+        weights = [1 if transition["type"] == "default" else 4 for transition in transitions]
+        [transition] = self._rng.choices(transitions, weights)
+        if transition["type"] == "hexstr":
+            self._satisfy(state["transition_key"], transition)
+        next_state: str | None = transition["next_state"]
+        return next_state
+
+    def _extract(self, what: Json) -> None:
+        name = what["value"]
+        if what["type"] == "stack":
+            index = self._extracted.get(name, 0)
+            self._extracted[name] = index + 1
+            elements = self._stacks[name]
+            place, name = name, self._ids[elements[min(index, len(elements) - 1)]]
+        elif isinstance(name, str) and name in self._fields:
+            place = name
+        else:
+            return
+        for field in self._fields[name]:
+            width = field[1] if isinstance(field[1], int) else 0
+            self._places[place, field[0]] = len(self._bits), width
+            self._append(width)
+
+    def _append(self, width: int) -> None:
+        """Random bits; often a small number, as the entries of the tables have them, or one of the program's own."""
+        value = 0
+        if width:
+            fitting = [number for number in self._constants if number < 1 << width]
+            known = self._rng.choice(fitting or [0])
+            value = self._rng.choice([self._rng.getrandbits(width), self._rng.randrange(4), known, known])
+        for i in range(width):
+            given = self._ahead.pop(len(self._bits), None)
+            self._bits.append(value >> width - 1 - i & 1 if given is None else given)
+
+    def _satisfy(self, keys: list[Json], transition: Json) -> None:
+        value = int(transition["value"], 16)
+        mask = -1 if transition["mask"] is None else int(transition["mask"], 16)
+        # Each part of the key takes whole bytes of the value.
+        shift = 0
+        for key in reversed(keys):
+            start, width = self._place(key)
+            for i in range(width):
+                if mask >> shift + i & 1:
+                    self._set(start + width - 1 - i, value >> shift + i & 1)
+            shift += width + -width % 8
+
+    def _place(self, key: Json) -> tuple[int, int]:
+        if key["type"] == "lookahead":
+            offset, width = key["value"]
+            return len(self._bits) + offset, width
+        if key["type"] in ("field", "stack_field"):
+            header, field = key["value"]
+            return self._places.get((header, field), (-1, self._width(header, field)))
+        return -1, 0
+
+    def _width(self, header: str, field: str) -> int:
+        """Of a field that was not extracted: metadata, out of our reach."""
+        name = self._ids[self._stacks[header][0]] if header in self._stacks else header
+        width = next((f[1] for f in self._fields.get(name, []) if f[0] == field), 0)
+        return width if isinstance(width, int) else 0
+
+    def _set(self, position: int, bit: int) -> None:
+        if 0 <= position < len(self._bits):
+            self._bits[position] = bit
+        elif position >= len(self._bits):
+            self._ahead[position] = bit

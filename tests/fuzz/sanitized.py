@@ -1,0 +1,133 @@
+"""A program with runtime, engine and driver in one binary, built with the address and undefined-behaviour sanitizers."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from switch.build import compiler
+from switch.codegen.load import load_program
+from switch.codegen.model import Action, ProgramModel, Table
+from switch.codegen.program import generate
+from switch.runtime.library import RUNTIME_DIR
+from switch.runtime.state_abi import to_words
+from tests.fuzz.parser_frames import parser_frames
+
+ENTRIES = 40
+SEED_FRAMES = 200
+FLAGS = (
+    "-std=gnu11",
+    "-g",
+    "-O1",
+    "-fno-strict-aliasing",
+    "-fsanitize=address,undefined",
+    "-fno-sanitize-recover=all",
+)
+
+
+def require_sanitizers(folder: Path) -> None:
+    """Skip the test if the C compiler has none."""
+    empty = folder / "empty.c"
+    empty.write_text("int main(void) { return 0; }\n")
+    command = [compiler()[0], *FLAGS, "-o", str(folder / "empty"), str(empty)]
+    if subprocess.run(command, capture_output=True, check=False).returncode != 0:
+        pytest.skip("the C compiler has no sanitizer libraries")
+
+
+def runtime_objects(folder: Path) -> list[Path]:
+    """Runtime, engine and driver, compiled: they are the same for all programs."""
+    require_sanitizers(folder)
+    sources = [Path(__file__).with_name("frame_driver.c"), *sorted(RUNTIME_DIR.glob("*.c"))]
+    objects = [folder / f"{source.stem}.o" for source in sources]
+    command = [compiler()[0], *FLAGS, "-Wall", f"-I{RUNTIME_DIR}", "-c", *map(str, sources)]
+    subprocess.run(command, check=True, cwd=folder)
+    return objects
+
+
+def build_driver(program: dict[str, Any], objects: list[Path], folder: Path) -> Path:
+    source, driver = folder / "program.c", folder / "driver"
+    source.write_text(generate(load_program(program)))
+    command = [compiler()[0], *FLAGS, f"-I{RUNTIME_DIR}", "-o", str(driver), str(source), *map(str, objects)]
+    subprocess.run([*command, "-lpthread", "-lm"], check=True)
+    return driver
+
+
+def run_driver(driver: Path, program: dict[str, Any], seed: int, frames: int) -> int:
+    """Send that many frames, all made from the seed; how many came out. Fails the test on any finding."""
+    rng = random.Random(seed)
+    lines = [
+        *_table_lines(load_program(program), rng),
+        *(f"seed {frame.hex()}" for frame in parser_frames(program, rng, SEED_FRAMES)),
+        f"seed {rng.randbytes(200).hex()}",
+        "seed ",
+    ]
+    outcome = subprocess.run(
+        [str(driver), str(seed), str(frames)],
+        input="\n".join(lines) + "\n",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert outcome.returncode == 0, f"seed {seed}: {outcome.stderr}"
+    return int(outcome.stdout)
+
+
+# ---- Tables: the program's own defaults and entries, and random ones with small numbers ----
+
+
+def _table_lines(model: ProgramModel, rng: random.Random) -> Iterator[str]:
+    for number, table in enumerate(model.tables.values()):
+        if table.default is not None:
+            arguments = to_words(
+                (value, parameter.width)
+                for value, parameter in zip(
+                    table.default.arguments, model.actions[table.default.action_id].parameters, strict=True
+                )
+            )
+            yield f"default {number} {table.default.action_id}{_hexadecimal(arguments)}"
+        if table.actions and table.key and table.profile is None:
+            for _ in range(ENTRIES):
+                yield _entry_line(number, table, rng)
+
+
+def _entry_line(number: int, table: Table, rng: random.Random) -> str:
+    values, masks, highs = [], [], []
+    priority = rng.randrange(1, 100)
+    for field in table.key:
+        full = (1 << field.width) - 1
+        value, mask, high = _small(rng, field.width), full, 0
+        if field.match == "lpm":
+            priority = rng.randrange(field.width + 1)
+            mask = full ^ full >> priority
+        elif field.match == "ternary":
+            mask = rng.choice([0, full, rng.getrandbits(field.width)])
+        elif field.match == "range":
+            high = max(value, _small(rng, field.width))
+        values.append((value, field.width))
+        masks.append((mask, field.width))
+        highs.append((high, field.width))
+    key = to_words(values) + to_words(masks) + to_words(highs)
+    action = rng.choice(table.actions)
+    words = key + to_words(_arguments(action, rng))
+    return f"entry {number} {priority} {action.id} {len(key) // 3}{_hexadecimal(words)}"
+
+
+def _arguments(action: Action, rng: random.Random) -> list[tuple[int, int]]:
+    """Mostly numbers of ports that there are (and of groups)."""
+    return [
+        (min(rng.choice([1, 2, 3, 4, 1, 2, 3, 4, rng.getrandbits(p.width)]), (1 << p.width) - 1), p.width)
+        for p in action.parameters
+    ]
+
+
+def _small(rng: random.Random, width: int) -> int:
+    return min(rng.choice([rng.randrange(4), rng.randrange(4), rng.getrandbits(width)]), (1 << width) - 1)
+
+
+def _hexadecimal(words: list[int]) -> str:
+    return "".join(f" {word:x}" for word in words)

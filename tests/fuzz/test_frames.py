@@ -1,0 +1,41 @@
+"""Random and mutated frames to every program of p4src/: no finding of the sanitizers, no stall, no packet lost sight of.
+
+What bounds a frame's time is the number of events that it causes; a parser that goes round in circles has its own
+bound (GB_MAX_PARSER_STEPS).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.fuzz.programs import SOURCES, program_json
+from tests.fuzz.sanitized import build_driver, run_driver, runtime_objects
+
+RUNS, FRAMES = 8, 1_500
+NIGHTLY_FRAMES = 1_000_000
+NIGHTLY_RUNS = 20
+
+
+@pytest.fixture(scope="module")
+def objects(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    return runtime_objects(tmp_path_factory.mktemp("objects"))
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
+def test_some_frames(source: Path, objects: list[Path], tmp_path: Path) -> None:
+    program = program_json(source)
+    driver = build_driver(program, objects, tmp_path)
+    # Frames must not merely be dropped at the door.
+    assert sum(run_driver(driver, program, seed, FRAMES) for seed in range(RUNS)) > RUNS * FRAMES // 200
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
+def test_a_million_frames(source: Path, objects: list[Path], tmp_path: Path) -> None:
+    """Each run has other table entries and other frames to start from."""
+    program = program_json(source, few_lanes=False)
+    driver = build_driver(program, objects, tmp_path)
+    for seed in range(NIGHTLY_RUNS):
+        run_driver(driver, program, seed, NIGHTLY_FRAMES // NIGHTLY_RUNS)

@@ -1,0 +1,142 @@
+"""What BMv2 is sent and told, with stand-ins for it. tests/p4/test_stf.py uses BMv2 itself where it is installed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from switch.errors import UserError
+from switch.stf import parse_stf
+from switch.stf.bmv2_processes import find_simple_switch
+from switch.stf.bmv2_target import run_script_on_bmv2
+from tests.unit.stf import fake_bmv2
+from tests.unit.stf.programs import program
+
+PATH = Path("t.stf")
+
+
+@pytest.fixture
+def bmv2(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    fake_bmv2.install(tmp_path)
+    monkeypatch.setenv("GRADBED_BMV2", str(tmp_path / "simple_switch_grpc"))
+    return tmp_path
+
+
+def failures(text: str, **changes: Any) -> list[str]:
+    return list(run_script_on_bmv2({**program().json, **changes}, parse_stf(text, PATH)).failures)
+
+
+def test_packets_go_in_one_by_one_whatever_their_ports(bmv2: Path) -> None:
+    """The stand-in numbers packets in the order in which it sees them."""
+    assert not failures(
+        """
+        packet 1 02aa
+        packet 1 03
+        packet 2 02bb
+        wait
+        packet 1 02cc
+        packet 3 03dd
+        packet 2 02
+        expect 2 00 01 02aa $
+        expect 3 01 01 03 $
+        expect 2 02 02 02bb $
+        expect 2 03 01 02cc $
+        expect 3 04 03 03dd $
+        expect 2 05 02 02 $
+        no_packet
+        """
+    )
+
+
+def test_a_packet_waits_for_the_commands_before_it(bmv2: Path) -> None:
+    problems = failures("packet 1 02\nno_packet\npacket 1 02\nexpect 2\nexpect 2\n")
+    assert problems == ["t.stf:2: a packet left by port 2: 000102"]
+
+
+def test_commands(bmv2: Path) -> None:
+    assert not failures(
+        """
+        add wild 100 head.a:0x12** set(value:1, port:2) = mine
+        add prefixes head.a:0x12** set(value:0x10, port:2)
+        add pairs 1 a:0x1 b:2..3 set(value:1, port:2)
+        setdefault wild drop()
+        check_counter seen(1) packets == 2
+        check_counter hits(mine) bytes == 60
+        counter_read seen 1
+        counter_write seen 1 2 3
+        register_read cells 1 == 9
+        register_reset cells
+        meter_set_rates rate 1 0.0000001:2 3:4
+        meter_array_set_rates rate 1:2 3:4
+        meter_get_rates rate 1
+        mc_mgrp_create 5
+        mc_node_create 1 2 3
+        mc_node_update 0 4
+        mc_node_associate 5 0
+        mirroring_add 1 2
+        mirroring_add_mc 1 5
+        mirroring_delete 1
+        pvs_add extended 0x800
+        pvs_clear extended
+        remove mine
+        remove all
+        """
+    )
+    assert fake_bmv2.commands(bmv2) == [
+        "table_add I.wild I.set 0x1200&&&0xff00 => 1 2 9900",
+        "table_add I.prefixes I.set 0x1200/8 => 16 2",
+        "table_add I.pairs I.set 0x1 0x2->0x3 => 1 2 9999",
+        "table_set_default I.wild I.drop",
+        "counter_read I.seen 1",
+        "counter_read I.hits 7",
+        "counter_read I.seen 1",
+        "counter_write I.seen 1 2 3",
+        "register_read I.cells 1",
+        "register_reset I.cells",
+        "meter_set_rates I.rate 1 0.000000100000:2 3.000000000000:4",
+        "meter_array_set_rates I.rate 1.000000000000:2 3.000000000000:4",
+        "meter_get_rates I.rate 1",
+        "mc_mgrp_create 5",
+        "mc_node_create 1 2 3",
+        "mc_node_update 0 4",
+        "mc_node_associate 5 0",
+        "mirroring_add 1 2",
+        "mirroring_add_mc 1 5",
+        "mirroring_delete 1",
+        "pvs_add P.extended 2048",
+        "pvs_clear P.extended",
+        "table_delete I.wild 7",
+        "table_delete I.prefixes 7",
+        "table_delete I.pairs 7",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("check_counter seen(1) packets == 3", "counter seen(1) is 2 packets, should be == 3"),
+        ("register_read cells 1 > 9", "register cells[1] is 9, should be > 9"),
+        ("register_write cells 4 1", "BMv2: Invalid register operation (INVALID_INDEX)"),
+        ("mirroring_get 1", "BMv2's command line ended: lost the connection"),
+        ("add wold 1 a()", "there is no table wold; did you mean I.wild?"),
+        ("remove x", "there is no entry x: add ... = x names one"),
+    ],
+)
+def test_checks_and_what_bmv2_refuses(bmv2: Path, text: str, problem: str) -> None:
+    (failure,) = failures(text)
+    assert failure == f"t.stf:1: {problem}"
+
+
+def test_a_program_that_bmv2_refuses(bmv2: Path) -> None:
+    assert failures("packet 1 02", program="broken") == [
+        "t.stf: BMv2 refuses the program: no such primitive (exit status 1)"
+    ]
+
+
+def test_without_bmv2(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GRADBED_BMV2", str(tmp_path / "simple_switch_grpc"))
+    assert find_simple_switch() is None
+    with pytest.raises(UserError, match="simple_switch and simple_switch_CLI are not installed"):
+        failures("packet 1 02")
