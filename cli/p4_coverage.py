@@ -38,6 +38,8 @@ def coverage(
 
     if pcap is None and not stf:
         raise UserError("give packets: --pcap FILE, --stf FILE, or both")
+    if entries and pcap is None:
+        raise UserError("--entries goes with --pcap: an STF file brings its own entries")
     scripts = [read_stf(path) for path in stf or []]
     frames = p4_setup.frames(pcap) if pcap is not None else []
     setup = p4_setup.load(program, include, define, p4info, source)

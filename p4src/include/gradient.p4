@@ -14,7 +14,7 @@ header gradient_t {
     bit<8> version;
     bit<5> reserved;
     bit<1> partial;             // the lanes are a sum that a switch made
-    bit<1> resend;              // the worker waited in vain for the ACK
+    bit<1> resend;              // the worker waited in vain for the ACK; in an ACK: a resend completed the sum
     bit<1> acknowledgement;     // from the server: the lanes are the global sum
     bit<16> job;
     bit<32> packet_number;      // counts over all rounds of the job

@@ -17,7 +17,10 @@ MAX_ERRORS = 20
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """One message about one place. `line` and `column` count from 1; `source_line` is shown with a caret."""
+    """One message about one place. `line` and `column` count from 1; `source_line` is shown with a caret.
+
+    `category` is the name of a kind of warnings, as in @noWarn("unused"); `hint` says what might help.
+    """
 
     severity: Severity
     message: str
@@ -27,15 +30,18 @@ class Diagnostic:
     source_line: str
     length: int = 1
     notes: tuple[Diagnostic, ...] = field(default=())
+    category: str = ""
+    hint: str = ""
 
     def __str__(self) -> str:
         text = self.source_line.rstrip()
         before = text[: self.column - 1]
         indent = "".join(char if char == "\t" else " " for char in before)
         underline = "^" + "~" * (max(1, min(self.length, len(text) - self.column + 1)) - 1)
-        head = f"{self.file}:{self.line}:{self.column}: {self.severity}: {self.message}"
-        block = f"{head}\n{text}\n{indent}{underline}"
-        return "\n".join([block, *map(str, self.notes)])
+        category = f" [{self.category}]" if self.category else ""
+        head = f"{self.file}:{self.line}:{self.column}: {self.severity}: {self.message}{category}"
+        hint = [f"hint: {self.hint}"] if self.hint else []
+        return "\n".join([head, text, indent + underline, *hint, *map(str, self.notes)])
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
@@ -66,16 +72,28 @@ class Reporter:
         self.diagnostics: list[Diagnostic] = []
         self.error_count = 0
         self._seen: set[tuple[str, int, int, str]] = set()
+        self._silenced: list[tuple[int, int, str]] = []
 
-    def error(self, loc: int, message: str, end: int = -1, note: tuple[int, str] | None = None) -> None:
+    def error(
+        self, loc: int, message: str, end: int = -1, note: tuple[int, str] | None = None, hint: str = ""
+    ) -> None:
         """Record an error at `loc` (see SourceManager); raises Abandoned after MAX_ERRORS of them."""
-        if self._add("error", loc, message, end, note):
+        if self._add("error", loc, message, end, note, hint=hint):
             self.error_count += 1
             if self.error_count >= MAX_ERRORS:
                 raise Abandoned
 
-    def warning(self, loc: int, message: str, end: int = -1) -> None:
-        self._add("warning", loc, message, end, None)
+    def warning(self, loc: int, message: str, end: int = -1, *, category: str, about: int = 0) -> None:
+        """Record a warning. about: where the thing is declared that it is about; @noWarn there counts as well."""
+        places = [self.sources.written_at(place) for place in (loc, about) if place]
+        for start, stop, silenced in self._silenced:
+            if silenced == category and any(start <= place < stop for place in places):
+                return
+        self._add("warning", loc, message, end, None, category)
+
+    def silence(self, start: int, end: int, category: str) -> None:
+        """Drop warnings of this category that are about places from start to end."""
+        self._silenced.append((self.sources.written_at(start), self.sources.end_of(end), category))
 
     def fatal(self, loc: int, message: str) -> Abandoned:
         """Record an error after which nothing sensible can follow: `raise reporter.fatal(...)`."""
@@ -87,13 +105,22 @@ class Reporter:
         if self.error_count:
             raise CompileError(self.diagnostics)
 
-    def _add(self, severity: Severity, loc: int, message: str, end: int, note: tuple[int, str] | None) -> bool:
+    def _add(
+        self,
+        severity: Severity,
+        loc: int,
+        message: str,
+        end: int,
+        note: tuple[int, str] | None,
+        category: str = "",
+        hint: str = "",
+    ) -> bool:
         notes = [self._make("note", note[0], note[1], -1)] if note else []
         notes += [
             self._make("note", spelling, f"in the expansion of macro '{macro}'", -1)
             for macro, spelling in self.sources.expansions_of(loc)
         ]
-        diagnostic = self._make(severity, loc, message, end, tuple(notes))
+        diagnostic = self._make(severity, loc, message, end, tuple(notes), category, hint)
         key = (diagnostic.file, diagnostic.line, diagnostic.column, message)
         if key in self._seen:
             return False
@@ -102,7 +129,14 @@ class Reporter:
         return True
 
     def _make(
-        self, severity: Severity, loc: int, message: str, end: int, notes: tuple[Diagnostic, ...] = ()
+        self,
+        severity: Severity,
+        loc: int,
+        message: str,
+        end: int,
+        notes: tuple[Diagnostic, ...] = (),
+        category: str = "",
+        hint: str = "",
     ) -> Diagnostic:
         place = self.sources.locate(loc)
         length = 1
@@ -110,4 +144,15 @@ class Reporter:
             last = self.sources.locate(self.sources.end_of(end))
             if (last.file, last.line) == (place.file, place.line):
                 length = last.column - place.column
-        return Diagnostic(severity, message, place.file, place.line, place.column, place.source_line, length, notes)
+        return Diagnostic(
+            severity,
+            message,
+            place.file,
+            place.line,
+            place.column,
+            place.source_line,
+            length,
+            notes,
+            category,
+            hint,
+        )

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from switch.compiler.analysis import analyse_program, silence_annotated
 from switch.compiler.checker import check_program
 from switch.compiler.diagnostics import Abandoned, CompileError, Diagnostic, Reporter
 from switch.compiler.emit import emit_bmv2
@@ -44,12 +45,17 @@ class Compiled:
 
 
 def compile_p4(
-    path: Path, *, include_dirs: Sequence[Path] = (), defines: Mapping[str, str] | None = None
+    path: Path,
+    *,
+    include_dirs: Sequence[Path] = (),
+    defines: Mapping[str, str] | None = None,
+    without_warnings: Collection[str] = (),
 ) -> Compiled:
     """Compile a P4_16 program for v1model.
 
     include_dirs: where #include looks besides the program's own directory and the standard includes.
     defines: macros by name with their replacement text.
+    without_warnings: categories of warnings to leave out, see analysis.CATEGORIES.
     Raises CompileError with all that is wrong with the program, UserError if the file cannot be read.
     """
     path = Path(path)
@@ -58,7 +64,7 @@ def compile_p4(
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(max(limit, RECURSION_LIMIT))
     try:
-        return _compile(path, list(map(Path, include_dirs)), defines or {}, sources, reporter)
+        return _compile(path, list(map(Path, include_dirs)), defines or {}, without_warnings, sources, reporter)
     except Abandoned:
         raise CompileError(reporter.diagnostics) from None
     except RecursionError:
@@ -74,19 +80,23 @@ def _compile(
     path: Path,
     include_dirs: Sequence[Path],
     defines: Mapping[str, str],
+    without_warnings: Collection[str],
     sources: SourceManager,
     reporter: Reporter,
 ) -> Compiled:
     tokens = Preprocessor(sources, reporter, include_dirs, defines).run(path)
     program = parse_program(tokens, reporter)
     reporter.raise_if_errors()
+    silence_annotated(program, reporter)
     checked = check_program(program, reporter)
     reporter.raise_if_errors()
     lowered = lower_program(checked, reporter)
     reporter.raise_if_errors()
     assert lowered is not None
+    analyse_program(checked, reporter)
     bmv2 = emit_bmv2(lowered, sources, reporter, path.name)
     reporter.raise_if_errors()
     p4info = emit_p4info(lowered, reporter)
     reporter.raise_if_errors()
-    return Compiled(bmv2, p4info, tuple(reporter.diagnostics))
+    warnings = [item for item in reporter.diagnostics if item.category not in without_warnings]
+    return Compiled(bmv2, p4info, tuple(warnings))

@@ -140,7 +140,7 @@ class Preprocessor:
         elif name == "error":
             raise self._reporter.fatal(hash_.loc, f"#error {_spell(rest)}")
         elif name == "warning":
-            self._reporter.warning(hash_.loc, f"#warning {_spell(rest)}")
+            self._reporter.warning(hash_.loc, f"#warning {_spell(rest)}", category="user")
         elif name == "pragma":
             if [token.text for token in rest] == ["once"]:
                 self._once.add(source.name)
@@ -237,7 +237,8 @@ class Preprocessor:
         macro = Macro(name.text, parameters, tuple(body), name.loc)
         previous = self._expander.macros.get(name.text)
         if previous is not None and not previous.same_as(macro):
-            self._reporter.warning(name.loc, f"macro '{name.text}' is defined differently a second time")
+            message = f"macro '{name.text}' is defined differently a second time"
+            self._reporter.warning(name.loc, message, category="redefined")
         self._expander.macros[name.text] = macro
 
     def _include(self, source: SourceFile, at: Token, rest: list[Token], depth: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import enum
 import functools
+import threading
 from types import TracebackType
 
 from switch.insight.instrumented import InstrumentedProgram
@@ -39,6 +40,9 @@ def _library() -> ctypes.CDLL:
     return library
 
 
+_in_use = threading.local()
+
+
 class Recorder:
     """A context; one at a time in a thread, since the thread has one recorder."""
 
@@ -47,6 +51,9 @@ class Recorder:
         self._level = level
 
     def __enter__(self) -> Recorder:
+        if getattr(_in_use, "recorder", None) is not None:
+            raise RuntimeError("this thread records already: leave the other recorder first")
+        _in_use.recorder = self
         _library().gb_trace_start(self._level)
         return self
 
@@ -54,6 +61,7 @@ class Recorder:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         _library().gb_trace_stop()
+        _in_use.recorder = None
 
     def take(self) -> list[Record]:
         """The records since the last call. MemoryError if they were too many to keep."""

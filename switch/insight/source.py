@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +29,7 @@ class SourceMap:
 
     def __init__(self, json: Mapping[str, Any], folders: Sequence[Path] = ()) -> None:
         self._folders = [*folders, _P4_INCLUDE]
+        self._files: dict[str, tuple[str, ...] | None] = {}
         self._sources: dict[p.Site, Source] = {}
         self._actions: dict[int, Source] = {}
         for site, source in _sites(json):
@@ -53,9 +53,13 @@ class SourceMap:
             return None
         return lines[source.line - 1].strip()
 
-    @functools.cache  # noqa: B019
     def file(self, name: str) -> tuple[str, ...] | None:
         """The lines of a source file; None if it is in none of the folders."""
+        if name not in self._files:
+            self._files[name] = self._find(name)
+        return self._files[name]
+
+    def _find(self, name: str) -> tuple[str, ...] | None:
         for path in (folder / name for folder in self._folders):
             try:
                 return tuple(path.read_text(encoding="utf-8", errors="replace").splitlines())

@@ -19,7 +19,7 @@ from topo.veth import VethPair, create_pairs
 
 pytestmark = pytest.mark.root
 
-PROGRAM = Path(__file__).with_name("programs") / "balancer.p4"
+PROGRAM = Path(__file__).with_name("balancer.p4")
 PORTS = (1, 2, 3, 4)
 ETHER_TYPE = 0x88B5
 FLOWS = 64

@@ -67,7 +67,10 @@ class Coercion:
         fits = wrapped == value or (isinstance(target, t.Int) and value == wrapped & ((1 << target.width) - 1))
         if not fits:
             self._reporter.warning(
-                expression.loc, f"{value} does not fit into {target}, it becomes {wrapped}", expression.end
+                expression.loc,
+                f"{value} does not fit into {target}, it becomes {wrapped}",
+                expression.end,
+                category="overflow",
             )
         return self.converted(expression, target, wrapped)
 

@@ -86,7 +86,8 @@ class ExpressionChecker:
         type_ = t.int_(node.width) if node.signed else t.bit(node.width)
         node.value = wrap(node.number, type_)
         if node.number >> node.width:
-            self._context.reporter.warning(node.loc, f"{node.number} does not fit into {type_}", node.end)
+            message = f"{node.number} does not fit into {type_}, it becomes {node.value}"
+            self._context.reporter.warning(node.loc, message, node.end, category="overflow")
         return type_
 
     def _bool_literal(self, node: s.BoolLiteral, scope: Scope) -> t.Type:

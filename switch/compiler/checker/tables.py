@@ -127,7 +127,8 @@ def _check_properties(context: Context, node: s.TableDeclaration, scope: Scope) 
             continue
         context.expressions.check(item.value, scope)
         if item.name not in _KNOWN_PROPERTIES:
-            context.reporter.warning(item.loc, f"property '{item.name}' means nothing to v1model", item.end)
+            message = f"property '{item.name}' means nothing to v1model"
+            context.reporter.warning(item.loc, message, item.end, category="ignore-prop")
 
 
 def _check_entry(context: Context, node: s.TableDeclaration, entry: s.TableEntry, scope: Scope) -> None:

@@ -344,6 +344,6 @@ def test_an_old_python(bare: Machine) -> None:
 def test_a_step_that_fails_is_one_line_and_tried_again(bare: Machine, step: str, reason: str, shown: str) -> None:
     message = one_line(bare.run("demo", **{step: reason}))
     assert shown in message
-    assert message.endswith(f"(all of it: {bare.checkout}/.venv-install.log)")
+    assert message.endswith(f"all of it: {bare.checkout}/.venv-install.log)")
     assert reason in (bare.checkout / ".venv-install.log").read_text()
     assert bare.run("demo").stdout == "<demo>"

@@ -140,6 +140,14 @@ def test_points_alone_change_nothing_either() -> None:
     assert sum(map(len, outputs[0])) > 8
 
 
+def test_one_recorder_in_a_thread() -> None:
+    built = build_instrumented(compile_p4(ORDERS).json)
+    with TracedSwitch(built) as switch:
+        with pytest.raises(RuntimeError, match="records already"), TracedSwitch(built):
+            raise AssertionError
+        assert switch.send(30, b"\x01\x00").records
+
+
 # ---- The C text ----
 
 

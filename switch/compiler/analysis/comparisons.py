@@ -1,0 +1,69 @@
+"""Comparisons with a constant that have the same result for every packet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from switch.compiler import syntax as s
+from switch.compiler import types as t
+from switch.compiler.diagnostics import Reporter
+from switch.compiler.values import limits
+
+_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
+
+
+def warn_of_constant_comparisons(declarations: Sequence[s.Declaration], reporter: Reporter) -> None:
+    for declaration in declarations:
+        for node in s.walk(declaration):
+            if not isinstance(node, s.Binary) or node.operator not in _MIRRORED:
+                continue
+            if reporter.sources.is_expanded(node.loc) or reporter.sources.is_expanded(node.end):
+                continue  # a macro serves widths and values that differ
+            result = _result(node)
+            if result is not None:
+                message = f"this comparison is always {str(result).lower()}"
+                reporter.warning(node.loc, message, node.end, category="mismatch")
+
+
+def _result(node: s.Binary) -> bool | None:
+    """What the comparison gives if that follows from the range of its variable side alone."""
+    operator, variable, constant = node.operator, node.left, node.right
+    if _number(variable) is not None:
+        operator, variable, constant = _MIRRORED[operator], constant, variable
+    number = _number(constant)
+    if number is None or _number(variable) is not None:
+        return None
+    values = _range(variable)
+    if values is None:
+        return None
+    least, greatest = values
+    if operator in ("==", "!="):
+        return None if least <= number <= greatest else operator == "!="
+    always, never = {
+        "<": (greatest < number, least >= number),
+        "<=": (greatest <= number, least > number),
+        ">": (least > number, greatest <= number),
+        ">=": (least >= number, greatest < number),
+    }[operator]
+    return True if always else False if never else None
+
+
+def _number(node: s.Expression) -> int | None:
+    value = node.value
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _range(node: s.Expression) -> tuple[int, int] | None:
+    """Least and greatest value that an expression can have."""
+    type_ = node.type
+    if not isinstance(type_, (t.Bit, t.Int)):
+        return None
+    inner = node.operand if isinstance(node, (s.Cast, s.Convert)) else None
+    if isinstance(type_, t.Bit) and inner is not None and isinstance(inner.type, t.Bit):
+        if inner.type.width <= type_.width:
+            return _range(inner)
+    if isinstance(type_, t.Bit) and isinstance(node, s.Binary) and node.operator == "&":
+        masks = [mask for mask in (_number(node.left), _number(node.right)) if mask is not None]
+        if masks:
+            return 0, min(masks)
+    return limits(type_)

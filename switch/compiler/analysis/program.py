@@ -1,0 +1,55 @@
+"""All analyses in turn, and @noWarn, which silences them."""
+
+from __future__ import annotations
+
+from switch.compiler import syntax as s
+from switch.compiler.analysis.comparisons import warn_of_constant_comparisons
+from switch.compiler.analysis.headers import warn_of_invalid_headers
+from switch.compiler.analysis.reachability import warn_of_unreachable_code
+from switch.compiler.analysis.uninitialized import warn_of_uninitialized_reads
+from switch.compiler.analysis.usage import warn_of_unused
+from switch.compiler.checker import CheckedProgram
+from switch.compiler.diagnostics import Reporter
+from switch.compiler.preprocessor import P4INCLUDE
+
+# The names are p4c's where it has the same warning, so that a @noWarn("...") works with both.
+CATEGORIES = {
+    "deprecated": "something is used that is only there for old programs",
+    "ignore-prop": "a property of a table that means nothing to v1model",
+    "invalid_header": "a field is read of a header that no part of the program ever makes valid",
+    "mismatch": "a comparison whose result does not depend on the packet",
+    "overflow": "a constant is cut to fit its type",
+    "parser-transition": "a parser state without a transition, where packets are rejected",
+    "redefined": "a macro is defined differently a second time",
+    "uninitialized_use": "a variable or out parameter is read before it has a value",
+    "unreachable": "states, cases and statements that no packet gets to",
+    "unused": "tables, actions, controls, parsers, instances and variables that nothing uses",
+    "user": "#warning",
+}
+
+
+def analyse_program(checked: CheckedProgram, reporter: Reporter) -> None:
+    """Report all warnings about the user's own declarations; those of the standard includes are left alone."""
+    declarations = [
+        declaration
+        for declaration in checked.program.declarations
+        if reporter.sources.file_at(declaration.loc)[0].directory != P4INCLUDE
+    ]
+    warn_of_unused(declarations, reporter)
+    warn_of_unreachable_code(declarations, reporter)
+    # The rest needs types, which the declarations of generic things have not.
+    concrete = [item for item in declarations if not getattr(item, "type_parameters", None)]
+    warn_of_uninitialized_reads(concrete, reporter)
+    warn_of_constant_comparisons(concrete, reporter)
+    if len(concrete) == len(declarations):
+        warn_of_invalid_headers(concrete, reporter)
+    reporter.diagnostics.sort(key=lambda item: (item.file, item.line, item.column))
+
+
+def silence_annotated(program: s.Program, reporter: Reporter) -> None:
+    """Let @noWarn("category") drop that warning about the declaration or block that it stands before."""
+    for node in s.walk(program):
+        for annotation in getattr(node, "annotations", ()):
+            category = annotation.string() if annotation.name == "noWarn" else None
+            if category is not None:
+                reporter.silence(node.loc, node.end, category)
