@@ -33,13 +33,26 @@ def compile_(
     p4info: Annotated[Path | None, typer.Option(help="P4Info as text; default: SOURCE with .p4info.txt.")] = None,
     include: options.Include = None,
     define: options.Define = None,
+    no_warning: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Leave out these warnings: unused, mismatch, ... or all.")
+    ] = None,
 ) -> int:
     """Compile a program to BMv2 JSON and P4Info."""
     from switch.compiler import compile_p4
+    from switch.compiler.analysis import CATEGORIES
 
     if not source.is_file():
         raise UserError(f"no such P4 program: {source}")
-    compiled = compile_p4(source, include_dirs=include or [], defines=options.macros(define))
+    left_out = set(no_warning or ())
+    unknown = left_out - CATEGORIES.keys() - {"all"}
+    if unknown:
+        raise UserError(f"no warning is called '{min(unknown)}'; there are: all, {', '.join(CATEGORIES)}")
+    compiled = compile_p4(
+        source,
+        include_dirs=include or [],
+        defines=options.macros(define),
+        without_warnings=CATEGORIES if "all" in left_out else left_out,
+    )
     for warning in compiled.warnings:
         print(warning, file=sys.stderr)
     for path, text in (

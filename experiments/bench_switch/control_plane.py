@@ -93,9 +93,7 @@ def _batches(pipeline: Pipeline, entries: int) -> Iterator[p4r.WriteRequest]:
     """Insert routes to as many prefixes of 24 bits."""
     table = next(t for t in pipeline.p4info.tables if t.preamble.alias == "routes").preamble.id
     action = next(a for a in pipeline.p4info.actions if a.preamble.alias == "set_next_hop").preamble.id
-    call = p4r.TableAction(
-        action=p4r.Action(action_id=action, params=[p4r.Action.Param(param_id=1, value=b"\x01")])
-    )
+    call = p4r.TableAction(action=p4r.Action(action_id=action, params=[p4r.Action.Param(param_id=1, value=b"\x01")]))
 
     def update(number: int) -> p4r.Update:
         prefix = p4r.FieldMatch.LPM(value=(number << 8).to_bytes(4, "big"), prefix_len=24)

@@ -59,7 +59,9 @@ def compare(workloads: Sequence[Workload], rounds: int, measure_s: float) -> lis
     with tempfile.TemporaryDirectory(prefix="gradbed-bench-") as scratch, contextlib.ExitStack() as stack:
         return _in_turns(
             [
-                _Run(stack.enter_context(subject("gradbed", 1, workload, group, Path(scratch) / str(group))), workload)
+                _Run(
+                    stack.enter_context(subject("gradbed", 1, workload, group, Path(scratch) / str(group))), workload
+                )
                 for group, workload in enumerate(workloads, 1)
             ],
             rounds,

@@ -9,6 +9,7 @@ from switch.compiler.diagnostics import Reporter
 from switch.compiler.lexer import (
     NAME,
     NO_EXPAND,
+    NUMBER,
     PUNCTUATION,
     SPACE_BEFORE,
     STRING,
@@ -19,6 +20,7 @@ from switch.compiler.source import SourceManager
 
 MAX_TOKENS = 2_000_000
 MAX_DEPTH = 200
+PLACE_MACROS = ("__LINE__", "__FILE__")
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ class MacroExpander:
     def expand(self, tokens: Sequence[Token], depth: int = 0) -> list[Token]:
         """The tokens with all macros replaced."""
         macros = self.macros
-        if not any(token.kind == NAME and token.text in macros for token in tokens):
+        if not any(token.kind == NAME and (token.text in macros or token.text in PLACE_MACROS) for token in tokens):
             self._count(len(tokens), tokens)
             return list(tokens)
         if depth > MAX_DEPTH:
@@ -77,7 +79,7 @@ class MacroExpander:
             token = frame.tokens[frame.index]
             frame.index += 1
             if token.kind != NAME or token.text not in macros or token.flags & NO_EXPAND:
-                output.append(token)
+                output.append(self._place(token) if token.text in PLACE_MACROS else token)
                 continue
             if token.text in disabled:
                 output.append(Token(NAME, token.text, token.loc, token.flags | NO_EXPAND))
@@ -96,6 +98,14 @@ class MacroExpander:
             frames.append(_Frame(replacement, macro.name))
         self._count(len(output), tokens)
         return output
+
+    def _place(self, token: Token) -> Token:
+        """__LINE__ and __FILE__: of the place in the file where the outermost macro is used."""
+        place = self._sources.locate(token.loc)
+        if token.text == "__LINE__":
+            return Token(NUMBER, str(place.line), token.loc, token.flags)
+        name = place.file.replace("\\", "\\\\").replace('"', '\\"')
+        return Token(STRING, f'"{name}"', token.loc, token.flags)
 
     def _count(self, produced: int, tokens: Sequence[Token]) -> None:
         self._produced += produced

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from switch.compiler.conditions import ConditionError, evaluate_condition
-from switch.compiler.diagnostics import Reporter
+from switch.compiler.diagnostics import Reporter, suggestion
 from switch.compiler.lexer import (
     END,
     LINE_START,
@@ -24,6 +24,7 @@ from switch.compiler.macros import Macro, MacroExpander
 from switch.compiler.source import SourceFile, SourceManager
 
 MAX_INCLUDE_DEPTH = 100
+_DIRECTIVES = ("define", "elif", "else", "endif", "error", "if", "ifdef", "ifndef", "include", "line", "undef")
 P4INCLUDE = Path(__file__).parent / "p4include"
 
 
@@ -147,7 +148,7 @@ class Preprocessor:
         elif name == "line" or line[0].kind == NUMBER:
             self._line(source, line[0], rest if name == "line" else line)
         else:
-            self._reporter.error(line[0].loc, f"unknown directive '#{name}'")
+            self._reporter.error(line[0].loc, f"unknown directive '#{name}'{suggestion(name, _DIRECTIVES)}")
 
     def _condition(self, name: str, at: Token, rest: Sequence[Token]) -> bool:
         if name != "if":
@@ -268,7 +269,9 @@ class Preprocessor:
             self._file(included, depth + 1)
             return
         raise self._reporter.fatal(
-            rest[0].loc, f"cannot find '{name}' here or in the include directories (option -I)"
+            rest[0].loc,
+            f"cannot find '{name}' here or in the include directories (option -I)"
+            + suggestion(Path(name).stem, ("core", "v1model")),
         )
 
     def _short_name(self, path: Path, directory: Path, name: str) -> str:

@@ -70,12 +70,12 @@ class Scope:
             scope = scope.parent
         return None
 
-    def all_names(self) -> set[str]:
-        """The names that can be seen from here."""
+    def all_names(self, *kinds: str) -> set[str]:
+        """The names that can be seen from here; `kinds`: of symbols of these kinds only."""
         names: set[str] = set()
         scope: Scope | None = self
         while scope is not None:
-            names.update(scope.names)
+            names.update(name for name, symbol in scope.names.items() if not kinds or symbol.kind in kinds)
             scope = scope.parent
         return names
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,9 +36,9 @@ _COMMON = (
     Option(("--p4runtime-file",), "value", "write P4Info to this file"),
     Option(("--p4runtime-format",), "value", "of --p4runtime-file: binary (default), text, json"),
     Option(("--p4runtime-entries-file", "--p4runtime-entries-files"), "value", refused="entries are not written"),
-    Option(("--Wdisable",), "attached", "print no warnings"),
-    Option(("--Werror", "-Werror"), "attached", "warnings are errors"),
-    Option(("--Wwarn", "--Winfo"), "attached", ignored="warnings have no names here"),
+    Option(("--Wdisable",), "attached", "print no warnings, or with =NAME not those of this name"),
+    Option(("--Werror", "-Werror"), "attached", "warnings are errors, or with =NAME those of this name"),
+    Option(("--Wwarn", "--Winfo"), "attached", ignored="all warnings are on"),
     Option(("-W", "-Wall", "-Wextra"), "attached", ignored="all warnings are on"),
     Option(("--maxErrorCount",), "value", ignored="twenty errors are shown"),
     Option(("--disable-annotations", "--disable-annotation"), "value", ignored="unknown annotations do nothing"),
@@ -80,8 +80,8 @@ class _Job:
     include_dirs: tuple[Path, ...]
     defines: dict[str, str]
     preprocess_only: bool
-    warnings: bool
-    warnings_are_errors: bool
+    without_warnings: Set[str]
+    warnings_as_errors: Set[str]
 
 
 def driver(arguments: Sequence[str]) -> int:
@@ -132,6 +132,8 @@ def _main(
 
 
 def _job(line: CommandLine, output: Callable[[CommandLine, Path], Path | None]) -> _Job:
+    from switch.compiler.analysis import CATEGORIES
+
     if line.unknown:
         raise UserError(f"error: Unknown option {line.unknown[0]}\nUse '--help' to see all available options.")
     _check_choice(line, "--std", {"p4-16", "p4_16", "16", "P4₁₆"}, "P4_16 is the only language")
@@ -150,9 +152,7 @@ def _job(line: CommandLine, output: Callable[[CommandLine, Path], Path | None]) 
         for name, equals, text in (define.partition("=") for define in line.values.get("-D", []))
     }
     disabled = line.values.get("--Wdisable", [])
-    errors = line.values.get("--Werror", [])
-    if any(disabled) or any(errors):
-        line.notes.append("--Wdisable=NAME and --Werror=NAME have no effect: warnings have no names here")
+    as_errors = line.values.get("--Werror", [])
     return _Job(
         source=source,
         json=None if only_preprocess else output(line, source),
@@ -160,8 +160,8 @@ def _job(line: CommandLine, output: Callable[[CommandLine, Path], Path | None]) 
         include_dirs=tuple(map(Path, line.values.get("-I", []))),
         defines={name: text for name, text in defines.items() if name not in line.values.get("-U", [])},
         preprocess_only=only_preprocess,
-        warnings="" not in disabled,
-        warnings_are_errors="" in errors,
+        without_warnings=CATEGORIES.keys() if "" in disabled else frozenset(disabled),
+        warnings_as_errors=CATEGORIES.keys() if "" in as_errors else frozenset(as_errors),
     )
 
 
@@ -203,12 +203,14 @@ def _run(job: _Job) -> int:
         reporter.raise_if_errors()
         _print_tokens(tokens)
         return 0
-    compiled = compile_p4(job.source, include_dirs=job.include_dirs, defines=job.defines)
-    if job.warnings:
-        for warning in compiled.warnings:
-            print(warning, file=sys.stderr)
-    if compiled.warnings and job.warnings_are_errors:
-        print(f"error: {len(compiled.warnings)} warnings, and --Werror makes them errors", file=sys.stderr)
+    compiled = compile_p4(
+        job.source, include_dirs=job.include_dirs, defines=job.defines, without_warnings=job.without_warnings
+    )
+    for warning in compiled.warnings:
+        print(warning, file=sys.stderr)
+    errors = [warning for warning in compiled.warnings if warning.category in job.warnings_as_errors]
+    if errors:
+        print(f"error: {len(errors)} warnings, and --Werror makes them errors", file=sys.stderr)
         return FAILED
     if job.json is not None:
         job.json.write_text(compiled.json_text)

@@ -3,40 +3,45 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from typing import Any
 
 Json = dict[str, Any]
+Place = tuple[str, str]
+"""A header and one of its fields."""
 
 MAX_STATES = 40
 MAX_BITS = 8 * 2000
 
 
 def parser_frames(program: Json, rng: random.Random, count: int) -> list[bytes]:
-    constants = sorted(set(_constants(program)))
-    return [_Walk(program, constants, rng).frame() for _ in range(count)]
+    compared: dict[Place, set[int]] = {}
+    for place, number in _comparisons(program):
+        compared.setdefault(place, set()).update((number, number + 1))
+    return [_Walk(program, compared, rng).frame() for _ in range(count)]
 
 
-def _constants(value: Any) -> Iterator[int]:
-    """The numbers that the program compares something with."""
+def _comparisons(value: Any) -> Iterator[tuple[Place, int]]:
+    """Fields and the numbers that the program compares them with."""
     if isinstance(value, dict):
         if value.get("op") in ("==", "!=", "<", "<=", ">", ">="):
-            for side in (value["left"], value["right"]):
-                if side["type"] == "hexstr":
-                    yield abs(int(side["value"], 16))
+            sides = {side["type"]: side["value"] for side in (value["left"], value["right"])}
+            if sides.keys() == {"field", "hexstr"}:
+                header, field = sides["field"]
+                yield (header, field), abs(int(sides["hexstr"], 16))
         value = list(value.values())
     if isinstance(value, list):
         for inner in value:
-            yield from _constants(inner)
+            yield from _comparisons(inner)
 
 
 class _Walk:
     """One walk from the first state on. Bits are appended as headers are extracted; what a transition asks for is
     written into the fields (or the lookahead) that it selects on."""
 
-    def __init__(self, program: Json, constants: list[int], rng: random.Random) -> None:
+    def __init__(self, program: Json, compared: dict[Place, set[int]], rng: random.Random) -> None:
         self._rng = rng
-        self._constants = constants
+        self._compared = compared
         parser = program["parsers"][0]
         self._states = {state["name"]: state for state in parser["parse_states"]}
         self._first = parser["init_state"]
@@ -47,7 +52,7 @@ class _Walk:
         self._extracted: dict[str, int] = {}
         self._bits: list[int] = []
         self._ahead: dict[int, int] = {}
-        self._places: dict[tuple[str, str], tuple[int, int]] = {}
+        self._places: dict[Place, tuple[int, int]] = {}
 
     def frame(self) -> bytes:
         name = self._first
@@ -88,15 +93,15 @@ class _Walk:
         for field in self._fields[name]:
             width = field[1] if isinstance(field[1], int) else 0
             self._places[place, field[0]] = len(self._bits), width
-            self._append(width)
+            self._append(width, self._compared.get((name, field[0]), set()))
 
-    def _append(self, width: int) -> None:
-        """Random bits; often a small number, as the entries of the tables have them, or one of the program's own."""
+    def _append(self, width: int, known: Set[int] = frozenset()) -> None:
+        """Random bits; often a small number, as the entries of the tables have them, or one that makes a difference."""
         value = 0
         if width:
-            fitting = [number for number in self._constants if number < 1 << width]
-            known = self._rng.choice(fitting or [0])
-            value = self._rng.choice([self._rng.getrandbits(width), self._rng.randrange(4), known, known])
+            candidates = [self._rng.getrandbits(width), self._rng.randrange(4)]
+            candidates += self._rng.sample(sorted(known), min(len(known), 4))
+            value = self._rng.choice(candidates) % (1 << width)
         for i in range(width):
             given = self._ahead.pop(len(self._bits), None)
             self._bits.append(value >> width - 1 - i & 1 if given is None else given)

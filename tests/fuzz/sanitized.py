@@ -57,12 +57,17 @@ def build_driver(program: dict[str, Any], objects: list[Path], folder: Path) -> 
     return driver
 
 
-def run_driver(driver: Path, program: dict[str, Any], seed: int, frames: int) -> int:
-    """Send that many frames, all made from the seed; how many came out. Fails the test on any finding."""
+def run_driver(
+    driver: Path, program: dict[str, Any], seed: int, frames: int, parser_of: dict[str, Any] | None = None
+) -> int:
+    """Send that many frames, all made from the seed; how many came out. Fails the test on any finding.
+
+    parser_of: the program whose parser takes the frames apart, if not this one.
+    """
     rng = random.Random(seed)
     lines = [
         *_table_lines(load_program(program), rng),
-        *(f"seed {frame.hex()}" for frame in parser_frames(program, rng, SEED_FRAMES)),
+        *(f"seed {frame.hex()}" for frame in parser_frames(parser_of or program, rng, SEED_FRAMES)),
         f"seed {rng.randbytes(200).hex()}",
         "seed ",
     ]

@@ -13,7 +13,7 @@ import pytest
 from tests.fuzz.programs import SOURCES, program_json
 from tests.fuzz.sanitized import build_driver, run_driver, runtime_objects
 
-RUNS, FRAMES = 8, 1_500
+RUNS, FRAMES = 8, 4_000
 NIGHTLY_FRAMES = 1_000_000
 NIGHTLY_RUNS = 20
 

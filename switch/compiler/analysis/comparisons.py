@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from switch.compiler import syntax as s
 from switch.compiler import types as t
 from switch.compiler.diagnostics import Reporter
+from switch.compiler.source import SourceManager
 from switch.compiler.values import limits
 
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
@@ -17,12 +18,20 @@ def warn_of_constant_comparisons(declarations: Sequence[s.Declaration], reporter
         for node in s.walk(declaration):
             if not isinstance(node, s.Binary) or node.operator not in _MIRRORED:
                 continue
-            if reporter.sources.is_expanded(node.loc) or reporter.sources.is_expanded(node.end):
+            if not _is_written_out(node, reporter.sources):
                 continue  # a macro serves widths and values that differ
             result = _result(node)
             if result is not None:
                 message = f"this comparison is always {str(result).lower()}"
                 reporter.warning(node.loc, message, node.end, category="mismatch")
+
+
+def _is_written_out(node: s.Binary, sources: SourceManager) -> bool:
+    """Whether the operator stands between its operands in the file, none of them from a macro."""
+    if any(map(sources.is_expanded, (node.loc, node.left.end, node.right.loc, node.end))):
+        return False
+    source, start = sources.file_at(node.left.end)
+    return node.operator in source.text[start : sources.file_at(node.right.loc)[1]]
 
 
 def _result(node: s.Binary) -> bool | None:
@@ -58,10 +67,10 @@ def _range(node: s.Expression) -> tuple[int, int] | None:
     type_ = node.type
     if not isinstance(type_, (t.Bit, t.Int)):
         return None
-    inner = node.operand if isinstance(node, (s.Cast, s.Convert)) else None
-    if isinstance(type_, t.Bit) and inner is not None and isinstance(inner.type, t.Bit):
-        if inner.type.width <= type_.width:
-            return _range(inner)
+    if isinstance(node, (s.Cast, s.Convert)) and isinstance(type_, t.Bit):
+        inner = node.operand.type
+        if isinstance(inner, t.Bit) and inner.width <= type_.width:
+            return _range(node.operand)
     if isinstance(type_, t.Bit) and isinstance(node, s.Binary) and node.operator == "&":
         masks = [mask for mask in (_number(node.left), _number(node.right)) if mask is not None]
         if masks:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 from switch.compiler import syntax as s
@@ -52,7 +53,7 @@ def _warn_behind_default(transition: s.Transition, reporter: Reporter) -> None:
 
 
 def _warn_behind_end(statements: list[s.Statement], reporter: Reporter) -> None:
-    for statement, behind in zip(statements, statements[1:], strict=False):
+    for statement, behind in itertools.pairwise(statements):
         if _ends(statement) and not isinstance(behind, s.Empty):
             message = "this is never executed: the statement before it does not go on"
             reporter.warning(behind.loc, message, behind.end, category="unreachable")

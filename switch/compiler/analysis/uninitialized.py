@@ -151,9 +151,7 @@ class _Flow:
         self.written.add(root.symbol)  # one warning for a variable is enough
         if self._reporter is not None:
             message = f"'{root.name}' is read here, but has no value yet"
-            self._reporter.warning(
-                node.loc, message, node.end, category="uninitialized_use", about=root.symbol.loc
-            )
+            self._reporter.warning(node.loc, message, node.end, category="uninitialized_use", about=root.symbol.loc)
 
     def _root(self, node: s.Expression) -> s.Name | None:
         """The variable that a place is in; what stands in brackets or is called on the way is read."""

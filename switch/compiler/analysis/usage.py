@@ -47,7 +47,11 @@ def _mentions(node: s.Node) -> Counter[str]:
 
 def _warn_unless_mentioned(node: s.Declaration, mentions: Counter[str], reporter: Reporter) -> None:
     what = _what(node)
-    if what is None or mentions[node.name] > _mentions(node)[node.name] or reporter.sources.is_expanded(node.name_loc):
+    if (
+        what is None
+        or mentions[node.name] > _mentions(node)[node.name]
+        or reporter.sources.is_expanded(node.name_loc)
+    ):
         return
     reporter.warning(node.name_loc, what, node.name_loc + len(node.name), category="unused")
 

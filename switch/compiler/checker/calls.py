@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import copy
 
+from switch.compiler import hints
 from switch.compiler import syntax as s
 from switch.compiler import types as t
 from switch.compiler.checker.context import Context
 from switch.compiler.checker.conversions import unify
+from switch.compiler.diagnostics import suggestion
 from switch.compiler.symbols import Scope, Signature, Symbol
 
 _SIZE_METHODS = ("minSizeInBits", "minSizeInBytes", "maxSizeInBits", "maxSizeInBytes")
@@ -47,7 +49,9 @@ class CallChecker:
                     named = s.NamedType(callee.loc, callee.end, callee.name, callee.absolute, node.type_arguments)
                     type_ = self._context.types.resolve(named, scope)
                 return self._constructor(node, type_, scope)
-            self._context.error(callee, f"'{callee.name}' is a {symbol.kind} and cannot be called")
+            applied = isinstance(symbol.type, (t.Table, t.Applicable))
+            hint = f"apply it: {callee.name}.apply()" if applied else ""
+            self._context.error(callee, f"'{callee.name}' is a {symbol.kind} and cannot be called", hint=hint)
         else:
             self._context.error(callee, "this cannot be called")
         self._check_arguments(node, scope)
@@ -65,6 +69,12 @@ class CallChecker:
         if signature is None:
             return t.UNKNOWN
         assert isinstance(signature.node, s.FunctionDeclaration)
+        deprecated = s.find_annotation(signature.node.annotations, "deprecated")
+        if deprecated is not None:
+            message = f"'{symbol.name}' with {len(signature.parameters)} argument(s) is deprecated"
+            advice = deprecated.string()
+            message += f": {advice}" if advice else ""
+            self._context.reporter.warning(node.loc, message, node.end, category="deprecated")
         if signature.node.body is None:
             kind = "extern_function"
         else:
@@ -93,6 +103,7 @@ class CallChecker:
                 node,
                 f"'{name}' takes {wanted} argument(s), but {given} are given",
                 (candidates[0].loc, f"'{name}' is declared here") if candidates else None,
+                _hint_of_result(candidates, given),
             )
         return None
 
@@ -125,7 +136,8 @@ class CallChecker:
                 return t.substitute(signature.return_type, bindings)
             if not unify(parameter.type, argument.type, bindings):
                 expected = t.substitute(parameter.type, bindings)
-                self._context.error(argument, f"expected {expected}, but this is {argument.type}")
+                hint = hints.of_block(parameter.type, argument.type)
+                self._context.error(argument, f"expected {expected}, but this is {argument.type}", hint=hint)
                 return t.UNKNOWN
         unbound = [variable for variable in signature.variables if variable not in bindings]
         if unbound and kind != "constructor":
@@ -182,9 +194,13 @@ class CallChecker:
                 bound.append(None)
             elif parameter.direction in ("out", "inout"):
                 if argument.type != parameter.type:
-                    self._context.expressions.coerce(argument, parameter.type)
-                    if argument.type is not t.UNKNOWN and argument.type != parameter.type:
-                        self._context.error(argument, f"expected {parameter.type}, but this is {argument.type}")
+                    if argument.type is not t.UNKNOWN:
+                        self._context.error(
+                            argument,
+                            f"expected {parameter.type}, but this is {argument.type}",
+                            hint=f"'{parameter.name}' is written ({parameter.direction}): "
+                            f"its argument must be a variable or field of type {parameter.type}",
+                        )
                 else:
                     self._context.expressions.require_writable(argument, f"by '{parameter.name}'")
                 bound.append(argument)
@@ -307,7 +323,9 @@ class CallChecker:
             return self._header_method(node, name, receiver, base)
         if isinstance(receiver, t.Stack) and name in ("push_front", "pop_front"):
             return self._stack_method(node, name, base, scope)
-        self._context.error(callee, f"{receiver} has no method '{name}'")
+        methods = ["apply"] if isinstance(receiver, (t.Table, t.Applicable)) else []
+        methods += ["push_front", "pop_front"] if isinstance(receiver, t.Stack) else []
+        self._context.error(callee, f"{receiver} has no method '{name}'{suggestion(name, methods)}")
         return t.UNKNOWN
 
     def _names_type(self, base: s.Name, scope: Scope) -> bool:
@@ -342,7 +360,8 @@ class CallChecker:
     def _extern_method(self, node: s.Call, callee: s.Member, receiver: t.Extern, scope: Scope) -> t.Type:
         candidates = receiver.klass.methods.get(callee.name)
         if not candidates:
-            self._context.error(callee, f"{receiver.klass.name} has no method '{callee.name}'")
+            near = suggestion(callee.name, receiver.klass.methods)
+            self._context.error(callee, f"{receiver.klass.name} has no method '{callee.name}'{near}")
             return t.UNKNOWN
         signature = self._overload(node, candidates, callee.name)
         if signature is None:
@@ -374,7 +393,8 @@ class CallChecker:
             self._context.expressions.require_writable(base, f"by {name}()")
             result = t.VOID
         else:
-            self._context.error(node, f"{receiver.kind} '{receiver}' has no method '{name}'")
+            near = suggestion(name, ("isValid", "setValid", "setInvalid"))
+            self._context.error(node, f"{receiver.kind} '{receiver}' has no method '{name}'{near}")
             return t.UNKNOWN
         node.target = s.CallTarget(node.loc, node.end, "header_method", name, [], [], result, None, base)
         return result
@@ -402,6 +422,16 @@ class CallChecker:
             base,
         )
         return t.VOID
+
+
+def _hint_of_result(candidates: list[Signature], given: int) -> str:
+    """For a call that is written as if it returned what it writes into its first parameter."""
+    for candidate in candidates:
+        parameters = candidate.parameters
+        if len(parameters) == given + 1 and parameters[0].direction == "out" and candidate.return_type is t.VOID:
+            names = ", ".join(parameter.name for parameter in parameters)
+            return f"the result goes into the first argument: {candidate.name}({names})"
+    return ""
 
 
 def _may_be_absent(parameter: s.ParameterType) -> bool:

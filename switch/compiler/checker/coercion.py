@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from switch.compiler import hints
 from switch.compiler import syntax as s
 from switch.compiler import types as t
 from switch.compiler.diagnostics import Reporter
@@ -12,8 +13,8 @@ class Coercion:
     def __init__(self, reporter: Reporter) -> None:
         self._reporter = reporter
 
-    def _error(self, node: s.Node, message: str) -> None:
-        self._reporter.error(node.loc, message, node.end)
+    def _error(self, node: s.Node, message: str, hint: str = "") -> None:
+        self._reporter.error(node.loc, message, node.end, hint=hint)
 
     def coerce(self, expression: s.Expression, target: t.Type) -> s.Expression:
         """The expression as a value of `target`, by the implicit conversions; reports if there is none."""
@@ -23,7 +24,9 @@ class Coercion:
             return expression
         converted = self._try_coerce(expression, source, target)
         if converted is None:
-            self._error(expression, f"expected {target}, but this is {source}")
+            hint = hints.of_conversion(self._reporter.sources, expression, source, target)
+            hint = hint or hints.of_block(target, source)
+            self._error(expression, f"expected {target}, but this is {source}", hint)
             expression.type = t.UNKNOWN
             return expression
         return converted

@@ -35,8 +35,8 @@ class Context:
         # Bodies of generic functions, parsers and controls are checked once per set of type arguments.
         self.pending: list[Signature] = []
 
-    def error(self, node: s.Node, message: str, note: tuple[int, str] | None = None) -> None:
-        self.reporter.error(node.loc, message, node.end, note)
+    def error(self, node: s.Node, message: str, note: tuple[int, str] | None = None, hint: str = "") -> None:
+        self.reporter.error(node.loc, message, node.end, note, hint)
 
     def declare(self, scope: Scope, symbol: Symbol) -> None:
         previous = scope.names.get(symbol.name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from switch.compiler import hints
 from switch.compiler import syntax as s
 from switch.compiler import types as t
 from switch.compiler.checker.coercion import Coercion
@@ -17,6 +18,11 @@ from switch.compiler.values import (
     slice_bits,
     stored,
     wrap,
+)
+
+VALUE_KINDS = (
+    *("variable", "parameter", "constant", "constructor_parameter", "instance", "value_set", "table"),
+    *("function", "action"),
 )
 
 
@@ -118,7 +124,9 @@ class ExpressionChecker:
     def _name(self, node: s.Name, scope: Scope) -> t.Type:
         symbol = (scope.root if node.absolute else scope).lookup(node.name)
         if symbol is None:
-            self._context.error(node, f"'{node.name}' is not declared{suggestion(node.name, scope.all_names())}")
+            hint = hints.of_unknown_name(node.name)
+            near = "" if hint else suggestion(node.name, scope.all_names(*VALUE_KINDS) | _types_with_members(scope))
+            self._context.error(node, f"'{node.name}' is not declared{near}", hint=hint)
             return t.UNKNOWN
         node.symbol = symbol
         symbol.used = True
@@ -261,10 +269,15 @@ class ExpressionChecker:
         if isinstance(expression, s.Name) and expression.symbol is not None:
             if expression.symbol.writable:
                 return True
+            hint = ""
+            if expression.symbol.kind == "parameter":
+                direction = expression.symbol.direction
+                hint = "give the parameter the direction inout" if direction == "in" else "change a copy of it"
             self._context.error(
                 expression,
                 f"'{expression.name}' cannot be changed {what}",
                 (expression.symbol.loc, f"it is declared here as {_described(expression.symbol)}"),
+                hint,
             )
             return False
         if isinstance(expression, s.Member) and isinstance(expression.base.type, (t.Struct, t.Stack)):
@@ -276,6 +289,16 @@ class ExpressionChecker:
             return self.require_writable(expression.base, what)
         self._context.error(expression, f"this expression cannot be changed {what}")
         return False
+
+
+def _types_with_members(scope: Scope) -> set[str]:
+    """Enums and `error`, which stand in expressions as well."""
+    return {
+        name
+        for name in scope.all_names("type", "namespace")
+        if (symbol := scope.lookup(name)) is not None
+        and (symbol.kind == "namespace" or isinstance(symbol.type, t.Enum))
+    }
 
 
 def _described(symbol: Symbol) -> str:

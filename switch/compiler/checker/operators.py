@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from switch.compiler import hints
 from switch.compiler import syntax as s
 from switch.compiler import types as t
 from switch.compiler.checker.coercion import Coercion
@@ -103,7 +104,9 @@ class OperatorChecker:
             return left
         if left != right or not (left is t.INTEGER or isinstance(left, (t.Bit, t.Int))):
             self._context.error(
-                node, f"'{node.operator}' takes two numbers of the same type, these are {left} and {right}"
+                node,
+                f"'{node.operator}' takes two numbers of the same type, these are {left} and {right}",
+                hint=hints.of_operands(self._context.reporter.sources, node),
             )
             return None
         return left
@@ -143,7 +146,8 @@ class OperatorChecker:
         return t.BOOL
 
     def _incomparable(self, node: s.Binary) -> None:
-        self._context.error(node, f"cannot compare {node.left.type} with {node.right.type}")
+        hint = hints.of_operands(self._context.reporter.sources, node)
+        self._context.error(node, f"cannot compare {node.left.type} with {node.right.type}", hint=hint)
 
     def _shift(self, node: s.Binary) -> t.Type:
         left, right = node.left.type, node.right.type

@@ -12,7 +12,7 @@ from switch.compiler.checker.expressions import ExpressionChecker
 from switch.compiler.checker.statements import StatementChecker, Surroundings
 from switch.compiler.checker.tables import check_label, check_table
 from switch.compiler.checker.type_resolver import TypeResolver
-from switch.compiler.diagnostics import Reporter
+from switch.compiler.diagnostics import Reporter, suggestion
 from switch.compiler.symbols import Scope, Signature, Symbol
 from switch.compiler.values import Symbolic
 
@@ -289,7 +289,8 @@ class _ProgramChecker:
         known = {*states, "accept", "reject"}
         if node.keys is None:
             if node.state not in known:
-                self._context.error(node, f"state '{node.state}' is not declared")
+                near = suggestion(node.state, known)
+                self._context.error(node, f"state '{node.state}' is not declared{near}")
             return
         key_types = [self._context.expressions.check(key, scope) for key in node.keys]
         for key, type_ in zip(node.keys, key_types, strict=True):
@@ -298,7 +299,7 @@ class _ProgramChecker:
                 key.type = t.UNKNOWN
         for case in node.cases:
             if case.state not in known:
-                self._context.error(case, f"state '{case.state}' is not declared")
+                self._context.error(case, f"state '{case.state}' is not declared{suggestion(case.state, known)}")
             case.label = self._label(case.label, node.keys, scope)
 
     def _label(self, label: s.Expression, keys: list[s.Expression], scope: Scope) -> s.Expression:

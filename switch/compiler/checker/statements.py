@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from switch.compiler import syntax as s
 from switch.compiler import types as t
 from switch.compiler.checker.context import Context
+from switch.compiler.diagnostics import suggestion
 from switch.compiler.symbols import Scope, Symbol
 from switch.compiler.values import Constant
 
@@ -85,7 +86,10 @@ class StatementChecker:
         if target.kind in ("constructor", "size_method"):
             self._context.error(node, "this call has no effect")
         elif target.kind.startswith("apply") and around.kind in ("function", "action"):
-            self._context.error(node, f"apply() cannot stand in {_with_article(around.kind)}")
+            hint = (
+                "apply the table in the apply block, and act on its result there" if around.kind == "action" else ""
+            )
+            self._context.error(node, f"apply() cannot stand in {_with_article(around.kind)}", hint=hint)
         elif target.kind == "action" and around.kind in ("function", "parser"):
             self._context.error(node, f"an action cannot be called in a {around.kind}")
         elif target.kind == "apply_table" and around.kind == "parser":
@@ -130,7 +134,8 @@ class StatementChecker:
             if case.label is None:
                 continue
             if not isinstance(case.label, s.Name) or case.label.name not in known:
-                self._context.error(case.label, f"expected one of the actions of table '{result.node.name}'")
+                near = suggestion(case.label.name, known) if isinstance(case.label, s.Name) else ""
+                self._context.error(case.label, f"expected one of the actions of table '{result.node.name}'{near}")
                 continue
             if case.label.name in seen:
                 self._context.error(case.label, f"action '{case.label.name}' has a case already")
@@ -188,7 +193,8 @@ class StatementChecker:
         if type_ in (t.VOID, t.INTEGER, t.MATCH_KIND, t.ANY) or isinstance(
             type_, (t.Extern, t.Applicable, t.Package)
         ):
-            self._context.error(node.type, f"a variable cannot have type {type_}")
+            hint = "give it a width, for instance bit<32> or int<32>" if type_ is t.INTEGER else ""
+            self._context.error(node.type, f"a variable cannot have type {type_}", hint=hint)
             type_ = t.UNKNOWN
         if node.initial is not None:
             node.initial = self._expressions.check_as(node.initial, scope, type_)

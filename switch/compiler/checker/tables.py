@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from switch.compiler import hints
 from switch.compiler import syntax as s
 from switch.compiler import types as t
 from switch.compiler.checker.context import Context
@@ -55,8 +56,8 @@ def _check_key(context: Context, key: s.KeyElement, scope: Scope) -> None:
 def _find_action(context: Context, ref: s.ActionRef, scope: Scope) -> Signature | None:
     symbol = (scope.root if ref.absolute else scope).lookup(ref.name)
     if symbol is None or symbol.kind != "action":
-        hint = suggestion(ref.name, scope.all_names())
-        context.error(ref, f"action '{ref.name}' is not declared{hint}")
+        near = suggestion(ref.name, scope.all_names("action"))
+        context.error(ref, f"action '{ref.name}' is not declared{near}", hint=hints.of_unknown_name(ref.name))
         return None
     symbol.used = True
     signature = symbol.functions[0]
@@ -105,7 +106,8 @@ def _check_chosen_action(context: Context, node: s.TableDeclaration, ref: s.Acti
         return
     listed = next((item for item in node.actions if item.action is ref.action), None)
     if listed is None:
-        context.error(ref, f"action '{ref.name}' is not among the actions of table '{node.name}'")
+        message = f"action '{ref.name}' is not among the actions of table '{node.name}'"
+        context.error(ref, message, hint=f"add it to the table's actions = {{ ... {ref.name}; }}")
         return
     undirected = [parameter for parameter in signature.parameters if not parameter.direction]
     given = ref.arguments or []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from switch.compiler import hints
 from switch.compiler import syntax as s
 from switch.compiler import types as t
 from switch.compiler.checker.context import Context
@@ -61,8 +62,9 @@ class TypeResolver:
     def _named(self, syntax: s.NamedType, scope: Scope) -> t.Type:
         symbol = (scope.root if syntax.absolute else scope).lookup(syntax.name)
         if symbol is None:
-            hint = suggestion(syntax.name, scope.all_names())
-            self._context.error(syntax, f"type '{syntax.name}' is not declared{hint}")
+            hint = hints.of_unknown_name(syntax.name)
+            near = "" if hint else suggestion(syntax.name, scope.all_names("type"))
+            self._context.error(syntax, f"type '{syntax.name}' is not declared{near}", hint=hint)
             return t.UNKNOWN
         if symbol.kind != "type":
             self._context.error(

@@ -129,8 +129,8 @@ class ExternEmitter:
 
     def field_lists(self) -> list[Json]:
         return [
-            {"id": number, "name": f"field_list{index}", "elements": [field(item) for item in fields]}
-            for number, index, fields in self._program.field_lists
+            {"id": number, "name": name, "elements": [field(item) for item in fields]}
+            for number, name, fields in self._program.field_lists
         ]
 
     def learn_lists(self) -> list[Json]:

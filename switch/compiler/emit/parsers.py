@@ -43,7 +43,8 @@ class ParserEmitter:
         self._states: list[JsonState] = []
         self._known: dict[tuple[ir.State, JsonState | None], JsonState] = {}
         self._failures: dict[str, JsonState] = {}
-        self._labels: dict[ir.Label, JsonState] = {}
+        self._labels: dict[ir.Label, JsonState] = {}  # what comes behind a block
+        self._heads: dict[ir.Label, JsonState] = {}  # where a block that is repeated starts
         self._names = NameSet()
 
     def emit(self) -> list[Json]:
@@ -151,6 +152,9 @@ class ParserEmitter:
             elif isinstance(statement, ir.Leave):
                 current.go(self._labels[statement.label])
                 return None
+            elif isinstance(statement, ir.Repeat):
+                current.go(self._heads[statement.label])
+                return None
             elif isinstance(statement, ir.SubParser):
                 behind = self._new(f"{statement.start.name}_done")
                 current.go(self._state(statement.start, behind))
@@ -182,7 +186,11 @@ class ParserEmitter:
     def _block(self, statement: ir.Block, state: JsonState) -> JsonState | None:
         if not statement.label.used:
             return self._body(statement.body, state)
-        behind = self._new(f"{state.name}_{statement.label.name}")
+        if any(isinstance(inner, ir.Repeat) for inner in statement.body):
+            head = self._heads[statement.label] = self._new(f"{state.name}_{statement.label.name}")
+            state.go(head)
+            state = head
+        behind = self._new(f"{state.name}_{statement.label.name}_end")
         self._labels[statement.label] = behind
         end = self._body(statement.body, state)
         if end is not None:

@@ -27,6 +27,7 @@ from switch.compiler.lower.places import (
     Value,
 )
 from switch.compiler.lower.scope import Code, Frame
+from switch.compiler.lower.storage import STANDARD_METADATA
 
 if TYPE_CHECKING:
     from switch.compiler.lower.assignments import Assignments
@@ -44,13 +45,16 @@ class Externs:
             "assert": self._assert,
             "assume": self._assert,
             "clone": self._clone,
+            "clone3": self._clone,
             "clone_preserving_field_list": self._clone,
             "digest": self._digest,
             "hash": self._hash,
             "log_msg": self._log_msg,
             "mark_to_drop": self._mark_to_drop,
             "random": self._random,
+            "recirculate": self._again,
             "recirculate_preserving_field_list": self._again,
+            "resubmit": self._again,
             "resubmit_preserving_field_list": self._again,
             "static_assert": self._static_assert,
             "truncate": self._truncate,
@@ -227,16 +231,24 @@ class Externs:
         name = "clone_ingress_pkt_to_egress" if kind.name == "I2E" else "clone_egress_pkt_to_egress"
         number = 0
         if len(arguments) > 2:
-            index = self._constant(arguments[2], node, "the index of a field list")
-            number = self._code.program.field_list(index.value)
+            number = self._field_list(node, target, arguments[2])
         self._emit(node, name, self._scalar(arguments[1], node), ir.Number(number))
         return Nothing()
 
     def _again(self, node: s.Call, target: s.CallTarget, arguments: list[Value]) -> Value:
-        index = self._constant(arguments[0], node, "the index of a field list")
-        number = self._code.program.field_list(index.value)
+        number = self._field_list(node, target, arguments[0])
         self._emit(node, target.name.removesuffix("_preserving_field_list"), ir.Number(number))
         return Nothing()
+
+    def _field_list(self, node: s.Call, target: s.CallTarget, kept: Value) -> int:
+        """The number of the list of what a copy of the packet keeps: by its index, or the fields themselves."""
+        if target.name.endswith("_preserving_field_list"):
+            index = self._constant(kept, node, "the index of a field list")
+            return self._code.program.field_list(index.value)
+        fields = [item for item in self.flatten(kept, node) if isinstance(item, ir.FieldRef)]
+        # Headers travel in the packet.
+        metadata = [item for item in fields if item.header in ("scalars", STANDARD_METADATA)]
+        return self._code.program.add_field_list(metadata)
 
     def _log_msg(self, node: s.Call, target: s.CallTarget, arguments: list[Value]) -> Value:
         text = arguments[0]
@@ -336,8 +348,8 @@ class Externs:
             (bits,) = self.calls.arguments(target.parameters, target.bound, frame)
             self._code.emit(ir.Advance(node.loc, node.end, self._scalar(bits, node)))
             return Nothing()
-        self._code.error(node, f"'{name}' of a packet is not available on this target")
-        return default_value(target.return_type)
+        # length(): the parser sees the packet before anything is removed from it or put in.
+        return ir.FieldRef(t.bit(32), STANDARD_METADATA, "packet_length")
 
     def _extract(self, node: s.Call, target: s.CallTarget, frame: Frame) -> Value:
         type_ = target.parameters[0].type

@@ -30,7 +30,8 @@ def _lower(checked: CheckedProgram, reporter: Reporter) -> LoweredProgram | None
     main = checked.main
     if main is None or main.call is None or main.call.target is None:
         if not reporter.error_count:
-            reporter.error(checked.program.end, "the program has no package instance 'main'")
+            hint = "end the program with V1Switch(parser(), ..., deparser()) main;"
+            reporter.error(checked.program.end, "the program has no package instance 'main'", hint=hint)
         return None
     if main.call.target.name != "V1Switch":
         reporter.error(main.loc, f"the package of 'main' must be V1Switch, not {main.call.target.name}", main.end)

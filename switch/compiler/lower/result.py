@@ -82,6 +82,6 @@ class LoweredProgram:
     calculations: list[Calculation]
     digests: list[Digest]
     value_sets: list[ValueSet]
-    field_lists: list[tuple[int, int, list[ir.FieldRef]]]
+    field_lists: list[tuple[int, str, list[ir.FieldRef]]]
     direct_tables: dict[str, LoweredTable]
     direct_meter_results: dict[str, ir.FieldRef]

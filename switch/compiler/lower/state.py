@@ -44,6 +44,7 @@ class ProgramState:
         self.state_names = NameSet()
         self.metadata: StructValue | None = None
         self._field_lists: dict[int, int] = {}
+        self._other_field_lists: dict[int, list[ir.FieldRef]] = {}
         self._statement_count = 0
 
     def count_statement(self, loc: int) -> None:
@@ -102,14 +103,25 @@ class ProgramState:
 
     def field_list(self, index: int) -> int:
         """The number in BMv2 JSON of the fields annotated @field_list(index)."""
-        return self._field_lists.setdefault(index, len(self._field_lists) + 1)
+        return self._field_lists.setdefault(index, self._next_field_list())
 
-    def field_lists(self) -> list[tuple[int, int, list[ir.FieldRef]]]:
-        """(number, index, fields)"""
-        return [
-            (number, index, _listed_fields(self.metadata, index, False) if self.metadata else [])
+    def add_field_list(self, fields: list[ir.FieldRef]) -> int:
+        """The number in BMv2 JSON of a list of just these fields."""
+        number = self._next_field_list()
+        self._other_field_lists[number] = fields
+        return number
+
+    def _next_field_list(self) -> int:
+        return len(self._field_lists) + len(self._other_field_lists) + 1
+
+    def field_lists(self) -> list[tuple[int, str, list[ir.FieldRef]]]:
+        """(number, name, fields)"""
+        annotated = [
+            (number, f"field_list{index}", _listed_fields(self.metadata, index, False) if self.metadata else [])
             for index, number in self._field_lists.items()
         ]
+        others = [(number, f"kept_fields{number}", fields) for number, fields in self._other_field_lists.items()]
+        return sorted([*annotated, *others], key=lambda item: item[0])
 
     def value_set(self, symbol: Symbol, frame: Frame) -> str:
         node = symbol.node

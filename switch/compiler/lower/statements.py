@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from switch.compiler.lower.calls import Calls
     from switch.compiler.lower.tables import Tables
 
-MAX_ITERATIONS = 4096
+# A loop over a longer range, or one that is not known before, runs as a loop.
+MAX_UNROLLED = 256
 
 
 class Statements:
@@ -199,17 +200,12 @@ class Statements:
     # --- loops ---
 
     def _for(self, node: s.For, frame: Frame) -> None:
-        if self._code.kind == "parser":
-            self._code.error(node, "loops in parsers are not supported on this target; use states")
-            return
         for statement in node.initial:
             self.lower(statement, frame)
         leave, again, next_ = ir.Label("break"), ir.Label("loop", used=True), ir.Label("continue")
         with self._code.branch() as body:
             condition = self.expressions.scalar(node.condition, frame)
-            with self._code.branch() as stop:
-                self._leave(leave, node)
-            self._code.emit(ir.If(node.loc, node.end, op.negation(condition), stop, []))
+            self._leave_if(op.negation(condition), leave, node)
             self._iteration(node.body, frame, Loop(leave, next_))
             for statement in node.update:
                 self.lower(statement, frame)
@@ -232,11 +228,9 @@ class Statements:
         if isinstance(node.collection, s.Binary) and node.collection.operator == "..":
             first = self.expressions.scalar(node.collection.left, frame)
             last = self.expressions.scalar(node.collection.right, frame)
-            if not isinstance(first, ir.Const) or not isinstance(last, ir.Const):
-                self._code.error(node.collection, "the range of a loop must be known at compile time")
-                return
-            if last.value - first.value >= MAX_ITERATIONS:
-                self._code.error(node.collection, f"a loop has at most {MAX_ITERATIONS} rounds")
+            known = isinstance(first, ir.Const) and isinstance(last, ir.Const)
+            if not known or last.value - first.value >= MAX_UNROLLED:
+                self._for_in_range(node, variable, first, last, frame)
                 return
             values: list[Value] = [ir.Const(first.type, number) for number in range(first.value, last.value + 1)]
         else:
@@ -251,6 +245,30 @@ class Statements:
                 self.assignments.assign(variable, value, node)
                 self._iteration(node.body, frame, Loop(leave, ir.Label("continue")))
         self._code.emit(ir.Block(node.loc, node.end, leave, rounds))
+
+    def _for_in_range(self, node: s.ForIn, variable: Value, first: ir.Expr, last: ir.Expr, frame: Frame) -> None:
+        """The bounds count as they are at first, and so does the number of the round: the body may change all."""
+        storage = self._code.program.storage
+        number, limit = storage.scalar(first.type, "round"), storage.scalar(first.type, "last")
+        self._code.emit(ir.Assign(node.loc, node.end, number, first))
+        self._code.emit(ir.Assign(node.loc, node.end, limit, last))
+        leave, again = ir.Label("break"), ir.Label("loop", used=True)
+        with self._code.branch() as body:
+            self._leave_if(op.binary(">", number, limit, t.BOOL), leave, node)
+            self.assignments.assign(variable, number, node)
+            self._iteration(node.body, frame, Loop(leave, ir.Label("continue")))
+            # Before counting on, which could wrap around.
+            self._leave_if(op.equal(number, limit), leave, node)
+            following = op.binary("+", number, ir.Const(number.type, 1), number.type)
+            self._code.emit(ir.Assign(node.loc, node.end, number, following))
+            self._code.emit(ir.Repeat(node.loc, node.end, again))
+        repeated = ir.Block(node.loc, node.end, again, body)
+        self._code.emit(ir.Block(node.loc, node.end, leave, [repeated]))
+
+    def _leave_if(self, condition: ir.Expr, label: ir.Label, node: s.Node) -> None:
+        with self._code.branch() as stop:
+            self._leave(label, node)
+        self._code.emit(ir.If(node.loc, node.end, condition, stop, []))
 
 
 def _groups(node: s.Switch) -> list[tuple[list[s.Expression | None], s.Block]]:

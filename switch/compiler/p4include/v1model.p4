@@ -143,6 +143,16 @@ extern void clone_preserving_field_list(in CloneType type, in bit<32> session, b
 extern void resubmit_preserving_field_list(bit<8> index);
 extern void recirculate_preserving_field_list(bit<8> index);
 
+// What programs of before 2020 call: data is what is kept of the metadata.
+@deprecated("write mark_to_drop(standard_metadata)")
+extern void mark_to_drop();
+@deprecated("annotate the fields with @field_list(N) and write clone_preserving_field_list(type, session, N)")
+extern void clone3<T>(in CloneType type, in bit<32> session, in T data);
+@deprecated("annotate the fields with @field_list(N) and write resubmit_preserving_field_list(N)")
+extern void resubmit<T>(in T data);
+@deprecated("annotate the fields with @field_list(N) and write recirculate_preserving_field_list(N)")
+extern void recirculate<T>(in T data);
+
 // Keep only the first `length` bytes of the packet as it leaves.
 extern void truncate(in bit<32> length);
 

@@ -14,6 +14,22 @@ value_set varbit void
 """
 KEYWORDS = frozenset(_KEYWORDS.split())
 
+# For a token that stands where it cannot.
+_HINTS = {
+    "==": "an assignment is written '='",
+    "++": "'++' joins the bits of two numbers; to count, write x = x + 1",
+    "and": "'and' is written '&&'",
+    "or": "'or' is written '||'",
+    "elif": "write 'else if'",
+    "else": "no 'if' stands directly before this 'else': is a '}' missing?",
+    "transition": "'transition' is the last statement of a parser state",
+    "state": "states stand in a parser, one behind the other: is a '}' missing?",
+    "table": "tables are declared in a control, before its 'apply': is a '}' missing?",
+    "action": "actions are declared before 'apply' and not in one another: is a '}' missing?",
+    "control": "is a '}' missing before it?",
+    "parser": "is a '}' missing before it?",
+}
+
 _CLOSERS = frozenset((";", ")", "]"))
 
 MAX_NESTING = 150
@@ -67,10 +83,11 @@ class Cursor:
             return True
         return False
 
-    def expect(self, text: str, context: str = "") -> Token:
+    def expect(self, text: str, context: str = "", hint: str = "") -> Token:
         if self.text == text:
             return self.advance()
-        raise self.failure(f"expected '{text}'{' ' + context if context else ''}", closes=text in _CLOSERS)
+        message = f"expected '{text}'{' ' + context if context else ''}"
+        raise self.failure(message, text in _CLOSERS, hint)
 
     def expect_closing_angle(self) -> None:
         """Read one '>' even where the lexer saw '>>' or '>='."""
@@ -101,20 +118,21 @@ class Cursor:
     def at_name(self) -> bool:
         return self.token.kind == NAME and self.text not in KEYWORDS
 
-    def failure(self, message: str, closes: bool = False) -> SyntaxFailure:
+    def failure(self, message: str, closes: bool = False, hint: str = "") -> SyntaxFailure:
         """Report "expected ..., but found ...".
 
         closes: what is missing ends something; if nothing else stands in the line, the place is behind that.
         """
         loc = self.token.loc
         if closes and self.token.flags & LINE_START and self.index:
-            self.reporter.error(self.last_end, message)
+            self.reporter.error(self.last_end, message, hint=hint)
             return SyntaxFailure()
         if self.token.kind == UNKNOWN:
             self.reporter.error(loc, f"character {self.text!r} has no meaning in P4")
             return SyntaxFailure()
         found = "the end of the file" if self.token.kind == END else f"'{self.text}'"
-        self.reporter.error(loc, f"{message}, but found {found}", self.token.end)
+        hint = hint or (_HINTS.get(self.text, "") if self.token.kind != STRING else "")
+        self.reporter.error(loc, f"{message}, but found {found}", self.token.end, hint=hint)
         return SyntaxFailure()
 
     # --- nesting, so that no input exhausts the stack ---

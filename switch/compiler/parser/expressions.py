@@ -126,7 +126,10 @@ def parse_postfix(cursor: Cursor) -> s.Expression:
         if text == ".":
             cursor.advance()
             if cursor.token.kind != NAME:
-                raise cursor.failure("expected the name of a member")
+                hint = ""
+                if isinstance(expression, s.IntLiteral):
+                    hint = "numbers have no '.': the address 10.0.0.1 is written 0x0a000001"
+                raise cursor.failure("expected the name of a member", hint=hint)
             name = cursor.advance().text
             expression = s.Member(expression.loc, cursor.last_end, expression, name)
         elif text == "[":

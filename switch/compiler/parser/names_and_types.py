@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from switch.compiler import syntax as s
-from switch.compiler.lexer import LINE_START, NAME, SPACE_BEFORE, STRING
+from switch.compiler.diagnostics import suggestion
+from switch.compiler.lexer import LINE_START, NAME, NUMBER, SPACE_BEFORE, STRING
 from switch.compiler.parser.cursor import KEYWORDS, Cursor, SyntaxFailure
 
 BASE_TYPES = frozenset(("bool", "error", "string", "void", "match_kind", "int", "bit", "varbit"))
@@ -92,7 +93,7 @@ def _parse_element_type(cursor: Cursor) -> s.TypeSyntax:
     if text in ("tuple", "list"):
         cursor.advance()
         cursor.expect("<")
-        elements = [] if cursor.at(">") else _type_list(cursor)
+        elements = [] if cursor.at(">", ">>") else _type_list(cursor)
         cursor.expect_closing_angle()
         return s.TupleTypeSyntax(loc, cursor.last_end, elements, text == "list")
     absolute = text == "."
@@ -106,6 +107,9 @@ def _parse_element_type(cursor: Cursor) -> s.TypeSyntax:
     arguments: list[s.TypeSyntax] = []
     if cursor.text == "<":
         cursor.advance()
+        if cursor.token.kind == NUMBER:
+            near = suggestion(name, ("bit", "int", "varbit")).removeprefix("; ")
+            raise cursor.failure("expected a type", hint=near or f"a number is of type bit<{cursor.text}>")
         arguments = _type_list(cursor)
         cursor.expect_closing_angle()
     return s.NamedType(loc, cursor.last_end, name, absolute, arguments)

@@ -148,7 +148,7 @@ def _parse_if(cursor: Cursor) -> s.Statement:
     cursor.enter()
     cursor.expect("(", "behind 'if'")
     condition = parse_expression(cursor)
-    cursor.expect(")", "behind the condition")
+    cursor.expect(")", "behind the condition", "a comparison is written '=='" if cursor.at("=") else "")
     then = parse_statement(cursor)
     otherwise = None
     if cursor.at("else"):
@@ -170,7 +170,8 @@ def _parse_switch(cursor: Cursor) -> s.Statement:
         label = None
         if not cursor.accept("default"):
             label = parse_expression(cursor)
-        cursor.expect(":", "behind the label")
+        foreign = isinstance(label, s.Name) and label.name == "case"
+        cursor.expect(":", "behind the label", "a label stands without 'case'" if foreign else "")
         body = parse_block(cursor) if cursor.at("{") else None
         cases.append(s.SwitchCase(start, cursor.last_end, label, body))
     cursor.expect("}")
@@ -244,12 +245,22 @@ def _simple_statement(cursor: Cursor) -> s.Statement:
         return s.Assignment(loc, cursor.last_end, target, "=" if text == "=" else text[:-1], source)
     if isinstance(target, s.Call):
         return s.CallStatement(loc, cursor.last_end, target)
-    raise cursor.failure("expected '=' or a call")
+    hint = "a table is applied with '.apply();', a function is called with '();'" if cursor.at(";") else ""
+    raise cursor.failure("expected '=' or a call", hint=hint)
 
 
 def _parse_assignment_or_call(cursor: Cursor) -> s.Statement:
     statement = _simple_statement(cursor)
     end = cursor.last_end
-    cursor.expect(";", "at the end of the statement")
+    cursor.expect(";", "at the end of the statement", _hint_of_loop(statement))
     statement.end = end
     return statement
+
+
+def _hint_of_loop(statement: s.Statement) -> str:
+    """For `while (...) { }`, which reads like a call."""
+    call = statement.call if isinstance(statement, s.CallStatement) else None
+    callee = call.callee if isinstance(call, s.Call) else None
+    if isinstance(callee, s.Name) and callee.name == "while":
+        return "P4 has no 'while': use 'for', or in a parser a state that goes back to itself"
+    return ""

@@ -77,7 +77,7 @@ def test_there_is_an_end_to_errors() -> None:
             "struct 'standard_metadata_t' has no field 'ingres_port'; did you mean 'ingress_port'?",
         ),
         ("hdx.h.a = 1;", "'hdx' is not declared; did you mean 'hdr'?"),
-        ("mark_to_drop();", "'mark_to_drop' takes 1 argument(s), but 0 are given"),
+        ("truncate();", "'truncate' takes 1 argument(s), but 0 are given"),
         ("mark_to_drop(hdr);", "expected standard_metadata_t, but this is headers_t"),
         ("hdr.h.a = 8w1 / 0;", "division by zero"),
         ("hdr.h = { 1, 2 };", "bytes_t has 4 parts, but 2 values are given"),

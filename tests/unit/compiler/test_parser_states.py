@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from json import dumps
+
+import pytest
+
 from tests.unit.compiler.bmv2_model import Bmv2Model, Packet
-from tests.unit.compiler.programs import BYTES, compile_text, control, model
+from tests.unit.compiler.programs import BYTES, PARSER, compile_text, control, model, run
 
 TYPES = """
 header kind_t { bit<8> kind; }
@@ -152,3 +156,31 @@ def test_value_sets_are_named_for_the_control_plane() -> None:
     assert (value_set["name"], value_set["compressed_bitwidth"], value_set["max_size"]) == ("P.known", 8, 4)
     (info,) = compiled.p4info.value_sets
     assert (info.preamble.name, info.size, info.match[0].bitwidth) == ("P.known", 4, 8)
+
+
+@pytest.mark.parametrize(
+    ("loop", "a", "b"),
+    [
+        ("for (bit<8> i = 0; i < hdr.h.a; i = i + 1) { hdr.h.b = hdr.h.b + 2; }", 4, 8),
+        ("for (bit<8> i = 0; i < hdr.h.a; i = i + 1) { hdr.h.b = hdr.h.b + 2; }", 0, 0),
+        ("for (bit<8> i = 0; i < hdr.h.a; i = i + 1) { if (i == 3) { break; } hdr.h.b = hdr.h.b + 1; }", 9, 3),
+        ("for (bit<8> i = 0; i < hdr.h.a; i = i + 1) { if (i == 1) { continue; } hdr.h.b = hdr.h.b + 1; }", 4, 3),
+        ("for (bit<8> i in 0 .. 3) { hdr.h.b = hdr.h.b + i; }", 0, 6),
+        ("for (bit<8> i in 0 .. 3) { if (i == hdr.h.a) { break; } hdr.h.b = hdr.h.b + 1; }", 2, 2),
+        (
+            "for (bit<8> i = 0; i < 3; i = i + 1) { for (bit<8> j = 0; j < hdr.h.a; j = j + 1)"
+            " { if (j == 2) { break; } hdr.h.b = hdr.h.b + 1; } }",
+            5,
+            6,
+        ),
+    ],
+)
+def test_loops(loop: str, a: int, b: int) -> None:
+    parser = PARSER.replace("transition accept;", f"{loop} transition accept;")
+    assert run("", bytes((a, 0, 7, 7)), parser=parser) == bytes((a, b, 7, 7))
+
+
+def test_the_length_of_the_packet() -> None:
+    parser = PARSER.replace("transition accept;", "meta.y = (bit<16>) packet.length(); transition accept;")
+    json = compile_text(control("hdr.h.a = (bit<8>) meta.y;", parser=parser)).json
+    assert '["standard_metadata", "packet_length"]' in dumps(json["parsers"])

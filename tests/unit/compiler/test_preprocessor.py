@@ -173,3 +173,17 @@ def test_a_file_that_includes_itself_is_refused(tmp_path: Path) -> None:
 )
 def test_condition_arithmetic_is_c(text: str) -> None:
     assert evaluate_condition(tokenize_fragment(text, 1), 1) == int(eval(text))
+
+
+def test_line_and_file(tmp_path: Path) -> None:
+    text = (
+        '__LINE__\n#define HERE __LINE__ __FILE__\n\nHERE\n#include "other.p4"\n#line 70 "was.p4"\n__LINE__ __FILE__'
+    )
+    run = Run(tmp_path, main=text, other="__LINE__ __FILE__")
+    own, other = (f'"{tmp_path / name}"' for name in ("main.p4", "other.p4"))
+    assert run.text == f'1 4 {own} 1 {other} 70 "was.p4"'
+    assert run.errors == []
+
+
+def test_line_in_a_condition(tmp_path: Path) -> None:
+    assert Run(tmp_path, main="\n#if __LINE__ == 2\nyes\n#endif\n").text == "yes"

@@ -34,7 +34,7 @@ def transit_us(link: LinkModel, seed: int, gap_us: float, count: int = 400) -> l
             engine.inject(1, 1, pass_through(2) + number.to_bytes(2, "big"))
             engine.advance(gap_us)
         engine.advance(1_000_000)
-        arrived = [(int.from_bytes(frame), time_ns / 1000) for time_ns, *_, frame in engine.drain_with_times()]
+        arrived = [(int.from_bytes(frame, "big"), time_ns / 1000) for time_ns, *_, frame in engine.drain_with_times()]
     return [(number, time_us - number * gap_us) for number, time_us in arrived]
 
 

@@ -1,0 +1,134 @@
+"""The little of a P4Runtime client that the commands need: blocking calls to one device."""
+
+from __future__ import annotations
+
+import queue
+import time
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import grpc
+from finsy.proto import p4r, p4r_grpc, rpc_status
+from google.protobuf.any_pb2 import Any as AnyMessage
+
+from switch.errors import UserError
+
+ROLE = "simple_switch_CLI"
+"""A role of its own, so that it does not compete with the controller. Without a role.config it may do everything."""
+
+TIMEOUT_S = 10.0
+_MOST_DEVICE_IDS = 256
+_DETAILS_KEY = "grpc-status-details-bin"
+
+
+class Refused(Exception):
+    """The switch refused a request; the text is its reason."""
+
+
+class Client:
+    """Connects when made. UserError if there is no switch, or it has no program."""
+
+    def __init__(self, address: str, device_id: int | None) -> None:
+        self._channel = grpc.insecure_channel(address)
+        self._stub = p4r_grpc.P4RuntimeStub(self._channel)
+        self._requests: queue.Queue[Any] = queue.Queue()
+        self._election_id: Any = None
+        try:
+            grpc.channel_ready_future(self._channel).result(timeout=TIMEOUT_S)
+        except grpc.FutureTimeoutError:
+            raise UserError(f"no switch serves P4Runtime on {address}") from None
+        self.device_id = self._find_device() if device_id is None else device_id
+        config = self._config(self.device_id)
+        if config is None:
+            raise UserError(f"there is no switch with device id {self.device_id} on {address}")
+        if not config.HasField("p4info"):
+            raise UserError("the switch has no program yet")
+        self.p4info = config.p4info
+
+    def close(self) -> None:
+        self._requests.put(None)
+        self._channel.close()
+
+    def read(self, entity: Any) -> list[Any]:
+        """The entities that match; of the kind asked for."""
+        kind = entity.WhichOneof("entity")
+        request = p4r.ReadRequest(device_id=self.device_id, entities=[entity])
+        try:
+            responses = list(self._stub.Read(request, timeout=TIMEOUT_S))
+        except grpc.RpcError as error:
+            raise Refused(_reason(error)) from None
+        return [getattr(found, kind) for response in responses for found in response.entities]
+
+    def insert(self, entity: Any) -> None:
+        self._write(p4r.Update.INSERT, [entity])
+
+    def modify(self, entity: Any) -> None:
+        self._write(p4r.Update.MODIFY, [entity])
+
+    def delete(self, *entities: Any) -> None:
+        self._write(p4r.Update.DELETE, entities)
+
+    def _write(self, kind: int, entities: Iterable[Any]) -> None:
+        self._become_primary()
+        updates = [p4r.Update(type=kind, entity=entity) for entity in entities]
+        request = p4r.WriteRequest(
+            device_id=self.device_id, role=ROLE, election_id=self._election_id, updates=updates
+        )
+        try:
+            self._stub.Write(request, timeout=TIMEOUT_S)
+        except grpc.RpcError as error:
+            raise Refused(_reason(error)) from None
+
+    def _become_primary(self) -> None:
+        if self._election_id is not None:
+            return
+        # The one that was started last wins.
+        election_id = p4r.Uint128(low=time.time_ns())
+        arbitration = p4r.MasterArbitrationUpdate(
+            device_id=self.device_id, role=p4r.Role(name=ROLE), election_id=election_id
+        )
+        self._requests.put(p4r.StreamMessageRequest(arbitration=arbitration))
+        try:
+            for response in self._stub.StreamChannel(self._send(), wait_for_ready=True):
+                if response.HasField("arbitration"):
+                    break
+        except grpc.RpcError as error:
+            raise Refused(_reason(error)) from None
+        if response.arbitration.status.code != 0:
+            raise Refused("another simple_switch_CLI is in charge")
+        self._election_id = election_id
+
+    def _send(self) -> Iterator[Any]:
+        while (request := self._requests.get()) is not None:
+            yield request
+
+    def _find_device(self) -> int:
+        """The smallest device id that the server knows: P4Runtime has no call that lists them."""
+        for device_id in range(_MOST_DEVICE_IDS):
+            if self._config(device_id) is not None:
+                return device_id
+        raise UserError("the switch has a large device id: name it with --device-id")
+
+    def _config(self, device_id: int) -> Any:
+        """What runs on a device; None if there is no such device."""
+        request = p4r.GetForwardingPipelineConfigRequest(
+            device_id=device_id, response_type=p4r.GetForwardingPipelineConfigRequest.P4INFO_AND_COOKIE
+        )
+        try:
+            return self._stub.GetForwardingPipelineConfig(request, timeout=TIMEOUT_S).config
+        except grpc.RpcError as error:
+            if error.code() == grpc.StatusCode.NOT_FOUND:
+                return None
+            raise UserError(f"the switch answers: {error.details()}") from None
+
+
+def _reason(error: Any) -> str:
+    """The message of the error, or of the update that failed (P4Runtime specification, "Error Reporting")."""
+    for key, value in error.trailing_metadata() or ():
+        if key == _DETAILS_KEY:
+            status = rpc_status.Status.FromString(value)
+            for detail in status.details:
+                message = p4r.Error()
+                if isinstance(detail, AnyMessage) and detail.Unpack(message) and message.canonical_code:
+                    return str(message.message)
+    return str(error.details())

@@ -1,0 +1,73 @@
+"""Programs of p4src/ with pieces cut out, put in, exchanged: a result or errors with a place, never anything else.
+
+The ordinary tests of the compiler do the same with smaller programs (tests/unit/compiler/test_robustness.py).
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from switch.compiler import CompileError, compile_p4
+from tests.fuzz.programs import FEW_LANES, ROOT, SOURCES
+
+MUTANTS = 10
+NIGHTLY_MUTANTS = 1_000
+PIECE = re.compile(r"\w+|\s+|.", re.DOTALL)
+STRANGE = ["99999999999999999999", "-1", "#", "{#}", "[0]", "8s255", "0w1", "\\", "é", "\x00", "}", "("]
+
+
+def mutate(text: str, rng: random.Random) -> str:
+    pieces = PIECE.findall(text)
+    for _ in range(rng.randint(1, 4)):
+        at, other = rng.randrange(len(pieces)), rng.randrange(len(pieces))
+        kind = rng.randrange(5)
+        if kind == 0:
+            del pieces[at : at + rng.randint(1, 40)]
+        elif kind == 1:
+            pieces.insert(at, rng.choice([pieces[other], *STRANGE]))
+        elif kind == 2:
+            pieces[at] = rng.choice([pieces[other], *STRANGE])
+        elif kind == 3:
+            pieces[at], pieces[other] = pieces[other], pieces[at]
+        else:
+            pieces[at:at] = pieces[other : other + rng.randint(1, 40)]
+        if not pieces:
+            break
+    return "".join(pieces)
+
+
+def compile_mutants(source: Path, folder: Path, seed: int, count: int) -> None:
+    """One of the program's files is changed in each."""
+    rng = random.Random(seed)
+    copy = folder / "p4src"
+    shutil.copytree(source.parent, copy)
+    files = [copy / source.name]
+    if source.parent == ROOT / "p4src":
+        named = re.findall(r'#include "(\S+)"', source.read_text())
+        files += [copy / name for name in named]
+    for _ in range(count):
+        victim = rng.choice(files)
+        original = victim.read_text()
+        victim.write_text(mutate(original, rng))
+        try:
+            compile_p4(copy / source.name, defines=FEW_LANES)
+        except CompileError as error:
+            assert error.diagnostics
+            assert re.search(r":\d+:\d+: error: \S", str(error)), error
+        victim.write_text(original)
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
+def test_mutants(source: Path, tmp_path: Path) -> None:
+    compile_mutants(source, tmp_path, 1, MUTANTS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
+def test_many_mutants(source: Path, tmp_path: Path) -> None:
+    compile_mutants(source, tmp_path, 2, NIGHTLY_MUTANTS)
