@@ -203,12 +203,17 @@ class Engine:
                 raise UserError(f"port {port} of switch {name} has no direction {direction!r} to be changed")
             _raise_unless_done(code, f"port {port} of switch {device_id}")
 
-    def capture(self, file: Path, ports: Iterable[tuple[int, int, Direction]]) -> Capture:
-        """Write what passes ports, each (device id, port, direction), to a pcap file. See Capture."""
+    def capture(
+        self, file: Path, ports: Iterable[tuple[int, int, Direction]], *, nanoseconds: bool = True
+    ) -> Capture:
+        """Write what passes ports, each (device id, port, direction), to a pcap file. See Capture.
+
+        nanoseconds: resolution of its times; with False, the microseconds that old programs insist on.
+        """
         named = list(ports)
         for device_id, *_ in named:
             self._device(device_id)
-        return Capture(self, file, named)
+        return Capture(self, file, named, nanoseconds)
 
     # Frames
 

@@ -166,7 +166,7 @@ _FUNCTIONS: tuple[tuple[str, object, tuple[object, ...]], ...] = (
     ("add_open_port", c_int, (c_uint64, c_uint32, _MODEL, _MODEL)),
     ("add_interface", c_int, (c_uint64, c_uint32, c_char_p, _MODEL, _MODEL)),
     ("set_link", c_int, (c_uint64, c_uint32, c_uint32, _MODEL)),
-    ("capture_open", c_int, (c_int,)),
+    ("capture_open", c_int, (c_int, c_uint32)),
     ("capture_port", c_int, (c_uint32, c_uint64, c_uint32, c_uint32)),
     ("capture_close", c_int, (c_uint32, POINTER(c_uint64))),
     ("multicast_group_set", c_int, (c_uint64, c_uint32, _REPLICAS, c_uint32)),

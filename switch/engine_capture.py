@@ -20,19 +20,21 @@ class Capture:
     """Made by Engine.capture; writes until it is closed, or the engine is. A context manager.
 
     "out" frames are recorded when the port begins to send them, also those that the link then loses; "in" frames when
-    the switch gets them. Times are those of the wall clock in nanoseconds; with a manual clock, those of that clock.
+    the switch gets them. Times are those of the wall clock; with a manual clock, those of that clock.
     Links in memory can be captured like interfaces, and so can the CPU port. A port's direction can be in one capture
     at a time. The file is up to date whenever the data plane is idle.
     """
 
-    def __init__(self, engine: Engine, file: Path, ports: Iterable[tuple[int, int, Direction]]) -> None:
+    def __init__(
+        self, engine: Engine, file: Path, ports: Iterable[tuple[int, int, Direction]], nanoseconds: bool
+    ) -> None:
         self.file = file
         self._engine = engine
         try:
             descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
         except OSError as error:
             raise UserError(f"cannot write the capture {file}: {error.strerror}") from None
-        number = engine._call("capture_open", descriptor)
+        number = engine._call("capture_open", descriptor, nanoseconds)
         if number < 0:
             raise MemoryError("out of memory for a capture")
         self._number: int | None = number

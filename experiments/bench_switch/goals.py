@@ -23,8 +23,10 @@ CACHED_COMPILE_S = 0.2
 
 @dataclass(frozen=True)
 class Goal:
-    """A number that should be at least (or, if at_most, at most) so large. measured None: there was nothing to compare
-    with."""
+    """A number that should be at least (or, if at_most, at most) so large.
+
+    measured None: there was nothing to compare with.
+    """
 
     name: str
     wanted: float

@@ -20,7 +20,7 @@ _LOAD_NUMBERS = ("count", "outputs", "sequence_offset", "sequence_step", "next",
 class _Load(ctypes.Structure):
     _fields_ = (
         ("interface", ctypes.c_char_p),
-        ("frames", ctypes.c_char_p),
+        ("frames", ctypes.c_void_p),
         ("lengths", ctypes.POINTER(ctypes.c_uint32)),
         *((name, ctypes.c_uint32) for name in _LOAD_NUMBERS),
         ("warm_up_ns", ctypes.c_uint64),
@@ -65,11 +65,11 @@ class Source:
     """Sends a cycle; goes on each time where it stopped."""
 
     def __init__(self, cycle: Cycle) -> None:
-        room = b"".join(frame.ljust(FRAME_ROOM, b"\0") for frame in cycle.frames)
         self._cycle = cycle
-        self._frames = ctypes.create_string_buffer(room, len(room))
+        self._frames = bytearray().join(frame.ljust(FRAME_ROOM, b"\0") for frame in cycle.frames)
+        self._exported = (ctypes.c_uint8 * len(self._frames)).from_buffer(self._frames)
         self._load = _Load(
-            frames=ctypes.cast(self._frames, ctypes.c_char_p),
+            frames=ctypes.addressof(self._exported),
             lengths=(ctypes.c_uint32 * len(cycle.frames))(*map(len, cycle.frames)),
             count=len(cycle.frames),
             outputs=cycle.outputs,
@@ -81,7 +81,7 @@ class Source:
         """The frames of a cycle for the caller to send, before any drive."""
         for i, frame in enumerate(self._cycle.frames):
             start = i * FRAME_ROOM
-            yield self._frames.raw[start : start + len(frame)]
+            yield bytes(self._frames[start : start + len(frame)])
             if self._cycle.sequence_step:
                 at = start + self._cycle.sequence_offset
                 number = int.from_bytes(self._frames[at : at + 4], "big") + self._cycle.sequence_step

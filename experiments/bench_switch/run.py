@@ -18,6 +18,7 @@ from experiments.bench_switch.workloads import Workload
 PROGRAMS = (workloads.router, workloads.aggregation, workloads.ndn)
 ROUTES, RULES = 100_000, 10_000
 WRITTEN_ENTRIES = 40_000
+RATE_COLUMNS = ("frames/s", "least", "most", "CPU us", "window")
 
 
 def run_bench_switch(rounds: int, measure_s: float) -> int:
@@ -64,7 +65,8 @@ def _explain(console: Console, rounds: int, measure_s: float, with_bmv2: bool) -
         f"fewest) over veth, sent with sendmmsg, counted by the kernel at the receiving interface. Closed loop: "
         f"{', '.join(map(str, WINDOWS))} frames under way, whichever suits a subject best (tried for "
         f"{CALIBRATION_S:g} s each). {rounds} rounds, in which the subjects take turns of {measure_s:g} s after "
-        f"{WARM_UP_S:g} s; rates are medians, ratios medians of the rounds' ratios. The bare forwarder is C with "
+        f"{WARM_UP_S:g} s; rates are medians, ratios medians of the rounds' ratios. CPU us: processor "
+        f"time of the forwarding processes for each frame. The bare forwarder is C with "
         f"recvmmsg and sendmmsg, as our switch has it, and no P4. BMv2: {bmv2}.",
         style="dim",
     )
@@ -72,8 +74,8 @@ def _explain(console: Console, rounds: int, measure_s: float, with_bmv2: bool) -
 
 def _program_table(workload: Workload, rates: Mapping[tuple[Kind, int], Rates]) -> Table:
     table = Table(title=workload.name)
-    table.add_column("forwards by")
-    for name in ("frames/s", "least to most", "CPU us/frame", "window", "to bare", "to BMv2"):
+    table.add_column("switches, links")
+    for name in (*RATE_COLUMNS, "/ bare", "/ BMv2"):
         table.add_column(name, justify="right")
     for (_, switches), row in rates.items():
         bare, bmv2 = rates.get(("bare", switches)), rates.get(("BMv2", switches))
@@ -89,17 +91,16 @@ def _program_table(workload: Workload, rates: Mapping[tuple[Kind, int], Rates]) 
 def _table_size_table(title: str, rows: Sequence[tuple[str, Rates]]) -> Table:
     table = Table(title=title)
     table.add_column("table holds")
-    for name in ("frames/s", "least to most", "CPU us/frame", "window"):
+    for name in RATE_COLUMNS:
         table.add_column(name, justify="right")
     for name, row in rows:
         table.add_row(name, *_rate_cells(row))
     return table
 
 
-def _rate_cells(row: Rates) -> tuple[str, str, str, str]:
+def _rate_cells(row: Rates) -> tuple[str, ...]:
     return (
-        f"{row.median_per_s:,.0f}",
-        f"{min(row.per_s):,.0f} to {max(row.per_s):,.0f}",
+        *(f"{rate:,.0f}" for rate in (row.median_per_s, min(row.per_s), max(row.per_s))),
         f"{statistics.median(row.processor_us):.2f}",
         str(row.window),
     )

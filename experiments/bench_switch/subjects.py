@@ -44,12 +44,10 @@ class Subject:
 
     @property
     def label(self) -> str:
-        names = {"bare": "bare forwarder", "BMv2": "BMv2"}
-        name = names.get(self.kind, "gradbed")
+        name = self.kind.partition(",")[0]
         if self.switches == 1:
             return name
-        links = {"gradbed": "links in memory"}.get(self.kind, "links veth")
-        return f"{self.switches} x {name}, {links}"
+        return f"{self.switches} {name}, {'memory' if self.kind == 'gradbed' else 'veth'}"
 
 
 def bmv2_is_installed() -> bool:

@@ -178,7 +178,7 @@ def small_acl() -> Workload:
 
 
 def large_acl(rules: int) -> Workload:
-    """Random rules like those of packet filters: source and destination prefixes, a protocol or any, ports likewise."""
+    """Random rules as packet filters have them: prefixes of both addresses, a protocol or any, ports likewise."""
     return _acl(f"{rules} rules", rules)
 
 
@@ -278,7 +278,7 @@ def _udp_frame(
 
 def _checksum(header: bytes) -> int:
     """RFC 1071."""
-    total = sum(struct.unpack(f">{len(header) // 2}H", header))
+    total: int = sum(struct.unpack(f">{len(header) // 2}H", header))
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)
     return total ^ 0xFFFF

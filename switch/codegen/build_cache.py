@@ -34,8 +34,8 @@ def find_build(entry: Path) -> tuple[ProgramModel, Path] | None:
     try:
         library_name, model = pickle.loads(entry.read_bytes())
         library = entry.with_name(library_name)
-    except (OSError, EOFError, ValueError, TypeError, AttributeError, ImportError, pickle.UnpicklingError):
-        # None, or damaged by a full disk: it is written anew.
+    except (OSError, EOFError, LookupError, ValueError, TypeError, AttributeError, ImportError, pickle.PickleError):
+        # There is none, or it was damaged (as by a full disk): it is written anew.
         return None
     return (model, library) if isinstance(model, ProgramModel) and library.exists() else None
 

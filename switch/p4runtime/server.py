@@ -21,6 +21,7 @@ from switch.p4runtime.addresses import check_address, check_free, is_unix
 from switch.p4runtime.pipeline import Build
 from switch.p4runtime.pipeline_cache import PipelineCache
 from switch.p4runtime.service import P4RuntimeService
+from switch.p4runtime.status import RequestError
 from switch.p4runtime.target import Target
 
 REQUEST_THREADS = 8
@@ -48,16 +49,23 @@ class P4RuntimeServer:
     """Serves P4Runtime for `devices` (by device id) on `addresses`: "host:port" (port 0 picks one), "unix:/path".
 
     `build` turns BMv2 JSON into a program for the devices; it runs in several threads at once.
+    `initial`: ForwardingPipelineConfig messages of devices that run a program before any controller comes.
     """
 
     def __init__(
-        self, devices: Mapping[int, Device], addresses: Sequence[str], *, build: Build = build_program
+        self,
+        devices: Mapping[int, Device],
+        addresses: Sequence[str],
+        *,
+        build: Build = build_program,
+        initial: Mapping[int, Any] | None = None,
     ) -> None:
         for address in addresses:
             check_address(address)
         self._devices = dict(devices)
         self._addresses = list(addresses)
         self._build = build
+        self._initial = dict(initial or {})
         self._ports: list[int] = []
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -69,7 +77,7 @@ class P4RuntimeServer:
         return list(self._ports)
 
     def start(self) -> None:
-        """Returns once requests are served. Raises UserError for an address that cannot be listened on."""
+        """Returns once requests are served. UserError for an address or an initial pipeline that cannot be had."""
         if self._thread is not None:
             raise RuntimeError("the P4Runtime server has been started")
         ready: Future[None] = Future()
@@ -105,6 +113,8 @@ class P4RuntimeServer:
             server = grpc.aio.server(options=_OPTIONS)
             p4r_grpc.add_P4RuntimeServicer_to_server(P4RuntimeService(targets, cache, request_threads), server)
             try:
+                for device_id, config in self._initial.items():
+                    await _load(targets[device_id], cache, config)
                 # All of them first: gRPC keeps what it has opened when another address fails.
                 for address in self._addresses:
                     check_free(address)
@@ -161,6 +171,14 @@ async def _scan_idle_timeouts(targets: Sequence[Target]) -> None:
         for target in timed:
             target.scan_idle_timeouts()
         await asyncio.sleep(IDLE_SCAN_S if timed else IDLE_REST_S)
+
+
+async def _load(target: Target, cache: PipelineCache, config: Any) -> None:
+    """Raises UserError where the device cannot realize the config."""
+    try:
+        target.start_with(await cache.get(config))
+    except RequestError as error:
+        raise UserError(error.message) from None
 
 
 def _listen(server: Any, address: str) -> int | None:

@@ -245,6 +245,10 @@ class Target:
         # Compiling takes its time: the controller may have lost its place meanwhile.
         await self._exclusively(lambda: realize(pipeline, cookie), lambda: election.check_primary(request))
 
+    def start_with(self, pipeline: Pipeline) -> None:
+        """Run it before the first controller comes."""
+        self._commit(pipeline, None)
+
     def get_pipeline(self, response_type: int) -> Any:
         """The GetForwardingPipelineConfigResponse of what is running; without config if nothing is."""
         response = p4r.GetForwardingPipelineConfigResponse()

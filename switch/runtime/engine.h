@@ -156,10 +156,11 @@ uint32_t gb_engine_link_statistics(struct gb_engine *, struct gb_link_statistics
 uint32_t gb_engine_interface_statistics(struct gb_engine *, struct gb_interface_statistics *, uint32_t capacity);
 int gb_engine_device_statistics(struct gb_engine *, uint64_t device_id, struct gb_device_statistics *);
 
-/* ---- Captures (engine_capture.c): pcap files with nanoseconds of the wall clock, or of the manual clock ---- */
+/* ---- Captures (engine_capture.c): pcap files with times of the wall clock, or of the manual clock ---- */
 
-/* The engine closes the descriptor in the end, also when this fails. The number of the capture, or a negative errno. */
-int gb_engine_capture_open(struct gb_engine *, int descriptor);
+/* Times are in nanoseconds, or in the microseconds of the older format. The engine closes the descriptor in the end,
+ * also when this fails. The number of the capture, or a negative errno. */
+int gb_engine_capture_open(struct gb_engine *, int descriptor, uint32_t nanoseconds);
 /* Record what leaves the port (before the link loses it), or what arrives there. -EEXIST if another capture does. */
 int gb_engine_capture_port(struct gb_engine *, uint32_t capture, uint64_t device_id, uint32_t port, uint32_t outwards);
 /* Write what is still in memory, and end. The error that ended it earlier, if one did. */

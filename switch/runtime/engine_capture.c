@@ -19,7 +19,9 @@ struct file_header {
     uint32_t reserved1, reserved2, snapshot_bytes, link_type;
 };
 
-struct frame_header { uint32_t seconds, nanoseconds, captured_bytes, frame_bytes; };
+struct frame_header { uint32_t seconds, fraction, captured_bytes, frame_bytes; };
+
+static const uint32_t NANOSECONDS_MAGIC = 0xa1b23c4d, MICROSECONDS_MAGIC = 0xa1b2c3d4;
 
 static void flush(struct capture *capture) {
     uint32_t written = 0;
@@ -43,7 +45,9 @@ void capture_frame(struct gb_engine *engine, struct capture *capture, const stru
         return;
     uint32_t length = packet->view.length;
     uint64_t wall_ns = engine->now_ns + (uint64_t)capture->wall_ns;
-    struct frame_header header = {(uint32_t)(wall_ns / 1000000000), (uint32_t)(wall_ns % 1000000000), length, length};
+    uint32_t fraction = (uint32_t)(wall_ns % 1000000000);
+    struct frame_header header = {(uint32_t)(wall_ns / 1000000000), capture->nanoseconds ? fraction : fraction / 1000,
+                                  length, length};
     if (capture->used + sizeof header + length > sizeof capture->buffer)
         flush(capture);
     append(capture, &header, sizeof header);
@@ -81,7 +85,7 @@ static int64_t wall_clock_ahead_ns(const struct gb_engine *engine) {
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec - (int64_t)real_clock();
 }
 
-static int capture_open(struct gb_engine *engine, int descriptor) {
+static int capture_open(struct gb_engine *engine, int descriptor, uint32_t nanoseconds) {
     struct capture **captures = realloc(engine->captures, (engine->capture_count + 1) * sizeof *captures);
     if (captures)
         engine->captures = captures;
@@ -93,10 +97,14 @@ static int capture_open(struct gb_engine *engine, int descriptor) {
     }
     capture->descriptor = descriptor;
     capture->error = 0;
+    capture->nanoseconds = nanoseconds;
     capture->packets = 0;
     capture->used = 0;
     capture->wall_ns = wall_clock_ahead_ns(engine);
-    struct file_header header = {.magic = 0xa1b23c4d, .major = 2, .minor = 4, .snapshot_bytes = 65535,
+    struct file_header header = {.magic = nanoseconds ? NANOSECONDS_MAGIC : MICROSECONDS_MAGIC,
+                                 .major = 2,
+                                 .minor = 4,
+                                 .snapshot_bytes = 65535,
                                  .link_type = LINK_TYPE_ETHERNET};
     append(capture, &header, sizeof header);
     flush(capture);
@@ -104,9 +112,9 @@ static int capture_open(struct gb_engine *engine, int descriptor) {
     return (int)engine->capture_count++;
 }
 
-int gb_engine_capture_open(struct gb_engine *engine, int descriptor) {
+int gb_engine_capture_open(struct gb_engine *engine, int descriptor, uint32_t nanoseconds) {
     engine_lock_control(&engine->lock);
-    int outcome = capture_open(engine, descriptor);
+    int outcome = capture_open(engine, descriptor, nanoseconds);
     engine_unlock(&engine->lock);
     return outcome;
 }

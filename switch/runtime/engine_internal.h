@@ -233,6 +233,7 @@ void interface_count_socket_drops(struct interface *);
 
 struct capture {
     int descriptor, error;
+    uint32_t nanoseconds;           /* or microseconds */
     uint64_t packets;
     int64_t wall_ns;                /* what to add to the engine's clock */
     uint32_t used;                  /* bytes in the buffer */

@@ -108,8 +108,12 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
 
 @functools.cache
 def state_library() -> ctypes.CDLL:
-    """The runtime library with the signatures of state.h."""
-    library = runtime_library()
+    """The runtime library with the signatures of state.h.
+
+    Its functions are short and never wait, so they keep the interpreter's lock: to give it up and get it back for
+    each call costs a tenth of the table writes per second.
+    """
+    library = ctypes.PyDLL(runtime_library()._name)
     for name, (result, arguments) in _SIGNATURES.items():
         function = getattr(library, name)
         function.restype, function.argtypes = result, arguments

@@ -191,7 +191,7 @@ def _options(
 def _interfaces(wanted: Sequence[str]) -> dict[int, str]:
     interfaces: dict[int, str] = {}
     for text in wanted:
-        port, at, name = text.partition("@")
+        port, at, name = text.strip().partition("@")
         if not at or not name or not port.isdecimal():
             raise UserError(f"--interface {text}: write PORT@INTERFACE, for instance 1@s1-eth1")
         if int(port) > MAX_PORT:

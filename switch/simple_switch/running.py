@@ -9,11 +9,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from switch.codegen import build_program
+from finsy.proto import p4r
+
 from switch.engine import Engine, EngineDevice
 from switch.errors import UserError
 from switch.link import LinkModel
 from switch.p4runtime import P4RuntimeServer
+from switch.simple_switch.derived_p4info import derived_p4info
 from switch.simple_switch.drop_watch import DropWatch
 from switch.simple_switch.options import QUEUE_PACKETS, SwitchOptions
 from switch.simple_switch.packet_files import PacketFiles
@@ -46,7 +48,9 @@ class RunningSwitch:
 
     def _start(self) -> None:
         options = self._options
-        program = _read_program(options.program) if options.program else None
+        initial = {}
+        if options.program is not None:
+            initial[options.device_id] = _pipeline(options.program)
         engine = self._stack.enter_context(Engine())
         device = engine.add_switch(
             options.device_id,
@@ -64,12 +68,9 @@ class RunningSwitch:
             if options.pcap_dir is not None:
                 for direction in ("in", "out"):
                     file = options.pcap_dir / f"{interface}_{direction}.pcap"
-                    engine.capture(file, [(options.device_id, port, direction)])
-        if program is not None:
-            device.load(build_program(program))
-            _logger.info("running %s", options.program)
+                    engine.capture(file, [(options.device_id, port, direction)], nanoseconds=False)
         engine.start()
-        server = P4RuntimeServer({options.device_id: device}, self.addresses)
+        server = P4RuntimeServer({options.device_id: device}, self.addresses, initial=initial)
         server.start()
         self._stack.callback(server.stop)
         _logger.info("P4Runtime is served on %s", ", ".join(self.addresses))
@@ -84,6 +85,12 @@ class RunningSwitch:
 
 # Of BMv2's ports: as fast as the machine, with short queues.
 _LINK = LinkModel(queue_packets=QUEUE_PACKETS)
+
+
+def _pipeline(path: Path) -> Any:
+    """What a controller would push to have that BMv2 JSON run."""
+    program = _read_program(path)
+    return p4r.ForwardingPipelineConfig(p4info=derived_p4info(program), p4_device_config=json.dumps(program).encode())
 
 
 def _read_program(path: Path) -> dict[str, Any]:

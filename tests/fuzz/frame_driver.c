@@ -4,10 +4,12 @@
  * ones, which set up tables and bring frames to start from:
  *
  *     default TABLE ACTION DATA...
+ *     member PROFILE ACTION DATA...
  *     entry TABLE PRIORITY ACTION KEY_WORDS VALUE... MASK... HIGH... DATA...
  *     seed BYTES (two digits each, no spaces)
  *
- * Exits with 0 when no frame caused more than MAX_EVENTS events, and every packet has been given back.
+ * While frames pass, entries are deleted and others come back. Exits with 0 when no frame caused more than MAX_EVENTS
+ * events, and every packet has been given back.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,9 +22,12 @@ enum {
     PORTS = 4,
     CPU_PORT = 510,
     SETS = 8,                       /* multicast groups and clone sessions */
+    MEMBERS = 4,                    /* of each action profile, all in group 1 */
     MAX_EVENTS = 2000,              /* of one frame: it is in, replicated, cloned, and out */
     TAKEN_TOGETHER = 64,            /* asking for upcalls is a system call */
+    CHANGES = 8,                    /* of table entries, as often */
     MAX_SEEDS = 256,
+    MAX_ENTRIES = 1 << 16,
     MAX_WORDS = 1024,
     LINE_BYTES = 1 << 16,
 };
@@ -32,6 +37,8 @@ static struct gb_switch *state;
 static uint64_t random_state;
 static uint8_t *seeds[MAX_SEEDS];
 static uint32_t lengths[MAX_SEEDS], seed_count;
+static char *entries[MAX_ENTRIES];
+static uint32_t entry_count;
 
 static uint32_t draw(uint32_t below) {
     random_state = random_state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
@@ -71,8 +78,45 @@ static void insert_entry(char *at) {
     uint32_t action = (uint32_t)strtoul(at, &at, 10), key = (uint32_t)strtoul(at, &at, 10);
     uint32_t count = words_of(&at, words);
     /* Entries are drawn at random: some are there twice. */
-    gb_table_insert(state->tables[table], words, words + key, words + 2 * key, priority, action, words + 3 * key,
-                    count - 3 * key);
+    int64_t handle = gb_table_insert(state->tables[table], words, words + key, words + 2 * key, priority, action,
+                                     words + 3 * key, count - 3 * key);
+    if (handle < 0 || state->program->layout->tables[table].profile < 0)
+        return;
+    if (draw(2))
+        gb_table_set_member(state, table, handle, draw(MEMBERS));
+    else
+        gb_table_set_group(state, table, handle, 1);
+}
+
+static void set_member(char *at) {
+    static uint32_t counts[MAX_WORDS];
+    uint64_t data[MAX_WORDS];
+    uint32_t profile = (uint32_t)strtoul(at, &at, 10), action = (uint32_t)strtoul(at, &at, 10);
+    uint32_t count = words_of(&at, data), members[MEMBERS], *known = &counts[profile];
+    if (*known == MEMBERS)
+        return;
+    check(gb_profile_member_set(state->profiles[profile], *known, action, data, count), "member");
+    ++*known;
+    for (uint32_t i = 0; i < *known; i++)
+        members[i] = i;
+    check(gb_profile_group_set(state->profiles[profile], 1, members, *known), "group");
+}
+
+static void remember_entry(const char *at) {
+    if (entry_count < MAX_ENTRIES)
+        entries[entry_count++] = strdup(at);
+}
+
+static void change_tables(void) {
+    const struct gb_layout *layout = state->program->layout;
+    if (entry_count == 0)
+        return;
+    bool grow = draw(2);
+    for (uint32_t i = 0; i < CHANGES; i++)
+        if (grow)
+            insert_entry(entries[draw(entry_count)]);
+        else
+            gb_table_delete(state->tables[draw(layout->table_count)], draw(entry_count));
 }
 
 static void add_seed(const char *at) {
@@ -91,12 +135,16 @@ static void add_seed(const char *at) {
 static void read_input(void) {
     static char line[LINE_BYTES];
     while (fgets(line, sizeof line, stdin)) {
-        if (strncmp(line, "default ", 8) == 0)
+        if (strncmp(line, "default ", 8) == 0) {
             set_default(line + 8);
-        else if (strncmp(line, "entry ", 6) == 0)
+        } else if (strncmp(line, "member ", 7) == 0) {
+            set_member(line + 7);
+        } else if (strncmp(line, "entry ", 6) == 0) {
+            remember_entry(line + 6);
             insert_entry(line + 6);
-        else if (strncmp(line, "seed ", 5) == 0)
+        } else if (strncmp(line, "seed ", 5) == 0) {
             add_seed(line + 5);
+        }
     }
 }
 
@@ -183,8 +231,10 @@ int main(int count, char **arguments) {
         else
             check(gb_engine_packet_out(engine, 1, frame, length), "packet out");
         check(gb_engine_advance(engine, 1 + draw(2000000), MAX_EVENTS), "more events than a frame may cause");
-        if (left % TAKEN_TOGETHER == 0)
+        if (left % TAKEN_TOGETHER == 0) {
             out += take_all();
+            change_tables();
+        }
     }
     check(gb_engine_advance(engine, UINT64_C(60000000000), MAX_EVENTS), "packets that never end");
     out += take_all();
@@ -195,6 +245,8 @@ int main(int count, char **arguments) {
     gb_switch_free(state);
     for (uint32_t i = 0; i < seed_count; i++)
         free(seeds[i]);
+    for (uint32_t i = 0; i < entry_count; i++)
+        free(entries[i]);
     printf("%llu\n", (unsigned long long)out);
     return 0;
 }

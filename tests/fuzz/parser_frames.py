@@ -96,7 +96,7 @@ class _Walk:
             self._append(width, self._compared.get((name, field[0]), set()))
 
     def _append(self, width: int, known: Set[int] = frozenset()) -> None:
-        """Random bits; often a small number, as the entries of the tables have them, or one that makes a difference."""
+        """Random bits; often a small number, as the tables' entries have them, or one that makes a difference."""
         value = 0
         if width:
             candidates = [self._rng.getrandbits(width), self._rng.randrange(4)]

@@ -1,4 +1,4 @@
-"""The P4 programs that are fuzzed: all of p4src/, and those of the benchmark."""
+"""The P4 programs that are fuzzed: all of p4src/, those of the benchmark, and those that tests use."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Any
 from switch.program_cache import compiled_files
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCES = sorted([*(ROOT / "p4src").glob("*.p4"), *(ROOT / "experiments/bench_switch/programs").glob("*.p4")])
+FOLDERS = ("p4src", "experiments/bench_switch/programs", "tests/p4/programs")
+SOURCES = [source for folder in FOLDERS for source in sorted((ROOT / folder).glob("*.p4"))]
 FEW_LANES = {"LANES": "32"}
 """The macro means something to aggregation.p4 alone."""
 

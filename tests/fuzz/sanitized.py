@@ -1,4 +1,4 @@
-"""A program with runtime, engine and driver in one binary, built with the address and undefined-behaviour sanitizers."""
+"""A program with runtime, engine and driver in one binary, with address and undefined-behaviour sanitizers."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ from tests.fuzz.parser_frames import parser_frames
 
 ENTRIES = 40
 SEED_FRAMES = 200
+MEMBERS = 4
+"""Of each action profile."""
 FLAGS = (
     "-std=gnu11",
     "-g",
@@ -58,15 +60,21 @@ def build_driver(program: dict[str, Any], objects: list[Path], folder: Path) -> 
 
 
 def run_driver(
-    driver: Path, program: dict[str, Any], seed: int, frames: int, parser_of: dict[str, Any] | None = None
+    driver: Path,
+    program: dict[str, Any],
+    seed: int,
+    frames: int,
+    *,
+    entries: int = ENTRIES,
+    parser_of: dict[str, Any] | None = None,
 ) -> int:
     """Send that many frames, all made from the seed; how many came out. Fails the test on any finding.
 
-    parser_of: the program whose parser takes the frames apart, if not this one.
+    entries: of each table, at most. parser_of: the program whose parser takes the frames apart, if not this one.
     """
     rng = random.Random(seed)
     lines = [
-        *_table_lines(load_program(program), rng),
+        *_table_lines(load_program(program), entries, rng),
         *(f"seed {frame.hex()}" for frame in parser_frames(parser_of or program, rng, SEED_FRAMES)),
         f"seed {rng.randbytes(200).hex()}",
         "seed ",
@@ -85,7 +93,7 @@ def run_driver(
 # ---- Tables: the program's own defaults and entries, and random ones with small numbers ----
 
 
-def _table_lines(model: ProgramModel, rng: random.Random) -> Iterator[str]:
+def _table_lines(model: ProgramModel, entries: int, rng: random.Random) -> Iterator[str]:
     for number, table in enumerate(model.tables.values()):
         if table.default is not None:
             arguments = to_words(
@@ -95,8 +103,13 @@ def _table_lines(model: ProgramModel, rng: random.Random) -> Iterator[str]:
                 )
             )
             yield f"default {number} {table.default.action_id}{_hexadecimal(arguments)}"
-        if table.actions and table.key and table.profile is None:
-            for _ in range(ENTRIES):
+        if table.profile is not None:
+            profile = list(model.profiles).index(table.profile)
+            for _ in range(MEMBERS):
+                action = rng.choice(table.actions)
+                yield f"member {profile} {action.id}{_hexadecimal(to_words(_arguments(action, rng)))}"
+        if table.actions and table.key:
+            for _ in range(entries):
                 yield _entry_line(number, table, rng)
 
 

@@ -37,8 +37,8 @@ class Case:
     """A program, and how to tell that the switch is done with a frame.
 
     marker: a frame that comes out by the given port alone. entities: what the tables need for that, written after the
-    random entries. rounds: how often markers are sent; one more than a frame goes round in the switch. frame: makes one,
-    where the parser alone does not say enough of what the program looks for.
+    random entries. rounds: how often markers are sent; one more than a frame goes round in the switch. frame: makes
+    one, where the parser alone does not say enough of what the program looks for.
     """
 
     source: Path

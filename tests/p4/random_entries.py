@@ -1,10 +1,9 @@
-"""Random table entries for any program, from its P4Info: small numbers, so that frames with small numbers hit them."""
+"""Random table entries for any program, from its P4Info: small numbers, as frames for tests have them."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from typing import Any
 
 from finsy.proto import p4i, p4r
 

@@ -15,7 +15,7 @@ from finsy.proto import p4r
 from tests.emulation.sandboxed import in_sandbox
 from tests.p4.differential import Case, Names, make_interfaces, mend_ipv4_checksum, outputs
 from tests.p4.random_entries import PORTS, canonical
-from tests.unit.p4runtime.client import action, entry, exact, lpm, range_, ternary
+from tests.unit.p4runtime.client import action, entry, exact, lpm, ternary
 
 pytestmark = [
     pytest.mark.root,
@@ -145,7 +145,7 @@ def aggregation_entities(names: Names) -> list[Any]:
 
 
 def gradient_frame(rng: random.Random) -> bytes:
-    """Of one of four workers and eight packet numbers, which compete for four slots; some are resent, some are ACKs."""
+    """Of one of four workers and nine packet numbers, which compete for four slots; some are resent, some ACKs."""
     flags = rng.choice([0, 0, 0, 0, 1, 2])
     length = 20 + 4 * LANES
     gradient = struct.pack(
@@ -210,14 +210,13 @@ def is_stateful_marker(frame: bytes) -> bool:
 def stateful_entities(names: Names) -> list[Any]:
     groups = [(1, [1]), (2, [2]), (3, [3]), (4, [1, 2]), (5, [3, 1, 2])]
     # BMv2's P4Runtime writes no value sets: no options, then.
-    replicated = [
+    return [
         p4r.MulticastGroupEntry(
             multicast_group_id=number,
             replicas=[p4r.Replica(egress_port=port, instance=0 if number <= PORTS else port) for port in ports],
         )
         for number, ports in groups
     ]
-    return replicated
 
 
 def stateful_frame(rng: random.Random) -> bytes:

@@ -228,8 +228,10 @@ class Statements:
         if isinstance(node.collection, s.Binary) and node.collection.operator == "..":
             first = self.expressions.scalar(node.collection.left, frame)
             last = self.expressions.scalar(node.collection.right, frame)
-            known = isinstance(first, ir.Const) and isinstance(last, ir.Const)
-            if not known or last.value - first.value >= MAX_UNROLLED:
+            if not isinstance(first, ir.Const) or not isinstance(last, ir.Const):
+                self._for_in_range(node, variable, first, last, frame)
+                return
+            if last.value - first.value >= MAX_UNROLLED:
                 self._for_in_range(node, variable, first, last, frame)
                 return
             values: list[Value] = [ir.Const(first.type, number) for number in range(first.value, last.value + 1)]

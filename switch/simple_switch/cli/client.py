@@ -17,7 +17,7 @@ ROLE = "simple_switch_CLI"
 """A role of its own, so that it does not compete with the controller. Without a role.config it may do everything."""
 
 TIMEOUT_S = 10.0
-_MOST_DEVICE_IDS = 256
+_MOST_DEVICE_IDS = 4096
 _DETAILS_KEY = "grpc-status-details-bin"
 
 
@@ -32,11 +32,9 @@ class Client:
         self._channel = grpc.insecure_channel(address)
         self._stub = p4r_grpc.P4RuntimeStub(self._channel)
         self._requests: queue.Queue[Any] = queue.Queue()
+        self._stream: Any = None
         self._election_id: Any = None
-        try:
-            grpc.channel_ready_future(self._channel).result(timeout=TIMEOUT_S)
-        except grpc.FutureTimeoutError:
-            raise UserError(f"no switch serves P4Runtime on {address}") from None
+        self._address = address
         self.device_id = self._find_device() if device_id is None else device_id
         config = self._config(self.device_id)
         if config is None:
@@ -89,9 +87,9 @@ class Client:
         )
         self._requests.put(p4r.StreamMessageRequest(arbitration=arbitration))
         try:
-            for response in self._stub.StreamChannel(self._send(), wait_for_ready=True):
-                if response.HasField("arbitration"):
-                    break
+            # Kept: this client is the primary as long as its stream is open.
+            self._stream = self._stub.StreamChannel(self._send())
+            response = next(message for message in self._stream if message.HasField("arbitration"))
         except grpc.RpcError as error:
             raise Refused(_reason(error)) from None
         if response.arbitration.status.code != 0:
@@ -119,6 +117,8 @@ class Client:
         except grpc.RpcError as error:
             if error.code() == grpc.StatusCode.NOT_FOUND:
                 return None
+            if error.code() == grpc.StatusCode.UNAVAILABLE:
+                raise UserError(f"no switch serves P4Runtime on {self._address}") from None
             raise UserError(f"the switch answers: {error.details()}") from None
 
 

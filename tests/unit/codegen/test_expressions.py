@@ -40,9 +40,10 @@ def remainder(a: int, b: int) -> int:
 class ExpressionMaker:
     """Draws an expression as JSON, and as a function that evaluates it in Python."""
 
-    def __init__(self, rng: random.Random, fields: dict[str, tuple[int, bool]]) -> None:
+    def __init__(self, rng: random.Random, fields: dict[str, tuple[int, bool]], widths: list[int]) -> None:
         self.rng = rng
         self.fields = fields
+        self.widths = widths
 
     def data(self, depth: int) -> tuple[make.Json, Evaluate]:
         if depth == 0 or self.rng.random() < 0.1:
@@ -58,7 +59,7 @@ class ExpressionMaker:
 
     def leaf(self) -> tuple[make.Json, Evaluate]:
         if self.rng.random() < 0.25:
-            width = self.rng.choice(WIDTHS)
+            width = self.rng.choice(self.widths)
             value = self.rng.choice([0, 1, (1 << width) - 1, self.rng.getrandbits(width)])
             value = -value if self.rng.random() < 0.2 else value
             return make.constant(value), lambda _: value
@@ -82,7 +83,7 @@ class ExpressionMaker:
         return make.operation(op, a, b), lambda v: apply(f(v), g(v))
 
     def mask(self, depth: int) -> tuple[make.Json, Evaluate]:
-        width = self.rng.choice(WIDTHS)
+        width = self.rng.choice(self.widths)
         a, f = self.data(depth - 1)
         return make.operation("&", a, make.constant((1 << width) - 1)), lambda v: f(v) & ((1 << width) - 1)
 
@@ -96,14 +97,14 @@ class ExpressionMaker:
             g = lambda v: v["amount"] & 0x1FF  # noqa: E731
         if self.rng.random() < 0.5:
             return make.operation(">>", a, amount), lambda v: f(v) >> g(v)
-        width = self.rng.choice(WIDTHS)
+        width = self.rng.choice(self.widths)
         shifted = make.operation("<<", a, amount)
         return make.operation(
             "&", shifted, make.constant((1 << width) - 1)
         ), lambda v: (f(v) << g(v)) & ((1 << width) - 1)
 
     def cast(self, depth: int) -> tuple[make.Json, Evaluate]:
-        width = self.rng.choice(WIDTHS)
+        width = self.rng.choice(self.widths)
         a, f = self.data(depth - 1)
         op = self.rng.choice(["two_comp_mod", "usat_cast", "sat_cast"])
         node = make.operation(op, a, make.constant(width))
@@ -169,9 +170,19 @@ setattr(ExpressionMaker, "not", ExpressionMaker.not_)
 
 @pytest.mark.parametrize("seed", range(3))
 def test_expressions_equal_python_integers(seed: int) -> None:
-    rng = random.Random(seed)
+    check_expressions(random.Random(seed), WIDTHS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(10, 34))
+def test_expressions_of_every_width(seed: int) -> None:
+    """Together the runs have all widths."""
+    check_expressions(random.Random(seed), list(range(1 + (seed - 10) % 12, 257, 12)))
+
+
+def check_expressions(rng: random.Random, widths: list[int]) -> None:
     fields: dict[str, tuple[int, bool]] = {"amount": (32, False)}
-    for i, width in enumerate(WIDTHS):
+    for i, width in enumerate(widths):
         fields[f"u{i}"] = (width, False)
         if width > 1:
             fields[f"s{i}"] = (width, True)
@@ -179,8 +190,8 @@ def test_expressions_equal_python_integers(seed: int) -> None:
     maker = make.ProgramMaker()
     layout = [[name, width, is_signed] for name, (width, is_signed) in fields.items()]
     maker.add_header("values", [*layout, ["pad", -total % 8, False]])
-    expressions = [ExpressionMaker(rng, fields).data(4) for _ in range(EXPRESSIONS)]
-    targets = [(f"r{i}", rng.choice(WIDTHS)) for i in range(EXPRESSIONS)]
+    expressions = [ExpressionMaker(rng, fields, widths).data(4) for _ in range(EXPRESSIONS)]
+    targets = [(f"r{i}", rng.choice(widths)) for i in range(EXPRESSIONS)]
     target_bits = sum(width for _, width in targets)
     maker.add_header("results", [*([n, w, False] for n, w in targets), ["pad", -target_bits % 8, False]])
     maker.states = [make.state("start", [make.extract("values"), make.extract("results")])]

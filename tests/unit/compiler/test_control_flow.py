@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.compiler.programs import compile_text, control, model, run
+from tests.unit.compiler.programs import PARSER, compile_text, control, model, run
 
 
 def test_assignments_happen_in_order() -> None:
@@ -306,3 +306,35 @@ struct meta_t { @field_list(3, 4) bit<8> x; bit<16> y; @field_list(4) inner_t in
         item["id"]: [part["value"][1] for part in item["elements"]] for item in compile_text(text).json["field_lists"]
     }
     assert lists == {1: ["meta_t.x", "meta_t.inner.p", "meta_t.inner.q"], 2: ["meta_t.x"]}
+
+
+RANGE = "for (bit<8> i in hdr.h.a .. hdr.h.b) {{ {0} }}"
+
+
+@pytest.mark.parametrize(
+    ("body", "first", "last", "c"),
+    [
+        ("hdr.h.c = hdr.h.c + i;", 2, 4, 9),
+        ("hdr.h.c = hdr.h.c + i;", 4, 4, 4),
+        ("hdr.h.c = hdr.h.c + i;", 5, 4, 0),
+        ("hdr.h.c = hdr.h.c + 1;", 250, 255, 6),
+        ("if (i == 3) { continue; } if (i == 6) { break; } hdr.h.c = hdr.h.c + 1;", 1, 9, 4),
+        ("hdr.h.c = hdr.h.c + 1; hdr.h.b = 0; i = 0;", 1, 3, 3),
+    ],
+)
+@pytest.mark.parametrize("place", ["control", "action", "parser"])
+def test_for_over_a_range_that_the_packet_gives(place: str, body: str, first: int, last: int, c: int) -> None:
+    loop = RANGE.format(body)
+    data = bytes((first, last, 0, 0))
+    if place == "control":
+        result = run(loop, data)
+    elif place == "action":
+        result = run("a();", data, f"action a() {{ {loop} }}")
+    else:
+        result = run("", data, parser=PARSER.replace("transition accept;", f"{loop} transition accept;"))
+    assert result[2] == c
+
+
+def test_for_over_a_long_range_is_not_unrolled() -> None:
+    compiled = compile_text(control("for (bit<16> i in 0 .. 60000) { meta.y = meta.y + 1; }"))
+    assert len(compiled.json_text) < 100_000

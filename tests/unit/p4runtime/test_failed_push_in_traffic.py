@@ -1,4 +1,4 @@
-"""A pipeline that cannot be had: the switch goes on with the old one, its entries and counters, and loses no packet."""
+"""A pipeline that cannot be had: the switch goes on with the old one and its entries, and loses no packet."""
 
 from __future__ import annotations
 

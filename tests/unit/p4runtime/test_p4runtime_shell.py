@@ -21,6 +21,12 @@ SETUP = """
 import sys
 import p4runtime_sh.shell as sh
 sh.setup(1, sys.argv[1], (0, 1), sh.FwdPipeConfig(sys.argv[2], sys.argv[3]))
+try:
+"""
+# Its receiving thread would keep the process alive.
+TEARDOWN = """
+finally:
+    sh.teardown()
 """
 
 
@@ -28,9 +34,9 @@ def shell(program: str, directory: Path, script: str, *frames: bytes) -> str:
     """What a script prints; where it waits for a line, the next of the frames is sent to port 1."""
     with running(compiled(program, directory)) as network:
         options = network.options
+        body = textwrap.indent(textwrap.dedent(script), "    ")
         process = subprocess.Popen(
-            [str(PYTHON), "-c", SETUP + textwrap.dedent(script) + "sh.teardown()\n"]
-            + [network.address, str(options.p4info), str(options.p4blob)],
+            [str(PYTHON), "-c", SETUP + body + TEARDOWN, network.address, str(options.p4info), str(options.p4blob)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -89,11 +95,8 @@ def test_tables_counters_and_packets(tmp_path: Path) -> None:
         frame(H2),
         frame(H3),
     )
-    lines = [
-        line
-        for line in printed.splitlines()
-        if line.split(" ")[0] in ("entries", "counts", "packet", "groups", "again")
-    ]
+    wanted = ("entries", "counts", "packet", "groups", "again")
+    lines = [line for line in printed.splitlines() if line.split(" ")[0] in wanted]
     assert lines == [
         "entries 1",
         "counts [(3, 1)]",

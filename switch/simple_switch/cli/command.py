@@ -1,0 +1,109 @@
+"""The command simple_switch_CLI: its options and its shell."""
+
+from __future__ import annotations
+
+import cmd
+import sys
+from collections.abc import Sequence
+
+from switch.errors import UserError
+from switch.shims.command_line import Option, parse, usage
+from switch.simple_switch.cli.catalogue import Program
+from switch.simple_switch.cli.client import Client, Refused
+from switch.simple_switch.cli.errors import CommandError
+from switch.simple_switch.cli.profiles import ProfileCommands
+from switch.simple_switch.cli.replication import ReplicationCommands
+from switch.simple_switch.cli.state import StateCommands
+
+_OPTIONS = (
+    Option(("--help", "-h"), help="print this"),
+    Option(("--thrift-port",), "value", "port of the switch, as given to it (default: 9090)"),
+    Option(("--thrift-ip",), "value", "host of the switch (default: 127.0.0.1)"),
+    Option(("--device-id",), "value", "P4Runtime device id (default: the one that the switch has)"),
+    Option(("--json", "--pre"), "value", ignored="the switch knows"),
+)
+_NOT_OFFERED = {
+    "set_queue_depth": "give links queue_packets, or start the switch in a fabric (docs/drop-in.md)",
+    "set_queue_rate": "give links rate_bps, or start the switch in a fabric (docs/drop-in.md)",
+    "load_new_config_file": "push the program by P4Runtime",
+    "swap_configs": "push the program by P4Runtime",
+    "reset_state": "push the program once more by P4Runtime",
+    "serialize_state": "read the state by P4Runtime",
+    "set_crc16_parameters": "choose the algorithm in the program",
+    "set_crc32_parameters": "choose the algorithm in the program",
+    "mc_set_lag_membership": "use an action selector",
+    "port_add": "name the interface when the switch starts: -i PORT@INTERFACE",
+    "port_remove": "name the interfaces when the switch starts: -i PORT@INTERFACE",
+}
+
+
+class Shell(ProfileCommands, ReplicationCommands, StateCommands, cmd.Cmd):
+    """Reads commands from standard input. A mistake is one line on standard output, and the next command follows."""
+
+    prompt = "RuntimeCmd: "
+    intro = "P4Runtime in the words of simple_switch_CLI; help lists the commands"
+
+    def __init__(self, client: Client) -> None:
+        super().__init__()
+        self.client = client
+        self.program = Program(client.p4info)
+
+    def onecmd(self, line: str) -> bool:
+        try:
+            return bool(super().onecmd(line))
+        except (CommandError, Refused) as error:
+            print(f"Error: {error}")
+            return False
+
+    def emptyline(self) -> bool:
+        return False
+
+    def default(self, line: str) -> None:
+        name = line.split()[0]
+        if name.startswith("#"):
+            return
+        if name in _NOT_OFFERED:
+            raise CommandError(f"{name} is not offered: {_NOT_OFFERED[name]}")
+        raise CommandError(f"there is no command {name}; help lists them")
+
+    def do_EOF(self, line: str) -> bool:
+        """the end of the input ends the shell"""
+        print()
+        return True
+
+    def do_exit(self, line: str) -> bool:
+        """exit: end the shell"""
+        return True
+
+    do_quit = do_exit
+
+    def complete_names(self, text: str, *_: object) -> list[str]:
+        """Of tables, actions and arrays; for all commands."""
+        program = self.program
+        kinds = (program.tables, program.actions, program.counters, program.meters, program.registers)
+        return [name for kind in kinds for name in kind.names() if name.startswith(text)]
+
+    completedefault = complete_names
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Exit status 0, or 1 if there is no switch to talk to."""
+    try:
+        line = parse(_OPTIONS, arguments)
+        if "--help" in line:
+            print(f"Usage: simple_switch_CLI [--thrift-port PORT]\n{usage(_OPTIONS)}")
+            return 0
+        if line.unknown or line.positional:
+            raise UserError(f"unknown argument {[*line.unknown, *line.positional][0]} (see --help)")
+        address = f"{line.last('--thrift-ip') or '127.0.0.1'}:{line.number('--thrift-port', least=1) or 9090}"
+        client = Client(address, line.number("--device-id"))
+        try:
+            Shell(client).cmdloop()
+        finally:
+            client.close()
+    except UserError as error:
+        print(f"simple_switch_CLI: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    return 0

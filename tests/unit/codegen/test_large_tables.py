@@ -1,0 +1,131 @@
+"""Tables with thousands of entries under many masks against a brute-force model, while entries come and go."""
+
+from __future__ import annotations
+
+import functools
+import random
+from dataclasses import dataclass
+
+import pytest
+
+from switch.codegen import BuiltProgram, build_program
+from switch.device import ActionCall, KeyMatch
+from tests.unit.codegen import program_maker as make
+from tests.unit.codegen.bare_switch import BareSwitch, field_bits
+
+PORTS = 500
+MISS = 511
+KINDS = {
+    "lpm": (("lpm", 32),),
+    "ternary": (("ternary", 32), ("exact", 8), ("ternary", 70)),
+    "range": (("range", 16), ("ternary", 32), ("range", 68)),
+}
+
+
+@functools.cache
+def build(kind: str) -> BuiltProgram:
+    fields = KINDS[kind]
+    total = sum(width for _, width in fields)
+    maker = make.ProgramMaker()
+    maker.add_header("key", [*([f"k{i}", w, False] for i, (_, w) in enumerate(fields)), ["pad", -total % 8, False]])
+    maker.states = [make.state("start", [make.extract("key")])]
+    port = make.field("standard_metadata", "egress_spec")
+    hit = maker.add_action("hit", [make.call("assign", port, {"type": "runtime_data", "value": 0})], [("port", 9)])
+    key = [(match, ["key", f"k{i}"]) for i, (match, _) in enumerate(fields)]
+    maker.add_table("t", key, [hit], hit, [MISS], match=kind, max_size=100_000)
+    return build_program(maker.json(), optimise="-O1")
+
+
+@dataclass
+class Rule:
+    key: list[KeyMatch]
+    bounds: list[tuple[int, int]]  # of each field: (mask, value), or (low, high) of a range
+    priority: int
+    port: int
+    handle: int = -1
+
+
+def make_rule(kind: str, rng: random.Random, priority: int) -> Rule:
+    key, bounds = [], []
+    for match, width in KINDS[kind]:
+        full = (1 << width) - 1
+        value = rng.getrandbits(width)
+        if match == "exact":
+            value = rng.randrange(2)
+            key.append(KeyMatch(value))
+            bounds.append((full, value))
+        elif match == "lpm":
+            bits = priority = rng.choice([rng.randrange(33), 20, 24])
+            mask = full ^ full >> bits
+            key.append(KeyMatch(value & mask, prefix_bits=bits))
+            bounds.append((mask, value & mask))
+        elif match == "ternary":
+            mask = rng.choice(
+                [0, full ^ full >> rng.randrange(width), rng.getrandbits(width), full << width // 2 & full]
+            )
+            key.append(KeyMatch(value & mask, mask=mask))
+            bounds.append((mask, value & mask))
+        else:
+            low, high = sorted((value, rng.choice([value, value + rng.randrange(9), rng.getrandbits(width)])))
+            high = min(high, full)
+            key.append(KeyMatch(low, high=high))
+            bounds.append((low, high))
+    return Rule(key, bounds, priority, rng.randrange(PORTS))
+
+
+def matches(kind: str, rule: Rule, values: list[int]) -> bool:
+    return all(
+        bound[0] <= value <= bound[1] if match == "range" else value & bound[0] == bound[1]
+        for (match, _), bound, value in zip(KINDS[kind], rule.bounds, values, strict=True)
+    )
+
+
+def values_for(kind: str, rng: random.Random, rules: list[Rule]) -> list[int]:
+    """Of a key that this rule or that matches, at least in most fields."""
+    rule, values = rng.choice(rules), []
+    for (match, width), (first, second) in zip(KINDS[kind], rule.bounds, strict=True):
+        noise = rng.getrandbits(width)
+        value = rng.choice([first, second, (first + second) // 2]) if match == "range" else second | noise & ~first
+        values.append(noise if rng.random() < 0.1 else value)
+    return values
+
+
+@pytest.mark.parametrize(("kind", "entries"), [("lpm", 6000), ("ternary", 3000), ("range", 1500)])
+def test_lookups_agree_with_the_model(kind: str, entries: int) -> None:
+    rng = random.Random(entries)
+    switch = BareSwitch(build(kind))
+    total = sum(width for _, width in KINDS[kind])
+    rules: list[Rule] = []
+
+    def insert(count: int) -> None:
+        # Priorities in any order, each of them twice or so.
+        for _ in range(count):
+            rule = make_rule(kind, rng, rng.randrange(entries // 2))
+            try:
+                rule.handle = switch.state.table_insert("t", rule.key, ActionCall("hit", (rule.port,)), rule.priority)
+            except ValueError:
+                continue  # it is there already
+            rules.append(rule)
+
+    def check(lookups: int) -> None:
+        for _ in range(lookups):
+            values = values_for(kind, rng, rules)
+            found = [rule for rule in rules if matches(kind, rule, values)]
+            # Of equal priorities the one that was there first: max keeps the first.
+            wanted = max(found, key=lambda rule: rule.priority).port if found else MISS
+            frame = field_bits([*zip(values, (w for _, w in KINDS[kind]), strict=True), (0, -total % 8)])
+            assert switch.through(frame).std.egress_spec == wanted
+
+    def delete(count: int) -> None:
+        for _ in range(count):
+            rule = rules.pop(rng.randrange(len(rules)))
+            switch.state.table_delete("t", rule.handle)
+
+    insert(entries)
+    check(200)
+    delete(len(rules) * 3 // 4)
+    check(200)
+    insert(entries // 2)
+    check(200)
+    delete(len(rules) - 3)
+    check(50)
