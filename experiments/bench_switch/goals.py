@@ -25,7 +25,7 @@ CACHED_COMPILE_S = 0.2
 class Goal:
     """A number that should be at least (or, if at_most, at most) so large.
 
-    measured None: there was nothing to compare with.
+    measured None: there was nothing to compare with. by_processor_time: the same ratio for equal processor time.
     """
 
     name: str
@@ -33,6 +33,7 @@ class Goal:
     measured: float | None
     unit: str = ""
     at_most: bool = False
+    by_processor_time: float | None = None
 
     @property
     def verdict(self) -> str:
@@ -45,19 +46,26 @@ class Goal:
 def rate_goals(program: str, rates: Mapping[tuple[Kind, int], Rates]) -> Iterator[Goal]:
     """One switch and a path of five, against the bare forwarder, BMv2 and each other."""
 
-    def ratio(a: tuple[Kind, int], b: tuple[Kind, int]) -> float | None:
-        return rates[a].ratio(rates[b]) if a in rates and b in rates else None
-
     one: tuple[Kind, int] = ("gradbed", 1)
     path: tuple[Kind, int] = ("gradbed", PATH_SWITCHES)
-    yield Goal(f"{program}: one switch / bare forwarder", ONE_TO_BARE, ratio(one, ("bare", 1)), "x")
-    yield Goal(f"{program}: one switch / BMv2", ONE_TO_BMV2, ratio(one, ("BMv2", 1)), "x")
-    yield Goal(f"{program}: path of five / one switch", PATH_TO_ONE, ratio(path, one), "x")
-    yield Goal(f"{program}: path of five / BMv2's", PATH_TO_BMV2, ratio(path, ("BMv2", PATH_SWITCHES)), "x")
+    pairs: tuple[tuple[str, float, tuple[Kind, int], tuple[Kind, int]], ...] = (
+        ("one switch / bare forwarder", ONE_TO_BARE, one, ("bare", 1)),
+        ("one switch / BMv2", ONE_TO_BMV2, one, ("BMv2", 1)),
+        ("path of five / one switch", PATH_TO_ONE, path, one),
+        ("path of five / BMv2's", PATH_TO_BMV2, path, ("BMv2", PATH_SWITCHES)),
+    )
+    for name, wanted, ours, theirs in pairs:
+        yield _ratio_goal(f"{program}: {name}", wanted, rates.get(ours), rates.get(theirs))
 
 
 def table_goal(small: Rates, large: Rates, name: str) -> Goal:
-    return Goal(f"{name} / one entry", LARGE_TO_SMALL, large.ratio(small), "x")
+    return _ratio_goal(f"{name} / one entry", LARGE_TO_SMALL, large, small)
+
+
+def _ratio_goal(name: str, wanted: float, ours: Rates | None, theirs: Rates | None) -> Goal:
+    if ours is None or theirs is None:
+        return Goal(name, wanted, None, "x")
+    return Goal(name, wanted, ours.ratio(theirs), "x", by_processor_time=ours.processor_ratio(theirs))
 
 
 def control_goals(writes_per_s: float, times: Sequence[CompileTimes]) -> Iterator[Goal]:

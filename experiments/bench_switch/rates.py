@@ -12,7 +12,7 @@ from math import gcd
 from pathlib import Path
 
 from experiments.bench_switch.packet_io import Source
-from experiments.bench_switch.subjects import Kind, Subject, processor_s, subject
+from experiments.bench_switch.subjects import PROCESSOR_TICK_S, Kind, Subject, processor_s, subject
 from experiments.bench_switch.workloads import Workload
 
 WINDOWS = (64, 256, 1024)
@@ -39,6 +39,10 @@ class Rates:
     def ratio(self, other: Rates) -> float:
         """How many times as fast: the median over the rounds, each of which is compared with itself."""
         return statistics.median(a / b for a, b in zip(self.per_s, other.per_s, strict=True))
+
+    def processor_ratio(self, other: Rates) -> float:
+        """How many times as many frames for equal processor time, which other work on the machine hardly changes."""
+        return statistics.median(other.processor_us) / statistics.median(self.processor_us)
 
 
 def measure(
@@ -86,7 +90,7 @@ class _Run:
     def turn(self, measure_s: float) -> None:
         before_s = processor_s(self.subject.pids)
         rate = self._drive(self.window, measure_s)
-        spent_s = processor_s(self.subject.pids) - before_s
+        spent_s = max(PROCESSOR_TICK_S, processor_s(self.subject.pids) - before_s)
         self.per_s.append(rate)
         self.processor_us.append(1e6 * spent_s / max(1.0, rate * (WARM_UP_S + measure_s)))
 

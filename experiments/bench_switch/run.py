@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import statistics
 from collections.abc import Mapping, Sequence
 
@@ -67,7 +68,9 @@ def _explain(console: Console, rounds: int, measure_s: float, with_bmv2: bool) -
         f"{CALIBRATION_S:g} s each). {rounds} rounds, in which the subjects take turns of {measure_s:g} s after "
         f"{WARM_UP_S:g} s; rates are medians, ratios medians of the rounds' ratios. CPU us: processor "
         f"time of the forwarding processes for each frame. The bare forwarder is C with "
-        f"recvmmsg and sendmmsg, as our switch has it, and no P4. BMv2: {bmv2}.",
+        f"recvmmsg and sendmmsg, as our switch has it, and no P4. BMv2: {bmv2}. {os.cpu_count()} processors; "
+        f"their load was {os.getloadavg()[0]:.1f} when this began: what else runs takes from all, but most from "
+        f"those that use one processor.",
         style="dim",
     )
 
@@ -109,13 +112,14 @@ def _rate_cells(row: Rates) -> tuple[str, ...]:
 def _goal_table(goals: Sequence[Goal]) -> Table:
     table = Table(title="goals")
     table.add_column("what")
-    for name in ("goal", "measured"):
+    for name in ("goal", "measured", "by CPU time"):
         table.add_column(name, justify="right")
     table.add_column("verdict")
     for goal in goals:
-        bound = "at most" if goal.at_most else "at least"
+        bound = "<=" if goal.at_most else ">="
         measured = "" if goal.measured is None else _number(goal.measured, goal.unit)
-        table.add_row(goal.name, f"{bound} {_number(goal.wanted, goal.unit)}", measured, goal.verdict)
+        by_time = "" if goal.by_processor_time is None else _number(goal.by_processor_time, goal.unit)
+        table.add_row(goal.name, f"{bound} {_number(goal.wanted, goal.unit)}", measured, by_time, goal.verdict)
     return table
 
 

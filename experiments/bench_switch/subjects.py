@@ -27,6 +27,7 @@ from topo.fabric_process import FabricProcess, fabric_command
 from topo.veth import VethPair, create_pairs, delete_group
 
 READY_TIMEOUT_S = 120.0
+PROCESSOR_TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 MEMORY_LINK = LinkModel(queue_packets=4096)
 
 Kind = Literal["bare", "gradbed", "gradbed, veth", "BMv2"]
@@ -207,12 +208,12 @@ def _programmed(workload: Workload, targets: Sequence[Target], p4c: str | None) 
 
 
 def processor_s(pids: Sequence[int]) -> float:
-    """Processor time that these processes have used, in seconds (proc_pid_stat(5)), with a resolution of 10 ms."""
+    """Processor time that these processes have used, in seconds (proc_pid_stat(5)): multiples of PROCESSOR_TICK_S."""
     ticks = 0
     for pid in pids:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         ticks += int(fields[11]) + int(fields[12])
-    return ticks / os.sysconf("SC_CLK_TCK")
+    return ticks * PROCESSOR_TICK_S
 
 
 def which_bmv2() -> str:

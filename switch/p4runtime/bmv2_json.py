@@ -27,10 +27,11 @@ class Bmv2Json:
         }
         actions = _objects(self.document, "actions")
         self.action_names = {_integer(action, "id"): _text(action, "name") for action in actions}
-        self.parameter_widths_bits = {
-            _text(action, "name"): [_integer(p, "bitwidth") for p in _objects(action, "runtime_data")]
-            for action in actions
-        }
+        # An action that is also called from a control is there a second time, with its arguments built in.
+        self.parameter_widths_bits: dict[str, list[list[int]]] = {}
+        for action in actions:
+            widths_bits = [_integer(parameter, "bitwidth") for parameter in _objects(action, "runtime_data")]
+            self.parameter_widths_bits.setdefault(_text(action, "name"), []).append(widths_bits)
         self.counter_sizes = {
             _text(counter, "name"): _integer(counter, "size")
             for counter in _objects(self.document, "counter_arrays")

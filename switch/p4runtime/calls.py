@@ -100,10 +100,11 @@ def action_codecs(info: Any, program: Bmv2Json, translations: Translations) -> d
     for action in info.actions:
         name = action.preamble.name
         # Compilers drop actions that no table uses from the JSON, and keep them in P4Info.
-        widths_bits: Sequence[int | None] = program.parameter_widths_bits.get(name, [None] * len(action.params))
-        if len(widths_bits) != len(action.params):
+        known = program.parameter_widths_bits.get(name, [[None] * len(action.params)])
+        widths_bits = next((widths for widths in known if len(widths) == len(action.params)), None)
+        if widths_bits is None:
             raise ValueError(
-                f"action {name!r} has {len(action.params)} parameters in the P4Info, {len(widths_bits)} in the JSON"
+                f"action {name!r} has {len(action.params)} parameters in the P4Info, {len(known[0])} in the JSON"
             )
         parameters = [
             ParameterCodec(p.id, p.name, value_codec(p, info.type_info, width_bits, translations))

@@ -50,7 +50,8 @@ def match_fields(
             values = value_codec(described, type_info, json_width_bits, translations)
             fields.append(kind(described.id, described.name, json_width_bits, json_width_bits, values))
             continue
-        width_bits = controller_width_bits(described, type_info)
+        # P4Info has no width for keys of type error.
+        width_bits = controller_width_bits(described, type_info, json_width_bits)
         fields.append(kind(described.id, described.name, width_bits, json_width_bits or width_bits))
     return fields
 

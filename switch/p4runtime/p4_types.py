@@ -41,13 +41,15 @@ def is_string(described: Any, type_info: Any) -> bool:
     return translated is not None and translated.HasField("sdn_string")
 
 
-def controller_width_bits(described: Any, type_info: Any) -> int:
+def controller_width_bits(described: Any, type_info: Any, otherwise_bits: int | None = None) -> int:
     """Width of a match field, action parameter or packet metadata that is a number to the controller.
 
-    `described` has bitwidth and type_name. Raises ValueError.
+    `described` has bitwidth and type_name; `otherwise_bits` is for those that P4Info has no width for.
+    Raises ValueError.
     """
     translated = _translated_type(described, type_info)
     width_bits: int = (translated.sdn_bitwidth if translated is not None else 0) or described.bitwidth
+    width_bits = width_bits or otherwise_bits or 0
     if width_bits <= 0:
         raise ValueError(f"{described.name!r} has no bit width in the P4Info")
     return width_bits

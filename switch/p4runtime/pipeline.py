@@ -79,7 +79,12 @@ def build_pipeline(info: Any, device_config: bytes, build: Build) -> Pipeline:
         profiles = {
             p.preamble.id: ProfileCodec(p, info, json, actions, port_width_bits) for p in info.action_profiles
         }
-        tables = [TableCodec(table, info, json, actions, profiles, names) for table in info.tables]
+        tables = [
+            TableCodec(table, info, json, actions, profiles, names)
+            for table in info.tables
+            # Compilers drop tables without key and action from the JSON, and keep them in P4Info.
+            if table.match_fields or table.preamble.name in json.tables
+        ]
         value_sets = [ValueSetCodec(value_set, info, json, names) for value_set in info.value_sets]
         digests = [DigestCodec(digest, info, json, names) for digest in info.digests]
         meters = [meter_array(meter, json) for meter in info.meters]

@@ -193,15 +193,7 @@ def _run(job: _Job) -> int:
     from switch.compiler import compile_p4
 
     if job.preprocess_only:
-        from switch.compiler.diagnostics import Reporter
-        from switch.compiler.preprocessor import Preprocessor
-        from switch.compiler.source import SourceManager
-
-        sources = SourceManager()
-        reporter = Reporter(sources)
-        tokens = Preprocessor(sources, reporter, job.include_dirs, job.defines).run(job.source)
-        reporter.raise_if_errors()
-        _print_tokens(tokens)
+        _print_tokens(_preprocessed(job))
         return 0
     compiled = compile_p4(
         job.source, include_dirs=job.include_dirs, defines=job.defines, without_warnings=job.without_warnings
@@ -229,6 +221,21 @@ def _p4info(compiled: Compiled, suffix: str) -> bytes:
         text: str = json_format.MessageToJson(compiled.p4info, preserving_proto_field_name=False)
         return text.encode() + b"\n"
     return compiled.p4info_text.encode()
+
+
+def _preprocessed(job: _Job) -> Iterable[Any]:
+    from switch.compiler.diagnostics import Abandoned, CompileError, Reporter
+    from switch.compiler.preprocessor import Preprocessor
+    from switch.compiler.source import SourceManager
+
+    sources = SourceManager()
+    reporter = Reporter(sources)
+    try:
+        tokens = Preprocessor(sources, reporter, job.include_dirs, job.defines).run(job.source)
+    except Abandoned:
+        raise CompileError(reporter.diagnostics) from None
+    reporter.raise_if_errors()
+    return tokens
 
 
 def _print_tokens(tokens: Iterable[Any]) -> None:

@@ -27,7 +27,7 @@ _METER_UNITS = {"packets": p4i.MeterSpec.PACKETS, "bytes": p4i.MeterSpec.BYTES}
 
 
 def derived_p4info(document: Mapping[str, Any]) -> Any:
-    """`document` is BMv2 JSON. Raises UserError where it cannot be read."""
+    """`document` is BMv2 JSON. Raises ValueError where it cannot be read."""
     model = load_program(dict(document))
     tables = [table for table in model.tables.values() if table.key or not table.name.startswith("tbl_")]
     ids = _Identifiers(model, tables)
@@ -98,8 +98,8 @@ def _add_table(described: Any, table: Table, ids: _Identifiers) -> None:
         described.match_fields.add(id=number, name=field.name, bitwidth=field.width, match_type=_MATCH[field.match])
     described.action_refs.extend(p4i.ActionRef(id=ids.of("action", action.name)) for action in table.actions)
     if table.default_is_const and table.default is not None:
-        name = next(action.name for action in table.actions if action.id == table.default.action_id)
-        described.const_default_action_id = ids.of("action", name)
+        names = [action.name for action in table.actions if action.id == table.default.action_id]
+        described.const_default_action_id = ids.of("action", names[0]) if names else 0
     if table.profile is not None:
         described.implementation_id = ids.of("action_profile", table.profile)
     if table.direct_meter is not None:

@@ -73,6 +73,11 @@ class RunningSwitch:
         server = P4RuntimeServer({options.device_id: device}, self.addresses, initial=initial)
         server.start()
         self._stack.callback(server.stop)
+        ports = iter(server.ports)
+        self.addresses = tuple(
+            address if address.startswith("unix:") else f"{address.rpartition(':')[0]}:{next(ports)}"
+            for address in self.addresses
+        )
         _logger.info("P4Runtime is served on %s", ", ".join(self.addresses))
         self._watch(engine, device)
         if files is not None:
@@ -90,7 +95,11 @@ _LINK = LinkModel(queue_packets=QUEUE_PACKETS)
 def _pipeline(path: Path) -> Any:
     """What a controller would push to have that BMv2 JSON run."""
     program = _read_program(path)
-    return p4r.ForwardingPipelineConfig(p4info=derived_p4info(program), p4_device_config=json.dumps(program).encode())
+    try:
+        p4info = derived_p4info(program)
+    except ValueError as error:
+        raise UserError(f"{path}: {error}") from None
+    return p4r.ForwardingPipelineConfig(p4info=p4info, p4_device_config=json.dumps(program).encode())
 
 
 def _read_program(path: Path) -> dict[str, Any]:

@@ -122,7 +122,9 @@ def switch_under_test(
     files = compiled_files(P4_SOURCES / f"{program}.p4", defines, p4c)
     pipeline = Pipeline.load(program, files.json, files.p4info)
     with contextlib.ExitStack() as stack:
-        address = stack.enter_context(serve_gradbed(ports, folder) if kind == "gradbed" else serve_bmv2(ports, folder))
+        address = stack.enter_context(
+            serve_gradbed(ports, folder) if kind == "gradbed" else serve_bmv2(ports, folder)
+        )
         whole = SwitchPlan.of(program, [*plan.entries, *marker_routes(ports)], plan.groups)
 
         def start() -> P4RuntimeSouthbound:

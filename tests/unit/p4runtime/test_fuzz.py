@@ -18,21 +18,31 @@ from tests.unit.p4runtime.client import INSERT, TIMEOUT_S, Client, action, batch
 from tests.unit.p4runtime.fake_device import FakeDevice, FakeProgram
 from tests.unit.p4runtime.sample_program import (
     ACL,
+    AGING,
     DROP,
+    ECMP,
+    ETHER_TYPES,
     FORWARD,
     HOSTS,
+    INDIRECT,
     KINDS,
+    LEARN,
     MARK,
+    METERED,
     PORT_COUNTER,
+    PORT_METER,
     PRESET,
     ROUTES,
+    SPECIALS,
     TOTALS,
     bmv2_json,
     config,
     p4info,
 )
 
-MEANINGFUL_IDS = [0, 1, 2, 3, 4, ROUTES, ACL, HOSTS, KINDS, PRESET, DROP, FORWARD, MARK, PORT_COUNTER, TOTALS]
+TABLES = [ROUTES, ACL, HOSTS, KINDS, PRESET, AGING, METERED, INDIRECT]
+OBJECTS = [DROP, FORWARD, MARK, PORT_COUNTER, TOTALS, ECMP, PORT_METER, ETHER_TYPES, SPECIALS, LEARN]
+MEANINGFUL_IDS = [0, 1, 2, 3, 4, *TABLES, *OBJECTS]
 
 BOUNDS = {
     FieldDescriptor.CPPTYPE_INT32: (-(2**31), 2**31 - 1),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import textwrap
+import threading
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.skipif(
 SETUP = """
 import sys
 import p4runtime_sh.shell as sh
-sh.setup(1, sys.argv[1], (0, 1), sh.FwdPipeConfig(sys.argv[2], sys.argv[3]))
+sh.setup(1, sys.argv[1], (0, 1), config=sh.FwdPipeConfig(sys.argv[2], sys.argv[3]))
 try:
 """
 # Its receiving thread would keep the process alive.
@@ -43,6 +44,9 @@ def shell(program: str, directory: Path, script: str, *frames: bytes) -> str:
             text=True,
         )
         assert process.stdin is not None and process.stdout is not None
+        # The shell's own threads keep it alive when it fails.
+        killer = threading.Timer(60, process.kill)
+        killer.start()
         printed = ""
         for sent in frames:
             while not (line := process.stdout.readline()).startswith("send"):
@@ -52,7 +56,8 @@ def shell(program: str, directory: Path, script: str, *frames: bytes) -> str:
             assert network.engine.quiesce(10)
             process.stdin.write("\n")
             process.stdin.flush()
-        rest, errors = process.communicate(timeout=60)
+        rest, errors = process.communicate()
+        killer.cancel()
         assert process.returncode == 0, errors
         return printed + rest
 

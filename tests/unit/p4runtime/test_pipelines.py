@@ -31,6 +31,7 @@ from tests.unit.p4runtime.fake_device import FakeDevice, FakeProgram
 from tests.unit.p4runtime.sample_program import (
     DROP,
     HOSTS,
+    KEYLESS,
     KINDS,
     MARK,
     PORT_COUNTER,
@@ -151,7 +152,7 @@ BROKEN = {
     "id twice": lambda c, d: setattr(c.p4info.tables[1].preamble, "id", ROUTES),
     "unknown action": lambda c, d: c.p4info.tables[0].action_refs.add(id=5),
     "unknown match type": lambda c, d: setattr(c.p4info.tables[0].match_fields[0], "match_type", 77),
-    "field without width": lambda c, d: setattr(c.p4info.tables[0].match_fields[0], "bitwidth", 0),
+    "field without width": lambda c, d: _without_width(c.p4info.tables[0].match_fields[0], tables(d)[0]),
     "prefixes of strings": lambda c, d: _name_by_strings(c.p4info, c.p4info.tables[0].match_fields[0]),
     "unknown action profile": lambda c, d: c.p4info.action_profiles.pop(),
     "no such action profile": lambda c, d: d["pipelines"][0]["action_profiles"].pop(),
@@ -170,6 +171,11 @@ BROKEN = {
 def _table(document: dict, name: str) -> dict:
     [table] = [table for table in document["pipelines"][0]["tables"] if table["name"] == name]
     return table
+
+
+def _without_width(described: Any, table: dict) -> None:
+    described.bitwidth = 0
+    table["key"][0]["target"] = ["ipv4", "missing"]
 
 
 def _name_by_strings(info: Any, described: Any) -> None:
@@ -275,6 +281,32 @@ class TestSaveAndCommit:
         bare_client.push("COMMIT")
         device.packet_in(b"\x00\x00frame")
         assert stream.next().packet.payload == b"frame"
+
+
+def test_what_compilers_leave_out(client: Client) -> None:
+    """A table without key and action of the JSON, the width of a key of type error of the P4Info."""
+    lean = config(cookie=8)
+    document = json.loads(lean.p4_device_config)
+    document["pipelines"][0]["tables"] = [t for t in tables(document) if t["name"] != "Ingress.keyless"]
+    lean.p4_device_config = json.dumps(document).encode()
+    lean.p4info.tables[0].match_fields[0].bitwidth = 0
+    client.push(pipeline=lean)
+    assert client.insert(ROUTE) == Code.OK
+    assert client.modify(entry(KEYLESS, is_default_action=True)) == Code.NOT_FOUND
+
+
+def test_actions_that_are_also_called_from_a_control(client: Client, device: FakeDevice) -> None:
+    """p4c emits those a second time, with their arguments built in."""
+    called = config(cookie=8)
+    document = json.loads(called.p4_device_config)
+    document["actions"] += [{"name": "Ingress.forward", "id": 9, "runtime_data": []}]
+    called.p4_device_config = json.dumps(document).encode()
+    client.push(pipeline=called)
+    assert client.insert(ROUTE) == Code.OK
+    document["actions"][2]["runtime_data"].pop()
+    called.p4_device_config = json.dumps(document).encode()
+    code, text = refusal(lambda: client.push(pipeline=called))
+    assert code == grpc.StatusCode.INVALID_ARGUMENT and "has 2 parameters in the P4Info, 1 in the JSON" in text
 
 
 class TestReconcile:

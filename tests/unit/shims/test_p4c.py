@@ -44,6 +44,7 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """hosts.p4 in the current directory, with what it includes in another."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "hosts.p4").write_text(PROGRAM)
+    (tmp_path / "unclosed.p4").write_text('#include "missing.p4"\n')
     (tmp_path / "include").mkdir()
     (tmp_path / "include" / "ports.p4").write_text("const bit<9> DOWN = 7;\n")
     return "hosts.p4"
@@ -92,7 +93,7 @@ def test_macros_can_be_taken_back(program: str, capsys: pytest.CaptureFixture[st
 
 
 def test_options_without_effect_are_named(program: str, capsys: pytest.CaptureFixture[str]) -> None:
-    harmless = ["--toJSON", "ir.json", "-O3", "--Wdisable=unused", "-Wall", "-T", "parser:3", "--ndebug", "-MMD"]
+    harmless = ["--toJSON", "ir.json", "-O3", "-Wall", "-T", "parser:3", "--ndebug", "-MMD"]
     assert compiler([*harmless, *INCLUDING, program]) == 0
     said = capsys.readouterr()
     assert said.out == ""
@@ -104,7 +105,6 @@ def test_options_without_effect_are_named(program: str, capsys: pytest.CaptureFi
         "-T",
         "--ndebug",
         "-MMD",
-        "--Wdisable=NAME",
     ]
     assert not Path("ir.json").exists()
 
@@ -113,7 +113,7 @@ def test_preprocessing_alone(program: str, capsys: pytest.CaptureFixture[str]) -
     assert compiler(["-E", "-o", "x.json", *INCLUDING, program]) == 0
     text = capsys.readouterr().out
     assert "const bit<9> DOWN = 7;" in text
-    assert "size = 77;" in text
+    assert "size=77;" in text.replace(" ", "")
     assert "#include" not in text
     assert not Path("x.json").exists()
 
@@ -121,7 +121,7 @@ def test_preprocessing_alone(program: str, capsys: pytest.CaptureFixture[str]) -
 def test_errors_are_status_1_and_leave_no_files(program: str, capsys: pytest.CaptureFixture[str]) -> None:
     Path("wrong.p4").write_text(PROGRAM.replace("sm.egress_spec = port", "sm.egress_spec = prot"))
     assert compiler(["-o", "x.json", "--p4runtime-files", "x.txt", *INCLUDING, "wrong.p4"]) == 1
-    assert "wrong.p4:15:" in capsys.readouterr().err
+    assert "wrong.p4:13:52: error:" in capsys.readouterr().err
     assert not Path("x.json").exists()
     assert not Path("x.txt").exists()
 
@@ -144,6 +144,7 @@ def test_warnings(program: str, capsys: pytest.CaptureFixture[str]) -> None:
         ([], "no input file"),
         (["a.p4", "b.p4"], "only one input file"),
         (["missing.p4"], "missing.p4: No such file"),
+        (["-E", "unclosed.p4"], "error: "),
         (["--bogus", "hosts.p4"], "Unknown option --bogus"),
         (["--std", "p4-14", "hosts.p4"], "P4_16 is the only language"),
         (["--p4v=14", "hosts.p4"], "P4_16 is the only language"),

@@ -71,5 +71,5 @@ def test_files_that_are_there_are_replaced_and_not_written_into(tmp_path: Path) 
 
 def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(UserError, match="cannot write .*file"):
+    with pytest.raises(UserError, match=r"cannot write .*file"):
         write_shims(tmp_path / "file")

@@ -1,0 +1,46 @@
+"""Lines about dropped packets."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from switch.engine import Engine
+from switch.engine_statistics import DeviceStatistics
+from switch.link import LinkModel
+from switch.simple_switch import drop_watch
+from switch.simple_switch.drop_watch import DropWatch
+from tests.unit.engine.instructed import instructed_program, pass_through
+
+
+def test_one_line_for_each_reason_and_only_for_what_is_new(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "switch")
+    with Engine(manual_clock=True) as engine:
+        device = engine.add_switch(1)
+        device.load(instructed_program())
+        engine.add_open_port(1, 1)
+        engine.add_open_port(1, 2, LinkModel(rate_bps=8_000, queue_packets=1))
+        watch = DropWatch(engine, device)
+        caplog.clear()
+        engine.inject(1, 1, pass_through())
+        for _ in range(5):
+            engine.inject(1, 1, pass_through(2) + b"x" * 100)
+        engine.inject(1, 1, pass_through(99))
+        engine.advance(10)
+        watch.report()
+        watch.report()
+        engine.inject(1, 1, pass_through())
+        engine.advance(10)
+        watch.report()
+    assert [record.getMessage() for record in caplog.records] == [
+        "1 packet dropped: the ingress control dropped them",
+        "1 packet dropped: egress_spec is a port that the switch does not have",
+        "3 packets dropped: the queue of port 2 (out) was full",
+        "1 packet dropped: the ingress control dropped them",
+    ]
+
+
+def test_every_kind_of_drop_has_words() -> None:
+    kinds = {name for name in DeviceStatistics.__dataclass_fields__ if name.endswith("_drops")}
+    assert kinds == set(drop_watch._REASONS)

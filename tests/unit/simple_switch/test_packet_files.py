@@ -1,0 +1,118 @@
+"""Pcap files as ports."""
+
+from __future__ import annotations
+
+import os
+import struct
+import time
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from switch.engine import Engine
+from switch.errors import UserError
+from switch.simple_switch.options import SwitchOptions, read_options
+from switch.simple_switch.packet_files import PacketFiles
+from switch.simple_switch.pcap_reader import read_pcap
+from tests.unit.engine.instructed import instructed_program, pass_through
+
+HEADER = struct.pack("<IHHIIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)
+PATIENCE_S = 10.0
+
+
+def record(time_s: float, frame: bytes) -> bytes:
+    seconds, fraction = divmod(round(time_s * 1e6), 1_000_000)
+    return struct.pack("<4I", seconds, fraction, len(frame), len(frame)) + frame
+
+
+class Stream(BytesIO):
+    name = "x.pcap"
+
+
+@pytest.mark.parametrize(("magic", "unit"), [(0xA1B2C3D4, 1e-6), (0xA1B23C4D, 1e-9)])
+@pytest.mark.parametrize("order", "<>")
+def test_all_four_formats(magic: int, unit: float, order: str) -> None:
+    data = struct.pack(order + "IHHIIII", magic, 2, 4, 0, 0, 65535, 1)
+    data += struct.pack(order + "4I", 5, 7, 3, 3) + b"abc" + struct.pack(order + "4I", 6, 0, 0, 1500)
+    assert list(read_pcap(Stream(data))) == [(5 + 7 * unit, b"abc"), (6.0, b"")]
+
+
+@given(st.binary(max_size=60), st.booleans())
+def test_other_bytes_are_an_error(data: bytes, with_header: bool) -> None:
+    stream = Stream((HEADER if with_header else b"") + data)
+    try:
+        frames = list(read_pcap(stream))
+    except UserError as error:
+        assert str(error) in ("x.pcap is not a pcap file", "x.pcap ends in the middle of a packet")
+    else:
+        assert sum(16 + len(frame) for _, frame in frames) == len(data)
+
+
+@pytest.fixture
+def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SwitchOptions:
+    monkeypatch.chdir(tmp_path)
+    return read_options("simple_switch", ["x.json", "--device-id", "3", "--use-files", "0"])
+
+
+def sent(path: Path, count: int) -> list[bytes]:
+    """Frames of an output file, once it has so many."""
+    deadline = time.monotonic() + PATIENCE_S
+    frames: list[bytes] = []
+    while time.monotonic() < deadline and len(frames) < count:
+        with path.open("rb") as stream:
+            frames = [frame for _, frame in read_pcap(stream)]
+        time.sleep(0.002)
+    return frames
+
+
+def test_files_are_replayed_together_in_order_of_time(options: SwitchOptions, tmp_path: Path) -> None:
+    one = b"".join(record(10 + t, pass_through(2) + text) for t, text in ((0, b"first"), (0.02, b"third")))
+    two = b"".join(record(10 + t, pass_through(2) + text) for t, text in ((0.01, b"second"), (0.03, b"fourth")))
+    (tmp_path / "a_in.pcap").write_bytes(HEADER + one)
+    (tmp_path / "b_in.pcap").write_bytes(HEADER + two)
+    with Engine() as engine:
+        engine.add_switch(3).load(instructed_program())
+        files = PacketFiles(engine, options, 0)
+        files.add_port(1, "a")
+        files.add_port(2, "b")
+        engine.start()
+        started = time.monotonic()
+        with files:
+            frames = sent(tmp_path / "b_out.pcap", 4)
+        assert frames == [b"first", b"second", b"third", b"fourth"]
+        assert time.monotonic() - started >= 0.03
+        assert sent(tmp_path / "a_out.pcap", 0) == []
+
+
+def test_what_comes_through_a_pipe_goes_in_at_once(options: SwitchOptions, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a_in.pcap")
+    with Engine() as engine:
+        engine.add_switch(3).load(instructed_program())
+        files = PacketFiles(engine, options, 0)
+        files.add_port(1, "a")
+        engine.start()
+        with files, (tmp_path / "a_in.pcap").open("wb", buffering=0) as pipe:
+            pipe.write(HEADER)
+            for number in range(3):
+                pipe.write(record(1000.0 * number, pass_through(1) + bytes([number])))
+                assert sent(tmp_path / "a_out.pcap", number + 1)[-1] == bytes([number])
+
+
+def test_it_ends_while_it_waits_for_a_pipe(options: SwitchOptions, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a_in.pcap")
+    with Engine() as engine:
+        engine.add_switch(3)
+        files = PacketFiles(engine, options, 0)
+        files.add_port(1, "a")
+        with files:
+            pass
+
+
+def test_a_file_that_is_not_there(options: SwitchOptions) -> None:
+    with Engine() as engine:
+        engine.add_switch(3)
+        with pytest.raises(UserError, match=r"there is no a_in\.pcap"):
+            PacketFiles(engine, options, 0).add_port(1, "a")
