@@ -161,7 +161,7 @@ def small_router() -> Workload:
 
 
 def large_router(prefixes: int) -> Workload:
-    """Random prefixes, most of 16 to 24 bits, nearly half of 24, as in the Internet's tables, and one for everything else."""
+    """Random prefixes, most of 16 to 24 bits, nearly half of 24, as in the Internet's tables, and a default route."""
     rng = random.Random(1)
     chosen = {(0, 0)}
     lengths = [*range(8, 33)]
