@@ -35,6 +35,7 @@ def _prompt(topology: Topology, config: NetworkConfig, folder: Path, rest: socke
     from mininet.cli import CLI
 
     from experiments.testbed import Testbed
+    from topo.fabric_switches import P4RUNTIME_SOCKET
 
     try:
         print(f"gradbed: bringing up {config.topology} ...", file=sys.stderr)
@@ -53,6 +54,13 @@ def _prompt(topology: Topology, config: NetworkConfig, folder: Path, rest: socke
                 f"REST interface: http://{host}:{port}/docs; 'exit' ends it",
                 file=sys.stderr,
             )
+            unix_socket = folder / P4RUNTIME_SOCKET
+            if unix_socket.exists():
+                print(
+                    f"gradbed: P4Runtime: unix:{unix_socket}, a device id is the number of its switch; look around "
+                    f"with './gradbed p4 shell --grpc-addr unix:{unix_socket} --device-id 1 --election-id 0,0'",
+                    file=sys.stderr,
+                )
             CLI(testbed.network.mininet)
     except UserError as error:
         print(f"{error.prefix}{error}", file=sys.stderr)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,11 @@ from topo.link_statistics import DirectionStatistics
 
 if TYPE_CHECKING:
     from mininet.net import Mininet
+
+
+P4RUNTIME_SOCKET = "p4runtime.sock"
+# Of sockaddr_un.sun_path, with the final zero.
+SOCKET_PATH_BYTES = 108
 
 
 class FabricSwitches:
@@ -33,7 +39,12 @@ class FabricSwitches:
             net.addSwitch(switch.name, cls=FabricSwitch, number=switch.number)
 
     def start(self, net: Mininet, run_dir: Path) -> None:
-        config = fabric_config(self.topology, self.links, self.seed, ["127.0.0.1:0"])
+        addresses = ["127.0.0.1:0"]
+        # A socket in the file system can be reached from other network namespaces.
+        unix_socket = run_dir / P4RUNTIME_SOCKET
+        if len(os.fsencode(unix_socket)) < SOCKET_PATH_BYTES:
+            addresses.append(f"unix:{unix_socket}")
+        config = fabric_config(self.topology, self.links, self.seed, addresses)
         path = run_dir / "fabric.json"
         path.write_text(config.model_dump_json(indent=1), encoding="utf-8")
         self._process = FabricProcess(fabric_command(path), run_dir / "fabric.log")

@@ -130,12 +130,20 @@ struct gb_rules {
     } *nibbles;                             /* of the key: field after field, the most significant first */
 };
 
+/* Of large lpm tables: the prefix lengths that can match, by the first 16 bits of the key. */
+struct gb_lpm_index {
+    uint64_t *lengths;          /* sets; NULL: no index */
+    uint32_t word, shift;       /* where those 16 bits are */
+    uint32_t deleted;           /* prefixes that the sets may still hold */
+};
+
 struct gb_table {
     const struct gb_table_layout *layout;
     struct gb_tuple_set tuples;
     struct gb_tuple **hashed;   /* by falling best_priority */
     uint32_t hashed_count, hashed_capacity;
     struct gb_rules rules;
+    struct gb_lpm_index lpm;
     struct gb_entry *default_entry;
     struct gb_entry **entries;  /* by handle; NULL when free */
     uint32_t *free_handles;

@@ -11,6 +11,8 @@
 
 /* From that many entries on, a hash look-up costs less than the tuple's share in searching the rules. */
 enum { HASHED_ENTRIES = 512 };
+/* From that many prefix lengths on, it pays to know which of them can match. */
+enum { INDEXED_LENGTHS = 4 };
 
 static int compare_words(const uint64_t *a, const uint64_t *b, uint32_t words) {
     for (uint32_t i = words; i-- > 0;)
@@ -33,11 +35,16 @@ bool gb_in_ranges(const struct gb_table_layout *layout, const struct gb_entry *e
 
 struct gb_entry *gb_table_lookup(const struct gb_table *table, const uint64_t *key) {
     const struct gb_table_layout *layout = table->layout;
+    const struct gb_lpm_index *lpm = &table->lpm;
+    uint64_t lengths = lpm->lengths ? lpm->lengths[gb_lpm_place(lpm, key)] : UINT64_MAX;
     struct gb_entry *best = NULL;
     for (uint32_t i = 0; i < table->hashed_count; i++) {
         const struct gb_tuple *tuple = table->hashed[i];
         if (best && tuple->best_priority < best->priority)
             break;
+        /* The priority of a prefix is its length. */
+        if (!(lengths >> (uint64_t)tuple->best_priority % 64 & 1))
+            continue;
         struct gb_entry *entry = gb_tuple_lookup(tuple, key, layout->key_words);
         if (layout->match == GB_RANGE)
             while (entry && !gb_in_ranges(layout, entry, key))
@@ -67,6 +74,8 @@ static bool hash_tuple(struct gb_table *table, struct gb_tuple *tuple) {
             gb_rules_remove(&table->rules, table->layout, entry);
     table->hashed[table->hashed_count++] = tuple;
     tuple->hashed = true;
+    if (table->layout->match == GB_LPM && table->hashed_count >= INDEXED_LENGTHS && !table->lpm.lengths)
+        gb_lpm_open(table);
     return true;
 }
 
@@ -251,6 +260,7 @@ int64_t gb_table_insert(struct gb_table *table, const uint64_t *value, const uin
     entry->handle = table->free_count ? table->free_handles[--table->free_count] : table->handle_count++;
     table->entries[entry->handle] = entry;
     table->entry_count++;
+    gb_lpm_add(table, entry);
     return entry->handle;
 }
 
@@ -293,6 +303,7 @@ int gb_table_delete(struct gb_table *table, int64_t handle) {
     table->entries[handle] = NULL;
     table->free_handles[table->free_count++] = (uint32_t)handle;
     table->entry_count--;
+    gb_lpm_remove(table);
     entry_free(entry);
     return 0;
 }
@@ -393,5 +404,6 @@ void gb_table_free(struct gb_table *table) {
     free(table->entries);
     free(table->free_handles);
     free(table->hashed);
+    free(table->lpm.lengths);
     free(table);
 }

@@ -39,6 +39,22 @@ uint64_t gb_tuple_hash(const struct gb_tuple *, const uint64_t *key, uint32_t wo
 void gb_tuple_add_entry(struct gb_tuple *, struct gb_entry *, uint32_t words);
 void gb_tuple_remove_entry(struct gb_tuple *, struct gb_entry *, uint32_t words);
 
+/* ---- Prefix lengths (state_lpm.c) ---- */
+
+/* Make the index of an lpm table. Without memory the table does without. */
+void gb_lpm_open(struct gb_table *);
+void gb_lpm_add(struct gb_table *, const struct gb_entry *);
+/* An entry has been deleted. */
+void gb_lpm_remove(struct gb_table *);
+
+/* Where the key's set of lengths is: its first 16 bits, which may lie in two words. */
+static inline uint32_t gb_lpm_place(const struct gb_lpm_index *index, const uint64_t *key) {
+    uint64_t bits = key[index->word] >> index->shift;
+    if (index->shift > 48)
+        bits |= key[index->word + 1] << (64 - index->shift);
+    return bits & 0xffff;
+}
+
 /* ---- Rules (state_rules.c) ---- */
 
 /* False when out of memory. */

@@ -120,7 +120,8 @@ def _entry_line(number: int, table: Table, rng: random.Random) -> str:
         full = (1 << field.width) - 1
         value, mask, high = _small(rng, field.width), full, 0
         if field.match == "lpm":
-            priority = rng.randrange(field.width + 1)
+            # Some lengths have many prefixes each, others few.
+            priority = rng.choice([rng.randrange(field.width + 1), *range(0, field.width + 1, 8)[:5]])
             mask = full ^ full >> priority
         elif field.match == "ternary":
             mask = rng.choice([0, full, rng.getrandbits(field.width)])

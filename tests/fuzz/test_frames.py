@@ -38,5 +38,5 @@ def test_a_million_frames(source: Path, objects: list[Path], tmp_path: Path) -> 
     program = program_json(source, few_lanes=False)
     driver = build_driver(program, objects, tmp_path)
     for seed in range(NIGHTLY_RUNS):
-        entries = 40 if seed % 2 else 2_000  # large tables are searched otherwise than small ones
+        entries = 40 if seed % 2 else 5_000  # large tables are searched otherwise than small ones
         run_driver(driver, program, seed, NIGHTLY_FRAMES // NIGHTLY_RUNS, entries=entries)

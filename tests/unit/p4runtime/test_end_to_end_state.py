@@ -107,6 +107,10 @@ class TestActionProfiles:
             await switch.modify([to_h2("balanced", finsy.P4IndirectAction(action_set=[(5, forward(1))]))])
             assert {p for s in range(20) for p in network.exchange(1, frame(H2, s, BALANCED))} == {1}
             await switch.delete([to_h2("balanced", None)])
+            with pytest.raises(finsy.P4ClientError) as caught:
+                watching = finsy.P4IndirectAction(action_set=[((1, 9), forward(1))])
+                await switch.insert([to_h2("balanced", watching)])
+            assert codes(caught) == [finsy.GRPCStatusCode.INVALID_ARGUMENT]  # there is no port 9
             # Nothing is left behind that would stand in the way of members.
             await switch.insert([finsy.P4ActionProfileMember("balancer", member_id=1, action=forward(1))])
 
