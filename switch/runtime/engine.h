@@ -60,7 +60,7 @@ struct gb_device_statistics {
     uint64_t no_program_drops;      /* arrived before a program was loaded */
     uint64_t swap_drops;            /* were inside the old program when another was loaded */
     uint64_t ingress_drops, egress_drops;   /* dropped by the P4 program */
-    uint64_t no_port_drops;         /* sent to a port that does not exist */
+    uint64_t no_port_drops;         /* sent to a port that does not exist, and not kept by its egress */
     uint64_t no_group_drops;        /* sent to a multicast group without replicas */
     uint64_t priority_drops;        /* of a priority that the switch has no queue for */
     uint64_t buffer_drops;          /* longer than GB_MAX_FRAME_BYTES, no room for the headers, or out of memory */

@@ -51,6 +51,12 @@ static int add_switch(struct gb_engine *engine, uint64_t device_id, const struct
     device->drop_port = options->drop_port;
     device->priorities = options->priorities;
     device->start_ns = engine_clock(engine);
+    struct gb_link_model direct = {.queue_packets = 1};
+    device->nowhere = direction_create(engine, &direct, device, GB_MAX_PORTS, true);
+    if (!device->nowhere)
+        return -ENOMEM;
+    device->nowhere->far_end = TO_NOWHERE;
+    device->nowhere->reported = false;
     return options->cpu_port == GB_NO_PORT ? 0 : add_cpu_port(engine, device, options->cpu_port);
 }
 

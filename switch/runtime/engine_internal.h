@@ -135,7 +135,7 @@ struct timer *timer_pop(struct timer_heap *);
 
 /* ---- Links (engine_link.c) ---- */
 
-enum far_end { TO_PIPELINE, TO_SOCKET, TO_DRAIN, TO_CONTROLLER };
+enum far_end { TO_PIPELINE, TO_SOCKET, TO_DRAIN, TO_CONTROLLER, TO_NOWHERE };
 
 /* One direction of a link: from a switch's traffic manager, or from a port that faces a host. */
 struct direction {
@@ -189,6 +189,7 @@ struct device {
     uint64_t start_ns;
     uint32_t cpu_port, drop_port, priorities, listens;
     struct port ports[GB_MAX_PORTS];
+    struct direction *nowhere;      /* of ports that do not exist; its egress_port is the latest of them */
     struct replica_map groups, sessions;
     struct gb_device_statistics statistics;
 };

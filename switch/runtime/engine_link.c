@@ -92,6 +92,10 @@ static void deliver(struct gb_engine *engine, struct direction *direction, struc
         packet->due_ns = engine->now_ns;
         list_append(&engine->drained, packet);
         break;
+    case TO_NOWHERE:
+        direction->egress->statistics.no_port_drops++;
+        packet_free(&engine->pool, packet);
+        break;
     default:
         upcall_send(direction->egress, GB_UPCALL_PACKET_IN, 0, packet->view.data, packet->view.length);
         packet_free(&engine->pool, packet);

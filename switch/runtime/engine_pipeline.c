@@ -156,12 +156,16 @@ static void pass_again(struct gb_engine *engine, struct packet *packet, uint32_t
 void pipeline_enqueue(struct gb_engine *engine, struct packet *packet, uint64_t port) {
     struct device *device = packet->device;
     struct direction *out = port < GB_MAX_PORTS ? device->ports[port].out : NULL;
-    if (!out)
-        drop(engine, packet, &device->statistics.no_port_drops);
-    else if (packet->view.std.priority >= device->priorities)
+    if (packet->view.std.priority >= device->priorities) {
         drop(engine, packet, &device->statistics.priority_drops);
-    else
-        direction_offer(engine, out, packet);
+        return;
+    }
+    if (!out) {
+        /* Egress runs all the same, and may clone or recirculate: programs use ports that do not exist for that. */
+        out = device->nowhere;
+        out->egress_port = (uint32_t)port;
+    }
+    direction_offer(engine, out, packet);
 }
 
 static void after_ingress(struct gb_engine *engine, struct packet *packet) {

@@ -34,7 +34,7 @@ def test_a_packet_may_leave_through_the_port_it_came_in(engine: Engine, device: 
 def test_drop_in_ingress_drop_in_egress_and_a_port_that_does_not_exist(engine: Engine, device: EngineDevice) -> None:
     engine.inject(1, 1, pass_through(DROP))
     engine.inject(1, 1, pass_through(2, egress=Egress.DROP))
-    engine.inject(1, 1, pass_through(77))
+    engine.inject(1, 1, pass_through(77) + b"x")
     engine.advance(0)
     assert engine.drain() == []
     statistics = device.statistics()

@@ -50,8 +50,11 @@ def test_no_bad_memory_access_no_undefined_behaviour_no_leak(tmp_path: Path) -> 
 def test_no_data_race_between_the_data_plane_and_control_calls(tmp_path: Path) -> None:
     driver = build(tmp_path, "thread")
     # Without address randomisation, which older thread sanitizers cannot cope with.
-    outcome = subprocess.run(
-        ["setarch", "-R", str(driver), "5", "3000", "3"], capture_output=True, text=True, timeout=120, check=False
-    )
+    command = ["setarch", "-R", str(driver), "5", "3000", "3"]
+    for _ in range(3):
+        outcome = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        assert "WARNING: ThreadSanitizer" not in outcome.stderr
+        # Now and then gcc 12's sanitizer stops at a check of its own state, which says nothing about the program.
+        if "ThreadSanitizer: CHECK failed" not in outcome.stderr:
+            break
     assert outcome.returncode == 0, outcome.stderr
-    assert "WARNING: ThreadSanitizer" not in outcome.stderr

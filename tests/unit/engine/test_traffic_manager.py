@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from switch.device import Replica
 from switch.engine import Engine, EngineDevice
 from switch.errors import UserError
 from switch.link import LinkModel
@@ -157,8 +158,6 @@ def test_a_priority_without_queue_is_dropped_and_counted() -> None:
 
 
 def test_clones_have_the_class_of_service_of_their_session(engine: Engine, device: EngineDevice) -> None:
-    from switch.device import Replica
-
     device.clone_session_set(9, [Replica(3)], class_of_service=5)
     engine.inject(1, 1, pass_through(2, Ingress.CLONE, 9, egress=Egress.REPORT, priority=2))
     engine.advance(10)
@@ -295,3 +294,25 @@ def test_a_switch_without_cpu_port() -> None:
         assert device.statistics().no_port_drops == 1
         with pytest.raises(ValueError, match="switch s1 has no CPU port"):
             device.packet_out(b"x")
+
+
+def test_egress_runs_for_ports_that_do_not_exist(engine: Engine, device: EngineDevice) -> None:
+    """A program may send packets to such a port to have its egress recirculate or clone them."""
+    device.clone_session_set(3, [Replica(4)])
+    engine.inject(1, 1, pass_through(77, egress=Egress.RECIRCULATE) + pass_through(2) + b"again")
+    engine.inject(1, 1, pass_through(78, egress=Egress.CLONE, egress_argument=3) + b"copied")
+    engine.inject(1, 1, pass_through(79, egress=Egress.DROP) + b"dropped")
+    engine.advance(10)
+    frames = {port: frame for _, port, frame in engine.drain()}
+    assert frames[2] == b"again"
+    assert read_report(frames[4]).payload == b"copied"
+    statistics = device.statistics()
+    assert (statistics.no_port_drops, statistics.egress_drops) == (1, 1)
+    assert statistics.recirculated == 1
+    with pytest.raises(UserError, match="port 77 of switch s1 has no direction"):
+        engine.set_link(1, 77, LinkModel())
+    # The port can still be made.
+    engine.add_open_port(1, 77)
+    engine.inject(1, 1, pass_through(77) + b"now")
+    engine.advance(10)
+    assert engine.drain() == [(1, 77, b"now")]
