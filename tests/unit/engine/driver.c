@@ -3,6 +3,7 @@
  * With threads = 0 the clock is manual; otherwise the data plane has its thread, and this program calls it from as
  * many others. Exits with 0 when every packet has been accounted for and given back.
  */
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +16,7 @@ enum { SWITCHES = 4, HOST_PORT = 1, LEFT_PORT = 2, RIGHT_PORT = 3, CPU_PORT = 51
 
 static struct gb_engine *engine;
 static struct gb_switch *states[SWITCHES];
-static pthread_mutex_t swapping = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t swapping = PTHREAD_MUTEX_INITIALIZER, capturing = PTHREAD_MUTEX_INITIALIZER;
 
 static uint32_t pick(unsigned *seed, uint32_t count) {
     return (uint32_t)rand_r(seed) % count;
@@ -64,6 +65,30 @@ static void build(unsigned *seed) {
     }
 }
 
+/* Start to write what passes a port to nowhere, or end that. */
+static void capture(unsigned *seed) {
+    static int running = -1;
+    uint64_t packets;
+    pthread_mutex_lock(&capturing);
+    if (running < 0) {
+        running = gb_engine_capture_open(engine, open("/dev/null", O_WRONLY), pick(seed, 2));
+        check(running, "capture");
+        for (uint32_t outwards = 0; outwards < 2; outwards++)
+            check(gb_engine_capture_port(engine, running, pick(seed, SWITCHES), HOST_PORT, outwards), "capture port");
+    } else {
+        check(gb_engine_capture_close(engine, running, &packets), "end of capture");
+        running = -1;
+    }
+    pthread_mutex_unlock(&capturing);
+}
+
+static void change_link(unsigned *seed) {
+    struct gb_link_model model = {.delay_ns = 5000, .jitter_ns = pick(seed, 5000), .reorder = pick(seed, 2),
+                                  .rate_bps = pick(seed, 2) * 20000000, .loss_threshold = UINT64_MAX / 20,
+                                  .queue_packets = 1 + pick(seed, 9)};
+    check(gb_engine_set_link(engine, pick(seed, SWITCHES), HOST_PORT + pick(seed, 3), 1, &model), "set link");
+}
+
 static void inject(unsigned *seed) {
     static const uint8_t ports[] = {HOST_PORT, LEFT_PORT, RIGHT_PORT, HOST_PORT, 99, 255};
     uint8_t frame[GB_MAX_FRAME_BYTES];
@@ -77,6 +102,7 @@ static void inject(unsigned *seed) {
         frame[i * 8 + 2] = ports[pick(seed, sizeof ports)];
         frame[i * 8 + 3] = (uint8_t)pick(seed, 10);
         frame[i * 8 + 4] = (uint8_t)pick(seed, 7);
+        frame[i * 8 + 5] = (uint8_t)pick(seed, GB_PRIORITIES + 1);
         if (frame[i * 8 + 3] == 6)
             frame[i * 8] = 0;       /* what is kept goes round until the links lose it: it must not multiply */
     }
@@ -105,6 +131,10 @@ static void act(unsigned *seed, int manual) {
         load(pick(seed, SWITCHES));
     else if (event == 1)
         check(gb_engine_multicast_group_set(engine, pick(seed, SWITCHES), 1, replicas, 2), "group");
+    else if (event == 2)
+        change_link(seed);
+    else if (event < 5)
+        capture(seed);
     else if (event < 20)
         take_all();
     if (manual)

@@ -26,6 +26,17 @@ def test_delay_loss_and_duplication_without_rate() -> None:
     ]
 
 
+def test_jitter_reorders_as_netem_does() -> None:
+    model = LinkModel(delay_us=150, jitter_us=50, reorder=True)
+    assert commands("x", model) == ["qdisc add dev x root handle 10: netem limit 10000 delay 150us 50us"]
+
+
+def test_jitter_that_keeps_the_order_is_not_netems(monkeypatch) -> None:
+    monkeypatch.setattr(kernel, "has_netem", lambda: True)
+    with pytest.raises(UserError, match="jitter reorders packets: drop `--switch bmv2`"):
+        traffic_control.require_kernel_support([LinkModel(delay_us=150, jitter_us=50)])
+
+
 def test_netem_below_htb_holds_the_queue_and_what_is_in_flight() -> None:
     # 100 Mbit/s for 10 ms are 1,000,000 bits: 82.6 frames of 1514 bytes.
     lines = commands("x", LinkModel(rate_bps=100_000_000, delay_us=10_000, queue_packets=100))
