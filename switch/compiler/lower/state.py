@@ -12,6 +12,7 @@ from switch.compiler.lower.assignments import Assignments
 from switch.compiler.lower.calls import Calls
 from switch.compiler.lower.expressions import Expressions
 from switch.compiler.lower.externs import Externs
+from switch.compiler.lower.field_lists import listed_fields
 from switch.compiler.lower.instances import Instances
 from switch.compiler.lower.parsers import Parsers
 from switch.compiler.lower.places import ExternObject, StructValue
@@ -117,7 +118,7 @@ class ProgramState:
     def field_lists(self) -> list[tuple[int, str, list[ir.FieldRef]]]:
         """(number, name, fields)"""
         annotated = [
-            (number, f"field_list{index}", _listed_fields(self.metadata, index, False) if self.metadata else [])
+            (number, f"field_list{index}", listed_fields(self.metadata, index, self.checked.globals))
             for index, number in self._field_lists.items()
         ]
         others = [(number, f"kept_fields{number}", fields) for number, fields in self._other_field_lists.items()]
@@ -138,20 +139,3 @@ class ProgramState:
                 size = ir.Const(t.bit(32), 1)
             self.value_sets[key] = ValueSet(name, symbol.type.element, size.value, node)
         return self.value_sets[key].name
-
-
-def _listed_fields(value: StructValue, index: int, listed: bool) -> list[ir.FieldRef]:
-    """Metadata fields that are annotated @field_list with this index, or that are inside one."""
-    result: list[ir.FieldRef] = []
-    type_ = value.type
-    for name, part in value.parts.items():
-        annotations = type_.annotations.get(name, []) if isinstance(type_, t.Struct) else []
-        here = listed or any(
-            annotation.name == "field_list" and annotation.body and str(index) in annotation.body
-            for annotation in annotations
-        )
-        if isinstance(part, StructValue):
-            result.extend(_listed_fields(part, index, here))
-        elif here and isinstance(part, ir.FieldRef):
-            result.append(part)
-    return result
