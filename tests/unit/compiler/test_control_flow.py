@@ -308,6 +308,25 @@ struct meta_t { @field_list(3, 4) bit<8> x; bit<16> y; @field_list(4) inner_t in
     assert lists == {1: ["meta_t.x", "meta_t.inner.p", "meta_t.inner.q"], 2: ["meta_t.x"]}
 
 
+def test_field_lists_may_be_named_by_constants() -> None:
+    types = """
+const bit<8> KEPT = 3;
+enum bit<8> list_t { ALSO = 4 }
+header bytes_t { bit<8> a; bit<8> b; bit<8> c; bit<8> d; }
+struct headers_t { bytes_t h; bytes_t g; }
+struct meta_t {
+    @field_list(KEPT, list_t.ALSO) bit<8> x;
+    @field_list(8w0x3) bit<16> y;
+    @field_list(NOTHING, 5) bit<8> z;
+}
+"""
+    text = control(
+        "resubmit_preserving_field_list(KEPT); clone_preserving_field_list(CloneType.I2E, 7, 4);", types=types
+    )
+    lists = [[part["value"][1] for part in item["elements"]] for item in compile_text(text).json["field_lists"]]
+    assert lists == [["meta_t.x", "meta_t.y"], ["meta_t.x"]]
+
+
 RANGE = "for (bit<8> i in hdr.h.a .. hdr.h.b) {{ {0} }}"
 
 
