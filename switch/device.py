@@ -122,6 +122,9 @@ class Device(Protocol):
     def load(self, program: Program) -> None:
         """Replace the running program; all state starts afresh, with the program's entries and defaults."""
 
+    def restart(self) -> None:
+        """Lose the program and all state, as when the power fails for a moment. Callbacks stay."""
+
     def clock_ns(self) -> int:
         """Nanoseconds since the switch started, on the clock by which packets are timed."""
 
@@ -159,8 +162,14 @@ class Device(Protocol):
     def profile_member_delete(self, profile: str, member: int) -> None:
         """Raises StillReferenced."""
 
-    def profile_group_write(self, profile: str, group: int, members: Sequence[int]) -> None:
-        """Create or change a group. A hash selects members[hash % len(members)]; members may repeat."""
+    def profile_group_write(
+        self, profile: str, group: int, members: Sequence[int], watched: Sequence[int | None] = ()
+    ) -> None:
+        """Create or change a group. A hash selects members[hash % len(members)]; members may repeat.
+
+        watched: the ports that members watch, one for each or none at all. Members whose port is down are left out of
+        `members` when a hash selects.
+        """
 
     def profile_group_delete(self, profile: str, group: int) -> None:
         """Raises StillReferenced."""

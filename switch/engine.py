@@ -10,6 +10,7 @@ import threading
 from collections.abc import Collection, Iterable
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from switch import engine_abi as abi
 from switch.engine_capture import Capture
@@ -174,6 +175,40 @@ class Engine:
         self._check_port(code, *a, *b)
         _raise_unless_done(code, f"link {a} to {b}")
 
+    def add_wire(
+        self, a: tuple[int, int, str], b: tuple[int, int, str] | tuple[None, None, str], link: LinkModel, seed: int
+    ) -> None:
+        """Join two network interfaces by a link: what arrives at one leaves by the other, without a program between.
+
+        An end is (device id, port, interface). The interface is one end of a veth pair whose other end is a port of a
+        switch that another program runs (Open vSwitch); that switch has been added here, too, so that its ports have
+        statistics, can be cut and captured. The end of a host is (None, None, interface): the link is then both
+        directions of port a, as with `add_interface`.
+        """
+        (device_a, port_a, interface_a), (device_b, port_b, interface_b) = a, b
+        self._device(device_a)
+        if device_b is not None:
+            self._device(device_b)
+        code = self._call(
+            "add_wire",
+            device_a,
+            port_a,
+            os.fsencode(interface_a),
+            0 if device_b is None else device_b,
+            abi.NO_PORT if port_b is None else port_b,
+            os.fsencode(interface_b),
+            ctypes.byref(abi.LinkModelStruct.of(link, seed, 0)),
+            ctypes.byref(abi.LinkModelStruct.of(link, seed, 1)),
+        )
+        what = f"wire between {interface_a} and {interface_b}"
+        if code in (-errno.ENODEV, -errno.ENXIO):
+            raise UserError(f"{what}: there is no such interface here")
+        if code in (-errno.EPERM, -errno.EACCES):
+            raise UserError(f"{what}: opening it needs root (CAP_NET_RAW)")
+        ports = (device_a, port_a) if device_b is None or port_b is None else (device_a, port_a, device_b, port_b)
+        self._check_port(code, *ports)
+        _raise_unless_done(code, what)
+
     def add_open_port(self, device_id: int, port: int, link: LinkModel = _DEFAULT_LINK, seed: int = 0) -> None:
         """A port whose other end is in the caller's hand: `inject` and `drain`."""
         self._device(device_id)
@@ -202,6 +237,17 @@ class Engine:
             if code == -errno.EINVAL:
                 raise UserError(f"port {port} of switch {name} has no direction {direction!r} to be changed")
             _raise_unless_done(code, f"port {port} of switch {device_id}")
+
+    def set_link_up(self, device_id: int, port: int, up: bool) -> None:
+        """Cut the link at a port, or mend it: the ports at both ends go down, and what is sent on it is lost.
+
+        Members of action selectors that watch such a port are left out meanwhile.
+        """
+        name = self._device(device_id).name
+        code = self._call("set_link_up", device_id, port, up)
+        if code == -errno.EINVAL:
+            raise UserError(f"port {port} of switch {name} has no link to be cut")
+        _raise_unless_done(code, f"port {port} of switch {device_id}")
 
     def capture(
         self, file: Path, ports: Iterable[tuple[int, int, Direction]], *, nanoseconds: bool = True
@@ -292,7 +338,8 @@ class Engine:
     def statistics(self) -> EngineStatistics:
         row = abi.EngineStatisticsStruct()
         self._call("statistics", ctypes.byref(row))
-        return EngineStatistics(**abi.values(row))
+        values: dict[str, Any] = {**abi.values(row), "late_counts": tuple(row.late_counts)}
+        return EngineStatistics(**values)
 
     # For EngineDevice
 

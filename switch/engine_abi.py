@@ -14,6 +14,7 @@ DROP_PORT = 511
 NO_PORT = 2**32 - 1
 PRIORITIES = 8
 MAX_FRAME_BYTES = 9234
+LATE_COUNTS = 24
 
 
 class LinkModelStruct(ctypes.Structure):
@@ -66,6 +67,8 @@ class LinkStatisticsStruct(ctypes.Structure):
         ("lost_bytes", c_uint64),
         ("duplicates", c_uint64),
         ("duplicate_bytes", c_uint64),
+        ("backlogged_bytes", c_uint64),
+        ("backlogged_ns", c_uint64),
     )
 
 
@@ -116,6 +119,7 @@ class EngineStatisticsStruct(ctypes.Structure):
         ("timers_fired", c_uint64),
         ("late_ns_total", c_uint64),
         ("late_ns_max", c_uint64),
+        ("late_counts", c_uint64 * LATE_COUNTS),
     )
 
 
@@ -160,12 +164,15 @@ _FUNCTIONS: tuple[tuple[str, object, tuple[object, ...]], ...] = (
     ("statistics", None, (POINTER(EngineStatisticsStruct),)),
     ("add_switch", c_int, (c_uint64, POINTER(SwitchOptionsStruct))),
     ("has_port", c_int, (c_uint64, c_uint32)),
+    ("port_up", c_int, (c_uint64, c_uint32)),
     ("switch_start", c_uint64, (c_uint64,)),
     ("load", c_int, (c_uint64, c_void_p)),
     ("add_link", c_int, (c_uint64, c_uint32, c_uint64, c_uint32, _MODEL, _MODEL)),
     ("add_open_port", c_int, (c_uint64, c_uint32, _MODEL, _MODEL)),
     ("add_interface", c_int, (c_uint64, c_uint32, c_char_p, _MODEL, _MODEL)),
+    ("add_wire", c_int, (c_uint64, c_uint32, c_char_p, c_uint64, c_uint32, c_char_p, _MODEL, _MODEL)),
     ("set_link", c_int, (c_uint64, c_uint32, c_uint32, _MODEL)),
+    ("set_link_up", c_int, (c_uint64, c_uint32, c_uint32)),
     ("capture_open", c_int, (c_int, c_uint32)),
     ("capture_port", c_int, (c_uint32, c_uint64, c_uint32, c_uint32)),
     ("capture_close", c_int, (c_uint32, POINTER(c_uint64))),

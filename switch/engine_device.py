@@ -63,6 +63,15 @@ class EngineDevice:
             old.close()
         self._listen()
 
+    def restart(self) -> None:
+        """Lose the program and all state, as when the power fails for a moment.
+
+        Ports, links and what travels on them stay, and so do the callbacks of `on_packet_in` and `on_digest`. Packets
+        that arrive before the next program are dropped (no_program_drops).
+        """
+        self._close()
+        self._program = None
+
     @property
     def state(self) -> SwitchState:
         """What the running program keeps. KeyError before the first program."""
@@ -76,6 +85,10 @@ class EngineDevice:
 
     def has_port(self, port: int) -> bool:
         return 0 <= port < abi.MAX_PORTS and bool(self._engine._call("has_port", self._device_id, port))
+
+    def port_is_up(self, port: int) -> bool:
+        """False while its link is cut (Engine.set_link_up), and while its interface is down or has no carrier."""
+        return 0 <= port < abi.MAX_PORTS and bool(self._engine._call("port_up", self._device_id, port))
 
     def statistics(self) -> DeviceStatistics:
         row = abi.DeviceStatisticsStruct()
@@ -120,8 +133,10 @@ class EngineDevice:
     def profile_member_delete(self, profile: str, member: int) -> None:
         self.state.profile_member_delete(profile, member)
 
-    def profile_group_write(self, profile: str, group: int, members: Sequence[int]) -> None:
-        self.state.profile_group_write(profile, group, members)
+    def profile_group_write(
+        self, profile: str, group: int, members: Sequence[int], watched: Sequence[int | None] = ()
+    ) -> None:
+        self.state.profile_group_write(profile, group, members, watched)
 
     def profile_group_delete(self, profile: str, group: int) -> None:
         self.state.profile_group_delete(profile, group)

@@ -16,6 +16,10 @@ class LinkStatistics:
     `packets` and `bytes` were handed over at the far end, duplicates included. Once nothing is queued or in flight,
     what was offered to the direction is packets - duplicates + losses + queue_drops, exactly; bytes likewise, except
     that a packet dropped by the queue in front of an egress pipeline counts with its length before egress.
+
+    backlogged_bytes left a queue that had packets waiting for at least 10 ms on end, which took backlogged_ns of clock
+    time altogether: 8e9 * backlogged_bytes / backlogged_ns is the rate in bit/s that the link achieved when it was
+    never out of work. Both are 0 for links without a rate.
     """
 
     device_id: int
@@ -29,6 +33,8 @@ class LinkStatistics:
     lost_bytes: int
     duplicates: int
     duplicate_bytes: int
+    backlogged_bytes: int = 0
+    backlogged_ns: int = 0
 
     @property
     def offered(self) -> int:
@@ -89,7 +95,8 @@ class EngineStatistics:
     """live_packets: taken from the pool and not given back: 0 when idle and drained.
 
     late_ns_total and late_ns_max: how long after its time a link event was worked on, over timers_fired events; a
-    machine that is too slow for the rates asked of it shows here.
+    machine that is too slow for the rates asked of it shows here. late_counts is the histogram: [0] counts events
+    that were late by less than 1 us, [n] by 2^(n-1) to 2^n us, and the last all that were later.
     """
 
     live_packets: int
@@ -97,3 +104,4 @@ class EngineStatistics:
     timers_fired: int
     late_ns_total: int
     late_ns_max: int
+    late_counts: tuple[int, ...]

@@ -8,6 +8,8 @@ event of the command's name:
 - statistics: "engine", "devices", "interfaces", the fields of the other classes of engine_statistics.py
 - quiesce (timeout_s): "idle", whether no packet is queued or in flight any more
 - set_link (device_id, port, link[, directions]): change the model of a port's directions, ["in", "out"] by default
+- set_link_up (device_id, port, up): cut the link at a port, or mend it; the ports at both its ends go down or up
+- restart_switch (device_id): program, tables, registers and P4Runtime streams are gone, as when its power failed
 - start_capture (file, ports): write what passes ports, each [device id, port, "in" or "out"], to a pcap file
 - stop_capture (file): "packets", how many it holds
 - stop: none, it ends with status 0; so does the end of standard input
@@ -18,16 +20,14 @@ one line on standard error, with status 2. The process dies with the thread that
 
 from __future__ import annotations
 
-import ctypes
 import dataclasses
 import json
 import os
-import signal
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
@@ -36,14 +36,21 @@ from switch.errors import UserError
 from switch.fabric_config import (
     CaptureConfig,
     FabricConfig,
+    ForeignEnd,
+    RestartSwitch,
     SetLink,
+    SetLinkUp,
     StartCapture,
     StopCapture,
+    WireConfig,
     first_mistake,
     read_fabric_config,
 )
+from switch.parent_death import die_with_parent
 
-_PR_SET_PDEATHSIG = 1
+if TYPE_CHECKING:
+    from switch.p4runtime import P4RuntimeServer
+
 _SWITCH_INTERVAL_S = 0.0005
 _USER_ERROR_STATUS = 2
 
@@ -53,6 +60,7 @@ class Fabric:
 
     def __init__(self, config: FabricConfig) -> None:
         """Raises UserError for what cannot be built, such as an interface that does not exist."""
+        self.server: P4RuntimeServer | None = None
         self.engine = Engine()
         try:
             self.devices: dict[int, EngineDevice] = {
@@ -69,10 +77,26 @@ class Fabric:
                 self.engine.add_interface(port.device_id, port.port, port.interface, port.link, port.seed)
             for link in config.links:
                 self.engine.add_link(link.a, link.b, link.link, link.seed)
+            for foreign in config.foreign_switches:
+                self.engine.add_switch(foreign.device_id, foreign.name, cpu_port=None)
+            for wire in config.wires:
+                self._add_wire(wire)
             self._captures = {capture.file: self._capture(capture) for capture in config.captures}
         except BaseException:
             self.engine.close()
             raise
+
+    def _add_wire(self, wire: WireConfig) -> None:
+        a, b = wire.a, wire.b
+        far = (b.device_id, b.port, b.interface) if isinstance(b, ForeignEnd) else (None, None, b.interface)
+        self.engine.add_wire((a.device_id, a.port, a.interface), far, wire.link, wire.seed)
+
+    def restart_device(self, device_id: int) -> None:
+        """Let a switch lose its program and all state, and its controllers, where it is served, their streams."""
+        if self.server is None:
+            self.devices[device_id].restart()
+        else:
+            self.server.restart_device(device_id)
 
     def __enter__(self) -> Fabric:
         self.engine.start()
@@ -96,6 +120,16 @@ class Fabric:
         if name == "set_link":
             change = SetLink.model_validate(command)
             self.engine.set_link(change.device_id, change.port, change.link, change.directions)
+            return {"event": name}
+        if name == "set_link_up":
+            cut = SetLinkUp.model_validate(command)
+            self.engine.set_link_up(cut.device_id, cut.port, cut.up)
+            return {"event": name}
+        if name == "restart_switch":
+            restart = RestartSwitch.model_validate(command)
+            if restart.device_id not in self.devices:
+                raise ValueError(f"there is no P4 switch with device id {restart.device_id}")
+            self.restart_device(restart.device_id)
             return {"event": name}
         if name == "start_capture":
             wanted = StartCapture.model_validate(command)
@@ -146,7 +180,7 @@ def run(config: FabricConfig, commands: Iterable[str], write: Any) -> None:
     from switch.p4runtime import P4RuntimeServer
 
     with Fabric(config) as fabric:
-        server = P4RuntimeServer(fabric.devices, config.grpc_addresses)
+        fabric.server = server = P4RuntimeServer(fabric.devices, config.grpc_addresses)
         server.start()
         try:
             write({"event": "ready", "grpc_ports": server.ports})
@@ -154,14 +188,6 @@ def run(config: FabricConfig, commands: Iterable[str], write: Any) -> None:
                 write(event)
         finally:
             server.stop()
-
-
-def die_with_parent() -> None:
-    """Be killed when the thread that started this process ends, also if it has done so already."""
-    parent = os.getppid()
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(1)
 
 
 @contextmanager

@@ -45,6 +45,35 @@ class LinkConfig(_Part):
     seed: int = 0
 
 
+class ForeignSwitchConfig(_Part):
+    """A switch that another program runs. Here it has nothing but ports at the ends of wires."""
+
+    device_id: int = Field(ge=0, lt=2**64)
+    name: str = ""
+
+
+class HostEnd(_Part):
+    """An interface that leads to a host."""
+
+    interface: str
+
+
+class ForeignEnd(HostEnd):
+    """An interface that leads to the port of a foreign switch."""
+
+    device_id: int
+    port: int = Field(ge=0, le=511)
+
+
+class WireConfig(_Part):
+    """A link between two network interfaces, at least one of them a foreign switch's."""
+
+    a: ForeignEnd
+    b: ForeignEnd | HostEnd
+    link: LinkModel = LinkModel()
+    seed: int = 0
+
+
 class CaptureConfig(_Part):
     """What passes ports, each [device id, port, "in" or "out"], written to a pcap file from the beginning."""
 
@@ -59,17 +88,31 @@ class FabricConfig(_Part):
     switches: tuple[SwitchConfig, ...]
     interfaces: tuple[InterfaceConfig, ...] = ()
     links: tuple[LinkConfig, ...] = ()
+    foreign_switches: tuple[ForeignSwitchConfig, ...] = ()
+    wires: tuple[WireConfig, ...] = ()
     captures: tuple[CaptureConfig, ...] = ()
 
 
 class SetLink(_Part):
-    """A command, as are the next two (fabric.py)."""
+    """A command, as are the next four (fabric.py)."""
 
     command: Literal["set_link"]
     device_id: int
     port: int = Field(ge=0, le=511)
     link: LinkModel
     directions: tuple[Direction, ...] = ("in", "out")
+
+
+class SetLinkUp(_Part):
+    command: Literal["set_link_up"]
+    device_id: int
+    port: int = Field(ge=0, le=511)
+    up: bool
+
+
+class RestartSwitch(_Part):
+    command: Literal["restart_switch"]
+    device_id: int
 
 
 class StartCapture(CaptureConfig):

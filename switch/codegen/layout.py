@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from switch.codegen import expressions as ex
 from switch.codegen.model import FieldType, HeaderType, ProgramModel
+from switch.codegen.packet_abi import STANDARD_FIELDS
 from switch.codegen.reader import MalformedProgram
 
 FRAME_LENGTH = 0  # bytes of the frame as it came to the parser: what counters and meters count
@@ -19,27 +20,6 @@ GROWTH = 1  # bytes that add_header and remove_header added to it since, modulo 
 DIGEST = 2  # the digest list that ingress asked for, or 0
 _BOOKKEEPING_WORDS = 3
 _MAX_PHV_WORDS = 1 << 20
-
-STANDARD_FIELDS = frozenset(
-    (
-        "ingress_port",
-        "egress_spec",
-        "egress_port",
-        "instance_type",
-        "packet_length",
-        "enq_timestamp",
-        "enq_qdepth",
-        "deq_timedelta",
-        "deq_qdepth",
-        "ingress_global_timestamp",
-        "egress_global_timestamp",
-        "mcast_grp",
-        "egress_rid",
-        "checksum_error",
-        "parser_error",
-        "priority",
-    )
-)
 
 
 def words_of(bits: int) -> int:

@@ -50,6 +50,8 @@ class _Loader:
 
     def load(self) -> m.ProgramModel:
         root, names = self.root, self.names
+        if root.get("header_types") is None and root.get("pipelines") is None:
+            raise MalformedProgram("no BMv2 JSON of a P4 program: it has neither header_types nor pipelines")
 
         def objects(key: str, what: str, read: Callable[[Node], _Named]) -> dict[str, _Named]:
             return _unique(((n, n["name"].text(), read(n)) for n in root.list(key)), what)

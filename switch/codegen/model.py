@@ -352,3 +352,12 @@ class ProgramModel:
     @property
     def tables(self) -> dict[str, Table]:
         return {n.name: n for p in self.pipelines.values() for n in p.nodes.values() if isinstance(n, Table)}
+
+    @property
+    def indirect_counters(self) -> list[str]:
+        """Counters that programs index, in the order of their numbers at run time."""
+        return [c.name for c in self.counters.values() if c.table is None]
+
+    @property
+    def indirect_meters(self) -> list[str]:
+        return [m.name for m in self.meters.values() if m.table is None]

@@ -7,7 +7,7 @@ from switch.codegen import model as m
 from switch.codegen.layout import DIGEST, FRAME_LENGTH, GROWTH, Layout, words_of
 from switch.codegen.load_pipelines import successors
 from switch.codegen.probes import NO_PROBES, BranchTaken, CallMade, DigestSent, PrimitiveDone, Probes
-from switch.codegen.statements import Statements, call_words
+from switch.codegen.statements import Statements
 from switch.codegen.values import Values
 
 METER_UNIT = {"packets": "GB_METER_PACKETS", "bytes": "GB_METER_BYTES"}
@@ -109,7 +109,7 @@ class PipelineWriter:
 
     def _fixed_call(self, table: m.Table, call: m.Call, numbers: dict[str, int]) -> list[str]:
         action = self.model.actions[call.action_id]
-        words = call_words(call, action.parameters)
+        words = _call_words(call, action.parameters)
         data = f"(const uint64_t[]){{{', '.join(f'{w:#x}ULL' for w in words)}}}" if words else "NULL"
         following = table.next_miss if table.has_next_miss else table.next_by_action[action.id]
         run = f"if (action_{action.id}(sw, p, {data}, now)) goto done;"
@@ -240,3 +240,11 @@ def _loop_heads(pipeline: m.Pipeline, numbers: dict[str, int]) -> set[str]:
         for following in successors(pipeline.nodes[node])
         if following is not None and numbers[following] <= number
     }
+
+
+def _call_words(call: m.Call, parameters: tuple[m.ActionParameter, ...]) -> list[int]:
+    """The arguments of a call as words, argument after argument."""
+    words: list[int] = []
+    for value, parameter in zip(call.arguments, parameters, strict=True):
+        words.extend(value >> (64 * i) & 0xFFFFFFFFFFFFFFFF for i in range(words_of(parameter.width)))
+    return words

@@ -9,6 +9,7 @@ from typing import Any
 
 from switch.build import shared_library
 from switch.codegen.build_cache import cache_entry, find_build, note_build
+from switch.codegen.c_text import quoted
 from switch.codegen.calculations_c import calculation_function
 from switch.codegen.deparser_c import DeparserWriter
 from switch.codegen.layout import FRAME_LENGTH, Layout, words_of
@@ -18,7 +19,7 @@ from switch.codegen.parser_c import ParserWriter
 from switch.codegen.pipeline_c import METER_UNIT, PipelineWriter, action_function, used_actions
 from switch.codegen.probes import NO_PROBES, DeparserPrimitiveDone, ParserDone, Probes
 from switch.codegen.reroll import reroll
-from switch.codegen.statements import Statements, indirect_counters, indirect_meters, quoted
+from switch.codegen.statements import Statements
 from switch.runtime.library import RUNTIME_DIR
 
 _MATCH = {"exact": "GB_EXACT", "lpm": "GB_LPM", "ternary": "GB_TERNARY", "range": "GB_RANGE"}
@@ -210,14 +211,14 @@ class _Generator:
             (
                 "gb_counter_layout",
                 "counters",
-                [f"{{{quoted(n)}, {model.counters[n].size}}}" for n in indirect_counters(model)],
+                [f"{{{quoted(n)}, {model.counters[n].size}}}" for n in model.indirect_counters],
             ),
             (
                 "gb_meter_layout",
                 "meters",
                 [
                     f"{{{quoted(n)}, {METER_UNIT[model.meters[n].unit]}, {model.meters[n].size}}}"
-                    for n in indirect_meters(model)
+                    for n in model.indirect_meters
                 ],
             ),
             (

@@ -1,39 +1,20 @@
-"""Primitives of actions and parsers as C statements, one statement per primitive."""
+"""Primitives of actions and parsers as C statements, one statement per primitive, and whole actions of them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from switch.codegen import expressions as ex
-from switch.codegen.layout import (
-    DIGEST,
-    FRAME_LENGTH,
-    GROWTH,
-    Layout,
-    field_offsets,
-    field_words,
-    type_words,
-    words_of,
-)
-from switch.codegen.model import ActionParameter, Call, Primitive, ProgramModel
+from switch.codegen.extern_statements import ExternStatements
+from switch.codegen.layout import Layout
+from switch.codegen.model import ActionParameter, Primitive, ProgramModel
 from switch.codegen.probes import NO_PROBES, Access, Probes, Site, array_accesses
-from switch.codegen.ranges import unsigned_range
 from switch.codegen.reader import MalformedProgram
-from switch.codegen.values import Values, register_cell_bits
 
 _JUMPS = ("_jump", "_jump_if_zero")
 
 
-def quoted(text: str) -> str:
-    """A C string literal."""
-    parts = []
-    for byte in text.encode("utf-8", "replace"):
-        char = chr(byte)
-        parts.append(char if char.isascii() and char.isprintable() and char not in '"\\?' else f"\\{byte:03o}")
-    return '"' + "".join(parts) + '"'
-
-
-class Statements:
+class Statements(ExternStatements):
     """Emits primitives. The C text refers to sw, p, phv, and data for the arguments of the action at hand."""
 
     def __init__(
@@ -46,298 +27,8 @@ class Statements:
         probes: Probes = NO_PROBES,
     ) -> None:
         """now: C for the time in us that meters go by."""
-        self.model = model
-        self.layout = layout
-        self._parameters = parameters
-        self._lookahead = lookahead
-        self._now = now
+        super().__init__(model, layout, parameters, lookahead, now)
         self._probes = probes
-        self._index = {
-            "register": {name: i for i, name in enumerate(model.registers)},
-            "counter": {name: i for i, name in enumerate(indirect_counters(model))},
-            "meter": {name: i for i, name in enumerate(indirect_meters(model))},
-            "calculation": {name: i for i, name in enumerate(model.calculations)},
-        }
-        self.values = self._new_values()
-
-    def _new_values(self) -> Values:
-        return Values(self.model, self.layout, self._parameters, self._lookahead)
-
-    def statement(self, emit: Callable[[], str]) -> str:
-        """What `emit` returns, as one C statement with the temporaries that its expressions needed."""
-        self.values = self._new_values()
-        text = emit()
-        if not text:
-            return ""
-        if self.values.lines:
-            return "{ " + " ".join([*self.values.lines, text]) + " }"
-        return text
-
-    # ---- Writing fields ----
-
-    def store(self, target: ex.Field, value: ex.Data) -> str:
-        """Write a number to a field, truncated to its width (or clamped, if the field saturates)."""
-        kind = self.values.field_type(target)
-        if kind.variable:
-            raise MalformedProgram(f"BMv2 JSON: the variable-length field '{kind.name}' cannot be given a number")
-        if kind.width == 0:
-            return ""
-        if kind.saturating:
-            value = ex.Cast("sat_cast" if kind.signed else "usat_cast", value, kind.width)
-        low, high = self.values.range(value)
-        least, most = unsigned_range(kind.width)
-        fits = least <= low and high <= most
-        standard = self.layout.standard(target)
-        words = words_of(kind.width)
-        text = self.values.emit(value, words)
-        if standard:
-            return f"p->std.{standard} = {self._masked(text, kind.width, fits)};"
-        slot = self.values.slot(target)
-        if words == 1:
-            return f"phv[{slot}] = {self._masked(text, kind.width, fits)};"
-        if words == 2:
-            if not fits and kind.width < 128:
-                text = f"({text} & GB_U128({(1 << kind.width - 64) - 1:#x}ULL, ~0ULL))"
-            return f"gb_store128(&phv[{slot}], {text});"
-        return f"gb_wide_truncate(&phv[{slot}], {text}, {words}, {kind.width});"
-
-    @staticmethod
-    def _masked(text: str, width: int, fits: bool) -> str:
-        return text if fits or width >= 64 else f"({text}) & {(1 << width) - 1:#x}ULL"
-
-    def assign(self, target: ex.Parameter, value: ex.Parameter) -> str:
-        number = self._number(value)
-        if isinstance(target, ex.Field):
-            if self.values.field_type(target).variable:
-                return self.assign_variable(target, value)
-            return self.store(target, number)
-        if isinstance(target, ex.RegisterCell):
-            return self._write_register(target.register, target.index, number)
-        raise MalformedProgram("BMv2 JSON: assignment to something that is not a field")
-
-    def assign_variable(self, target: ex.Parameter, value: ex.Parameter) -> str:
-        if not isinstance(target, ex.Field) or not isinstance(value, ex.Field):
-            raise MalformedProgram("BMv2 JSON: assign_VL takes two fields")
-        to, source = self.values.field_type(target), self.values.field_type(value)
-        if not to.variable or not source.variable:
-            raise MalformedProgram("BMv2 JSON: assign_VL takes variable-length fields")
-        words = field_words(to) - 1
-        return f"gb_copy_variable(&phv[{self.values.slot(target)}], &phv[{self.values.slot(value)}], {words});"
-
-    # ---- Headers ----
-
-    def make_valid(self, header: ex.HeaderReference) -> str:
-        """Statements that mark a header valid, and the others of its union invalid."""
-        siblings: list[ex.HeaderReference] = []
-        if isinstance(header, ex.UnionMember):
-            siblings = [m for m in self.values.union_members(header.union) if m != header]
-        elif isinstance(header, ex.NamedHeader):
-            siblings = [ex.NamedHeader(n) for n in self.layout.member_of.get(header.name, ()) if n != header.name]
-        others = "".join(f"{self.values.validity(s)} = 0; " for s in siblings)
-        return f"{others}{self.values.validity(header)} = 1;"
-
-    def header_bytes(self, header: ex.HeaderReference) -> str:
-        place = self.values.header_place(header)
-        fixed = str(place.type.fixed_bits // 8)
-        variable = place.type.variable_field
-        if variable is None:
-            return fixed
-        return f"{fixed} + phv[{place.first} + {field_offsets(place.type)[variable]}] / 8"
-
-    def _add_header(self, header: ex.Parameter) -> str:
-        reference = self._header(header)
-        if self.values.is_metadata(reference):
-            return ""
-        place = self.values.header_place(reference)
-        zero = f"memset(&phv[{place.first}], 0, {type_words(place.type)} * sizeof *phv);"
-        growth = f"phv[{GROWTH}] += {place.type.fixed_bits // 8};"
-        return f"if (!{self.values.validity(reference)}) {{ {zero} {growth} {self.make_valid(reference)} }}"
-
-    def _remove_header(self, header: ex.Parameter) -> str:
-        reference = self._header(header)
-        if self.values.is_metadata(reference):
-            return ""
-        validity = self.values.validity(reference)
-        return f"if ({validity}) {{ phv[{GROWTH}] -= {self.header_bytes(reference)}; {validity} = 0; }}"
-
-    def _assign_header(self, target: ex.Parameter, source: ex.Parameter) -> str:
-        to, come_from = self._header(target), self._header(source)
-        a, b = self.values.header_place(to), self.values.header_place(come_from)
-        if a.type != b.type:
-            raise MalformedProgram(f"BMv2 JSON: assign_header from {b.type.name} to {a.type.name}")
-        copy = f"memmove(&phv[{a.first}], &phv[{b.first}], {type_words(a.type)} * sizeof *phv);"
-        if self.values.is_metadata(to):
-            return copy
-        validity = self.values.validity(to)
-        return f"if ({self.values.validity(come_from)}) {{ {copy} {self.make_valid(to)} }} else {validity} = 0;"
-
-    def _assign_union(self, target: ex.Parameter, source: ex.Parameter) -> str:
-        if not isinstance(target, ex.UnionReference) or not isinstance(source, ex.UnionReference):
-            raise MalformedProgram("BMv2 JSON: assign_union takes two header unions")
-        pairs = zip(self.values.union_members(target), self.values.union_members(source), strict=False)
-        return "{ " + " ".join(self._assign_header(a, b) for a, b in pairs) + " }"
-
-    def _assign_stack(self, target: ex.Parameter, source: ex.Parameter) -> str:
-        a, b = (self.layout.stacks[self._stack(s)] for s in (target, source))
-        if (a.elements, a.stride, a.validity_stride) != (b.elements, b.stride, b.validity_stride):
-            raise MalformedProgram("BMv2 JSON: assignment between stacks of different types")
-        return (
-            f"memmove(&phv[{a.validity}], &phv[{b.validity}], {a.elements * a.validity_stride} * sizeof *phv); "
-            f"memmove(&phv[{a.first}], &phv[{b.first}], {a.elements * a.stride} * sizeof *phv); "
-            f"phv[{a.counter}] = phv[{b.counter}];"
-        )
-
-    def _shift_stack(self, direction: str, stack: ex.Parameter, count: ex.Parameter) -> str:
-        place = self.layout.stacks[self._stack(stack)]
-        amount = self.values.index(self._number(count))
-        return (
-            f"gb_stack_{direction}(phv, {place.counter}, {place.elements}, {place.validity}, "
-            f"{place.validity_stride}, {place.first}, {place.stride}, {amount});"
-        )
-
-    # ---- State ----
-
-    def _read_register(self, target: ex.Parameter, register: ex.Parameter, index: ex.Parameter) -> str:
-        if not isinstance(register, ex.RegisterArray):
-            raise MalformedProgram("BMv2 JSON: register_read needs a register array")
-        return self.assign(target, ex.RegisterCell(register.name, self._number(index)))
-
-    def _write_register(self, name: str, index: ex.Data, value: ex.Data) -> str:
-        width = self.model.registers[name].width
-        register, at = f"&sw->registers[{self._index['register'][name]}]", self.values.index(index)
-        low, high = self.values.range(value)
-        fits = low >= 0 and high < 1 << width
-        bits, words = register_cell_bits(width), words_of(width)
-        text = self.values.emit(value, words)
-        if bits:
-            # The store itself truncates to the cell.
-            return f"gb_register_write{bits}({register}, {at}, {self._masked(text, width, fits or bits == width)});"
-        cell = self.values.temporary(words)
-        source = cell if words == 2 else text
-        fill = f"gb_store128({cell}, {text}); " if words == 2 else ""
-        truncate = f"gb_wide_truncate({cell}, {source}, {words}, {width}); "
-        return f"{fill}{truncate}gb_register_write_wide({register}, {at}, {cell});"
-
-    def _count(self, counter: ex.Parameter, index: ex.Parameter) -> str:
-        if not isinstance(counter, ex.CounterArray) or counter.name not in self._index["counter"]:
-            raise MalformedProgram("BMv2 JSON: count needs an indirect counter array")
-        at = self.values.index(self._number(index))
-        return f"gb_counter_count(&sw->counters[{self._index['counter'][counter.name]}], {at}, phv[{FRAME_LENGTH}]);"
-
-    def _execute_meter(self, meter: ex.Parameter, index: ex.Parameter, target: ex.Parameter) -> str:
-        if not isinstance(meter, ex.MeterArray) or meter.name not in self._index["meter"]:
-            raise MalformedProgram("BMv2 JSON: execute_meter needs an indirect meter array")
-        if not isinstance(target, ex.Field):
-            raise MalformedProgram("BMv2 JSON: execute_meter writes to a field")
-        at = self.values.index(self._number(index))
-        old = self.values.emit(target, 1)
-        cells = f"sw->meters[{self._index['meter'][meter.name]}]"
-        colour = f"gb_meter_execute({cells}, {at}, {self._now}, phv[{FRAME_LENGTH}], {old})"
-        return self.store_text(target, colour)
-
-    def store_text(self, target: ex.Field, text: str) -> str:
-        """Write C text of type uint64_t to a field, truncated."""
-        kind = self.values.field_type(target)
-        standard = self.layout.standard(target)
-        if kind.variable or kind.width == 0:
-            raise MalformedProgram(f"BMv2 JSON: field '{kind.name}' cannot be given a number")
-        if standard:
-            return f"p->std.{standard} = {self._masked(text, kind.width, False)};"
-        words = words_of(kind.width)
-        if words == 1:
-            return f"phv[{self.values.slot(target)}] = {self._masked(text, kind.width, False)};"
-        return f"gb_wide_from64(&phv[{self.values.slot(target)}], {words}, {text}, false);"
-
-    def _hash(self, target: ex.Parameter, base: ex.Parameter, name: ex.Parameter, size: ex.Parameter) -> str:
-        if not isinstance(target, ex.Field) or not isinstance(name, ex.Calculation):
-            raise MalformedProgram(
-                "BMv2 JSON: modify_field_with_hash_based_offset takes field, base, calculation, size"
-            )
-        first, modulus = self.values.emit(self._number(base), 1), self.values.emit(self._number(size), 1)
-        number = self._index["calculation"][name.name]
-        return self.store_text(target, f"(gb_hash_modulo(calculation_{number}(sw, p), {modulus}) + {first})")
-
-    def _random(self, target: ex.Parameter, low: ex.Parameter, high: ex.Parameter) -> str:
-        if not isinstance(target, ex.Field):
-            raise MalformedProgram("BMv2 JSON: modify_field_rng_uniform writes to a field")
-        bounds = [self.values.emit(self._number(v), 1) for v in (low, high)]
-        drawn = self.store_text(target, f"gb_random_between(sw, {bounds[0]}, {bounds[1]})")
-        return f"if ({bounds[0]} <= {bounds[1]}) {{ {drawn} }}"
-
-    # ---- Requests to the engine ----
-
-    def _drop(self, *_: ex.Parameter) -> str:
-        return "p->std.egress_spec = sw->drop_port; p->std.mcast_grp = 0;"
-
-    def _clone(self, session: ex.Parameter, field_list: ex.Parameter) -> str:
-        numbers = [self.values.emit(self._number(v), 1) for v in (session, field_list)]
-        return (
-            f"p->requests.clone = 1; p->requests.clone_session = (uint32_t){numbers[0]}; "
-            f"p->requests.clone_field_list = (uint32_t){numbers[1]};"
-        )
-
-    def _request(self, name: str, field_list: ex.Parameter) -> str:
-        number = self.values.emit(self._number(field_list), 1)
-        return f"p->requests.{name} = 1; p->requests.{name}_field_list = (uint32_t){number};"
-
-    def _truncate(self, length: ex.Parameter) -> str:
-        number = self.values.index(self._number(length))
-        return (
-            f"p->requests.truncate = 1; p->requests.truncate_length_bytes = (uint32_t)gb_min({number}, UINT32_MAX);"
-        )
-
-    def _digest(self, _receiver: ex.Parameter, digest: ex.Parameter) -> str:
-        return f"phv[{DIGEST}] = {self.values.emit(self._number(digest), 1)};"
-
-    def _log(self, text: ex.Parameter, vector: ex.Parameter) -> str:
-        if not isinstance(text, ex.Text) or not isinstance(vector, ex.Vector):
-            raise MalformedProgram("BMv2 JSON: log_msg takes a format and a vector")
-        parts = ["struct gb_log_line line = {0};"]
-        arguments = list(vector.items)
-        for position, piece in enumerate(_format_pieces(text.value)):
-            if position and arguments:
-                parts.append(self._log_number(self._number(arguments.pop(0))))
-            elif position:
-                parts.append('gb_log_text(&line, "{}");')
-            if piece:
-                parts.append(f"gb_log_text(&line, {quoted(piece)});")
-        return "{ " + " ".join(parts) + " gb_log_send(sw, &line); }"
-
-    def _log_number(self, value: ex.Data) -> str:
-        text, own = self.values.exact(value)
-        sign = "true" if own.signed else "false"
-        if own.words == 1:
-            return f"gb_log_number(&line, (uint64_t[]){{{text}}}, 1, {sign});"
-        if own.words == 2:
-            words = self.values.temporary(2)
-            return f"gb_store128({words}, {text}); gb_log_number(&line, {words}, 2, {sign});"
-        return f"gb_log_number(&line, {text}, {own.words}, {sign});"
-
-    def _assert(self, kind: str, condition: ex.Parameter, source: str) -> str:
-        holds = (
-            self.values.boolean(condition)
-            if isinstance(condition, ex.Boolean)
-            else self.values.boolean(ex.NonZero(self._number(condition)))
-        )
-        text = quoted(f"{kind} failed: {source}" if source else f"{kind} failed")
-        return f"if (!{holds}) gb_log(sw, {text});"
-
-    # ---- Parameters ----
-
-    def _number(self, value: ex.Parameter) -> ex.Data:
-        if not isinstance(value, ex.Data):
-            raise MalformedProgram("BMv2 JSON: a primitive is given something that is not a number")
-        return value
-
-    def _header(self, value: ex.Parameter) -> ex.HeaderReference:
-        if not isinstance(value, ex.HeaderReference):
-            raise MalformedProgram("BMv2 JSON: a primitive is given something that is not a header")
-        return value
-
-    def _stack(self, value: ex.Parameter) -> str:
-        if not isinstance(value, (ex.HeaderStack, ex.UnionStack)):
-            raise MalformedProgram("BMv2 JSON: a primitive is given something that is not a header stack")
-        return value.name
 
     # ---- Primitives by name ----
 
@@ -389,11 +80,6 @@ class Statements:
         if op in handlers:
             return handlers[op]
         return self._arithmetic_handler(op)
-
-    def _register_write(self, register: ex.Parameter, index: ex.Parameter, value: ex.Parameter) -> str:
-        if not isinstance(register, ex.RegisterArray):
-            raise MalformedProgram("BMv2 JSON: register_write needs a register array")
-        return self._write_register(register.name, self._number(index), self._number(value))
 
     def _arithmetic_handler(self, op: str) -> tuple[Callable[..., str] | None, int]:
         """P4_14's primitives that compute."""
@@ -473,35 +159,3 @@ class Statements:
             raise MalformedProgram("BMv2 JSON: _jump_if_zero takes 2 parameters")
         condition = self._number(primitive.parameters[0])
         return self.statement(lambda: f"if (!{self.values.boolean(ex.NonZero(condition))}) {go}")
-
-
-def indirect_counters(model: ProgramModel) -> list[str]:
-    return [c.name for c in model.counters.values() if c.table is None]
-
-
-def indirect_meters(model: ProgramModel) -> list[str]:
-    return [m.name for m in model.meters.values() if m.table is None]
-
-
-def call_words(call: Call, parameters: tuple[ActionParameter, ...]) -> list[int]:
-    """The arguments of a call as words, argument after argument."""
-    words: list[int] = []
-    for value, parameter in zip(call.arguments, parameters, strict=True):
-        words.extend(value >> (64 * i) & 0xFFFFFFFFFFFFFFFF for i in range(words_of(parameter.width)))
-    return words
-
-
-def _format_pieces(text: str) -> list[str]:
-    """The text between the {} of a log_msg format, with escaped braces put right."""
-    pieces, rest = [""], text
-    while rest:
-        if rest.startswith(("\\{", "\\}")):
-            pieces[-1] += rest[1]
-            rest = rest[2:]
-        elif rest[0] == "{" and "}" in rest:
-            rest = rest[rest.index("}") + 1 :]
-            pieces.append("")
-        else:
-            pieces[-1] += rest[0]
-            rest = rest[1:]
-    return pieces

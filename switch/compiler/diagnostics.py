@@ -34,7 +34,7 @@ class Diagnostic:
     hint: str = ""
 
     def __str__(self) -> str:
-        text = self.source_line.rstrip()
+        text = _harmless(self.source_line.rstrip())
         before = text[: self.column - 1]
         indent = "".join(char if char == "\t" else " " for char in before)
         underline = "^" + "~" * (max(1, min(self.length, len(text) - self.column + 1)) - 1)
@@ -42,6 +42,11 @@ class Diagnostic:
         head = f"{self.file}:{self.line}:{self.column}: {self.severity}: {self.message}{category}"
         hint = [f"hint: {self.hint}"] if self.hint else []
         return "\n".join([head, text, indent + underline, *hint, *map(str, self.notes)])
+
+
+def _harmless(line: str) -> str:
+    """The line with nothing in it that a terminal would obey, of the same length."""
+    return "".join(char if char.isprintable() or char == "\t" else "\N{REPLACEMENT CHARACTER}" for char in line)
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:

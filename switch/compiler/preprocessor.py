@@ -21,11 +21,20 @@ from switch.compiler.lexer import (
     tokenize_fragment,
 )
 from switch.compiler.macros import Macro, MacroExpander
-from switch.compiler.source import SourceFile, SourceManager
+from switch.compiler.source import P4INCLUDE, SourceFile, SourceManager
 
 MAX_INCLUDE_DEPTH = 100
+_OTHER_ARCHITECTURES = (
+    "dpdk/pna.p4",
+    "ebpf_model.p4",
+    "pna.p4",
+    "psa.p4",
+    "t2na.p4",
+    "tna.p4",
+    "ubpf_model.p4",
+    "xdp_model.p4",
+)
 _DIRECTIVES = ("define", "elif", "else", "endif", "error", "if", "ifdef", "ifndef", "include", "line", "undef")
-P4INCLUDE = Path(__file__).parent / "p4include"
 
 
 @dataclass
@@ -271,7 +280,11 @@ class Preprocessor:
         raise self._reporter.fatal(
             rest[0].loc,
             f"cannot find '{name}' here or in the include directories (option -I)"
-            + suggestion(Path(name).stem, ("core", "v1model")),
+            + (
+                "; this compiler is for v1model.p4"
+                if name in _OTHER_ARCHITECTURES
+                else suggestion(Path(name).stem, ("core", "v1model"))
+            ),
         )
 
     def _short_name(self, path: Path, directory: Path, name: str) -> str:

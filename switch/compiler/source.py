@@ -15,6 +15,8 @@ from pathlib import Path
 
 EXPANSION_BASE = 1 << 40
 MAX_EXPANSION_NOTES = 4
+P4INCLUDE = Path(__file__).parent / "p4include"
+"""core.p4 and v1model.p4."""
 
 
 @dataclass(frozen=True)
@@ -129,6 +131,10 @@ class SourceManager:
         loc = self.written_at(loc)
         source = self._files[max(0, bisect_right(self._bases, loc) - 1)]
         return source, max(0, min(loc - source.base, len(source.text)))
+
+    def is_standard(self, loc: int) -> bool:
+        """Whether a position is in core.p4 or v1model.p4."""
+        return self.file_at(loc)[0].directory == P4INCLUDE
 
     def locate(self, loc: int) -> Place:
         source, offset = self.file_at(loc)

@@ -15,7 +15,7 @@ h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2rem; }
 table { border-collapse: collapse; }
 .shares td, .shares th { padding: .2rem .9rem .2rem 0; text-align: left; }
 .shares .number { text-align: right; font-variant-numeric: tabular-nums; }
-.bar { width: 12rem; height: .7rem; background: var(--unreached); }
+.bar { width: min(12rem, 25vw); height: .7rem; background: var(--unreached); }
 .bar div { height: 100%; background: #2da44e; }
 .source { width: 100%; border: 1px solid var(--line); display: block; overflow-x: auto; }
 .source { font: 13px/1.5 ui-monospace, monospace; }

@@ -9,38 +9,9 @@ from typing import Any
 from switch.codegen import expressions as ex
 from switch.codegen.layout import Layout, field_offsets, field_words
 from switch.codegen.model import FieldType, ProgramModel
+from switch.codegen.packet_abi import REQUEST_FIELDS, STANDARD_FIELDS
 from switch.insight.records import REQUEST_WORDS, STANDARD_WORDS, Changes
 
-# In the order of struct gb_standard_metadata and of request_words in trace.c.
-STANDARD_NAMES = (
-    "ingress_port",
-    "egress_spec",
-    "egress_port",
-    "instance_type",
-    "packet_length",
-    "enq_timestamp",
-    "enq_qdepth",
-    "deq_timedelta",
-    "deq_qdepth",
-    "ingress_global_timestamp",
-    "egress_global_timestamp",
-    "mcast_grp",
-    "egress_rid",
-    "checksum_error",
-    "parser_error",
-    "priority",
-)
-REQUEST_NAMES = (
-    "clone",
-    "resubmit",
-    "recirculate",
-    "truncate",
-    "clone_session",
-    "clone_field_list",
-    "resubmit_field_list",
-    "recirculate_field_list",
-    "truncate_length_bytes",
-)
 _PHV = STANDARD_WORDS + REQUEST_WORDS
 
 Value = int | bytes
@@ -120,10 +91,10 @@ class PacketState:
         self._words = list(words)
 
     def standard(self, name: str) -> int:
-        return self._words[STANDARD_NAMES.index(name)]
+        return self._words[STANDARD_FIELDS.index(name)]
 
     def request(self, name: str) -> int:
-        return self._words[STANDARD_WORDS + REQUEST_NAMES.index(name)]
+        return self._words[STANDARD_WORDS + REQUEST_FIELDS.index(name)]
 
     def is_valid(self, header: str) -> bool:
         word = self.places.layout.validity.get(header)
@@ -161,9 +132,9 @@ class PacketState:
         appearing = {self.places.validity[p - _PHV] for p in old if p - _PHV in self.places.validity}
         for place in sorted(old):
             if place < STANDARD_WORDS:
-                fields.append(self._standard_change(before, STANDARD_NAMES[place]))
+                fields.append(self._standard_change(before, STANDARD_FIELDS[place]))
             elif place < _PHV:
-                requests.add(REQUEST_NAMES[place - STANDARD_WORDS].split("_")[0])
+                requests.add(REQUEST_FIELDS[place - STANDARD_WORDS].split("_")[0])
             elif place - _PHV in self.places.validity:
                 header = self.places.validity[place - _PHV]
                 appeared.append(ValidityChange(header, self.is_valid(header)))

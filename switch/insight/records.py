@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 from switch.codegen.layout import words_of
 from switch.codegen.model import Table
+from switch.codegen.packet_abi import REQUEST_FIELDS, STANDARD_FIELDS
 from switch.codegen.probes import Site, TableApplied
 
 if TYPE_CHECKING:
     from switch.insight.instrumented import InstrumentedProgram
 
-STANDARD_WORDS = 16
-REQUEST_WORDS = 9
+STANDARD_WORDS = len(STANDARD_FIELDS)
+REQUEST_WORDS = len(REQUEST_FIELDS)
 _NONE = 2**64 - 1
 _KIND_BEGIN, _KIND_END, _KIND_STEP, _KIND_TABLE, _KIND_ACCESS, _KIND_CELL, _KIND_ENTRY = range(1, 8)
 _ARRAYS = ("register", "counter", "meter")

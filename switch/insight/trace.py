@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from switch.codegen import expressions as ex
 from switch.codegen import model as m
 from switch.codegen import probes as p
-from switch.codegen.statements import indirect_counters, indirect_meters
 from switch.engine_abi import DROP_PORT
 from switch.insight import events as e
 from switch.insight.describe import Describer, leaves
@@ -68,8 +67,8 @@ class _Builder:
         self._places = Places(program.model, program.layout)
         self._arrays = {
             "register": list(program.model.registers),
-            "counter": indirect_counters(program.model),
-            "meter": indirect_meters(program.model),
+            "counter": program.model.indirect_counters,
+            "meter": program.model.indirect_meters,
         }
         self._errors = {number: name for name, number in program.model.errors.items()}
         self._frame = frame

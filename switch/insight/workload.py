@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from switch.errors import UserError
 from switch.insight.coverage import Coverage
 from switch.insight.instrumented import InstrumentedProgram
 from switch.insight.recorder import Level
 from switch.insight.traced_switch import TracedSwitch
-from switch.stf.runner import Outcome, run_on
+from switch.stf.runner import Outcome, absent_port, run_on
 from switch.stf.statements import Packet, Script, Statement
 
 
@@ -29,7 +30,10 @@ def cover_frames(
 
 
 def cover_script(program: InstrumentedProgram, coverage: Coverage, script: Script) -> Outcome:
-    """Run an STF file on a fresh switch; whether it passes is no matter of coverage, but told."""
+    """Run an STF file on a fresh switch; whether it passes is no matter of coverage, but told. UserError."""
+    wrong = absent_port(script)
+    if wrong is not None:
+        raise UserError(wrong)
     cpu_port = next(port for port in range(510, -1, -1) if port not in script.ports)
     with TracedSwitch(program, Level.POINTS, cpu_port) as switch:
         return run_on(_CoveredTarget(switch, coverage), script)

@@ -20,9 +20,12 @@ CONTROLLERS_PER_ROLE = 64
 class Controller:
     """A stream that takes part. `election_id` None: it never wants to be primary."""
 
-    def __init__(self, send: Callable[[Any], None]) -> None:
-        """`send` takes p4.v1.StreamMessageResponse messages and does not wait."""
+    def __init__(
+        self, send: Callable[[Any], None], end: Callable[[RequestError], None] = lambda reason: None
+    ) -> None:
+        """`send` takes p4.v1.StreamMessageResponse messages, `end` closes the stream; neither waits."""
         self.send = send
+        self.end = end
         self.election_id: int | None = None
 
 
@@ -80,6 +83,12 @@ class Election:
         if self.primary is controller:
             self.primary = None
             self._notify_all()
+
+    def dissolve(self, reason: RequestError) -> None:
+        """Close all streams; nobody is told of anybody's leaving."""
+        controllers, self._controllers, self.primary = self._controllers, [], None
+        for controller in controllers:
+            controller.end(reason)
 
     def check_primary(self, message: Any) -> None:
         """Raises PERMISSION_DENIED unless the request's election_id is that of the primary."""

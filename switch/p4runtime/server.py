@@ -63,6 +63,7 @@ class P4RuntimeServer:
         for address in addresses:
             check_address(address)
         self._devices = dict(devices)
+        self._targets: dict[int, Target] = {}
         self._addresses = list(addresses)
         self._build = build
         self._initial = dict(initial or {})
@@ -98,6 +99,15 @@ class P4RuntimeServer:
         self._thread.join()
         self._thread = None
 
+    def restart_device(self, device_id: int) -> None:
+        """Let a device lose program, tables and registers, and its controllers their streams; others go on.
+
+        KeyError for a device that does not exist.
+        """
+        if self._thread is None or self._loop is None:
+            raise RuntimeError("the P4Runtime server is not running")
+        asyncio.run_coroutine_threadsafe(self._targets[device_id].restart(), self._loop).result()
+
     def _run(self, ready: Future[None]) -> None:
         asyncio.run(self._serve(ready))
 
@@ -109,6 +119,7 @@ class P4RuntimeServer:
             ThreadPoolExecutor(BUILD_THREADS, "p4runtime-build") as build_threads,
         ):
             targets = {i: Target(device, request_threads) for i, device in self._devices.items()}
+            self._targets = targets
             cache = PipelineCache(self._build, build_threads)
             server = grpc.aio.server(options=_OPTIONS)
             p4r_grpc.add_P4RuntimeServicer_to_server(P4RuntimeService(targets, cache, request_threads), server)

@@ -39,6 +39,9 @@ class StagingDevice:
     def load(self, program: Program) -> None:
         raise RuntimeError("a saved pipeline runs once it is committed, on the device itself")
 
+    def restart(self) -> None:
+        raise RuntimeError("a saved pipeline is forgotten when the device itself is restarted")
+
     def clock_ns(self) -> int:
         return self._device.clock_ns()
 
@@ -81,7 +84,9 @@ class StagingDevice:
     def profile_member_delete(self, profile: str, member: int) -> None:
         pass
 
-    def profile_group_write(self, profile: str, group: int, members: Sequence[int]) -> None:
+    def profile_group_write(
+        self, profile: str, group: int, members: Sequence[int], watched: Sequence[int | None] = ()
+    ) -> None:
         pass
 
     def profile_group_delete(self, profile: str, group: int) -> None:

@@ -26,22 +26,33 @@ class StreamSession:
         self._targets = targets
         self._context = context
         self._pending: asyncio.Queue[Any] = asyncio.Queue()
-        self._controller = Controller(self._send)
+        self._controller = Controller(self._send, self._end)
+        self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._target: Target | None = None
         self._election: Election | None = None
 
     async def run(self, requests: AsyncIterator[Any]) -> None:
         """Serve until the controller closes the stream. Raises RequestError if the server has to close it."""
         writer = asyncio.create_task(self._write_pending())
+        reader = asyncio.create_task(self._handle_all(requests))
         try:
-            async for request in requests:
-                await self._handle(request)
+            await asyncio.wait({reader, self._ended}, return_when=asyncio.FIRST_COMPLETED)
+            await (self._ended if self._ended.done() else reader)
         finally:
+            reader.cancel()
             if self._election is not None:
                 self._election.leave(self._controller)
             # The status that ends the stream must not overtake a message that is being written.
             self._pending.put_nowait(None)
             await writer
+
+    async def _handle_all(self, requests: AsyncIterator[Any]) -> None:
+        async for request in requests:
+            await self._handle(request)
+
+    def _end(self, reason: RequestError) -> None:
+        if not self._ended.done():
+            self._ended.set_exception(reason)
 
     async def _write_pending(self) -> None:
         # Writing fails when the controller is gone, which ends the reading side as well.

@@ -167,6 +167,21 @@ class Target:
                 notification = p4r.IdleTimeoutNotification(table_entry=entries, timestamp=time.time_ns())
                 election.primary.send(p4r.StreamMessageResponse(idle_timeout_notification=notification))
 
+    # ---- Power ----
+
+    async def restart(self) -> None:
+        """The device loses all that it has and knows, and its controllers their streams."""
+        await self._exclusively(self._lose_everything)
+        elections, self.elections = self.elections, {"": Election(self.device.device_id, "")}
+        for election in elections.values():
+            election.dissolve(RequestError(Code.UNAVAILABLE, f"device {self.device.device_id} was restarted"))
+
+    def _lose_everything(self) -> None:
+        if self.running is not None:
+            self.running.state.clear()
+        self.running = self._saved = self._digests = None
+        self.device.restart()
+
     # ---- Entities ----
 
     async def write(self, request: Any) -> None:

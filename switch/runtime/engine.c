@@ -63,9 +63,20 @@ static void work_on_packet(struct gb_engine *engine, struct packet *packet) {
         pipeline_begin(engine, packet);
 }
 
+static void count_lateness(struct gb_engine_statistics *statistics, uint64_t late_ns) {
+    uint64_t late_us = late_ns / 1000;
+    uint32_t place = late_us ? 64 - (uint32_t)__builtin_clzll(late_us) : 0;
+    statistics->timers_fired++;
+    statistics->late_ns_total += late_ns;
+    if (late_ns > statistics->late_ns_max)
+        statistics->late_ns_max = late_ns;
+    statistics->late_counts[place < GB_LATE_COUNTS ? place : GB_LATE_COUNTS - 1]++;
+}
+
 /* Work on events up to clock_ns; how many. Fewer than max_events means that none is left. */
 static uint64_t work(struct gb_engine *engine, uint64_t clock_ns, uint64_t max_events) {
     uint64_t events = 0;
+    engine->clock_ns = clock_ns;
     for (; events < max_events; events++) {
         struct packet *packet = list_pop(&engine->ready);
         if (packet) {
@@ -74,10 +85,7 @@ static uint64_t work(struct gb_engine *engine, uint64_t clock_ns, uint64_t max_e
             struct timer *timer = timer_pop(&engine->timers);
             uint64_t late_ns = clock_ns - timer->due_ns;
             engine->now_ns = timer->due_ns;
-            engine->statistics.timers_fired++;
-            engine->statistics.late_ns_total += late_ns;
-            if (late_ns > engine->statistics.late_ns_max)
-                engine->statistics.late_ns_max = late_ns;
+            count_lateness(&engine->statistics, late_ns);
             timer->fire(engine, timer->direction);
         } else {
             break;
@@ -160,6 +168,10 @@ static void *data_plane(void *argument) {
                 uint64_t signals;
                 ssize_t got = read(engine->wake_fd, &signals, sizeof signals);
                 (void)got;          /* what matters is that it is not signalled any more */
+            } else if (ready[i].data.ptr == &engine->netlink_fd) {
+                engine_lock_batch(&engine->lock);
+                carriers_read(engine);
+                engine_unlock(&engine->lock);
             } else if (ready[i].data.ptr != &engine->timer_fd) {
                 serve_socket(engine, ready[i].data.ptr, ready[i].events);
             }
@@ -257,6 +269,7 @@ struct gb_engine *gb_engine_create(int manual_clock) {
     engine->receive_small = receive_batch_create(false);
     engine->receive_large = receive_batch_create(true);
     engine->manual_clock = manual_clock;
+    engine->netlink_fd = -1;
     engine->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     engine->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     engine->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
@@ -304,6 +317,7 @@ void gb_engine_free(struct gb_engine *engine) {
     free(engine->directions);
     free(engine->devices);
     free(engine->timers.timers);
+    close_if_open(engine->netlink_fd);
     close_if_open(engine->timer_fd);
     close_if_open(engine->wake_fd);
     close_if_open(engine->epoll_fd);

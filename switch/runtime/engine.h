@@ -41,6 +41,9 @@ struct gb_switch_options {
     uint32_t priorities;            /* 1..GB_PRIORITIES: packets of larger priorities are dropped */
 };
 
+#define GB_BACKLOG_NS 10000000      /* shorter stretches say little about a rate: one late packet would show */
+#define GB_LATE_COUNTS 24
+
 /* packets and bytes: handed over at the far end, duplicates included. What was offered to the direction is
  * packets - duplicates + losses + queue_drops, once nothing is queued or in flight. A packet dropped by a full queue
  * in front of an egress pipeline counts with its length before egress. */
@@ -52,6 +55,9 @@ struct gb_link_statistics {
     uint64_t queue_drops, queue_drop_bytes;
     uint64_t losses, lost_bytes;
     uint64_t duplicates, duplicate_bytes;
+    /* What left a queue that had packets waiting without a break, and the clock time which that took. Only stretches
+     * of at least GB_BACKLOG_NS count; the rate that the link achieved is backlogged_bytes * 8 / backlogged_ns. */
+    uint64_t backlogged_bytes, backlogged_ns;
 };
 
 /* What became of a switch's packets other than leaving it through a port. */
@@ -82,6 +88,7 @@ struct gb_engine_statistics {
     uint64_t pool_bytes;
     uint64_t timers_fired;
     uint64_t late_ns_total, late_ns_max;    /* of timers: how long after its time the event was worked on */
+    uint64_t late_counts[GB_LATE_COUNTS];   /* [0]: late by less than 1 us; [n]: by 2^(n-1) to 2^n us; last: or more */
 };
 
 /* A frame that left through an open port. */
@@ -125,6 +132,9 @@ void gb_engine_unlock(struct gb_engine *);
 
 int gb_engine_add_switch(struct gb_engine *, uint64_t device_id, const struct gb_switch_options *);
 int gb_engine_has_port(struct gb_engine *, uint64_t device_id, uint32_t port);     /* 0 or 1 */
+/* 1, or 0 while there is no such port, its link is cut, or its interface is down or without carrier. Members of action
+ * selectors that watch the port are left out meanwhile. */
+int gb_engine_port_up(struct gb_engine *, uint64_t device_id, uint32_t port);
 /* The time at which the switch was added: its timestamps count from there. 0 if there is no such switch. */
 uint64_t gb_engine_switch_start(struct gb_engine *, uint64_t device_id);
 /* Let the switch run `state` (NULL: no program) from the next packet on, without multicast groups and clone sessions.
@@ -136,9 +146,18 @@ int gb_engine_add_open_port(struct gb_engine *, uint64_t device_id, uint32_t por
                             const struct gb_link_model *out);
 int gb_engine_add_interface(struct gb_engine *, uint64_t device_id, uint32_t port, const char *interface,
                             const struct gb_link_model *in, const struct gb_link_model *out);
+/* Join two network interfaces by a link, without a pipeline at either end: what arrives at one leaves by the other.
+ * They stand for ports of switches that other programs run (Open vSwitch) and that are switches without a program
+ * here, or, with port_b GB_NO_PORT, for a host at end b; the link then is both directions of port a. */
+int gb_engine_add_wire(struct gb_engine *, uint64_t device_a, uint32_t port_a, const char *interface_a,
+                       uint64_t device_b, uint32_t port_b, const char *interface_b,
+                       const struct gb_link_model *a_to_b, const struct gb_link_model *b_to_a);
 /* From now on; what is queued or in flight stays as it is. -EINVAL if the port has no such direction of its own. */
 int gb_engine_set_link(struct gb_engine *, uint64_t device_id, uint32_t port, uint32_t outwards,
                        const struct gb_link_model *);
+/* Cut the link at the port (up = 0), or mend it: the ports at both ends go down, and what is sent on it in either
+ * direction is lost. -EINVAL if the port has no link. */
+int gb_engine_set_link_up(struct gb_engine *, uint64_t device_id, uint32_t port, uint32_t up);
 int gb_engine_multicast_group_set(struct gb_engine *, uint64_t device_id, uint32_t group,
                                   const struct gb_replica *, uint32_t count);
 int gb_engine_multicast_group_delete(struct gb_engine *, uint64_t device_id, uint32_t group);   /* -ENOENT */

@@ -6,6 +6,7 @@
 
 #include "engine_internal.h"
 #include "engine_random.h"
+#include "state.h"
 
 /* ---- Building ---- */
 
@@ -151,8 +152,9 @@ static bool grow_interfaces(struct gb_engine *engine) {
     return interfaces && dirty;
 }
 
-static int add_interface(struct gb_engine *engine, struct device *device, uint32_t port, const char *name,
-                         const struct gb_link_model *in, const struct gb_link_model *out) {
+/* Open it and let the engine own it, whatever happens from there on. */
+static int take_interface(struct gb_engine *engine, uint64_t device_id, uint32_t port, const char *name,
+                          struct interface **taken) {
     struct interface *interface = calloc(1, sizeof *interface);
     if (!interface || !grow_interfaces(engine)) {
         free(interface);
@@ -163,17 +165,35 @@ static int add_interface(struct gb_engine *engine, struct device *device, uint32
         free(interface);
         return outcome;
     }
-    /* From here on the engine owns it, whatever happens. */
     engine->interfaces[engine->interface_count++] = interface;
-    interface->statistics.device_id = device->device_id;
+    interface->statistics.device_id = device_id;
     interface->statistics.port = port;
-    outcome = add_host_port(engine, device, port, in, out, TO_SOCKET, interface);
+    *taken = interface;
+    return 0;
+}
+
+/* Receive from it, and follow its carrier. Its directions and their ports are in place. */
+static int watch_interface(struct gb_engine *engine, struct interface *interface) {
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = interface};
+    if (epoll_ctl(engine->epoll_fd, EPOLL_CTL_ADD, interface->fd, &event) < 0)
+        return -errno;
+    /* Changes are told from here on, so none is missed. */
+    int outcome = carriers_watch(engine);
+    carrier_take(engine, interface, carrier_now(interface));
+    return outcome;
+}
+
+static int add_interface(struct gb_engine *engine, struct device *device, uint32_t port, const char *name,
+                         const struct gb_link_model *in, const struct gb_link_model *out) {
+    struct interface *interface;
+    int outcome = take_interface(engine, device->device_id, port, name, &interface);
+    if (outcome == 0)
+        outcome = add_host_port(engine, device, port, in, out, TO_SOCKET, interface);
     if (outcome < 0)
         return outcome;
     interface->in = device->ports[port].in;
     interface->out = device->ports[port].out;
-    struct epoll_event event = {.events = EPOLLIN, .data.ptr = interface};
-    return epoll_ctl(engine->epoll_fd, EPOLL_CTL_ADD, interface->fd, &event) < 0 ? -errno : 0;
+    return watch_interface(engine, interface);
 }
 
 int gb_engine_add_interface(struct gb_engine *engine, uint64_t device_id, uint32_t port, const char *name,
@@ -183,6 +203,73 @@ int gb_engine_add_interface(struct gb_engine *engine, uint64_t device_id, uint32
     struct device *device = with_free_port(engine, device_id, port, &outcome);
     if (device)
         outcome = add_interface(engine, device, port, name, in, out);
+    engine_unlock(&engine->lock);
+    return outcome;
+}
+
+/* From one interface to another, without a pipeline. */
+static struct direction *wire_direction(struct gb_engine *engine, const struct gb_link_model *model,
+                                        struct device *device, uint32_t port, bool outwards,
+                                        struct interface *from, struct interface *to) {
+    struct direction *direction = direction_create(engine, model, device, port, false);
+    if (direction) {
+        direction->statistics.outwards = outwards;
+        direction->far_end = TO_SOCKET;
+        direction->to = NULL;
+        direction->interface = to;
+        from->in = to->out = direction;
+    }
+    return direction;
+}
+
+/* b is NULL for the end of a host. */
+static int add_wire(struct gb_engine *engine, struct device *a, uint32_t port_a, const char *name_a,
+                    struct device *b, uint32_t port_b, const char *name_b, const struct gb_link_model *a_to_b,
+                    const struct gb_link_model *b_to_a) {
+    struct device *back_device = b ? b : a;
+    uint32_t back_port = b ? port_b : port_a;
+    struct interface *at_a, *at_b;
+    int outcome = take_interface(engine, a->device_id, port_a, name_a, &at_a);
+    if (outcome < 0)
+        return outcome;
+    outcome = take_interface(engine, back_device->device_id, back_port, name_b, &at_b);
+    if (outcome < 0) {
+        engine->interface_count--;
+        interface_close(engine, at_a);
+        free(at_a);
+        return outcome;
+    }
+    struct direction *forth = wire_direction(engine, a_to_b, a, port_a, true, at_a, at_b);
+    struct direction *back =
+        forth ? wire_direction(engine, b_to_a, back_device, back_port, b != NULL, at_b, at_a) : NULL;
+    if (!back)
+        return -ENOMEM;
+    a->ports[port_a].out = forth;
+    if (b) {
+        b->ports[port_b].out = back;
+        forth->to = b;
+        forth->to_port = port_b;
+        back->to = a;
+        back->to_port = port_a;
+    } else {
+        a->ports[port_a].in = back;
+    }
+    outcome = watch_interface(engine, at_a);
+    return outcome < 0 ? outcome : watch_interface(engine, at_b);
+}
+
+int gb_engine_add_wire(struct gb_engine *engine, uint64_t device_a, uint32_t port_a, const char *interface_a,
+                       uint64_t device_b, uint32_t port_b, const char *interface_b,
+                       const struct gb_link_model *a_to_b, const struct gb_link_model *b_to_a) {
+    int outcome = 0;
+    engine_lock_control(&engine->lock);
+    bool to_host = port_b == GB_NO_PORT;
+    struct device *a = with_free_port(engine, device_a, port_a, &outcome);
+    struct device *b = to_host ? NULL : with_free_port(engine, device_b, port_b, &outcome);
+    if (a && a == b && port_a == port_b)
+        outcome = -EEXIST;
+    if (outcome == 0)
+        outcome = add_wire(engine, a, port_a, interface_a, b, port_b, interface_b, a_to_b, b_to_a);
     engine_unlock(&engine->lock);
     return outcome;
 }
@@ -215,6 +302,8 @@ int gb_engine_load(struct gb_engine *engine, uint64_t device_id, struct gb_switc
         outcome = -ESRCH;
     } else {
         pipeline_abandon(engine, device);
+        if (device->state)
+            gb_switch_watch_ports(device->state, NULL);
         replica_map_clear(&device->groups);
         replica_map_clear(&device->sessions);
         if (state) {
@@ -225,6 +314,7 @@ int gb_engine_load(struct gb_engine *engine, uint64_t device_id, struct gb_switc
             /* Switches that run the same program draw different numbers. */
             uint64_t seed = state->random_state + device_id;
             state->random_state = random_next(&seed);
+            gb_switch_watch_ports(state, device->ports_down);
             if (state->program->phv_words > engine->pool.phv_words)
                 engine->pool.phv_words = state->program->phv_words;
         }

@@ -144,6 +144,8 @@ struct direction {
     struct packet_queue queue;
     struct packet_list flight;      /* by time of arrival */
     uint64_t busy_until_ns;         /* the packet being sent has left by then */
+    uint64_t backlog_start_ns;      /* clock time at which the present stretch of backlog began; 0: there is none */
+    uint64_t backlog_bytes;         /* that began to be sent since */
     struct timer departure, arrival;
     struct device *egress;          /* whose egress pipeline packets pass when they leave the queue; or NULL */
     uint32_t egress_port;
@@ -153,6 +155,7 @@ struct direction {
     struct interface *interface;    /* TO_SOCKET */
     struct capture *departures, *arrivals;
     bool reported;
+    bool cut;                       /* the link is down: what is sent is lost */
     struct gb_link_statistics statistics;
 };
 
@@ -189,6 +192,7 @@ struct device {
     uint64_t start_ns;
     uint32_t cpu_port, drop_port, priorities, listens;
     struct port ports[GB_MAX_PORTS];
+    uint64_t ports_down[GB_MAX_PORTS / 64];
     struct direction *nowhere;      /* of ports that do not exist; its egress_port is the latest of them */
     struct replica_map groups, sessions;
     struct gb_device_statistics statistics;
@@ -201,10 +205,25 @@ void pipeline_enqueue(struct gb_engine *, struct packet *, uint64_t port);
 /* Drop everything of the device that holds a PHV. */
 void pipeline_abandon(struct gb_engine *, struct device *);
 
+struct interface;
+
+/* ---- Ports that are up or down (engine_port_state.c) ---- */
+
+/* Look whether a port is up, and let the program know when that has changed. */
+void port_look(struct device *, uint32_t port);
+/* Tell the engine, by netlink_fd, when interfaces go up and down. The first call opens it; 0 or a negative errno. */
+int carriers_watch(struct gb_engine *);
+/* Whether the interface is up and has a carrier, asked by its socket. */
+bool carrier_now(const struct interface *);
+void carrier_take(struct gb_engine *, struct interface *, bool carrier);
+/* Take what the kernel has told since. */
+void carriers_read(struct gb_engine *);
+
 /* ---- AF_PACKET (engine_socket.c) ---- */
 
 struct interface {
-    int fd;
+    int fd, index;
+    bool carrier;                   /* it is up, and so is its other end */
     struct direction *in, *out;
     bool jumbo;                     /* receives into large buffers */
     bool dirty;                     /* on the engine's list of interfaces with frames to send */
@@ -271,7 +290,7 @@ void upcall_log(struct gb_switch *, const char *line);
  * the data plane in between, until it has waited for LOCK_PATIENCE_NS. */
 struct engine_lock {
     pthread_mutex_t mutex;
-    pthread_cond_t control_turn, batch_turn;
+    uint32_t control_turn, batch_turn;      /* futexes: they change whenever somebody is to look again */
     bool held, batch_waits;
     uint32_t controls_waiting;
     uint64_t batch_waits_since_ns;
@@ -290,8 +309,10 @@ struct gb_engine {
     bool manual_clock, running, stopping, sleeping;
     pthread_t thread;
     int epoll_fd, wake_fd, timer_fd;
+    int netlink_fd;                 /* tells of interfaces; -1: there are none */
     uint64_t armed_ns;              /* what timer_fd is set to; 0: nothing */
     uint64_t now_ns;                /* the time of the event being worked on */
+    uint64_t clock_ns;              /* the time at which that is done: the same, or later */
     uint64_t manual_ns;
     struct packet_list ready;       /* to be worked on at now_ns */
     struct packet_list drained;     /* left through open ports */

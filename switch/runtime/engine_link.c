@@ -150,24 +150,33 @@ static uint64_t arrival_time(struct direction *direction, uint64_t sent_ns) {
     return arrival_ns;
 }
 
+static void lose(struct gb_engine *engine, struct direction *direction, struct packet *packet) {
+    direction->statistics.losses++;
+    direction->statistics.lost_bytes += packet->view.length;
+    packet_free(&engine->pool, packet);
+}
+
 static void transmit(struct gb_engine *engine, struct direction *direction, struct packet *packet) {
     const struct gb_link_model *model = &direction->model;
     uint64_t sent_ns = engine->now_ns;
     if (model->rate_bps) {
         sent_ns += packet->view.length * UINT64_C(8000000000) / model->rate_bps;
         direction->busy_until_ns = sent_ns;
+        direction->backlog_bytes += packet->view.length;
     }
     if (direction->departures)
         capture_frame(engine, direction->departures, packet);
+    if (direction->cut) {
+        lose(engine, direction, packet);
+        return;
+    }
     uint64_t arrival_ns = arrival_time(direction, sent_ns);
     if (model->loss_threshold | model->duplicate_threshold) {
         /* Two draws per packet, whatever they are used for: so decisions depend on seed and order alone. */
         uint64_t loss = random_next(&direction->random_state);
         uint64_t duplication = random_next(&direction->random_state);
         if (loss < model->loss_threshold) {
-            direction->statistics.losses++;
-            direction->statistics.lost_bytes += packet->view.length;
-            packet_free(&engine->pool, packet);
+            lose(engine, direction, packet);
             return;
         }
         if (duplication < model->duplicate_threshold) {
@@ -199,9 +208,26 @@ static void depart_when_idle(struct gb_engine *engine, struct direction *directi
         timer_arm(&engine->timers, &direction->departure, direction->busy_until_ns);
 }
 
+/* Called when the transmitter turns to the next waiting packet: what it sent before took until now. */
+static void count_backlog(struct gb_engine *engine, struct direction *direction) {
+    if (direction->backlog_start_ns) {
+        uint64_t taken_ns = engine->clock_ns - direction->backlog_start_ns;
+        if (taken_ns < GB_BACKLOG_NS)
+            return;
+        direction->statistics.backlogged_bytes += direction->backlog_bytes;
+        direction->statistics.backlogged_ns += taken_ns;
+    }
+    direction->backlog_start_ns = engine->clock_ns;
+    direction->backlog_bytes = 0;
+}
+
 static void depart_waiting(struct gb_engine *engine, struct direction *direction) {
-    while (direction->queue.count > 0 && idle(engine, direction))
+    while (direction->queue.count > 0 && idle(engine, direction)) {
+        count_backlog(engine, direction);
         depart(engine, direction, queue_pop(&direction->queue));
+    }
+    if (direction->queue.count == 0)
+        direction->backlog_start_ns = 0;
     depart_when_idle(engine, direction);
 }
 

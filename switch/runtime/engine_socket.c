@@ -105,6 +105,7 @@ int interface_open(struct interface *interface, const char *name) {
      * that the queue of a slow interface builds up in the traffic manager. */
     set_option(fd, SOL_SOCKET, SO_RCVBUFFORCE, RECEIVE_BUFFER_BYTES);
     interface->fd = fd;
+    interface->index = (int)index;
     interface->jumbo = mtu + FRAME_OVERHEAD_BYTES > SMALL_ROOM_BYTES;
     return 0;
 }

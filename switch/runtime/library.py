@@ -11,6 +11,11 @@ from switch.build import shared_library
 RUNTIME_DIR = Path(__file__).resolve().parent
 
 
+def build_runtime() -> Path:
+    """The library's file, built if its sources have changed. Raises UserError without a C compiler."""
+    return shared_library("gradbed-runtime", sorted(RUNTIME_DIR.glob("*.c")), include_dirs=(RUNTIME_DIR,))
+
+
 @functools.cache
 def runtime_library() -> ctypes.CDLL:
     """Build the runtime if it changed, and load it.
@@ -18,6 +23,4 @@ def runtime_library() -> ctypes.CDLL:
     It is loaded with RTLD_GLOBAL, since the libraries of programs refer to its symbols: load it before them.
     Raises UserError without a C compiler.
     """
-    sources = sorted(RUNTIME_DIR.glob("*.c"))
-    path = shared_library("gradbed-runtime", sources, include_dirs=(RUNTIME_DIR,))
-    return ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
+    return ctypes.CDLL(str(build_runtime()), mode=ctypes.RTLD_GLOBAL)

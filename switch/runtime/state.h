@@ -177,16 +177,27 @@ void gb_table_free(struct gb_table *);
 /* ---- Action profiles and selectors (state_profiles.c) ---- */
 
 struct gb_member { uint32_t id, references; struct gb_call *call; };
-struct gb_group { uint32_t id, references, size; struct gb_call **calls; uint32_t *members; };
+struct gb_group {
+    uint32_t id, references;
+    uint32_t size;              /* of calls: of the members whose ports are up */
+    struct gb_call **calls;
+    uint32_t member_count;
+    uint32_t *members;          /* all of them */
+    uint32_t *watched;          /* the port that each watches, or GB_NO_WATCH; NULL when none does */
+};
+
+#define GB_NO_WATCH UINT32_MAX
+#define GB_WATCHABLE_PORTS 512
 
 struct gb_profile {
     const struct gb_profile_layout *layout;
     struct gb_member **members; /* by rising id, as are groups */
     struct gb_group **groups;
     uint32_t member_count, member_capacity, group_count, group_capacity;
+    const uint64_t *ports_down; /* a bit for each port; NULL: all are up */
 };
 
-/* The member of the entry's group that a hash of the packet selects; NULL for an empty group. */
+/* The member of the entry's group that a hash of the packet selects; NULL when the group has none that is up. */
 static inline struct gb_call *gb_select(const struct gb_entry *entry, uint64_t hash) {
     if (!entry->group)
         return entry->call;
@@ -197,11 +208,16 @@ struct gb_profile *gb_profile_create(const struct gb_profile_layout *);
 void gb_profile_free(struct gb_profile *);
 int gb_profile_member_set(struct gb_profile *, uint32_t id, uint32_t action, const uint64_t *data, uint32_t words);
 int gb_profile_member_delete(struct gb_profile *, uint32_t id);
-/* Members may repeat: that is their weight. */
-int gb_profile_group_set(struct gb_profile *, uint32_t id, const uint32_t *members, uint32_t count);
+/* Members may repeat: that is their weight. watched: for each the port without which it is left out, or GB_NO_WATCH;
+ * NULL when they watch none. */
+int gb_profile_group_set(struct gb_profile *, uint32_t id, const uint32_t *members, const uint32_t *watched,
+                         uint32_t count);
 int gb_profile_group_delete(struct gb_profile *, uint32_t id);
 struct gb_member *gb_profile_member(const struct gb_profile *, uint32_t id);
 struct gb_group *gb_profile_group(const struct gb_profile *, uint32_t id);
+/* From now on these ports are down: a bit for each of GB_WATCHABLE_PORTS, which stay the caller's. Call it again when
+ * they have changed. NULL: all are up. */
+void gb_switch_watch_ports(struct gb_switch *, const uint64_t *ports_down);
 
 /* ---- Counters ---- */
 

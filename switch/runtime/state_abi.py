@@ -10,6 +10,7 @@ from typing import Any
 from switch.runtime.library import runtime_library
 
 NO_ACTION = 2**32 - 1
+NO_WATCH = 2**32 - 1
 
 # enum gb_refusal
 NO_MEMORY, EXISTS, FULL, NO_SUCH, IN_USE = -1, -2, -3, -4, -5
@@ -57,6 +58,7 @@ class SwitchRecord(ctypes.Structure):
 
 
 _Words = ctypes.POINTER(ctypes.c_uint64)
+_Numbers = ctypes.POINTER(ctypes.c_uint32)
 _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "gb_switch_create": (ctypes.POINTER(SwitchRecord), (ctypes.c_void_p,)),
     "gb_switch_free": (None, (ctypes.POINTER(SwitchRecord),)),
@@ -100,7 +102,7 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "gb_profile_member_delete": (ctypes.c_int, (ctypes.c_void_p, ctypes.c_uint32)),
     "gb_profile_group_set": (
         ctypes.c_int,
-        (ctypes.c_void_p, ctypes.c_uint32, ctypes.POINTER(ctypes.c_uint32), ctypes.c_uint32),
+        (ctypes.c_void_p, ctypes.c_uint32, _Numbers, _Numbers, ctypes.c_uint32),
     ),
     "gb_profile_group_delete": (ctypes.c_int, (ctypes.c_void_p, ctypes.c_uint32)),
 }

@@ -13,6 +13,7 @@ struct gb_profile *gb_profile_create(const struct gb_profile_layout *layout) {
 static void group_free(struct gb_group *group) {
     free(group->calls);
     free(group->members);
+    free(group->watched);
     free(group);
 }
 
@@ -136,35 +137,64 @@ static struct gb_group *group_add(struct gb_profile *profile, uint32_t id) {
 }
 
 static void refer(struct gb_profile *profile, const struct gb_group *group, int by) {
-    for (uint32_t i = 0; i < group->size; i++)
+    for (uint32_t i = 0; i < group->member_count; i++)
         gb_profile_member(profile, group->members[i])->references += (uint32_t)by;
 }
 
-int gb_profile_group_set(struct gb_profile *profile, uint32_t id, const uint32_t *members, uint32_t count) {
+static bool is_down(const struct gb_profile *profile, uint32_t port) {
+    return profile->ports_down && port < GB_WATCHABLE_PORTS && profile->ports_down[port / 64] >> port % 64 & 1;
+}
+
+/* Let the hash choose among the members whose ports are up. calls has room for all. */
+static void choose_members(struct gb_profile *profile, struct gb_group *group) {
+    group->size = 0;
+    for (uint32_t i = 0; i < group->member_count; i++)
+        if (!group->watched || !is_down(profile, group->watched[i]))
+            group->calls[group->size++] = gb_profile_member(profile, group->members[i])->call;
+}
+
+/* Copy of the ports that members watch; NULL when they watch none, or when out of memory. */
+static uint32_t *watched_ports(const uint32_t *watched, uint32_t count, bool *any) {
+    *any = false;
+    for (uint32_t i = 0; watched && i < count; i++)
+        *any |= watched[i] != GB_NO_WATCH;
+    uint32_t *copy = *any ? malloc(count * sizeof *copy) : NULL;
+    if (copy)
+        memcpy(copy, watched, count * sizeof *copy);
+    return copy;
+}
+
+int gb_profile_group_set(struct gb_profile *profile, uint32_t id, const uint32_t *members, const uint32_t *watched,
+                         uint32_t count) {
     for (uint32_t i = 0; i < count; i++)
         if (!gb_profile_member(profile, members[i]))
             return GB_NO_SUCH;
+    bool any_watched;
     struct gb_call **calls = malloc((count ? count : 1) * sizeof *calls);
     uint32_t *ids = malloc((count ? count : 1) * sizeof *ids);
+    uint32_t *ports = watched_ports(watched, count, &any_watched);
+    bool enough = calls && ids && (ports || !any_watched);
     struct gb_group *group = gb_profile_group(profile, id);
-    if (calls && ids && !group)
+    if (enough && !group)
         group = group_add(profile, id);
-    if (!calls || !ids || !group) {
+    if (!enough || !group) {
         free(calls);
         free(ids);
+        free(ports);
         return GB_NO_MEMORY;
     }
-    for (uint32_t i = 0; i < count; i++) {
-        ids[i] = members[i];
-        calls[i] = gb_profile_member(profile, members[i])->call;
-    }
+    if (count)
+        memcpy(ids, members, count * sizeof *ids);
     refer(profile, group, -1);
     free(group->calls);
     free(group->members);
+    free(group->watched);
     group->calls = calls;
     group->members = ids;
-    group->size = count;
+    group->watched = ports;
+    group->member_count = count;
     refer(profile, group, 1);
+    choose_members(profile, group);
     return 0;
 }
 
@@ -179,4 +209,14 @@ int gb_profile_group_delete(struct gb_profile *profile, uint32_t id) {
     remove_at((void **)profile->groups, &profile->group_count, at);
     group_free(group);
     return 0;
+}
+
+void gb_switch_watch_ports(struct gb_switch *sw, const uint64_t *ports_down) {
+    for (uint32_t i = 0; i < sw->program->layout->profile_count; i++) {
+        struct gb_profile *profile = sw->profiles[i];
+        profile->ports_down = ports_down;
+        for (uint32_t j = 0; j < profile->group_count; j++)
+            if (profile->groups[j]->watched)
+                choose_members(profile, profile->groups[j]);
+    }
 }

@@ -27,7 +27,7 @@ _COMMON = (
     Option(("-I",), "value", "folder to search for #include"),
     Option(("-D",), "value", "define a macro: NAME or NAME=VALUE"),
     Option(("-U",), "value", "do not define a macro after all"),
-    Option(("-E",), help="preprocess only, and print the program"),
+    Option(("-E",), help="preprocess only; p4c writes NAME.p4i, the others print the program"),
     Option(("--std", "-x"), "value", "language: p4-16"),
     Option(("--p4v",), "value", "language: 16"),
     Option(("--target", "-b"), "value", "bmv2"),
@@ -72,7 +72,10 @@ _DRIVER_OPTIONS = (
 
 @dataclass(frozen=True)
 class _Job:
-    """source: the program. json, p4info: what to write where; p4info with the suffix that tells the format."""
+    """source: the program. json, p4info: what to write where; p4info with the suffix that tells the format.
+
+    preprocessed: file for the preprocessed text, None being standard output; of preprocess_only.
+    """
 
     source: Path
     json: Path | None
@@ -80,19 +83,20 @@ class _Job:
     include_dirs: tuple[Path, ...]
     defines: dict[str, str]
     preprocess_only: bool
+    preprocessed: Path | None
     without_warnings: Set[str]
     warnings_as_errors: Set[str]
 
 
 def driver(arguments: Sequence[str]) -> int:
-    """p4c [-o FOLDER] ... FILE.p4: writes FOLDER/FILE.json."""
+    """p4c [-o FOLDER] ... FILE.p4: writes FOLDER/FILE.json, or with -E FOLDER/FILE.p4i."""
 
     def output(line: CommandLine, source: Path) -> Path:
         folder = Path(line.last("-o") or ".")
         folder.mkdir(parents=True, exist_ok=True)
         return folder / f"{source.stem}.json"
 
-    return _main("p4c", _DRIVER_OPTIONS, arguments, output)
+    return _main("p4c", _DRIVER_OPTIONS, arguments, output, preprocessed_suffix=".p4i")
 
 
 def compiler(arguments: Sequence[str]) -> int:
@@ -110,8 +114,12 @@ def _main(
     options: Iterable[Option],
     arguments: Sequence[str],
     output: Callable[[CommandLine, Path], Path | None],
+    preprocessed_suffix: str | None = None,
 ) -> int:
-    """Exit status: 0, or 1 if anything is wrong, as p4c's."""
+    """Exit status: 0, or 1 if anything is wrong, as p4c's.
+
+    preprocessed_suffix: of the file that -E writes beside `output`; without one, -E prints.
+    """
     try:
         line = parse(options, arguments)
         if "--help" in line:
@@ -120,7 +128,7 @@ def _main(
         if "--version" in line:
             print(f"{command}\nVersion {VERSION}")
             return 0
-        job = _job(line, output)
+        job = _job(line, output, preprocessed_suffix)
         for note in line.notes:
             print(f"{command}: {note}", file=sys.stderr)
         return _run(job)
@@ -131,7 +139,9 @@ def _main(
     return FAILED
 
 
-def _job(line: CommandLine, output: Callable[[CommandLine, Path], Path | None]) -> _Job:
+def _job(
+    line: CommandLine, output: Callable[[CommandLine, Path], Path | None], preprocessed_suffix: str | None
+) -> _Job:
     from switch.compiler.analysis import CATEGORIES
 
     if line.unknown:
@@ -147,6 +157,7 @@ def _job(line: CommandLine, output: Callable[[CommandLine, Path], Path | None]) 
     if not source.is_file():
         raise UserError(f"error: {source}: No such file or directory")
     only_preprocess = "-E" in line
+    file = output(line, source)
     defines = {
         name: text if equals else "1"
         for name, equals, text in (define.partition("=") for define in line.values.get("-D", []))
@@ -155,11 +166,12 @@ def _job(line: CommandLine, output: Callable[[CommandLine, Path], Path | None]) 
     as_errors = line.values.get("--Werror", [])
     return _Job(
         source=source,
-        json=None if only_preprocess else output(line, source),
+        json=None if only_preprocess else file,
         p4info=() if only_preprocess else tuple(_p4info_files(line)),
         include_dirs=tuple(map(Path, line.values.get("-I", []))),
         defines={name: text for name, text in defines.items() if name not in line.values.get("-U", [])},
         preprocess_only=only_preprocess,
+        preprocessed=file.with_suffix(preprocessed_suffix) if file and preprocessed_suffix else None,
         without_warnings=CATEGORIES.keys() if "" in disabled else frozenset(disabled),
         warnings_as_errors=CATEGORIES.keys() if "" in as_errors else frozenset(as_errors),
     )
@@ -193,7 +205,11 @@ def _run(job: _Job) -> int:
     from switch.compiler import compile_p4
 
     if job.preprocess_only:
-        _print_tokens(_preprocessed(job))
+        text = _text_of(_preprocessed(job))
+        if job.preprocessed is None:
+            print(text, end="")
+        else:
+            job.preprocessed.write_text(text)
         return 0
     compiled = compile_p4(
         job.source, include_dirs=job.include_dirs, defines=job.defines, without_warnings=job.without_warnings
@@ -238,13 +254,14 @@ def _preprocessed(job: _Job) -> Iterable[Any]:
     return tokens
 
 
-def _print_tokens(tokens: Iterable[Any]) -> None:
+def _text_of(tokens: Iterable[Any]) -> str:
     from switch.compiler.lexer import LINE_START, SPACE_BEFORE
 
+    parts = []
     for token in tokens:
         if token.flags & LINE_START:
-            print()
+            parts.append("\n")
         elif token.flags & SPACE_BEFORE:
-            print(" ", end="")
-        print(token.text, end="")
-    print()
+            parts.append(" ")
+        parts.append(token.text)
+    return "".join(parts) + "\n"

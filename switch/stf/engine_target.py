@@ -7,10 +7,9 @@ from functools import singledispatchmethod
 from types import TracebackType
 
 from switch.codegen import BuiltProgram
-from switch.device import Replica
+from switch.device import MeterRates, Replica
 from switch.engine import Engine, EngineDevice
 from switch.engine_abi import DROP_PORT
-from switch.runtime.state import MeterRates
 from switch.stf import names
 from switch.stf import statements as s
 from switch.stf.names import NoFit
@@ -26,13 +25,10 @@ _MAX_EVENTS = 100_000
 class EngineTarget:
     """One switch with every port open. Use it as a context manager.
 
-    ports: those that the file needs. cpu_port: the one to the controller; None: any other.
+    ports: those that the file needs, all below DROP_PORT. cpu_port: the one to the controller; None: any other.
     """
 
     def __init__(self, program: BuiltProgram, ports: frozenset[int], cpu_port: int | None = None) -> None:
-        wrong = next((port for port in sorted(ports) if port >= DROP_PORT), None)
-        if wrong is not None:
-            raise NoFit(f"ports are 0..{DROP_PORT - 1}, so there is no port {wrong}")
         self._model = program.model
         self._replication = Replication()
         self._sessions: set[int] = set()

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterable
 
 from switch.codegen.model import Action, KeyField, ProgramModel, Table
-from switch.codegen.statements import indirect_counters, indirect_meters
 from switch.device import ActionCall, KeyMatch
 from switch.stf import statements as s
 
@@ -51,11 +50,11 @@ def register(model: ProgramModel, name: str) -> str:
 
 
 def counter(model: ProgramModel, name: str) -> str:
-    return find(name, indirect_counters(model), "indirect counter")
+    return find(name, model.indirect_counters, "indirect counter")
 
 
 def meter(model: ProgramModel, name: str) -> str:
-    return find(name, indirect_meters(model), "indirect meter")
+    return find(name, model.indirect_meters, "indirect meter")
 
 
 def value_set(model: ProgramModel, name: str) -> str:

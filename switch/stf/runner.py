@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from switch.codegen import BuiltProgram
+from switch.engine_abi import DROP_PORT
 from switch.stf.engine_target import EngineTarget
 from switch.stf.names import NoFit
 from switch.stf.statements import Expect, NoPacket, Packet, Script
@@ -26,12 +27,20 @@ class Outcome:
 
 def run_script(program: BuiltProgram, script: Script) -> Outcome:
     """Run a file on this project's own switch."""
-    try:
-        target = EngineTarget(program, script.ports)
-    except NoFit as error:
-        return Outcome((f"{script.path}: {error}",))
-    with target:
+    wrong = absent_port(script)
+    if wrong is not None:
+        return Outcome((wrong,))
+    with EngineTarget(program, script.ports) as target:
         return run_on(target, script)
+
+
+def absent_port(script: Script) -> str | None:
+    """`file:line: what` for the first statement with a port that no switch has."""
+    for statement in script.statements:
+        if isinstance(statement, (Packet, Expect)) and statement.port >= DROP_PORT:
+            what = f"ports are 0..{DROP_PORT - 1}, so there is no port {statement.port}"
+            return f"{script.path}:{statement.line}: {what}"
+    return None
 
 
 def run_on(target: Target, script: Script) -> Outcome:

@@ -92,14 +92,16 @@ static void set_member(char *at) {
     static uint32_t counts[MAX_WORDS];
     uint64_t data[MAX_WORDS];
     uint32_t profile = (uint32_t)strtoul(at, &at, 10), action = (uint32_t)strtoul(at, &at, 10);
-    uint32_t count = words_of(&at, data), members[MEMBERS], *known = &counts[profile];
+    uint32_t count = words_of(&at, data), members[MEMBERS], watched[MEMBERS], *known = &counts[profile];
     if (*known == MEMBERS)
         return;
     check(gb_profile_member_set(state->profiles[profile], *known, action, data, count), "member");
     ++*known;
-    for (uint32_t i = 0; i < *known; i++)
+    for (uint32_t i = 0; i < *known; i++) {
         members[i] = i;
-    check(gb_profile_group_set(state->profiles[profile], 1, members, *known), "group");
+        watched[i] = i % 2 ? 1 + draw(3) : GB_NO_WATCH;
+    }
+    check(gb_profile_group_set(state->profiles[profile], 1, members, watched, *known), "group");
 }
 
 static void remember_entry(const char *at) {

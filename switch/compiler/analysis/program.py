@@ -10,7 +10,6 @@ from switch.compiler.analysis.uninitialized import warn_of_uninitialized_reads
 from switch.compiler.analysis.usage import warn_of_unused
 from switch.compiler.checker import CheckedProgram
 from switch.compiler.diagnostics import Reporter
-from switch.compiler.preprocessor import P4INCLUDE
 
 # The names are p4c's where it has the same warning, so that a @noWarn("...") works with both.
 CATEGORIES = {
@@ -23,8 +22,8 @@ CATEGORIES = {
     "redefined": "a macro is defined differently a second time",
     "uninitialized_use": "a variable or out parameter is read before it has a value",
     "unreachable": "states, cases and statements that no packet gets to",
-    "unused": "tables, actions, controls, parsers, instances and variables that nothing uses",
-    "user": "#warning",
+    "unused": "tables, selector keys, actions, controls, parsers, instances and variables that nothing uses",
+    "user": "the text of a #warning line",
 }
 
 
@@ -33,7 +32,7 @@ def analyse_program(checked: CheckedProgram, reporter: Reporter) -> None:
     declarations = [
         declaration
         for declaration in checked.program.declarations
-        if reporter.sources.file_at(declaration.loc)[0].directory != P4INCLUDE
+        if not reporter.sources.is_standard(declaration.loc)
     ]
     warn_of_unused(declarations, reporter)
     warn_of_unreachable_code(declarations, reporter)

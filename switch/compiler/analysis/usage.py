@@ -23,10 +23,27 @@ def warn_of_unused(declarations: Sequence[s.Declaration], reporter: Reporter) ->
         if isinstance(declaration, (s.ControlDeclaration, s.ParserDeclaration)):
             for local in declaration.locals:
                 _warn_unless_mentioned(local, mentions, reporter)
+            _warn_of_direct_externs(declaration.locals, mentions, reporter)
         for node in s.walk(declaration):
             for statement in _statements(node):
                 if isinstance(statement, s.VariableDeclaration):
                     _warn_unless_mentioned(statement, mentions, reporter)
+
+
+def _warn_of_direct_externs(locals_: Sequence[s.Declaration], mentions: Counter[str], reporter: Reporter) -> None:
+    """Direct counters and meters that are used, but that no table has."""
+    tables = [local for local in locals_ if isinstance(local, s.TableDeclaration)]
+    owned = {name for table in tables for item in table.properties for name in _mentions(item)}
+    for node in locals_:
+        if (
+            isinstance(node, s.Instantiation)
+            and isinstance(node.type, s.NamedType)
+            and node.type.name in ("direct_counter", "direct_meter")
+            and node.name not in owned
+            and mentions[node.name]
+        ):
+            message = f"{node.type.name} '{node.name}' belongs to no table and does nothing"
+            reporter.warning(node.name_loc, message, node.name_loc + len(node.name), category="unused")
 
 
 def _is_library(declaration: s.Declaration, reporter: Reporter) -> bool:

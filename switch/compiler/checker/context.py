@@ -5,9 +5,10 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
+from switch.compiler import hints
 from switch.compiler import syntax as s
 from switch.compiler import types as t
-from switch.compiler.diagnostics import Reporter
+from switch.compiler.diagnostics import Reporter, suggestion
 from switch.compiler.symbols import Scope, Signature, Symbol
 from switch.compiler.values import Symbolic
 
@@ -34,21 +35,34 @@ class Context:
         self._owners = itertools.count(1)
         # Bodies of generic functions, parsers and controls are checked once per set of type arguments.
         self.pending: list[Signature] = []
+        # Functions, actions, parsers and controls whose bodies are being checked; their names do not count yet.
+        self.unfinished: list[str] = []
 
     def error(self, node: s.Node, message: str, note: tuple[int, str] | None = None, hint: str = "") -> None:
         self.reporter.error(node.loc, message, node.end, note, hint)
 
     def declare(self, scope: Scope, symbol: Symbol) -> None:
         previous = scope.names.get(symbol.name)
-        if previous is not None:
-            self.reporter.error(
-                symbol.loc,
-                f"'{symbol.name}' is declared twice",
-                symbol.loc + len(symbol.name),
-                (previous.loc, "the first declaration is here"),
-            )
+        if previous is None:
+            scope.names[symbol.name] = symbol
             return
-        scope.names[symbol.name] = symbol
+        sources = self.reporter.sources
+        hint = ""
+        if sources.is_standard(previous.loc) and not sources.is_standard(symbol.loc):
+            hint = f"the name is taken by {sources.file_at(previous.loc)[0].name}: choose another one"
+            scope.names[symbol.name] = symbol  # what follows means this one
+        end = symbol.loc + len(symbol.name)
+        note = (previous.loc, "the first declaration is here")
+        self.reporter.error(symbol.loc, f"'{symbol.name}' is declared twice", end, note, hint)
+
+    def not_declared(self, node: s.Node, name: str, what: str, known: set[str]) -> None:
+        """Report a name that means nothing here. known: names that may have been meant."""
+        if name in self.unfinished:
+            self.error(node, f"'{name}' cannot be used in itself: P4 has no recursion")
+            return
+        hint = hints.of_unknown_name(name)
+        near = "" if hint else suggestion(name, known)
+        self.error(node, f"{what} is not declared{near}", hint=hint)
 
     def type_variables(self, scope: Scope, names: list[str], loc: int) -> tuple[t.Variable, ...]:
         """Declare type parameters in a scope."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from switch.compiler import hints
 from switch.compiler import syntax as s
 from switch.compiler import types as t
 from switch.compiler.checker.coercion import Coercion
@@ -124,14 +123,15 @@ class ExpressionChecker:
     def _name(self, node: s.Name, scope: Scope) -> t.Type:
         symbol = (scope.root if node.absolute else scope).lookup(node.name)
         if symbol is None:
-            hint = hints.of_unknown_name(node.name)
-            near = "" if hint else suggestion(node.name, scope.all_names(*VALUE_KINDS) | _types_with_members(scope))
-            self._context.error(node, f"'{node.name}' is not declared{near}", hint=hint)
+            known = scope.all_names(*VALUE_KINDS) | _types_with_members(scope)
+            self._context.not_declared(node, node.name, f"'{node.name}'", known)
             return t.UNKNOWN
         node.symbol = symbol
         symbol.used = True
         if symbol.kind in ("type", "namespace"):
-            self._context.error(node, f"expected a value, but '{node.name}' is a type")
+            is_block = isinstance(symbol.type, t.Applicable)
+            hint = f"to make one, write {node.name}()" if is_block else ""
+            self._context.error(node, f"expected a value, but '{node.name}' is a type", hint=hint)
             return t.UNKNOWN
         if symbol.kind in ("function", "action"):
             self._context.error(node, f"'{node.name}' is a {symbol.kind}: expected '(' behind it")
@@ -241,7 +241,8 @@ class ExpressionChecker:
             return t.UNKNOWN
         width = stored_type.width if isinstance(stored_type, (t.Bit, t.Int)) else t.MAX_WIDTH_BITS
         if not 0 <= low <= high < width:
-            self._context.error(node, f"slice [{high}:{low}] is outside the bits of {base}")
+            hint = "the higher bit comes first" if high < low else ""
+            self._context.error(node, f"slice [{high}:{low}] is outside the bits of {base}", hint=hint)
             return t.UNKNOWN
         node.high_bit, node.low_bit = high, low
         if node.base.value is not None:

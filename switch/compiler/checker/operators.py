@@ -163,6 +163,9 @@ class OperatorChecker:
         if isinstance(node.right.value, int) and node.right.value < 0:
             self._context.error(node.right, "a shift amount cannot be negative")
             return t.UNKNOWN
+        if isinstance(left, (t.Bit, t.Int)) and isinstance(node.right.value, int) and node.right.value >= left.width:
+            message = f"a {left} is shifted by {node.right.value}, no less than its width"
+            self._context.reporter.warning(node.loc, message, node.end, category="overflow")
         if right is t.INTEGER:
             amount = node.right.value
             if isinstance(amount, int):

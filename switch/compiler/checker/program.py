@@ -160,8 +160,9 @@ class _ProgramChecker:
         if kind == "action":
             self._action_parameters(signature)
         if not signature.variables:
-            # Before the name counts: P4 has no recursion.
+            self._context.unfinished.append(node.name)
             self._function_body(node, signature, signature.scope)
+            self._context.unfinished.pop()
         existing = scope.names.get(node.name)
         if existing is not None and existing.kind == "function" == kind:
             if any(len(other.parameters) == len(signature.parameters) for other in existing.functions):
@@ -226,15 +227,13 @@ class _ProgramChecker:
         constructor = self._context.parameters(node.constructor_parameters, inner, "constructor_parameter")
         node.signature, node.constructor_signature = parameters, constructor
         signature = Signature(node.name, variables, parameters, t.VOID, node, inner, constructor)
-        existing = self._scope.names.get(node.name)
-        is_type = (node.body if isinstance(node, s.ControlDeclaration) else node.states) is None
-        symbol = Symbol(node.name, "type", node.name_loc, t.Applicable(signature), node=node)
-        if existing is not None and not is_type and _is_prototype(existing):
-            self._scope.names[node.name] = symbol
-        else:
-            self._context.declare(self._scope, symbol)
         if not variables:
+            self._context.unfinished.append(node.name)
             self._body(signature)
+            self._context.unfinished.pop()
+        self._context.declare(
+            self._scope, Symbol(node.name, "type", node.name_loc, t.Applicable(signature), node=node)
+        )
 
     def _control_body(self, node: s.ControlDeclaration, signature: Signature) -> None:
         if node.body is None:
@@ -278,6 +277,9 @@ class _ProgramChecker:
                 self._context.statements.check(statement, inner, around)
             if state.transition is not None:
                 self._transition(state.transition, names, inner)
+        if "start" in names and not _reaches_an_end(names):
+            message = f"parser '{node.name}' never reaches accept or reject"
+            self._context.reporter.error(node.name_loc, message, node.name_loc + len(node.name))
 
     def _value_set(self, node: s.ValueSetDeclaration, scope: Scope) -> None:
         type_ = self._context.types.resolve(node.type, scope)
@@ -322,11 +324,22 @@ class _ProgramChecker:
         return label
 
 
-def _is_prototype(symbol: Symbol) -> bool:
-    node = symbol.node
-    if isinstance(node, s.ControlDeclaration):
-        return node.body is None
-    return isinstance(node, s.ParserDeclaration) and node.states is None
+def _reaches_an_end(states: dict[str, s.StateDeclaration]) -> bool:
+    """Whether some way from start leads to accept or reject, as it does where nothing else follows."""
+    reached = {"start"}
+    pending = ["start"]
+    while pending:
+        state = states.get(pending.pop())
+        if state is None or state.transition is None:
+            return True
+        following = {case.state for case in state.transition.cases}
+        if state.transition.keys is None:
+            following.add(state.transition.state)
+        elif not any(isinstance(case.label, s.Wildcard) for case in state.transition.cases):
+            return True
+        pending += following - reached
+        reached |= following
+    return False
 
 
 def _always_returns(node: s.Statement) -> bool:

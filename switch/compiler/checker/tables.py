@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from switch.compiler import hints
 from switch.compiler import syntax as s
 from switch.compiler import types as t
 from switch.compiler.checker.context import Context
-from switch.compiler.diagnostics import suggestion
 from switch.compiler.symbols import Scope, Signature, Symbol
 
 _KNOWN_PROPERTIES = frozenset(
@@ -30,6 +28,9 @@ def check_table(context: Context, node: s.TableDeclaration, scope: Scope) -> Non
     context.declare(scope, symbol)
     for key in node.key:
         _check_key(context, key, scope)
+        if key.match_kind == "selector" and node.property("implementation") is None:
+            message = f"table '{node.name}' has no action_selector, so this key is never used"
+            context.reporter.warning(key.loc, message, key.end, category="unused")
     seen: set[str] = set()
     for ref in node.actions:
         if ref.name in seen:
@@ -56,8 +57,7 @@ def _check_key(context: Context, key: s.KeyElement, scope: Scope) -> None:
 def _find_action(context: Context, ref: s.ActionRef, scope: Scope) -> Signature | None:
     symbol = (scope.root if ref.absolute else scope).lookup(ref.name)
     if symbol is None or symbol.kind != "action":
-        near = suggestion(ref.name, scope.all_names("action"))
-        context.error(ref, f"action '{ref.name}' is not declared{near}", hint=hints.of_unknown_name(ref.name))
+        context.not_declared(ref, ref.name, f"action '{ref.name}'", scope.all_names("action"))
         return None
     symbol.used = True
     signature = symbol.functions[0]

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from switch.compiler import hints
 from switch.compiler import syntax as s
 from switch.compiler import types as t
 from switch.compiler.checker.context import Context
-from switch.compiler.diagnostics import suggestion
 from switch.compiler.symbols import Scope, Symbol
 
 _SIMPLE = {
@@ -62,9 +60,7 @@ class TypeResolver:
     def _named(self, syntax: s.NamedType, scope: Scope) -> t.Type:
         symbol = (scope.root if syntax.absolute else scope).lookup(syntax.name)
         if symbol is None:
-            hint = hints.of_unknown_name(syntax.name)
-            near = "" if hint else suggestion(syntax.name, scope.all_names("type"))
-            self._context.error(syntax, f"type '{syntax.name}' is not declared{near}", hint=hint)
+            self._context.not_declared(syntax, syntax.name, f"type '{syntax.name}'", scope.all_names("type"))
             return t.UNKNOWN
         if symbol.kind != "type":
             self._context.error(

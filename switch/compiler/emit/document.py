@@ -35,7 +35,7 @@ def emit_bmv2(program: LoweredProgram, sources: SourceManager, reporter: Reporte
     arrays = externs.emit()
     standard = _standard_metadata(program)
     return {
-        **HeaderEmitter(program.storage, standard).emit(),
+        **HeaderEmitter(program.storage, standard, reporter).emit(),
         "field_lists": externs.field_lists(),
         "errors": [[error.name, error.number] for error in program.checked.errors.values()],
         "enums": [],

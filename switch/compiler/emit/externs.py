@@ -11,6 +11,7 @@ from switch.compiler.emit.tables import table_size
 from switch.compiler.lower import ir
 from switch.compiler.lower.places import ExternObject
 from switch.compiler.lower.result import LoweredProgram
+from switch.compiler.lower.tables import MAX_SIZE
 from switch.compiler.source import SourceManager
 
 SUPPORTED = frozenset(
@@ -53,8 +54,8 @@ class ExternEmitter:
         if not isinstance(value, ir.Const):
             self._reporter.error(item.node.loc, f"the size of '{item.node.name}' must be known at compile time")
             return 1
-        if not 0 < value.value <= 1 << 28:
-            self._reporter.error(item.node.loc, f"a size of {value.value} is outside 1 to {1 << 28}")
+        if not 0 < value.value <= MAX_SIZE:
+            self._reporter.error(item.node.loc, f"a size of {value.value} is outside 1 to {MAX_SIZE}")
             return 1
         return value.value
 

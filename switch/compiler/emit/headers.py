@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from switch.compiler import types as t
+from switch.compiler.diagnostics import Reporter
 from switch.compiler.emit.expressions import Json
 from switch.compiler.lower.places import HeaderPlace, StackPlace, UnionPlace
 from switch.compiler.lower.storage import SCALARS, STANDARD_METADATA, Storage
@@ -14,8 +15,9 @@ from switch.compiler.names import NameSet
 class HeaderEmitter:
     """Sections header_types, headers, header_stacks, header_union_types, header_unions, header_union_stacks."""
 
-    def __init__(self, storage: Storage, standard_metadata: t.Struct) -> None:
+    def __init__(self, storage: Storage, standard_metadata: t.Struct, reporter: Reporter) -> None:
         self._storage = storage
+        self._reporter = reporter
         self._standard_metadata = standard_metadata
         self._type_names: dict[t.Struct, str] = {}
         self._names = NameSet()
@@ -41,7 +43,7 @@ class HeaderEmitter:
         }
 
     def _type(self, name: str, fields: list[list[Any]], padding: str = "") -> Json:
-        """Header types are whole bytes long."""
+        """BMv2's header types are whole bytes long, also those that are metadata."""
         bits = sum(item[1] for item in fields if item[1] != "*")
         if bits % 8:
             fields.append([padding or f"_padding_{self._padding}", 8 - bits % 8, False])
@@ -49,10 +51,16 @@ class HeaderEmitter:
         return {"name": self._names.unique(name), "fields": fields}
 
     def _header_type(self, type_: t.Struct) -> Json:
-        result = self._type(type_.name, _fields(type_, ""))
+        fields = _fields(type_, "")
+        bits = sum(item[1] for item in fields if item[1] != "*")
+        if bits % 8 and type_.node is not None:
+            loc = type_.node.name_loc
+            message = f"header '{type_.name}' is {bits} bits long: this target takes headers of whole bytes"
+            hint = f"add {8 - bits % 8} bits, for instance a field bit<{8 - bits % 8}> padding"
+            self._reporter.error(loc, message, loc + len(type_.node.name), hint=hint)
+        result = self._type(type_.name, fields)
         self._type_names[type_] = result["name"]
         if any(item[1] == "*" for item in result["fields"]):
-            bits = sum(item[1] for item in result["fields"] if item[1] != "*")
             varbit = sum(inner.width for inner in type_.fields.values() if isinstance(inner, t.Varbit))
             result["max_length"] = (bits + varbit + 7) // 8
         return result

@@ -77,10 +77,6 @@ class TableEmitter:
     def _implementation(self, table: LoweredTable) -> str:
         implementation = table.implementation
         if implementation is None:
-            if table.selectors:
-                self._reporter.error(
-                    table.selectors[0].node.loc, "a selector key needs an action_selector as implementation"
-                )
             return "simple"
         return "indirect" if implementation.kind == "action_profile" else "indirect_ws"
 

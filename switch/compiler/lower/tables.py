@@ -214,7 +214,10 @@ class Tables:
             self._add_no_action(table, owner)
         size = node.property("size")
         if size is not None and isinstance(size.value, s.Expression):
-            table.size = self._constant(size.value, owner, "the size of a table")
+            written = size.value.value
+            known = self._constant(size.value, owner, "the size of a table")
+            # As written, for what is said about it: a constant has been cut to the width of P4's integers here.
+            table.size = written if isinstance(written, int) else known
             if not 0 < table.size <= MAX_SIZE:
                 self._code.error(size.value, f"a size of {table.size} is outside 1 to {MAX_SIZE}")
         timeout = node.property("support_timeout")

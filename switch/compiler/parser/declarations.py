@@ -76,6 +76,11 @@ def parse_declaration(cursor: Cursor) -> s.Declaration:
         return _parse_control(cursor, annotations)
     if text == "package":
         return _parse_package(cursor, annotations)
+    if text == "header_type":
+        raise cursor.reporter.fatal(
+            cursor.token.loc,
+            "this program is P4_14: translate it to P4_16, for instance with p4test --std p4-14 --pp NEW.p4 OLD.p4",
+        )
     return _parse_function_or_instance(cursor, annotations)
 
 

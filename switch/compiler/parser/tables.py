@@ -14,18 +14,29 @@ def parse_table(cursor: Cursor, annotations: list[s.Annotation]) -> s.TableDecla
     cursor.declare(name.text, False)
     cursor.expect("{")
     table = s.TableDeclaration(loc, cursor.last_end, annotations, name.text, name.loc, [], [], None, False, [])
+    lists: set[str] = set()
     while not cursor.at("}"):
-        _parse_property(cursor, table)
+        _parse_property(cursor, table, lists)
     cursor.expect("}", "at the end of the table")
+    if "actions" not in lists:
+        end = name.loc + len(name.text)
+        cursor.reporter.error(
+            name.loc, f"table '{name.text}' has no actions", end, hint="add actions = { NoAction; }"
+        )
     table.end = cursor.last_end
     return table
 
 
-def _parse_property(cursor: Cursor, table: s.TableDeclaration) -> None:
+def _parse_property(cursor: Cursor, table: s.TableDeclaration, lists: set[str]) -> None:
+    """lists: which of key, actions and entries have been given."""
     annotations = parse_annotations(cursor)
     loc = cursor.token.loc
     is_const = cursor.accept("const")
     name = cursor.name("a property of the table (key, actions, default_action, size, ...)").text
+    if name in lists:
+        cursor.reporter.error(loc, f"property '{name}' is given twice", cursor.last_end)
+    if name in ("key", "actions", "entries"):
+        lists.add(name)
     cursor.expect("=", f"behind '{name}'")
     if name == "key":
         cursor.expect("{")

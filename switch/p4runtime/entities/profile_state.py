@@ -8,7 +8,9 @@ are in the order of their numbers.
 from __future__ import annotations
 
 import heapq
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from switch.device import Device, EntryCall, GroupReference, MemberReference
 from switch.p4runtime.action_profiles import ProfileCodec, units
@@ -49,6 +51,19 @@ class InstalledSet:
     group: int
     members: list[int]
     numbers: list[int]
+
+
+class Place(NamedTuple):
+    """One unit of weight: its own number, the member's, and the port that the member watches."""
+
+    number: int
+    member: int
+    watched: int | None
+
+
+def _places(numbers: Sequence[int], watch: WatchPort | None) -> list[Place]:
+    port = None if watch is None else watch.port
+    return [Place(number, numbers[0], port) for number in numbers]
 
 
 class Numbers:
@@ -149,14 +164,14 @@ class ProfileState:
 
     def _set_members(self, group_id: int, group: Group, members: tuple[GroupMember, ...]) -> None:
         wanted = {m.member_id: (self.member(m.member_id), units(m.weight)) for m in members}
-        places: list[tuple[int, int]] = []
-        for _, (member, weight) in sorted(wanted.items()):
+        watches = {m.member_id: m.watch for m in members}
+        places: list[Place] = []
+        for member_id, (member, weight) in sorted(wanted.items()):
             while len(member.numbers) < weight:
                 member.numbers.append(self._numbers.take())
-            places += [(number, member.numbers[0]) for number in member.numbers[:weight]]
-        order = [number for _, number in sorted(places)]
+            places += _places(member.numbers[:weight], watches[member_id])
         try:
-            self._device.profile_group_write(self.codec.name, group.number, order)
+            self._write_group(group.number, places)
         except BaseException:
             for member, _ in wanted.values():
                 self._give_back_spare(member)
@@ -191,16 +206,15 @@ class ProfileState:
         for action in actions.actions:
             self.check_watch(action.watch)
         installed = InstalledSet(self._group_numbers.take(), [], [])
-        places: list[tuple[int, int]] = []
+        places: list[Place] = []
         try:
             for action in actions.actions:
                 numbers = [self._numbers.take() for _ in range(units(action.weight))]
                 installed.numbers += numbers
                 self._device.profile_member_write(self.codec.name, numbers[0], self.codec.device_call(action.call))
                 installed.members.append(numbers[0])
-                places += [(number, numbers[0]) for number in numbers]
-            order = [number for _, number in sorted(places)]
-            self._device.profile_group_write(self.codec.name, installed.group, order)
+                places += _places(numbers, action.watch)
+            self._write_group(installed.group, places)
         except BaseException:
             self._forget(installed)
             raise
@@ -211,6 +225,13 @@ class ProfileState:
         """The set that no entry refers to any more."""
         self._device.profile_group_delete(self.codec.name, reference.group)
         self._forget(self._sets.pop(reference.group))
+
+    def _write_group(self, group: int, places: list[Place]) -> None:
+        places.sort(key=lambda place: place.number)
+        watched = [place.watched for place in places]
+        if all(port is None for port in watched):
+            watched = []
+        self._device.profile_group_write(self.codec.name, group, [place.member for place in places], watched)
 
     def _forget(self, installed: InstalledSet) -> None:
         for member in installed.members:
@@ -227,7 +248,7 @@ class ProfileState:
             )
 
     def check_watch(self, watch: WatchPort | None) -> None:
-        """Ports of this switch do not go down, so a watched one has only to be there. Raises INVALID_ARGUMENT."""
+        """Raises INVALID_ARGUMENT for a port that the switch does not have."""
         if watch is not None and not self._device.has_port(watch.port):
             raise invalid(f"there is no port {watch.port} to watch")
 

@@ -7,46 +7,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from switch.codegen import BuiltProgram
+from switch.codegen.packet_abi import REQUEST_FLAGS, REQUEST_NUMBERS, STANDARD_FIELDS
 from switch.runtime.state import SwitchState
 
 HEADROOM = 4096
-_STANDARD = (
-    "ingress_port",
-    "egress_spec",
-    "egress_port",
-    "instance_type",
-    "packet_length",
-    "enq_timestamp",
-    "enq_qdepth",
-    "deq_timedelta",
-    "deq_qdepth",
-    "ingress_global_timestamp",
-    "egress_global_timestamp",
-    "mcast_grp",
-    "egress_rid",
-    "checksum_error",
-    "parser_error",
-    "priority",
-)
 
 
 class Standard(ctypes.Structure):
-    _fields_ = tuple((name, ctypes.c_uint64) for name in _STANDARD)
+    _fields_ = tuple((name, ctypes.c_uint64) for name in STANDARD_FIELDS)
 
 
 class Requests(ctypes.Structure):
     _fields_ = (
-        *((name, ctypes.c_uint8) for name in ("clone", "resubmit", "recirculate", "truncate")),
-        *(
-            (name, ctypes.c_uint32)
-            for name in (
-                "clone_session",
-                "clone_field_list",
-                "resubmit_field_list",
-                "recirculate_field_list",
-                "truncate_length_bytes",
-            )
-        ),
+        *((name, ctypes.c_uint8) for name in REQUEST_FLAGS),
+        *((name, ctypes.c_uint32) for name in REQUEST_NUMBERS),
     )
 
 

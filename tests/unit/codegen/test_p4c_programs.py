@@ -10,8 +10,7 @@ import zlib
 from pathlib import Path
 
 from switch.codegen import BuiltProgram, build_program
-from switch.device import ActionCall, KeyMatch
-from switch.runtime.state import GroupReference
+from switch.device import ActionCall, GroupReference, KeyMatch
 from tests.unit.codegen.bare_switch import BareSwitch, field_bits
 from tests.unit.codegen.test_calculations import crc_bitwise, csum16
 

@@ -7,8 +7,7 @@ import functools
 import pytest
 
 from switch.codegen import build_program
-from switch.device import ActionCall, KeyMatch
-from switch.runtime.state import GroupReference, MemberReference, MeterRates
+from switch.device import ActionCall, GroupReference, KeyMatch, MemberReference, MeterRates
 from tests.unit.codegen import program_maker as make
 from tests.unit.codegen.bare_switch import BareSwitch, field_bits
 

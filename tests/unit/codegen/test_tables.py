@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from switch.codegen import build_program
-from switch.device import ActionCall, KeyMatch
-from switch.runtime.state import EntryExists, StateFull
+from switch.device import ActionCall, EntryExists, KeyMatch, StateFull
 from tests.unit.codegen import program_maker as make
 from tests.unit.codegen.bare_switch import BareSwitch, field_bits
 

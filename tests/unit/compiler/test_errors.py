@@ -8,7 +8,7 @@ import pytest
 
 from switch.compiler import CompileError, compile_p4
 from switch.errors import UserError
-from tests.unit.compiler.programs import HEAD, compile_text, control
+from tests.unit.compiler.programs import BYTES, HEAD, PARSER, REST, compile_text, control
 
 
 def errors(text: str) -> list[str]:
@@ -129,7 +129,7 @@ def test_statements(apply: str, message: str) -> None:
         ("register r;", "a variable cannot have type register"),
         ("register<bit<8>>(4, 5) r;", "'register' takes 1 argument(s), but 2 are given"),
         ("counter(hdr.h.a, CounterType.packets) c;", "expected bit<32>, but this is bit<8>"),
-        ("action a() { a(); }", "'a' is not declared"),
+        ("action a() { a(); }", "'a' cannot be used in itself: P4 has no recursion"),
     ],
 )
 def test_declarations(locals_: str, message: str) -> None:
@@ -200,3 +200,114 @@ def test_deep_nesting_is_an_error() -> None:
 def test_long_chains_are_no_problem() -> None:
     compile_text(control("hdr.h.a = " + "+".join(["hdr.h.b"] * 300) + ";"))
     compile_text(control("".join(f"if (hdr.h.a == {n}) {{ hdr.h.b = 1; }} else " for n in range(100)) + "{ }"))
+
+
+@pytest.mark.parametrize("name", ["Ingress", "Egress", "ComputeChecksum", "V1Switch", "register"])
+def test_names_of_v1model_are_taken(name: str) -> None:
+    text = control("").replace(
+        REST, f"control {name}(inout headers_t hdr, inout meta_t meta) {{ apply {{ }} }}{REST}"
+    )
+    with pytest.raises(CompileError) as caught:
+        compile_text(text)
+    error = caught.value.diagnostics[0]
+    assert error.message == f"'{name}' is declared twice"
+    assert [(note.message, Path(note.file).name) for note in error.notes] == [
+        ("the first declaration is here", "v1model.p4")
+    ]
+    assert error.hint == "the name is taken by v1model.p4: choose another one"
+
+
+def test_a_prototype_does_not_announce_a_control() -> None:
+    prototype = "control Twice(inout headers_t hdr, inout meta_t meta)"
+    text = control("").replace(REST, f"{prototype};\n{prototype} {{ apply {{ }} }}{REST}")
+    assert errors(text) == ["'Twice' is declared twice"]
+
+
+def test_a_header_of_bits_that_are_no_bytes() -> None:
+    types = BYTES.replace("bit<8> d;", "bit<3> d;")
+    with pytest.raises(CompileError) as caught:
+        compile_text(control("", types=types))
+    (error,) = caught.value.diagnostics
+    assert error.message == "header 'bytes_t' is 27 bits long: this target takes headers of whole bytes"
+    assert error.hint == "add 5 bits, for instance a field bit<5> padding"
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ("key = { hdr.h.a: exact; }", "table 't' has no actions"),
+        ("actions = { NoAction; } actions = { }", "property 'actions' is given twice"),
+        ("key = { } key = { hdr.h.a: exact; } actions = { NoAction; }", "property 'key' is given twice"),
+        ("actions = { NoAction; } size = -4;", "a size of -4 is outside 1 to 268435456"),
+        ("actions = { NoAction; } size = 99999999999999;", "a size of 99999999999999 is outside 1 to 268435456"),
+    ],
+)
+def test_properties_of_tables(table: str, message: str) -> None:
+    assert errors(control("t.apply();", f"table t {{ {table} }}")) == [message]
+
+
+@pytest.mark.parametrize(
+    ("states", "ends"),
+    [
+        ("state start { transition start; }", False),
+        ("state start { transition a; } state a { transition start; } state b { transition accept; }", False),
+        ("state start { transition select(hdr.h.a) { 1: a; default: start; } } state a { transition start; }", False),
+        ("state start { transition select(hdr.h.a) { 1: start; } }", True),
+        ("state start { transition a; } state a { }", True),
+    ],
+)
+def test_a_parser_that_never_ends(states: str, ends: bool) -> None:
+    text = control("", parser=PARSER.replace("state start { packet.extract(hdr.h); transition accept; }", states))
+    if ends:
+        compile_text(text)
+    else:
+        assert errors(text) == ["parser 'P' never reaches accept or reject"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        (
+            "header_type ethernet_t { fields { dst : 48; } }\n",
+            "this program is P4_14: translate it to P4_16, for instance with p4test --std p4-14 --pp NEW.p4 OLD.p4",
+            "",
+        ),
+        (
+            "#include <psa.p4>\n",
+            "cannot find 'psa.p4' here or in the include directories (option -I); this compiler is for v1model.p4",
+            "",
+        ),
+        (
+            control("hdr.h.a[3:0] = hdr.h.b[1:4];"),
+            "slice [1:4] is outside the bits of bit<8>",
+            "the higher bit comes first",
+        ),
+        (
+            control("").replace("V(), I()", "V(), I"),
+            "expected a value, but 'I' is a type",
+            "to make one, write I()",
+        ),
+        (
+            control("", before="control Q() { Q() again; apply { again.apply(); } }\n"),
+            "'Q' cannot be used in itself: P4 has no recursion",
+            "",
+        ),
+        (
+            control("", before="bit<8> f(bit<8> x) { return f(x); }\n"),
+            "'f' cannot be used in itself: P4 has no recursion",
+            "",
+        ),
+    ],
+)
+def test_what_people_mean(text: str, message: str, hint: str) -> None:
+    with pytest.raises(CompileError) as caught:
+        compile_text(text)
+    (error,) = [item for item in caught.value.diagnostics if item.severity == "error"]
+    assert (error.message, error.hint) == (message, hint)
+
+
+def test_a_terminal_is_not_told_what_the_source_says() -> None:
+    with pytest.raises(CompileError) as caught:
+        compile_text("const bit<8> x = \x1b[2J\x07 1;\n")
+    assert [char for char in str(caught.value) if char in "\x1b\x07"] == []
+    assert "const bit<8> x = \ufffd[2J\ufffd 1;" in str(caught.value)

@@ -126,6 +126,8 @@ def cases(draw: st.DrawFn) -> tuple[dict[tuple[int, bool], int], Sample]:
 
 def program(assignment: str) -> str:
     fields = " ".join(f"{type_name(width, signed)} {'s' if signed else 'u'}{width};" for width, signed in FIELDS)
+    bits = sum(width for width, _ in FIELDS)
+    fields += f" bit<{8 - bits % 8}> padding;" if bits % 8 else ""
     results = " ".join(f"{type_name(*key)} r{name.rsplit('.', 1)[1]};" for key, name in FIELDS.items())
     types = f"header fields_t {{ {fields} }}\nstruct headers_t {{ fields_t h; }}\nstruct meta_t {{ {results} }}\n"
     text = control(assignment, types=types)

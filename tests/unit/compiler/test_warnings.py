@@ -37,6 +37,25 @@ def parser(states: str) -> str:
         ("", TABLE, "unused", "table 't' is never applied"),
         ("", "action a() { hdr.h.a = 1; }", "unused", "action 'a' is in no table and never called"),
         ("", "register<bit<8>>(4) r;", "unused", "instance 'r' is never used"),
+        (
+            "t.apply();",
+            "table t { key = { hdr.h.a: exact; hdr.h.b: selector; } actions = { NoAction; } }",
+            "unused",
+            "table 't' has no action_selector, so this key is never used",
+        ),
+        (
+            "c.count();",
+            "direct_counter(CounterType.packets) c;",
+            "unused",
+            "direct_counter 'c' belongs to no table and does nothing",
+        ),
+        (
+            "m.read(meta.x);",
+            "direct_meter<bit<8>>(MeterType.bytes) m;",
+            "unused",
+            "direct_meter 'm' belongs to no table and does nothing",
+        ),
+        ("hdr.h.a = hdr.h.b << 8;", "", "overflow", "a bit<8> is shifted by 8, no less than its width"),
         ("bit<8> x;", "", "unused", "variable 'x' is never used"),
         ("", "bit<8> x;", "unused", "variable 'x' is never used"),
         ("bit<8> x; hdr.h.a = x;", "", "uninitialized_use", "'x' is read here, but has no value yet"),
@@ -95,6 +114,12 @@ def test_what_is_warned_of(apply: str, locals_: str, category: str, message: str
         ("t.apply();", TABLE),
         ("if (t.apply().hit) { hdr.h.a = 1; }", TABLE),
         ("a();", "action a() { hdr.h.a = 1; }"),
+        ("hdr.h.a = hdr.h.b >> 7;", ""),
+        (
+            "t.apply();",
+            "direct_counter(CounterType.packets) c; action a() { c.count(); }"
+            "table t { actions = { a; } counters = c; }",
+        ),
         ("bit<8> x; r.read(x, 0); hdr.h.a = x;", "register<bit<8>>(4) r;"),
         ("bit<8> x; if (hdr.h.a == 1) { x = 1; } hdr.h.b = x;", ""),
         ("bit<8> x; copy(hdr.h.b, x); hdr.h.a = x;", ""),

@@ -44,7 +44,7 @@ control NoVerification(inout headers hdr, inout metadata meta) {
     apply { }
 }
 
-control Ingress(inout headers hdr, inout metadata meta, inout standard_metadata_t standard) {
+control MyIngress(inout headers hdr, inout metadata meta, inout standard_metadata_t standard) {
     apply {
         standard.egress_spec = (bit<9>) hdr.order.port;
         bool first = standard.instance_type == 0;
@@ -71,7 +71,7 @@ control Ingress(inout headers hdr, inout metadata meta, inout standard_metadata_
     }
 }
 
-control Egress(inout headers hdr, inout metadata meta, inout standard_metadata_t standard) {
+control MyEgress(inout headers hdr, inout metadata meta, inout standard_metadata_t standard) {
     apply {
         if (hdr.order.what == 5 && hdr.order.argument > 0) {
             hdr.order.argument = hdr.order.argument - 1;
@@ -109,4 +109,4 @@ control Deparse(packet_out packet, in headers hdr) {
     }
 }
 
-V1Switch(ParseOrder(), NoVerification(), Ingress(), Egress(), NoComputation(), Deparse()) main;
+V1Switch(ParseOrder(), NoVerification(), MyIngress(), MyEgress(), NoComputation(), Deparse()) main;

@@ -24,7 +24,7 @@ control NoVerification(inout headers hdr, inout metadata meta) {
     apply { }
 }
 
-control Ingress(inout headers hdr, inout metadata meta, inout standard_metadata_t standard) {
+control MyIngress(inout headers hdr, inout metadata meta, inout standard_metadata_t standard) {
     counter(4, CounterType.packets_and_bytes) by_port;
     register<bit<32>>(8) sums;
 
@@ -64,4 +64,4 @@ control Deparse(packet_out packet, in headers hdr) {
     }
 }
 
-V1Switch(ParseTag(), NoVerification(), Ingress(), NoEgress(), NoComputation(), Deparse()) main;
+V1Switch(ParseTag(), NoVerification(), MyIngress(), NoEgress(), NoComputation(), Deparse()) main;

@@ -135,6 +135,8 @@ static void act(unsigned *seed, int manual) {
         change_link(seed);
     else if (event < 5)
         capture(seed);
+    else if (event == 5)
+        check(gb_engine_set_link_up(engine, pick(seed, SWITCHES), HOST_PORT + pick(seed, 3), pick(seed, 3) > 0), "cut");
     else if (event < 20)
         take_all();
     if (manual)

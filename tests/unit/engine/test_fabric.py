@@ -224,3 +224,28 @@ def running(pid: int) -> bool:
     except OSError:
         return False
     return state != "Z"
+
+
+def test_a_switch_that_is_restarted_has_lost_its_program() -> None:
+    commands = [
+        {"command": "restart_switch", "device_id": 2},
+        {"command": "restart_switch", "device_id": 3},
+        {"command": "restart_switch"},
+    ]
+    with Fabric(FabricConfig.model_validate(TWO_SWITCHES)) as fabric:
+        for device in fabric.devices.values():
+            device.load(instructed_program())
+        events = list(serve_commands(fabric, map(json.dumps, commands)))
+        fabric.devices[1].packet_out(pass_through(1) + b"nobody at home")
+        assert fabric.engine.quiesce(10)
+        assert fabric.devices[2].program is None
+        assert fabric.devices[2].statistics().no_program_drops == 1
+        fabric.devices[2].load(instructed_program())
+        fabric.devices[1].packet_out(pass_through(1) + b"back again")
+        assert fabric.engine.quiesce(10)
+        assert fabric.devices[2].statistics().no_program_drops == 1
+    assert [event.get("message", event["event"]) for event in events] == [
+        "restart_switch",
+        "there is no P4 switch with device id 3",
+        "device_id: Field required",
+    ]

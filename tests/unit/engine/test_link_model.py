@@ -259,3 +259,35 @@ def test_extreme_probabilities_are_exact(loss: float) -> None:
             engine.inject(1, 1, pass_through(2) + b"x")
         engine.advance(0)
         assert len(engine.drain()) == (0 if loss > 0.5 else 100)
+
+
+def test_the_rate_achieved_while_packets_waited() -> None:
+    with host_port(LinkModel(rate_bps=8_000_000)) as engine:
+        for _ in range(41):
+            engine.inject(1, 1, pass_through(2) + b"x" * 1000)
+        for _ in range(60):
+            engine.advance(1000)
+        found = row(engine, 2, "out")
+        assert found.backlogged_ns == 30_000_000  # whole stretches of 10 ms; 9 of the waiting packets are left over
+        assert 8e9 * found.backlogged_bytes / found.backlogged_ns == 8_000_000
+
+
+def test_a_machine_that_is_late_does_not_achieve_the_rate() -> None:
+    with host_port(LinkModel(rate_bps=8_000_000)) as engine:
+        for _ in range(13):
+            engine.inject(1, 1, pass_through(2) + b"x" * 1000)
+        engine.advance(1000)
+        engine.advance(29_000)  # the data plane slept
+        found = row(engine, 2, "out")
+        assert 8e9 * found.backlogged_bytes / found.backlogged_ns < 1_000_000
+        assert engine.statistics().late_counts[15] > 0  # 16,384 to 32,768 us
+
+
+def test_short_stretches_of_backlog_say_nothing_about_the_rate() -> None:
+    with host_port(LinkModel(rate_bps=8_000_000)) as engine:
+        for _ in range(20):
+            for _ in range(3):
+                engine.inject(1, 1, pass_through(2) + b"x" * 1000)
+            for _ in range(5):
+                engine.advance(1000)
+        assert row(engine, 2, "out").backlogged_ns == 0

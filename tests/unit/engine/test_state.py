@@ -12,7 +12,7 @@ from switch.compiler import compile_p4
 from switch.device import ActionCall, Device, KeyMatch
 from switch.engine import Engine, EngineDevice
 
-ROUTES, FORWARD, DROP = "Ingress.routes", "Ingress.forward", "Ingress.drop"
+ROUTES, FORWARD, DROP = "MyIngress.routes", "MyIngress.forward", "MyIngress.drop"
 
 
 @pytest.fixture(scope="module")
@@ -56,26 +56,26 @@ def test_entries_defaults_counters_and_registers(engine: Engine, program: BuiltP
     engine.inject(1, 1, frame(7))
     engine.advance(0)
     assert engine.drain() == []
-    assert device.counter_read("Ingress.by_port", 1) == (5, 5 * 9)
-    assert device.counter_read_all("Ingress.by_port") == [(0, 0), (5, 45), (0, 0), (0, 0)]
-    device.counter_write("Ingress.by_port", 1, 1, 2)
-    assert device.counter_read("Ingress.by_port", 1) == (1, 2)
-    assert device.register_read("Ingress.sums", 3) == 7 + 8 + 7 + 8 + 7
-    device.register_write("Ingress.sums", 3, 2**32 - 1)
+    assert device.counter_read("MyIngress.by_port", 1) == (5, 5 * 9)
+    assert device.counter_read_all("MyIngress.by_port") == [(0, 0), (5, 45), (0, 0), (0, 0)]
+    device.counter_write("MyIngress.by_port", 1, 1, 2)
+    assert device.counter_read("MyIngress.by_port", 1) == (1, 2)
+    assert device.register_read("MyIngress.sums", 3) == 7 + 8 + 7 + 8 + 7
+    device.register_write("MyIngress.sums", 3, 2**32 - 1)
     engine.inject(1, 1, frame(3))
     engine.advance(0)
-    assert device.register_read_all("Ingress.sums") == [0, 0, 0, 2, 0, 0, 0, 0]
+    assert device.register_read_all("MyIngress.sums") == [0, 0, 0, 2, 0, 0, 0, 0]
 
 
 def test_loading_again_starts_afresh(engine: Engine, program: BuiltProgram) -> None:
     device = add(engine, program)
     device.table_insert(ROUTES, [KeyMatch(7)], ActionCall(FORWARD, (2,)), 0)
-    device.register_write("Ingress.sums", 0, 5)
+    device.register_write("MyIngress.sums", 0, 5)
     device.load(program)
     engine.inject(1, 1, frame(7))
     engine.advance(0)
     assert engine.drain() == []
-    assert device.register_read("Ingress.sums", 0) == 0
+    assert device.register_read("MyIngress.sums", 0) == 0
     with pytest.raises(IndexError):
         device.table_delete(ROUTES, 0)
 
@@ -90,7 +90,7 @@ def test_tables_change_while_packets_pass(program: BuiltProgram) -> None:
         def change(first: int) -> None:
             for tag in range(first, first + 800):
                 handle = device.table_insert(ROUTES, [KeyMatch(tag)], ActionCall(FORWARD, (1,)), 0)
-                assert device.counter_read("Ingress.by_port", 2) == (0, 0)
+                assert device.counter_read("MyIngress.by_port", 2) == (0, 0)
                 if tag % 2:
                     device.table_delete(ROUTES, handle)
 
@@ -103,7 +103,7 @@ def test_tables_change_while_packets_pass(program: BuiltProgram) -> None:
             thread.join()
         assert engine.quiesce(20)
         assert engine.drain() == [(1, 2, frame(tag)) for tag in range(3000)]
-        assert device.counter_read("Ingress.by_port", 1) == (3000, 3000 * 9)
+        assert device.counter_read("MyIngress.by_port", 1) == (3000, 3000 * 9)
         for tag in (10_000, 10_001, 20_798, 20_799):
             engine.inject(1, 1, frame(tag))
         assert engine.quiesce(20)

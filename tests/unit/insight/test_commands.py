@@ -148,6 +148,7 @@ def test_coverage_tells_of_a_test_that_fails(capsys: pytest.CaptureFixture[str],
         (["coverage", ORDERS, "--stf", "{orders}", "-e", "{orders}"], "--entries goes with --pcap"),
         (["coverage", "absent.p4", "--stf", "{orders}"], "absent.p4"),
         (["coverage", ORDERS, "--stf", "{orders}", "--html", "/absent/page.html"], "/absent/page.html"),
+        (["coverage", ORDERS, "--stf", "{orders}", "--port", "3"], "--port goes with --pcap"),
         (["trace", ORDERS, "0100", "-e", "{wrong}"], "wrong.stf:1"),
     ],
 )

@@ -92,8 +92,8 @@ def test_router() -> None:
 
 def gradient(worker: int, number: int, flags: int, lanes: int) -> str:
     """A gradient frame of job 1 for designated switch 5, two workers."""
-    body = bytes([1, flags]) + (1).to_bytes(2, "big") + number.to_bytes(4, "big") + bytes([0, 5, 0, 2])
-    body += (1 << worker).to_bytes(8, "big") + b"".join((worker + i).to_bytes(4, "big") for i in range(lanes))
+    body = bytes([2, flags]) + (1).to_bytes(2, "big") + number.to_bytes(4, "big") + bytes([0, 5, 0, 2, 0, 0, 0, 0])
+    body += (1 << worker).to_bytes(8, "big") + (worker + lanes).to_bytes(4, "big") + b"".join((worker + i).to_bytes(4, "big") for i in range(lanes))
     udp = (1000).to_bytes(2, "big") + (18242).to_bytes(2, "big") + (8 + len(body)).to_bytes(2, "big") + bytes(2)
     head = bytes.fromhex("4500") + (28 + len(body)).to_bytes(2, "big") + bytes.fromhex("00010000 40110000")
     head += bytes([10, 0, 0, 1 + worker, 10, 0, 0, 9])
@@ -106,7 +106,8 @@ def gradient(worker: int, number: int, flags: int, lanes: int) -> str:
 def test_aggregation() -> None:
     """Rolled loops on one side, unrolled ones with probes on the other."""
     commands = (
-        "add roles hdr.gradient.job:1 hdr.gradient.switch_number:5 aggregate()\n"
+        "add roles hdr.gradient.job:1"
+        " aggregate_hashed(switch_number:5, first_slot:0, slots:64, reclaim_distance:4096)\n"
         "add ipv4_routes hdr.ipv4.dst_addr:0x0a000000/24 forward(port:4, dst_mac:0x0200000000bb)"
     )
     orders = [(0, 7, 0), (1, 7, 0), (0, 8, 0), (0, 8, 0), (0, 8, 2), (1, 9, 0), (0, 9, 0)]

@@ -43,6 +43,8 @@ class Table:
 class Profile:
     members: dict[int, ActionCall] = field(default_factory=dict)
     groups: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    watched: dict[int, tuple[int | None, ...]] = field(default_factory=dict)
+    """Of groups that watch ports."""
 
 
 NO_METER_COUNTS = MeterCounts((0, 0), (0, 0), (0, 0))
@@ -83,6 +85,10 @@ class FakeDevice:
     @property
     def program(self) -> Program | None:
         return self._program
+
+    def restart(self) -> None:
+        self._program = None
+        self._clear()
 
     def load(self, program: Program) -> None:
         if self.refuse_load is not None:
@@ -162,15 +168,21 @@ class FakeDevice:
             raise StillReferenced(f"member {member}")
         del self.profiles[profile].members[member]
 
-    def profile_group_write(self, profile: str, group: int, members: Sequence[int]) -> None:
+    def profile_group_write(
+        self, profile: str, group: int, members: Sequence[int], watched: Sequence[int | None] = ()
+    ) -> None:
         for member in members:
             assert member in self.profiles[profile].members
         self.profiles[profile].groups[group] = tuple(members)
+        self.profiles[profile].watched.pop(group, None)
+        if watched:
+            self.profiles[profile].watched[group] = tuple(watched)
 
     def profile_group_delete(self, profile: str, group: int) -> None:
         if self._referred(GroupReference(group)):
             raise StillReferenced(f"group {group}")
         del self.profiles[profile].groups[group]
+        self.profiles[profile].watched.pop(group, None)
 
     def clone_session_set(
         self, session_id: int, replicas: Sequence[Replica], truncate_bytes: int = 0, class_of_service: int = 0

@@ -189,13 +189,30 @@ class TestGroups:
 
         assert client.insert(watching(watch_port=b"\x00\x03")) == Code.OK
         assert client.read(p4r.ActionProfileGroup()) == [watching(watch_port=b"\x03")]
-        assert client.modify(watching(watch=3)) == Code.OK
-        assert client.read(p4r.ActionProfileGroup()) == [watching(watch=3)]
+        assert profile.watched == {0: (3,)}
+        assert client.modify(watching(watch=4)) == Code.OK
+        assert client.read(p4r.ActionProfileGroup()) == [watching(watch=4)]
+        assert profile.watched == {0: (4,)}
         assert client.modify(watching(watch_port=b"\x30")) == Code.INVALID_ARGUMENT  # there is no such port
         assert client.modify(watching(watch_port=b"\x30\x00")) == Code.OUT_OF_RANGE
         assert client.modify(watching(watch=-1)) == Code.INVALID_ARGUMENT
         assert client.modify(watching(watch_port=b"")) == Code.OK
         assert client.read(p4r.ActionProfileGroup()) == [watching()]
+        assert profile.watched == {}
+
+    def test_all_units_of_a_member_watch_its_port(
+        self, client: Client, profile: Profile, three_members: None
+    ) -> None:
+        members = [
+            p4r.ActionProfileGroup.Member(member_id=1, weight=2, watch_port=b"\x07"),
+            p4r.ActionProfileGroup.Member(member_id=2, weight=1),
+            p4r.ActionProfileGroup.Member(member_id=3, weight=2, watch_port=b"\x09"),
+        ]
+        written = p4r.ActionProfileGroup(action_profile_id=ECMP, group_id=1, max_size=5, members=members)
+        assert client.insert(written) == Code.OK
+        # The second units of members 1 and 3 have the numbers 3 and 4.
+        assert profile.groups == {0: (0, 1, 2, 0, 2)}
+        assert profile.watched == {0: (7, None, 9, 7, 9)}
 
     def test_members_of_a_group_cannot_go(self, client: Client, three_members: None) -> None:
         client.write((INSERT, group(1, (1, 1))), (INSERT, group(2, (1, 3))))

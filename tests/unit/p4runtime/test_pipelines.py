@@ -443,10 +443,11 @@ def test_new_primary_waits_for_the_writes_of_the_old_one(client: Client, device:
     with ThreadPoolExecutor(1) as pool:
         writing = pool.submit(client.write, (MODIFY, counter))
         assert started.wait(TIMEOUT_S)
-        newer = client.stream()
-        newer.arbitrate(2)
         backup = client.stream()
         backup.arbitrate(0)
+        assert backup.status() == (Code.ALREADY_EXISTS, 1)
+        newer = client.stream()
+        newer.arbitrate(2)
         assert backup.status() == (Code.ALREADY_EXISTS, 2)
         assert newer.silent()
         # The old primary may not begin anything.

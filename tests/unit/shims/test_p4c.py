@@ -118,6 +118,18 @@ def test_preprocessing_alone(program: str, capsys: pytest.CaptureFixture[str]) -
     assert not Path("x.json").exists()
 
 
+def test_the_driver_writes_what_was_preprocessed_to_a_file(program: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """p4net reads it."""
+    assert driver(["-E", "-o", "out", *INCLUDING, program]) == 0
+    assert [path.name for path in Path("out").iterdir()] == [f"{Path(program).stem}.p4i"]
+    text = (Path("out") / f"{Path(program).stem}.p4i").read_text()
+    assert "const bit<9> DOWN = 7;" in text and "#include" not in text
+    assert capsys.readouterr().out == ""
+    # It is a program again.
+    assert compiler(["-o", "again.json", f"out/{Path(program).stem}.p4i"]) == 0
+    assert '"In.hosts"' in Path("again.json").read_text()
+
+
 def test_errors_are_status_1_and_leave_no_files(program: str, capsys: pytest.CaptureFixture[str]) -> None:
     Path("wrong.p4").write_text(PROGRAM.replace("sm.egress_spec = port", "sm.egress_spec = prot"))
     assert compiler(["-o", "x.json", "--p4runtime-files", "x.txt", *INCLUDING, "wrong.p4"]) == 1

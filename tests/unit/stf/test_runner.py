@@ -84,7 +84,7 @@ def test_files_that_pass(text: str) -> None:
             "add wild 1 head.a:0x0001 set(value:1, port:9)\n" + SENT + "no_packet",
             ["t.stf:3: a packet left by port 9: 00010001ffff"],
         ),
-        ("packet 511 00", ["t.stf: ports are 0..510, so there is no port 511"]),
+        ("packet 511 00", ["t.stf:1: ports are 0..510, so there is no port 511"]),
         (f"packet 0 {'00' * 10000}", ["t.stf:1: a frame has at most 9234 bytes, this one 10000"]),
         (
             "add wild 1 head.a:0x0001 round()\n" + SENT,

@@ -1,0 +1,35 @@
+"""The names in Python and the structs in C are the same, in the same order."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from switch.codegen import packet_abi
+from switch.runtime import state_abi
+
+_HEADER = Path(state_abi.__file__).with_name("program.h").read_text()
+
+
+def _members(struct: str, type_name: str) -> tuple[str, ...]:
+    body = re.search(rf"struct {struct} {{(.*?)}};", _HEADER, re.DOTALL)
+    assert body is not None
+    declarations = re.findall(rf"{type_name} ([^;]+);", body[1])
+    return tuple(name.strip() for names in declarations for name in names.split(","))
+
+
+def test_standard_metadata() -> None:
+    assert _members("gb_standard_metadata", "uint64_t") == packet_abi.STANDARD_FIELDS
+
+
+def test_requests() -> None:
+    assert _members("gb_requests", "uint8_t") == packet_abi.REQUEST_FLAGS
+    assert _members("gb_requests", "uint32_t") == packet_abi.REQUEST_NUMBERS
+
+
+def test_requests_as_traced() -> None:
+    """trace.c puts requests into records one by one."""
+    source = Path(state_abi.__file__).with_name("trace.c").read_text()
+    function = re.search(r"static void request_words\(.*?\n}", source, re.DOTALL)
+    assert function is not None
+    assert tuple(re.findall(r"r->(\w+)", function[0])) == packet_abi.REQUEST_FIELDS
