@@ -8,9 +8,13 @@ setup(
     description="Packet-level testbed for the networks of distributed machine learning",
     python_requires=">=3.10",
     packages=find_packages(include=["cli*", "experiments*", "controller*", "hosts*", "topo*", "switch*"]),
-    package_data={"switch": ["runtime/*.c", "runtime/*.h", "compiler/p4include/*.p4"]},
+    package_data={
+        "experiments": ["studies/*.yaml"],
+        "switch": ["runtime/*.c", "runtime/*.h", "compiler/p4include/*.p4"],
+    },
     install_requires=[
         "fastapi>=0.100",
+        "fastparquet>=2024.2",
         "finsy>=0.30,<0.31",
         "matplotlib>=3.7",
         "networkx>=3.0",
@@ -19,15 +23,18 @@ setup(
         "packaging",  # for the Mininet of newer distributions
         "pydantic>=2.6",
         "pyroute2>=0.7",
+        "PyYAML>=6.0",
         "rich>=13",
         "scapy>=2.5",
         "scikit-learn>=1.3,<2",
+        "scipy>=1.15",
         "setuptools; python_version >= '3.12'",
         "threadpoolctl>=3",
         "typer>=0.29",
         "uvicorn>=0.23",
     ],
     extras_require={
+        "torch": ["torch>=2.1"],
         "test": ["httpx>=0.25", "hypothesis>=6", "mypy>=1.8", "pytest>=7", "ruff>=0.5"],
     },
     entry_points={"console_scripts": ["gradbed = cli.main:main"]},

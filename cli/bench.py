@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from switch.errors import UserError
 
 app = typer.Typer(help="Measure this machine.", no_args_is_help=True)
 
@@ -25,6 +28,18 @@ def lanes(
 
 
 @app.command()
+def start(
+    repetitions: Annotated[int, typer.Option(min=1, help="Starts of each kind; medians are shown.")] = 3,
+) -> int:
+    """How long k=4 and k=6 fat-trees take to come up, and a whole run of one round."""
+    from experiments.bench_start import run_bench_start
+    from topo.namespaces import require_root
+
+    require_root("gradbed bench start")
+    return run_bench_start(repetitions)
+
+
+@app.command()
 def switch(
     rounds: Annotated[int, typer.Option(min=1, help="Rounds in which all take turns; medians are shown.")] = 5,
     seconds: Annotated[float, typer.Option(min=0.1, help="Length of one turn.")] = 0.5,
@@ -36,3 +51,24 @@ def switch(
 
     require_root("gradbed bench switch")
     return run_in_sandbox(lambda: run_bench_switch(rounds, seconds))
+
+
+@app.command()
+def placement(
+    sizes: Annotated[
+        str, typer.Option(help="K:M of the fat-trees to plan for, separated by commas.")
+    ] = "4:4,6:6,8:8,12:12,16:16",
+    instances: Annotated[int, typer.Option(min=0, help="Random networks on which the quality is measured.")] = 50,
+    output: Annotated[Path | None, typer.Option(help="Folder for a figure of how the time grows.")] = None,
+) -> int:
+    """How long the placement of programmable switches takes, and how near it comes to the optimum."""
+    from experiments.bench_placement import run_bench_placement
+
+    return run_bench_placement(_sizes(sizes), instances, output)
+
+
+def _sizes(text: str) -> list[tuple[int, int]]:
+    try:
+        return [(int(k), int(maximum)) for k, maximum in (size.split(":") for size in text.split(","))]
+    except ValueError:
+        raise UserError(f"--sizes: {text!r} is not of the form K:M,K:M,... with whole numbers") from None

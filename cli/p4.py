@@ -70,9 +70,12 @@ def compile_(
 @app.command("shims")
 def shims(folder: Annotated[Path, typer.Argument(help="Where to write them; put it first in PATH.")]) -> int:
     """Write stand-ins for p4c, p4c-bm2-ss, simple_switch, simple_switch_grpc and simple_switch_CLI."""
+    from switch.runtime.library import build_runtime
     from switch.shims import write_shims
 
     for path in write_shims(folder):
         print(path)
+    # Tool chains wait some seconds for a switch: the first one must not spend them on the C compiler.
+    build_runtime()
     print(f'To use them: export PATH="{folder.resolve()}:$PATH"')
     return 0

@@ -16,7 +16,9 @@ from switch.errors import UserError
 def coverage(
     program: Annotated[Path, typer.Argument(help="A P4_16 program for v1model, or BMv2 JSON.")],
     pcap: p4_setup.Pcap = None,
-    port: Annotated[int, typer.Option(help="Where the packets of the capture file arrive.")] = 0,
+    port: Annotated[
+        int | None, typer.Option(help="Where the packets of the capture file arrive.", show_default="0")
+    ] = None,
     stf: Annotated[
         list[Path] | None, typer.Option("--stf", help="STF file, run on a switch of its own; may be repeated.")
     ] = None,
@@ -40,6 +42,8 @@ def coverage(
         raise UserError("give packets: --pcap FILE, --stf FILE, or both")
     if entries and pcap is None:
         raise UserError("--entries goes with --pcap: an STF file brings its own entries")
+    if port is not None and pcap is None:
+        raise UserError("--port goes with --pcap: an STF file says where its packets arrive")
     scripts = [read_stf(path) for path in stf or []]
     frames = p4_setup.frames(pcap) if pcap is not None else []
     setup = p4_setup.load(program, include, define, p4info, source)
@@ -48,7 +52,7 @@ def coverage(
         cover_frames(
             setup.program,
             covered,
-            port,
+            port or 0,
             frames,
             lambda traced: setup.fill(traced, entries or [], switch),
             cpu_port,

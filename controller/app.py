@@ -9,7 +9,7 @@ every switch holds pipeline and routes. SIGTERM and SIGINT end it at once, and s
 switches keep what they hold. A wrong configuration, or switches that refuse or stay away, are one line on
 standard error and exit status 2.
 
-No OpenFlow port is opened: os-ken's listener is loaded only when an application handles OpenFlow events.
+Legacy switches are reached by OpenFlow 1.3, where there are any: os-ken's part for that is loaded only then.
 """
 
 from __future__ import annotations
@@ -28,17 +28,20 @@ from os_ken.lib import hub
 from controller.config import ControllerConfig
 from controller.events import EventJobAdded, EventJobDeleted, EventSwitchConnected, EventSwitchDisconnected
 from controller.jobs import Jobs
+from controller.journal import Journal
 from controller.planning.aggregation import JobPlan
-from controller.planning.entries import AGGREGATION_PROGRAM
 from controller.rest import create_app
 from controller.rest_server import RestServer, inherited_socket, listening_socket
 from controller.southbound.interface import SwitchStatus
-from controller.southbound.p4runtime import P4RuntimeSouthbound
-from controller.southbound.pipeline import Pipeline
+from controller.southbound.openflow import OpenFlowSouthbound
+from controller.switches import openflow_southbound, southbound
 from switch.errors import UserError
-from topo.namespaces import die_with_parent
+from switch.parent_death import die_with_parent
 
 EXIT_USER_ERROR = 2
+
+OPENFLOW_APP = "controller.southbound.openflow_app"
+"""The application through which os-ken speaks OpenFlow; not loaded where no switch does."""
 
 
 class GradbedController(app_manager.OSKenApp):  # type: ignore[misc]
@@ -49,21 +52,23 @@ class GradbedController(app_manager.OSKenApp):  # type: ignore[misc]
 
     _EVENTS = [EventSwitchConnected, EventSwitchDisconnected, EventJobAdded, EventJobDeleted]  # noqa: RUF012
 
-    def __init__(self, *args: Any, config: ControllerConfig, **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, config: ControllerConfig, openflow: OpenFlowSouthbound | None = None, **kwargs: Any
+    ) -> None:
         super().__init__(*args, **kwargs)
         self.config = config
         self.topology = config.topology
-        pipeline = Pipeline.load(AGGREGATION_PROGRAM, config.program.json_, config.program.p4info)
-        self.southbound = P4RuntimeSouthbound(
-            config.switch_targets(),
-            {AGGREGATION_PROGRAM: pipeline},
-            config.keep_pipelines,
-            on_change=self._switch_changed,
-        )
+        journal = None if config.journal is None else Journal(config.journal)
+        takes_over = config.keep_pipelines or (journal is not None and journal.path.exists())
+        self.southbound = southbound(config, takes_over, openflow, self._switch_changed)
         self.jobs = Jobs(
             self.topology,
             self.southbound,
             first_job=config.first_job,
+            slots=config.slots,
+            legacy=config.legacy,
+            congestion_packets=config.congestion_packets,
+            journal=journal,
             on_added=self._job_added,
             on_deleted=self._job_deleted,
         )
@@ -100,23 +105,29 @@ class GradbedController(app_manager.OSKenApp):  # type: ignore[misc]
             self.send_event_to_observers(EventSwitchDisconnected(status))
 
     def _job_added(self, job: JobPlan) -> None:
-        self.logger.info("job %d: %d workers, switches %s", job.job, job.fan_in, job.designated_switches)
+        self.logger.info(
+            "job %d: %d workers, switches %s", job.job.number, len(job.job.workers), job.job.designated_switches
+        )
         self.send_event_to_observers(EventJobAdded(job))
 
     def _job_deleted(self, job: JobPlan) -> None:
-        self.logger.info("job %d deleted", job.job)
+        self.logger.info("job %d deleted", job.job.number)
         self.send_event_to_observers(EventJobDeleted(job))
 
 
 def run(config: ControllerConfig) -> None:
     """Load the application, and those of config.apps, into os-ken; program the switches; serve until killed."""
     manager = app_manager.AppManager.get_instance()
+    openflow = openflow_southbound(config)
+    own_apps = [GradbedController.__module__]
+    if openflow is not None:
+        own_apps.append(OPENFLOW_APP)
     try:
-        manager.load_apps([GradbedController.__module__, *config.apps])
+        manager.load_apps([*own_apps, *config.apps])
     except ImportError as error:
         raise UserError(f"cannot load the applications {', '.join(config.apps)}: {error}") from None
     try:
-        threads = manager.instantiate_apps(**manager.create_contexts(), config=config)
+        threads = manager.instantiate_apps(**manager.create_contexts(), config=config, openflow=openflow)
         controller = app_manager.lookup_service_brick(GradbedController.__name__)
         controller.serve_rest()
         controller.program_switches()

@@ -52,26 +52,11 @@ class ControllerClient:
     def jobs(self) -> list[dict[str, Any]]:
         return list(self._request("GET", "/jobs"))
 
-    def add_job(
-        self,
-        workers: Sequence[str],
-        server: str,
-        aggregation: bool = True,
-        aggregation_switches: Sequence[str] | None = None,
-    ) -> dict[str, Any]:
-        """The new job: job, fan_in, designated_switches, acknowledgement, multicast_ip, multicast_mac."""
-        return dict(
-            self._request(
-                "POST",
-                "/jobs",
-                {
-                    "workers": list(workers),
-                    "server": server,
-                    "aggregation": aggregation,
-                    "aggregation_switches": None if aggregation_switches is None else list(aggregation_switches),
-                },
-            )
-        )
+    def add_job(self, workers: Sequence[str], server: str, **options: Any) -> dict[str, Any]:
+        """The new job: job, designations, designated_switches, slot_policy, slots, acknowledgement, multicast_ip,
+        multicast_mac. options: further fields of controller.rest.JobRequest, such as placement."""
+        body = {"workers": list(workers), "server": server, **options}
+        return dict(self._request("POST", "/jobs", body))
 
     def delete_job(self, job: int) -> None:
         self._request("DELETE", f"/jobs/{job}")

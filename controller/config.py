@@ -7,6 +7,8 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from controller.planning.aggregation import MAX_JOB
+from controller.planning.legacy import LegacyKind
+from controller.planning.slots import DEFAULT_SLOTS
 from controller.southbound.target import Target
 from switch.errors import UserError
 from topo.graph import Topology
@@ -24,12 +26,16 @@ class ProgramFiles(BaseModel):
 class ControllerConfig(BaseModel):
     """One JSON object; see the fields.
 
-    topology: the graph. targets: for every switch the gRPC address of its P4Runtime server; its device id there
-    is its number. program: what all switches run. The REST interface listens on rest_fd (an inherited bound socket)
-    and at rest_address ("127.0.0.1:8080", or the path of a unix socket), whichever are not null.
-    ready_timeout_s: seconds within which every switch must be programmed. apps: further os-ken applications
-    to load into the process. keep_pipelines and first_job: for a controller that takes over a running network;
-    job numbers that were in use there must not be given out again.
+    topology: the graph. targets: for every switch the gRPC address of its P4Runtime server, where its device id
+    is its number, or, of an OpenFlow switch, the TCP address at which it waits for a controller. program: what
+    switches that sum gradients run, with that many slots. legacy: the switches that cannot, and what they are;
+    forward_program: what those of kind p4 run. congestion_packets: packets in a queue that are congestion; null:
+    none are. The REST interface listens on rest_fd (an inherited bound socket) and at rest_address
+    ("127.0.0.1:8080", or the path of a unix socket), whichever are not null. ready_timeout_s: seconds within
+    which every switch must be programmed. apps: further os-ken applications to load into the process. journal: a
+    file that holds the jobs; a controller that finds one takes over from the one that wrote it, and leaves in the
+    switches what is right already. keep_pipelines and first_job: for a controller that takes over a running
+    network without a journal; job numbers that were in use there must not be given out again.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -37,10 +43,15 @@ class ControllerConfig(BaseModel):
     topology: Topology
     targets: dict[str, str]
     program: ProgramFiles
+    slots: int = Field(default=DEFAULT_SLOTS, ge=1)
+    legacy: dict[str, LegacyKind] = {}
+    forward_program: ProgramFiles | None = None
+    congestion_packets: int | None = Field(default=None, ge=1)
     rest_fd: int | None = Field(default=None, ge=0)
     rest_address: str | None = None
     ready_timeout_s: float = Field(default=60.0, gt=0)
     apps: tuple[str, ...] = ()
+    journal: Path | None = None
     keep_pipelines: bool = False
     first_job: int = Field(default=1, ge=1, le=MAX_JOB)
 
@@ -52,6 +63,11 @@ class ControllerConfig(BaseModel):
                 raise ValueError(f"targets name {name}, which is no switch of the topology")
         for name in sorted(switches - set(self.targets)):
             raise ValueError(f"targets lack the switch {name}")
+        for name in self.legacy:
+            if name not in switches:
+                raise ValueError(f"legacy names {name}, which is no switch of the topology")
+        if "p4" in self.legacy.values() and self.forward_program is None:
+            raise ValueError("legacy switches of kind p4 need a forward_program")
         return self
 
     @classmethod

@@ -8,60 +8,73 @@ from typing import Annotated, Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
 from controller.jobs import Jobs, UnknownJob
 from controller.planning.aggregation import Acknowledgement, JobPlan
+from controller.planning.designation import Designation
+from controller.planning.planners import PlannerOptions
+from controller.planning.slots import SlotPolicy, SlotRange
 from controller.planning.text import plan_text
 from controller.southbound.interface import Southbound, SouthboundError
 from switch.errors import UserError
 from topo.graph import Topology
 
 
-class JobRequest(BaseModel):
-    """A job to add. aggregation_switches: names, in the order in which fragments are dealt; null lets the
-    controller choose."""
-
-    model_config = ConfigDict(extra="forbid")
+class JobRequest(PlannerOptions):
+    """A job to add. Without a placement the controller takes its own. slot_policy, slots: as for Jobs.add."""
 
     workers: Annotated[list[str], Field(min_length=1)]
     server: str
-    aggregation: bool = True
-    aggregation_switches: list[str] | None = None
+    slot_policy: SlotPolicy = "dynamic"
+    slots: Annotated[int, Field(ge=1)] | None = None
 
 
 class NewJob(BaseModel):
-    """What a job's agents must know of the network; multicast addresses are null when ACKs are unicast."""
+    """What a job's agents must know of the network; multicast addresses are null when ACKs are unicast.
+
+    designations: for each worker, in the order of the request, the labels that its packets bear in turn.
+    designated_switches: the numbers of all switches that sum. slots: the fewest that the job shares or has for itself
+    at any of them, null without any.
+    """
 
     job: int
-    fan_in: int
+    designations: list[list[Designation]]
     designated_switches: list[int]
+    slot_policy: SlotPolicy
+    slots: int | None
     acknowledgement: Acknowledgement
     multicast_ip: str | None
     multicast_mac: str | None
 
-    @classmethod
-    def of(cls, plan: JobPlan) -> NewJob:
-        return cls(
-            job=plan.job,
-            fan_in=plan.fan_in,
-            designated_switches=list(plan.designated_switches),
-            acknowledgement=plan.acknowledgement,
-            multicast_ip=plan.multicast_ip,
-            multicast_mac=plan.multicast_mac,
-        )
 
-
-class Job(NewJob):
-    """A job in the list of jobs, with the hosts that take part."""
+class ListedJob(NewJob):
+    """A job in the list of jobs, with the hosts that take part and its slots by switch."""
 
     workers: list[str]
     server: str
+    slot_ranges: dict[str, SlotRange]
 
-    @classmethod
-    def of(cls, plan: JobPlan) -> Job:
-        return cls(**NewJob.of(plan).model_dump(), workers=list(plan.workers), server=plan.server)
+
+def _facts(plan: JobPlan) -> dict[str, Any]:
+    """The fields of NewJob."""
+    job = plan.job
+    return {
+        "job": job.number,
+        "designations": [list(job.designations[worker]) for worker in job.workers],
+        "designated_switches": list(job.designated_switches),
+        "slot_policy": job.slot_policy,
+        "slots": min((each.slots for each in job.slot_ranges.values()), default=None),
+        "acknowledgement": plan.acknowledgement,
+        "multicast_ip": plan.multicast_ip,
+        "multicast_mac": plan.multicast_mac,
+    }
+
+
+def _listed(plan: JobPlan) -> ListedJob:
+    job = plan.job
+    return ListedJob(**_facts(plan), workers=list(job.workers), server=job.server, slot_ranges=dict(job.slot_ranges))
 
 
 def create_app(topology: Topology, jobs: Jobs, southbound: Southbound) -> FastAPI:
@@ -100,12 +113,15 @@ def create_app(topology: Topology, jobs: Jobs, southbound: Southbound) -> FastAP
         }
 
     @app.get("/jobs")
-    def get_jobs() -> list[Job]:
-        return [Job.of(job) for job in jobs.all()]
+    def get_jobs() -> list[ListedJob]:
+        return [_listed(job) for job in jobs.all()]
 
     @app.post("/jobs", status_code=201)
     def post_job(request: JobRequest) -> NewJob:
-        return NewJob.of(jobs.add(request.workers, request.server, request.aggregation, request.aggregation_switches))
+        planner = request.planner()
+        return NewJob(
+            **_facts(jobs.add(request.workers, request.server, planner, request.slot_policy, request.slots))
+        )
 
     @app.delete("/jobs/{job}", status_code=204)
     def delete_job(job: int) -> Response:

@@ -90,11 +90,12 @@ def disagreements(accounts: Iterable[HostAccount]) -> list[str]:
     return [line for account in accounts for line in account.disagreements()]
 
 
-def rows(mode: str, accounts: Sequence[HostAccount]) -> list[dict[str, object]]:
+def rows(mode: str, job: int, accounts: Sequence[HostAccount]) -> list[dict[str, object]]:
     """The accounts as rows for a CSV file."""
     return [
         {
             "mode": mode,
+            "job": job,
             "host": a.host,
             "host_sent_packets": a.host_sent.packets,
             "host_sent_bytes": a.host_sent.bytes,

@@ -20,6 +20,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from controller.planning.slots import DEFAULT_SLOTS
 from experiments.programs import P4_SOURCES
 from hosts.protocols.gradient_format import HEADER_BYTES, frame_bytes
 from hosts.protocols.gradient_frames import as_bytes, pack_frames
@@ -34,6 +35,7 @@ WORKERS = 8
 FRAGMENTS = 256
 JOB, SWITCH_NUMBER, DEVICE_ID, SERVER_PORT = 1, 1, 1, 0
 SERVER_IP = 0x0A000002
+
 KERNEL_US = 10.0
 """Of one packet through packet sockets and veth, in and out; measured at 7 to 14 us."""
 
@@ -133,9 +135,11 @@ def _packet_s(bmv2_json: dict[str, object], lanes: int) -> float:
             0,
         )
         device.table_insert(
-            "AggregationIngress.aggregation.roles",
-            [KeyMatch(JOB), KeyMatch(SWITCH_NUMBER)],
-            ActionCall("AggregationIngress.aggregation.aggregate"),
+            "AggregationIngress.aggregation.policy.roles",
+            [KeyMatch(JOB)],
+            ActionCall(
+                "AggregationIngress.aggregation.policy.aggregate_hashed", (SWITCH_NUMBER, 0, DEFAULT_SLOTS, FRAGMENTS)
+            ),
             0,
         )
         frames = [_fragments(worker, lanes) for worker in range(WORKERS)]

@@ -5,25 +5,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from experiments.outcome import ModeOutcome
+from experiments.outcome import BASELINES, ModeOutcome
 
-COLOURS = {"parameter server": "#b35806", "in-network": "#2166ac"}
+COLOURS = {"parameter server": "#b35806", "in-network": "#2166ac", "ring": "#1b7837", "gloo": "#762a83"}
+STYLES = {"parameter server": "-", "in-network": ":", "ring": "--", "gloo": "-."}
 
 
 def draw(outcomes: Sequence[ModeOutcome], path: Path) -> list[Path]:
-    """Draw bytes into the server's link, round time and accuracy; write `path` as PNG and as PDF."""
+    """Draw one job's bytes into the server's link, round times and accuracy, with baselines also the bytes on all
+    links; write `path` as PNG and as PDF."""
     import matplotlib as mpl
 
     mpl.use("Agg")
     from matplotlib import pyplot as plt
 
     plt.rcParams.update({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False})
-    figure, (traffic, time, accuracy) = plt.subplots(1, 3, figsize=(10.5, 3.2), layout="constrained")
-    labels = [outcome.mode for outcome in outcomes]
-    colours = [COLOURS[outcome.mode] for outcome in outcomes]
+    served = [outcome for outcome in outcomes if outcome.mode not in BASELINES]
+    panels = 3 if len(served) == len(outcomes) else 4
+    figure, axes = plt.subplots(1, panels, figsize=(3.5 * panels, 3.2), layout="constrained")
+    traffic, time, accuracy, *more = axes
 
-    kilobytes = [outcome.server_in.bytes / outcome.rounds / 1e3 for outcome in outcomes]
-    bars = traffic.bar(labels, kilobytes, color=colours, width=0.6)
+    kilobytes = [outcome.server_in.bytes / outcome.rounds / 1e3 for outcome in served]
+    colours = [COLOURS[outcome.mode] for outcome in served]
+    bars = traffic.bar([outcome.mode for outcome in served], kilobytes, color=colours, width=0.6)
     traffic.bar_label(bars, fmt="%.1f")
     ideal = kilobytes[0] / outcomes[0].workers
     traffic.axhline(ideal, color="black", linewidth=0.8, linestyle="--")
@@ -42,8 +46,9 @@ def draw(outcomes: Sequence[ModeOutcome], path: Path) -> list[Path]:
     time.set_xlim(left=0)
     time.set_ylim(0, 1.02)
 
-    # Sums are exact, so both modes give the same weights in every round: one line lies on the other.
-    for outcome, style in zip(outcomes, ("-", ":"), strict=True):
+    # Sums are exact, so all modes give the same weights in every round: one line lies on the other.
+    for outcome in outcomes:
+        style = STYLES[outcome.mode]
         accuracy.plot(
             [row.round + 1 for row in outcome.per_round],
             [100 * row.accuracy for row in outcome.per_round],
@@ -52,6 +57,13 @@ def draw(outcomes: Sequence[ModeOutcome], path: Path) -> list[Path]:
     accuracy.set_xlabel("round")
     accuracy.set_ylabel("test accuracy (%)")
     accuracy.legend(frameon=False, loc="lower right")
+
+    for all_links in more:
+        kilobytes = [outcome.byte_hops / outcome.rounds / 1e3 for outcome in outcomes]
+        colours = [COLOURS[outcome.mode] for outcome in outcomes]
+        labels = [outcome.mode.replace(" ", "\n") for outcome in outcomes]
+        all_links.bar_label(all_links.bar(labels, kilobytes, color=colours, width=0.6), fmt="%.0f")
+        all_links.set_ylabel("bytes on all links (kB per round)")
 
     written = [path.with_suffix(suffix) for suffix in (".png", ".pdf")]
     for target in written:

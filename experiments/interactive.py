@@ -41,11 +41,13 @@ def _prompt(topology: Topology, config: NetworkConfig, folder: Path, rest: socke
         print(f"gradbed: bringing up {config.topology} ...", file=sys.stderr)
         with Testbed(
             topology,
-            aggregation_program(config.lanes, config.switch),
+            aggregation_program(config.lanes, config.switch, config.slots),
             folder,
             switch_kind=config.switch,
             links=config.links,
             seed=config.seed,
+            slots=config.slots,
+            congestion_packets=config.congestion_packets,
             rest_fd=rest.fileno(),
         ) as testbed:
             host, port = rest.getsockname()

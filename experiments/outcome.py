@@ -1,4 +1,4 @@
-"""What one mode of the aggregation experiment found."""
+"""What one job found in one mode of the aggregation experiment."""
 
 from __future__ import annotations
 
@@ -19,8 +19,22 @@ EVENTS = (
     "resend_single",
     "released",
     "reclaimed",
+    "contention",
+    "exhaustion",
+    "overflow",
+    "repeated",
 )
-"""By index in the counter `events` of p4src/include/slots.p4."""
+"""By index in a job's cells of the counter `events`; what each means is in p4src/include/events.p4."""
+
+EVENT_CELLS = 16
+"""Cells of the counter `events` for each job."""
+EVENT_JOBS = 64
+"""A job's cells are those of its number modulo this."""
+
+
+def event_at(index: int) -> tuple[int, str]:
+    """The job, modulo EVENT_JOBS, and the event that a cell of the counter `events` counts."""
+    return index // EVENT_CELLS, EVENTS[index % EVENT_CELLS]
 
 
 @dataclass(frozen=True)
@@ -35,20 +49,29 @@ class RoundOutcome:
     weights_sha256: str
 
 
+BASELINES = ("ring", "gloo")
+"""Modes in which the workers sum without a server."""
+
+
 @dataclass(frozen=True)
 class ModeOutcome:
-    """One mode's run. server_in and server_out are the switch's counts of the server's access link:
-    gradients towards the server, acknowledgements from it."""
+    """One job's run in one mode. server_in and server_out are the switch's counts of the server's access link:
+    gradients towards the server, acknowledgements from it. events: of the job, in the slots of all switches.
+    direct_copies: gradients that the server asked for alone. byte_hops: bytes that all links carried meanwhile, for
+    all jobs together. Modes without a server have none of the server's counts."""
 
     mode: str
+    job: int
     workers: int
     per_round: tuple[RoundOutcome, ...]
     server_in: Tally
     server_out: Tally
     accounts: tuple[HostAccount, ...]
     resends: int
+    direct_copies: int
     events: dict[str, int]
     mismatches: tuple[str, ...]
+    byte_hops: int = 0
 
     @property
     def rounds(self) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import datetime
 import json
 import os
@@ -13,6 +12,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from experiments.tables import write_tables
 from switch.errors import UserError
 
 LIBRARIES = (
@@ -25,6 +25,9 @@ LIBRARIES = (
     "protobuf",
     "networkx",
     "matplotlib",
+    "scipy",
+    "PyYAML",
+    "fastparquet",
 )
 
 
@@ -50,13 +53,19 @@ class RunFolder:
         path.write_text(json.dumps(value, indent=2, default=str) + "\n")
         return path
 
+    @classmethod
+    def reopen(cls, path: Path) -> RunFolder:
+        """A folder that is there already."""
+        folder = cls.__new__(cls)
+        folder.path = path
+        folder.logs = path / "logs"
+        folder.logs.mkdir(exist_ok=True)
+        return folder
+
     def write_rows(self, name: str, rows: Sequence[Mapping[str, Any]]) -> Path:
-        """Write rows that all have the keys of the first as CSV."""
+        """Write rows as CSV under this name, and as Parquet beside it."""
         path = self.path / name
-        with path.open("w", newline="") as file:
-            writer = csv.DictWriter(file, fieldnames=list(rows[0]) if rows else [])
-            writer.writeheader()
-            writer.writerows(rows)
+        write_tables(rows, path)
         return path
 
 
@@ -88,5 +97,23 @@ def environment() -> dict[str, Any]:
         "kernel": platform.release(),
         "machine": platform.machine(),
         "processors": len(os.sched_getaffinity(0)),
-        "libraries": {name: metadata.version(name) for name in LIBRARIES},
+        "processor": processor_model(),
+        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        "libraries": {name: _version(name) for name in LIBRARIES},
     }
+
+
+def processor_model(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
+    """As the kernel calls it; on machines where it does not say, the architecture."""
+    for line in cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines():
+        name, _, value = line.partition(":")
+        if name.strip() == "model name":
+            return value.strip()
+    return platform.machine()
+
+
+def _version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None

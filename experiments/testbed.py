@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import signal
+from collections.abc import Mapping
 from pathlib import Path
 
 from controller.client import ControllerClient
 from controller.config import ControllerConfig, ProgramFiles
+from controller.planning.legacy import LegacyKind
+from controller.planning.slots import DEFAULT_SLOTS
 from switch.program_cache import CompiledFiles
 from topo.fabric_layout import LinkKind
 from topo.graph import Topology
@@ -22,8 +27,10 @@ STOP_TIMEOUT_S = 3.0
 class Testbed:
     """Brings up `topology` with `program` in every switch. A context manager, for use in a sandbox.
 
-    folder holds configurations and logs. rest_fd is a listening socket that serves the REST interface, too: one made
-    outside the sandbox can be reached from there.
+    folder holds configurations, logs and the controller's journal. slots: of `program`. legacy: switches that only
+    forward, as Open vSwitch or with `forward_program`. congestion_packets: packets in a queue that P4 switches mark
+    as congestion; 0: none. rest_fd is a listening socket that serves the REST interface, too: one made outside the
+    sandbox can be reached from there.
     """
 
     __test__ = False  # not a test, whatever pytest makes of its name
@@ -37,12 +44,27 @@ class Testbed:
         switch_kind: SwitchKind = "gradbed",
         links: LinkKind = "memory",
         seed: int = 1,
+        slots: int = DEFAULT_SLOTS,
+        legacy: Mapping[str, LegacyKind] | None = None,
+        forward_program: CompiledFiles | None = None,
+        congestion_packets: int = 0,
         rest_fd: int | None = None,
     ) -> None:
         self.topology = topology
-        self.network = EmulatedNetwork(topology, switch_kind=switch_kind, links=links, run_dir=folder, seed=seed)
+        self.legacy = dict(legacy or {})
+        self.network = EmulatedNetwork(
+            topology,
+            switch_kind=switch_kind,
+            links=links,
+            run_dir=folder,
+            seed=seed,
+            kinds={name: "openflow" for name, kind in self.legacy.items() if kind == "openflow"},
+        )
         self.client = ControllerClient(REST_ADDRESS)
         self._program = program
+        self._forward_program = forward_program
+        self._slots = slots
+        self._congestion_packets = congestion_packets
         self._folder = folder
         self._rest_fd = rest_fd
         self._controller: JsonLinesProcess | None = None
@@ -50,9 +72,11 @@ class Testbed:
     def __enter__(self) -> Testbed:
         try:
             # It loads its modules while the network is being made.
-            self._controller = self._start_controller()
+            self._controller = self._start_controller("-")
             self.network.start()
-            self._configure(self._controller)
+            path = self._write_configuration()
+            self._controller.send("configure", file=str(path))
+            self._controller.expect("ready", START_TIMEOUT_S)
         except BaseException:
             self.stop()
             raise
@@ -68,23 +92,43 @@ class Testbed:
             self._controller = None
         self.network.stop()
 
-    def _start_controller(self) -> JsonLinesProcess:
+    def restart_controller(self) -> None:
+        """Kill the controller as it stands, and return when its successor has taken over."""
+        if self._controller is None:
+            raise RuntimeError("there is no controller to be restarted")
+        os.kill(self._controller.pid, signal.SIGKILL)
+        self._controller.stop(STOP_TIMEOUT_S)
+        self._controller = self._start_controller(str(self._configuration_path))
+        self._controller.expect("ready", START_TIMEOUT_S)
+
+    @property
+    def _configuration_path(self) -> Path:
+        return self._folder / "controller.json"
+
+    def _start_controller(self, argument: str) -> JsonLinesProcess:
         return JsonLinesProcess(
             "controller",
-            own_program("controller.app", "-"),
+            own_program("controller.app", argument),
             log=self._folder / "controller.log",
             keep_open=[] if self._rest_fd is None else [self._rest_fd],
         )
 
-    def _configure(self, controller: JsonLinesProcess) -> None:
+    def _write_configuration(self) -> Path:
         config = ControllerConfig(
             topology=self.topology,
-            targets={s.name: self.network.p4runtime_address(s.name) for s in self.topology.switches},
-            program=ProgramFiles(json=self._program.json, p4info=self._program.p4info),
+            targets={switch.name: self.network.control_address(switch.name) for switch in self.topology.switches},
+            program=_files(self._program),
+            slots=self._slots,
+            legacy=self.legacy,
+            forward_program=None if self._forward_program is None else _files(self._forward_program),
+            congestion_packets=self._congestion_packets or None,
+            journal=self._folder / "controller.journal.json",
             rest_fd=self._rest_fd,
             rest_address=REST_ADDRESS,
         )
-        path = self._folder / "controller.json"
-        path.write_text(config.model_dump_json(by_alias=True, indent=1))
-        controller.send("configure", file=str(path))
-        controller.expect("ready", START_TIMEOUT_S)
+        self._configuration_path.write_text(config.model_dump_json(by_alias=True, indent=1))
+        return self._configuration_path
+
+
+def _files(program: CompiledFiles) -> ProgramFiles:
+    return ProgramFiles(json=program.json, p4info=program.p4info)

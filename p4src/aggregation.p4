@@ -8,6 +8,7 @@
 #include "include/parser.p4"
 #include "include/gradient_counters.p4"
 #include "include/slots.p4"
+#include "include/congestion.p4"
 #include "include/forwarding.p4"
 
 control AggregationIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
@@ -22,7 +23,9 @@ control AggregationIngress(inout headers_t hdr, inout metadata_t meta, inout sta
         } else {
             if (hdr.gradient.isValid()) {
                 arrivals.apply(hdr.gradient, std.ingress_port);
-                aggregation.apply(hdr, std, consumed);
+                if (hdr.lanes.isValid()) {
+                    aggregation.apply(hdr, std, consumed);
+                }
             }
             if (!consumed) {
                 forwarding.apply(hdr, std);
@@ -33,8 +36,10 @@ control AggregationIngress(inout headers_t hdr, inout metadata_t meta, inout sta
 
 control AggregationEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
     CountDepartures() departures;
+    MarkCongestion() congestion;
 
     apply {
+        congestion.apply(hdr.ipv4, std);
         if (hdr.gradient.isValid()) {
             departures.apply(hdr.gradient, std.egress_port);
         }

@@ -17,9 +17,9 @@ class LinkStatistics:
     what was offered to the direction is packets - duplicates + losses + queue_drops, exactly; bytes likewise, except
     that a packet dropped by the queue in front of an egress pipeline counts with its length before egress.
 
-    backlogged_bytes left a queue that had packets waiting for at least 10 ms on end, which took backlogged_ns of clock
-    time altogether: 8e9 * backlogged_bytes / backlogged_ns is the rate in bit/s that the link achieved when it was
-    never out of work. Both are 0 for links without a rate.
+    backlogged_bytes left a queue that had packets waiting for at least 10 ms on end, which took backlogged_ns of
+    clock time altogether: 8e9 * backlogged_bytes / backlogged_ns is the rate in bit/s that the link achieved when it
+    was never out of work. Both are 0 for links without a rate.
     """
 
     device_id: int

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from switch.errors import UserError
 from topo import interface_counters, traffic_control
 from topo.fabric_layout import interface_name
 from topo.graph import Topology
@@ -21,10 +23,14 @@ QUIET_S = 0.05
 
 
 class Bmv2Switches:
-    """The BMv2 back end of EmulatedNetwork (topo.network.SwitchBackend)."""
+    """The BMv2 back end of EmulatedNetwork (topo.network.SwitchBackend).
 
-    def __init__(self, topology: Topology) -> None:
+    It runs all switches but the foreign ones, and shapes every link.
+    """
+
+    def __init__(self, topology: Topology, foreign: Collection[str] = ()) -> None:
         self.topology = topology
+        self.foreign = frozenset(foreign)
         self._nodes: dict[str, Bmv2Switch] = {}
         self._host_pids: dict[str, int] = {}
 
@@ -41,6 +47,8 @@ class Bmv2Switches:
         binary = find_simple_switch_grpc()
         ports = iter(free_ports(2 * len(self.topology.switches)))
         for switch in self.topology.switches:
+            if switch.name in self.foreign:
+                continue
             self._nodes[switch.name] = net.addSwitch(
                 switch.name,
                 cls=Bmv2Switch,
@@ -109,6 +117,12 @@ class Bmv2Switches:
                 )
         return rows
 
+    def start_capture(self, file: Path, host: str) -> None:
+        raise UserError("with BMv2, capture on the interfaces themselves (tcpdump -i e1-eth1)")
+
+    def data_plane_statistics(self) -> None:
+        """simple_switch_grpc keeps none, and the kernel does not tell how late its queues are."""
+
     def quiesce(self, timeout_s: float) -> bool:
         deadline = time.monotonic() + timeout_s
         before = interface_counters.sent()
@@ -119,3 +133,9 @@ class Bmv2Switches:
                 return True
             before = now
         return False
+
+    def restart_switch(self, switch: str) -> None:
+        node = self._nodes[switch]
+        node.stop()
+        node.start([])
+        node.wait_ready()

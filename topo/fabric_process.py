@@ -39,9 +39,21 @@ class FabricProcess:
         rows: list[dict[str, Any]] = self._ask("link_statistics", COMMAND_TIMEOUT_S)["rows"]
         return rows
 
+    def statistics(self) -> dict[str, Any]:
+        """engine, devices and interfaces: the fields of the classes of switch.engine_statistics."""
+        return self._ask("statistics", COMMAND_TIMEOUT_S)
+
     def quiesce(self, timeout_s: float) -> bool:
         """Wait until no packet is queued or in flight; False if some still are after `timeout_s`."""
         return bool(self._ask("quiesce", timeout_s + COMMAND_TIMEOUT_S, timeout_s=timeout_s)["idle"])
+
+    def start_capture(self, file: Path, ports: Sequence[tuple[int, int, str]]) -> None:
+        """Write what passes ports, each (device id, port, "in" or "out"), to a pcap file, until the process ends."""
+        self._ask("start_capture", COMMAND_TIMEOUT_S, file=str(file), ports=[list(port) for port in ports])
+
+    def restart_switch(self, device_id: int) -> None:
+        """Let a switch lose all that it holds, and its controllers their streams."""
+        self._ask("restart_switch", COMMAND_TIMEOUT_S, device_id=device_id)
 
     def stop(self) -> None:
         """End it, and kill it if it does not end. May be called again."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from topo.fabric_layout import LinkKind, fabric_config, name_statistics
 from topo.fabric_process import FabricProcess, fabric_command
 from topo.graph import Topology
-from topo.link_statistics import DirectionStatistics
+from topo.link_statistics import DataPlaneStatistics, DirectionStatistics
 
 if TYPE_CHECKING:
     from mininet.net import Mininet
@@ -21,10 +22,14 @@ SOCKET_PATH_BYTES = 108
 
 
 class FabricSwitches:
-    """The gradbed back end of EmulatedNetwork (topo.network.SwitchBackend)."""
+    """The gradbed back end of EmulatedNetwork (topo.network.SwitchBackend).
 
-    def __init__(self, topology: Topology, links: LinkKind, seed: int) -> None:
+    It runs all switches but the foreign ones, and is the model of every link, of those between foreign ones too.
+    """
+
+    def __init__(self, topology: Topology, links: LinkKind, seed: int, foreign: Collection[str] = ()) -> None:
         self.topology = topology
+        self.foreign = frozenset(foreign)
         self.links: LinkKind = links
         self.seed = seed
         self._process: FabricProcess | None = None
@@ -36,6 +41,8 @@ class FabricSwitches:
         from switch.nodes.fabric_node import FabricSwitch
 
         for switch in self.topology.switches:
+            if switch.name in self.foreign:
+                continue
             net.addSwitch(switch.name, cls=FabricSwitch, number=switch.number)
 
     def start(self, net: Mininet, run_dir: Path) -> None:
@@ -44,7 +51,7 @@ class FabricSwitches:
         unix_socket = run_dir / P4RUNTIME_SOCKET
         if len(os.fsencode(unix_socket)) < SOCKET_PATH_BYTES:
             addresses.append(f"unix:{unix_socket}")
-        config = fabric_config(self.topology, self.links, self.seed, addresses)
+        config = fabric_config(self.topology, self.links, self.seed, addresses, self.foreign)
         path = run_dir / "fabric.json"
         path.write_text(config.model_dump_json(indent=1), encoding="utf-8")
         self._process = FabricProcess(fabric_command(path), run_dir / "fabric.log")
@@ -59,10 +66,28 @@ class FabricSwitches:
         return f"127.0.0.1:{self._running.grpc_ports[0]}"
 
     def link_statistics(self) -> list[DirectionStatistics]:
-        return list(name_statistics(self.topology, self.links, self._running.link_statistics()))
+        return list(name_statistics(self.topology, self.links, self._running.link_statistics(), self.foreign))
+
+    def start_capture(self, file: Path, host: str) -> None:
+        switch = self.topology.attachment(host)
+        port = self.topology.port(switch.name, host)
+        self._running.start_capture(file, [(switch.number, port, direction) for direction in ("in", "out")])
+
+    def data_plane_statistics(self) -> DataPlaneStatistics:
+        found = self._running.statistics()
+        drops = sum(row["socket_drops"] for row in found["interfaces"])
+        return DataPlaneStatistics(
+            late_ns_total=found["engine"]["late_ns_total"],
+            late_counts=tuple(found["engine"]["late_counts"]),
+            socket_frames=drops + sum(row["received"] for row in found["interfaces"]),
+            socket_drops=drops,
+        )
 
     def quiesce(self, timeout_s: float) -> bool:
         return self._running.quiesce(timeout_s)
+
+    def restart_switch(self, switch: str) -> None:
+        self._running.restart_switch(self.topology.switch(switch).number)
 
     @property
     def _running(self) -> FabricProcess:

@@ -10,7 +10,9 @@ class DirectionStatistics:
     """What one direction of a link did to packets since the start.
 
     `packets` and `bytes` reached `to_node`, duplicates included. `queue_drop_bytes` is None where nobody counted
-    them (BMv2).
+    them (BMv2). 8e9 * backlogged_bytes / backlogged_ns is the rate in bit/s that the link achieved while packets were
+    waiting for it without a break (at least 10 ms); both are 0 where nobody measures that (BMv2, links without a
+    rate).
     """
 
     from_node: str
@@ -23,8 +25,24 @@ class DirectionStatistics:
     lost_bytes: int
     duplicates: int
     duplicate_bytes: int
+    backlogged_bytes: int = 0
+    backlogged_ns: int = 0
 
     @property
     def offered(self) -> int:
         """Packets that `from_node` handed to the link, once none is on its way any more."""
         return self.packets - self.duplicates + self.losses + self.queue_drops
+
+
+@dataclass(frozen=True)
+class DataPlaneStatistics:
+    """How well the process that runs switches and links kept up, since its start.
+
+    late_counts: link events by how late they were worked on: [0] by less than 1 us, [n] by 2^(n-1) to 2^n us.
+    socket_drops of socket_frames frames from hosts were lost for want of buffer.
+    """
+
+    late_ns_total: int
+    late_counts: tuple[int, ...]
+    socket_frames: int
+    socket_drops: int

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import fcntl
 import os
-import signal
 import socket
 import struct
 import threading
@@ -28,7 +27,6 @@ MS_BIND = 0x1000
 MS_REC = 0x4000
 MS_PRIVATE = 0x4_0000
 
-_PR_SET_PDEATHSIG = 1  # <sys/prctl.h>
 _SIOCGIFFLAGS, _SIOCSIFFLAGS, _IFF_UP = 0x8913, 0x8914, 0x1  # <linux/sockios.h>, <linux/if.h>
 
 Result = TypeVar("Result")
@@ -57,11 +55,6 @@ def mount(source: str, target: str, filesystem: str | None, flags: int) -> None:
     """mount(2) without data. OSError."""
     encoded = (text.encode() if text is not None else None for text in (source, target, filesystem))
     _check(_libc.mount(*encoded, ctypes.c_ulong(flags), None), f"mount {target}")
-
-
-def die_with_parent(number: int = signal.SIGKILL) -> None:
-    """Have the kernel send this process a signal when the thread that forked it ends (PR_SET_PDEATHSIG)."""
-    _check(_libc.prctl(_PR_SET_PDEATHSIG, ctypes.c_ulong(number)), "prctl")
 
 
 def loopback_up() -> None:

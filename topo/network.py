@@ -8,7 +8,7 @@ import secrets
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Protocol
@@ -17,16 +17,22 @@ from switch.errors import UserError
 from topo import veth
 from topo.addressing import port_mac
 from topo.bmv2_switches import Bmv2Switches
-from topo.fabric_layout import LinkKind, interface_name
+from topo.fabric_layout import LinkKind, interface_name, is_wire, wire_interface_name
 from topo.fabric_switches import FabricSwitches
-from topo.graph import Endpoint, Topology
-from topo.link_statistics import DirectionStatistics
+from topo.graph import Endpoint, Link, Topology
+from topo.link_statistics import DataPlaneStatistics, DirectionStatistics
+from topo.mixed_switches import MixedSwitches
 from topo.namespaces import require_root
+from topo.ovs_switches import OvsSwitches
 
 if TYPE_CHECKING:
     from mininet.net import Mininet
 
 SwitchKind = Literal["gradbed", "bmv2"]
+"""What runs the P4 switches."""
+
+ControlProtocol = Literal["p4", "openflow"]
+"""What a switch is to its controller: a P4 switch (P4Runtime), or a bridge of Open vSwitch (OpenFlow 1.3)."""
 
 MAX_INTERFACE_NAME = 15
 """IFNAMSIZ of <linux/if.h>, less the closing zero."""
@@ -51,18 +57,28 @@ class SwitchBackend(Protocol):
 
     def link_statistics(self) -> list[DirectionStatistics]: ...
 
+    def start_capture(self, file: Path, host: str) -> None: ...
+
+    def data_plane_statistics(self) -> DataPlaneStatistics | None: ...
+
     def quiesce(self, timeout_s: float) -> bool: ...
+
+    def restart_switch(self, switch: str) -> None:
+        """Let a switch lose program, tables, registers and connections; return when it serves again."""
 
 
 class EmulatedNetwork:
     """Brings a topology up in the caller's network namespace, and takes it down again without a trace.
 
     topology: what to build.
-    switch_kind: "gradbed" (one fabric process for all switches) or "bmv2" (one simple_switch_grpc each).
+    switch_kind: "gradbed" (one fabric process for all P4 switches) or "bmv2" (one simple_switch_grpc each).
     links: "memory" (links between switches are queues in the fabric process) or "veth" (interfaces of the kernel,
         to capture on); with bmv2 always veth. Links to hosts are veth.
     run_dir: where configuration and logs go; without one, a temporary directory that goes with the network.
     seed: of everything random in the links; the same seed gives the same decisions.
+    kinds: which switches are "openflow", each a bridge of one Open vSwitch (topo.ovs_switches); the others, and those
+        not named, are "p4". The links' model is the same everywhere: links that touch no P4 switch run through the
+        fabric process, too (with bmv2 the kernel shapes all links). Links to Open vSwitch are veth.
 
     Run it in topo.sandbox.run_in_sandbox: then not even SIGKILL leaves anything behind. A context manager; `stop`
     may be called at any time, again, and after an interrupted `start`, which has cleaned up then already.
@@ -75,13 +91,21 @@ class EmulatedNetwork:
         links: LinkKind = "memory",
         run_dir: Path | None = None,
         seed: int = 1,
+        kinds: Mapping[str, ControlProtocol] | None = None,
     ) -> None:
         self.topology = topology
         self.switch_kind: SwitchKind = switch_kind
-        self.links: LinkKind = "veth" if switch_kind == "bmv2" else links
-        self._backend: SwitchBackend = (
-            Bmv2Switches(topology) if switch_kind == "bmv2" else FabricSwitches(topology, links, seed)
+        self._openflow_names = frozenset(
+            topology.switch(name).name for name, kind in (kinds or {}).items() if kind == "openflow"
         )
+        self.links: LinkKind = "veth" if switch_kind == "bmv2" else links
+        p4: SwitchBackend = (
+            Bmv2Switches(topology, self._openflow_names)
+            if switch_kind == "bmv2"
+            else FabricSwitches(topology, links, seed, self._openflow_names)
+        )
+        self._ovs = OvsSwitches(topology, self._openflow_names)
+        self._backend: SwitchBackend = MixedSwitches(p4, self._ovs) if self._openflow_names else p4
         self._given_run_dir = run_dir
         self._own_run_dir: Path | None = None
         self._mininet: Mininet | None = None
@@ -111,11 +135,11 @@ class EmulatedNetwork:
         return self._mininet
 
     def start(self) -> None:
-        """Return once all hosts have addresses and all switches serve P4Runtime.
+        """Return once all hosts have addresses and all switches serve P4Runtime or wait for an OpenFlow controller.
 
-        UserError if not root, without Mininet, without BMv2 if asked for, where the kernel lacks what the links
-        need, or if another network runs in this network namespace. Call it from the main thread: the fabric process
-        ends with the thread that started it.
+        UserError if not root, without Mininet, without BMv2 or Open vSwitch if asked for, where the kernel lacks what
+        the links need, or if another network runs in this network namespace. Call it from the main thread: the fabric
+        process ends with the thread that started it.
         """
         if self._mininet is not None:
             raise RuntimeError("the network has been started already")
@@ -142,6 +166,12 @@ class EmulatedNetwork:
         """Where the P4Runtime server of a switch listens, as "127.0.0.1:PORT"; the device id is its number."""
         return self._backend.p4runtime_address(self.topology.switch(switch).name)
 
+    def control_address(self, switch: str) -> str:
+        """Where the controller reaches a switch of either kind: its P4Runtime server, or the OpenFlow port at which
+        it waits for a controller ("127.0.0.1:PORT")."""
+        name = self.topology.switch(switch).name
+        return self._ovs.openflow_address(name) if name in self._openflow_names else self.p4runtime_address(name)
+
     def host_pid(self, host: str) -> int:
         """A process whose namespaces are the host's (its shell)."""
         pid: int = self.mininet[self.topology.host(host).name].pid
@@ -151,9 +181,22 @@ class EmulatedNetwork:
         """One row per direction of every link, since the start (with BMv2 not of lossy links, see there)."""
         return self._backend.link_statistics()
 
+    def start_capture(self, file: Path, host: str) -> None:
+        """Write what passes a host's access link, both ways, to a pcap file from now on. UserError with BMv2."""
+        self._backend.start_capture(file, self.topology.host(host).name)
+
+    def data_plane_statistics(self) -> DataPlaneStatistics | None:
+        """How well the fabric process kept up; None with BMv2, which has none."""
+        return self._backend.data_plane_statistics()
+
     def quiesce(self, timeout_s: float = 2.0) -> bool:
         """Wait until no packet is on its way between switches; False if some still are after `timeout_s`."""
         return self._backend.quiesce(timeout_s)
+
+    def restart_switch(self, switch: str) -> None:
+        """Switch a switch off and on: program, tables, registers (or flows and groups) and connections are gone, its
+        links stay."""
+        self._backend.restart_switch(self.topology.switch(switch).name)
 
     # How it comes up.
 
@@ -209,27 +252,40 @@ class EmulatedNetwork:
                     interface.ip, interface.prefixLen = host.ip, host.prefix_bits
 
     def _make_interfaces(self) -> None:
-        pairs = []
-        for link in self.topology.links:
-            near, far = (link.b, link.a) if self.topology.is_host(link.a.node) else (link.a, link.b)
-            if self._is_veth(near, far):
-                pairs.append(
-                    veth.VethPair(
-                        interface=interface_name(near),
-                        mac=self._interface_mac(near),
-                        peer=interface_name(far),
-                        peer_mac=self._interface_mac(far),
-                        peer_pid=self.host_pid(far.node) if self.topology.is_host(far.node) else None,
-                    )
-                )
+        pairs = [pair for link in self.topology.links for pair in self._veth_pairs(link)]
         self._interface_group = secrets.randbits(30) + 1
         veth.create_pairs(pairs, self._interface_group)
         for link in self.topology.host_links:
             end = link.a if self.topology.is_host(link.a.node) else link.b
             veth.configure_host(self.topology.host(end.node), interface_name(end), self.host_pid(end.node))
 
+    def _veth_pairs(self, link: Link) -> list[veth.VethPair]:
+        near, far = (link.b, link.a) if self.topology.is_host(link.a.node) else (link.a, link.b)
+        if not self._is_veth(near, far):
+            return []
+        if self.switch_kind == "gradbed" and is_wire(self.topology, link, self._openflow_names):
+            # Two pairs, with the fabric process between them.
+            return [self._veth_pair(wire_interface_name(end), self._wire_mac(end), end) for end in (near, far)]
+        return [self._veth_pair(interface_name(near), self._interface_mac(near), far)]
+
+    def _veth_pair(self, name: str, mac: str, far: Endpoint) -> veth.VethPair:
+        """From the interface `name` here to the one at a link end."""
+        return veth.VethPair(
+            interface=name,
+            mac=mac,
+            peer=interface_name(far),
+            peer_mac=self._interface_mac(far),
+            peer_pid=self.host_pid(far.node) if self.topology.is_host(far.node) else None,
+        )
+
     def _is_veth(self, a: Endpoint, b: Endpoint) -> bool:
-        return self.links == "veth" or self.topology.is_host(a.node) or self.topology.is_host(b.node)
+        return self.links == "veth" or any(
+            self.topology.is_host(end.node) or end.node in self._openflow_names for end in (a, b)
+        )
+
+    def _wire_mac(self, end: Endpoint) -> str:
+        """For the interface that faces the one at a link end."""
+        return "02:03:" + self._interface_mac(end)[len("02:03:") :]
 
     def _interface_mac(self, end: Endpoint) -> str:
         if self.topology.is_host(end.node):

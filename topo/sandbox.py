@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from switch.errors import UserError
+from switch.parent_death import die_with_parent
 from topo.namespaces import (
     CLONE_NEWIPC,
     CLONE_NEWNET,
@@ -38,7 +39,6 @@ from topo.namespaces import (
     MS_NOSUID,
     MS_PRIVATE,
     MS_REC,
-    die_with_parent,
     loopback_up,
     mount,
     require_root,
@@ -153,9 +153,7 @@ def _doorman(
     status = 1
     try:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        die_with_parent()
-        if os.getppid() != caller:
-            os._exit(1)
+        die_with_parent(caller)
         unshare(CLONE_NEWNET | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC)
         lifeline_read, lifeline_write = os.pipe()
         init = os.fork()

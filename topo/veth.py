@@ -5,6 +5,7 @@ from __future__ import annotations
 import array
 import errno
 import fcntl
+import secrets
 import socket
 import struct
 from collections.abc import Iterable
@@ -69,6 +70,16 @@ def delete_group(group: int) -> None:
         except NetlinkError as error:
             if error.code != errno.ENODEV:  # there are none
                 raise
+
+
+def delete_interfaces(names: Iterable[str]) -> None:
+    """Delete interfaces of the caller's network namespace, at one go; those that are not there do not matter."""
+    group = secrets.randbits(30) + 1
+    with IPRoute() as netlink:
+        for name in names:
+            for index in netlink.link_lookup(ifname=name):
+                netlink.link("set", index=index, IFLA_GROUP=group)
+    delete_group(group)
 
 
 def configure_host(host: Host, interface: str, pid: int) -> None:

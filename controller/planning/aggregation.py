@@ -1,22 +1,25 @@
 """The plan of one aggregation job.
 
 A gradient packet that names a designated switch follows that switch's designated routes to it; the sum, and
-whatever the switch could not sum, goes on from there along the IPv4 routes to the server. Both are the routes in
-force (routing.py): a job adds entries towards its designated switches and changes no path. The server's ACKs run
-down a multicast tree that passes through every designated switch, so that each one can free its slots.
+whatever the switch could not sum, goes on from there to the second switch that the packet names, the server's ToR,
+and from the last one along the IPv4 routes to the server. All are the routes in force (routing.py): a job adds
+entries towards its designated switches and changes no path. The server's ACKs run down a multicast tree that passes
+through every designated switch, so that each one can free its slots.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
+from controller.planning.designation import Designation
 from controller.planning.entries import AGGREGATION_PROGRAM, aggregation_role, designated_route
 from controller.planning.multicast import MulticastTree, multicast_address, multicast_plan, multicast_tree
-from controller.planning.placement import Placement
+from controller.planning.placement import AggregationPlanner
 from controller.planning.plan import Plan, SwitchPlan
 from controller.planning.routing import Routes
+from controller.planning.slots import DEFAULT_SLOTS, SlotPolicy, SlotRange
 from switch.errors import UserError
 from topo.graph import Topology
 
@@ -30,66 +33,86 @@ Acknowledgement = Literal["multicast", "unicast"]
 
 
 @dataclass(frozen=True)
-class JobPlan:
-    """A job's part of the network's plan, and what its agents must know of it.
+class Job:
+    """A job with all decisions made: its plan follows from this alone, so this is what a controller must remember.
 
-    designated_switches: switch numbers; fragment n belongs to number n modulo their count. Without any, the
-    server sums alone and acknowledges each worker by unicast: tree and multicast addresses are None.
+    designations: the labels of every worker's packets, in turn (placement.AggregationChoice). slot_ranges: by name,
+    for every switch that sums for the job.
     """
 
-    job: int
+    number: int
     workers: tuple[str, ...]
     server: str
-    designated_switches: tuple[int, ...]
+    designations: Mapping[str, tuple[Designation, ...]]
+    slot_policy: SlotPolicy = "dynamic"
+    slot_ranges: Mapping[str, SlotRange] = field(default_factory=dict)
+
+    @property
+    def designated_switches(self) -> tuple[int, ...]:
+        """The numbers of all switches that sum for the job, those of the first level first."""
+        labels = [label for worker in self.workers for label in self.designations[worker]]
+        numbers = [*(label.switch_number for label in labels), *(label.next_switch for label in labels)]
+        return tuple(dict.fromkeys(number for number in numbers if number))
+
+
+@dataclass(frozen=True)
+class JobPlan:
+    """A job's part of the network's plan. Without designated switches the server sums alone and acknowledges each
+    worker by unicast: tree and multicast addresses are None."""
+
+    job: Job
     tree: MulticastTree | None
     multicast_ip: str | None
     multicast_mac: str | None
     plan: Plan
 
     @property
-    def fan_in(self) -> int:
-        return len(self.workers)
-
-    @property
     def acknowledgement(self) -> Acknowledgement:
         return "unicast" if self.tree is None else "multicast"
 
 
-def job_plan(
+def choose_job(
     topology: Topology,
     routes: Routes,
-    job: int,
+    number: int,
     workers: Sequence[str],
     server: str,
-    placement: Placement,
-    program: str = AGGREGATION_PROGRAM,
-) -> JobPlan:
-    """Plan job number `job`; UserError if workers, server or placement make no sense on this topology."""
-    if not 1 <= job <= MAX_JOB:
+    planner: AggregationPlanner,
+    slots: int = DEFAULT_SLOTS,
+) -> Job:
+    """A job that shares all `slots` of its switches; UserError if workers, server or choice make no sense here."""
+    if not 1 <= number <= MAX_JOB:
         raise UserError(f"no job number left: {MAX_JOB} jobs were given one, restart the controller")
     check_hosts(topology, workers, server)
-    designated = placement.designated_switches(topology, routes, workers, server)
-    if not designated:
-        return JobPlan(job, tuple(workers), server, (), None, None, None, Plan(switches={}))
-    numbers = tuple(topology.switch(name).number for name in designated)
-    tree = multicast_tree(topology, server, workers, designated)
-    ip, mac = multicast_address(job)
+    choice = planner.choose(topology, routes, workers, server)
+    job = Job(number, tuple(workers), server, choice.designations)
+    names = [topology.switch_by_number(each).name for each in job.designated_switches]
+    return Job(number, job.workers, server, choice.designations, "dynamic", dict.fromkeys(names, SlotRange(0, slots)))
+
+
+def job_plan(topology: Topology, routes: Routes, job: Job, program: str = AGGREGATION_PROGRAM) -> JobPlan:
+    """What the switches need for the job."""
+    if not job.designated_switches:
+        return JobPlan(job, None, None, None, Plan(switches={}))
+    numbers = {topology.switch_by_number(number).name: number for number in job.designated_switches}
+    tree = multicast_tree(topology, job.server, job.workers, numbers)
+    ip, mac = multicast_address(job.number)
     steering = {
         switch.name: SwitchPlan.of(
             program,
             [
-                aggregation_role(job, number)
+                aggregation_role(job.number, number, job.slot_policy, job.slot_ranges[name])
                 if name == switch.name
                 else designated_route(number, topology.port(switch.name, routes.next_hop(switch.name, name)))
-                for name, number in zip(designated, numbers, strict=True)
+                for name, number in numbers.items()
             ],
         )
         for switch in topology.switches
     }
     plan = Plan(switches=steering).merged(
-        Plan(switches=multicast_plan(topology, tree, group=job, ip=ip, program=program))
+        Plan(switches=multicast_plan(topology, tree, group=job.number, ip=ip, program=program))
     )
-    return JobPlan(job, tuple(workers), server, numbers, tree, ip, mac, plan)
+    return JobPlan(job, tree, ip, mac, plan)
 
 
 def check_hosts(topology: Topology, workers: Sequence[str], server: str) -> None:

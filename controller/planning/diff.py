@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from controller.planning.plan import MulticastGroup, RegisterValue, SwitchPlan, TableEntry
-from controller.planning.text import entry_text
+from controller.planning.plan import Flow, MulticastGroup, RegisterValue, SwitchPlan, TableEntry
+from controller.planning.text import entry_text, flow_text
 
 T = TypeVar("T")
 
@@ -34,9 +34,10 @@ class SwitchDiff:
     entries: Changes[TableEntry]
     groups: Changes[MulticastGroup]
     registers: tuple[RegisterValue, ...]
+    flows: Changes[Flow] = field(default_factory=Changes)
 
     def __bool__(self) -> bool:
-        return bool(self.entries or self.groups or self.registers)
+        return bool(self.entries or self.groups or self.registers or self.flows)
 
     def __str__(self) -> str:
         lines = [
@@ -54,6 +55,11 @@ class SwitchDiff:
             for group in groups
         ]
         lines += [f"~ {cell.register_name}[{cell.index}] = {cell.value}" for cell in self.registers]
+        lines += [
+            f"{sign} flow: {flow_text(flow)}"
+            for sign, flows in (("-", self.flows.delete), ("~", self.flows.modify), ("+", self.flows.insert))
+            for flow in flows
+        ]
         return "\n".join(lines)
 
 
@@ -64,6 +70,7 @@ def switch_diff(old: SwitchPlan, new: SwitchPlan) -> SwitchDiff:
         entries=_changes(old.entries, new.entries, lambda entry: entry.key),
         groups=_changes(old.groups, new.groups, lambda group: group.id),
         registers=tuple(cell for cell in new.registers if cell not in before),
+        flows=_changes(old.flows, new.flows, lambda flow: flow.key),
     )
 
 

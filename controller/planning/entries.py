@@ -5,8 +5,13 @@ from __future__ import annotations
 from ipaddress import IPv4Address, IPv4Network
 
 from controller.planning.plan import Lpm, TableEntry
+from controller.planning.slots import SlotPolicy, SlotRange
 
 AGGREGATION_PROGRAM = "aggregation"
+
+RECLAIM_DISTANCE = 4096
+"""A fragment this much older than another of its job has been answered: workers have fewer in flight. A slot that
+still holds it is given to the newer one; were its ACK only late, workers would resend and the server would sum."""
 
 
 def mac_number(mac: str) -> int:
@@ -50,10 +55,28 @@ def designated_route(switch_number: int, port: int) -> TableEntry:
     )
 
 
-def aggregation_role(job: int, switch_number: int) -> TableEntry:
-    """The switch that bears `switch_number` sums the gradients of `job` that name it."""
+def aggregation_role(job: int, switch_number: int, policy: SlotPolicy, slots: SlotRange) -> TableEntry:
+    """The switch that bears `switch_number` sums the gradients of `job` that name it, in these slots of its own."""
+    # With a static range no worker is further ahead than the range is long.
+    distance = slots.slots if policy == "static" else RECLAIM_DISTANCE
     return TableEntry(
         table="roles",
-        match={"hdr.gradient.job": job, "hdr.gradient.switch_number": switch_number},
-        action="aggregate",
+        match={"hdr.gradient.job": job},
+        action="aggregate_indexed" if policy == "static" else "aggregate_hashed",
+        params={
+            "switch_number": switch_number,
+            "first_slot": slots.first_slot,
+            "slots": slots.slots,
+            "reclaim_distance": distance,
+        },
+    )
+
+
+def congestion_threshold(port: int, packets: int) -> TableEntry:
+    """Packets that find `packets` or more waiting for `port` leave with congestion experienced (RFC 3168)."""
+    return TableEntry(
+        table="congestion_thresholds",
+        match={"egress_port": port},
+        action="mark_above",
+        params={"threshold": packets},
     )

@@ -6,6 +6,27 @@ from switch.errors import UserError
 from topo.graph import Topology
 
 
+def choose_hosts_of_jobs(topology: Topology, jobs: int, workers: int) -> list[tuple[tuple[str, ...], str]]:
+    """(worker names, server name) for each of several jobs that share no host: servers and workers are spread evenly
+    over the hosts, and neighbours belong to different jobs."""
+    if jobs < 1:
+        raise UserError(f"a run needs at least one job, got {jobs}")
+    if jobs == 1:
+        return [choose_hosts(topology, workers)]
+    if workers < 1:
+        raise UserError(f"a job needs at least one worker, got {workers}")
+    names = [host.name for host in topology.hosts]
+    needed = jobs * (workers + 1)
+    if needed > len(names):
+        raise UserError(
+            f"{jobs} jobs of {workers} workers and a server need {needed} hosts, the topology has {len(names)}"
+        )
+    servers = [names[index * len(names) // jobs] for index in range(jobs)]
+    rest = [name for name in names if name not in servers]
+    chosen = [rest[index * len(rest) // (jobs * workers)] for index in range(jobs * workers)]
+    return [(tuple(chosen[job::jobs]), server) for job, server in enumerate(servers)]
+
+
 def choose_hosts(topology: Topology, workers: int) -> tuple[tuple[str, ...], str]:
     """(worker names, server name): the server is the first host, the workers are spread evenly over the others."""
     if workers < 1:

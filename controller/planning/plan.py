@@ -1,6 +1,6 @@
 """The plan: what every switch should hold, as plain values that can be printed, compared, saved and merged.
 
-Planners return a `Plan`; a southbound client makes the switches hold exactly that. Tables, fields, actions and
+Planners return a `Plan`; southbound clients make the switches hold exactly that. Tables, fields, actions and
 parameters are named as in P4Info, by full name or by a last component that is unique ("ipv4_routes"). Values
 are non-negative integers; an IPv4 address or a MAC address is its big-endian integer.
 """
@@ -12,7 +12,7 @@ from functools import reduce
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from switch.errors import UserError
 
@@ -86,8 +86,59 @@ class TableEntry(Value):
         return self.table, -self.priority, sorted(fields)
 
 
+class SetField(Value):
+    """Write a header field, named as in OpenFlow's OXM ("eth_dst")."""
+
+    set_field: str
+    value: Unsigned
+
+
+class DecrementTtl(Value):
+    """Count the IPv4 time to live down; a packet whose time is over is dropped."""
+
+    dec_ttl: Literal[True]
+
+
+class Output(Value):
+    """Send a copy to a port."""
+
+    output: Unsigned
+
+
+class ToGroup(Value):
+    """Hand the packet to a group."""
+
+    group: Annotated[int, Field(ge=1, le=0xFFFF)]
+
+
+FlowAction = SetField | DecrementTtl | Output | ToGroup
+
+FlowKey = tuple[int, tuple[tuple[str, Match], ...]]
+
+
+class Flow(Value):
+    """One flow of an OpenFlow switch's only table. Fields are named as in OpenFlow's OXM (specification 1.3, section
+    7.2.3.7), actions are applied in turn; of several flows that match a packet the highest priority wins."""
+
+    priority: Annotated[int, Field(ge=0, le=0xFFFF)]
+    match: Mapping[str, Match]
+    actions: tuple[FlowAction, ...]
+
+    @property
+    def key(self) -> FlowKey:
+        """What makes it this flow of the switch: all but the actions."""
+        return self.priority, tuple(sorted(self.match.items(), key=lambda item: item[0]))
+
+    @property
+    def order(self) -> tuple[int, list[tuple[str, tuple[int, ...]]]]:
+        """Sorts flows by priority, the highest first, then fields in numerical order."""
+        fields = [(field, (how,) if isinstance(how, int) else how.numbers) for field, how in self.match.items()]
+        return -self.priority, sorted(fields)
+
+
 class MulticastGroup(Value):
-    """A group of the packet replication engine: one copy to each port. Ports are kept in ascending order."""
+    """One copy to each port: a group of the packet replication engine, or an OpenFlow group of type ALL. Ports are
+    kept in ascending order."""
 
     id: Annotated[int, Field(ge=1, le=0xFFFF)]
     ports: tuple[Unsigned, ...]
@@ -108,14 +159,28 @@ class RegisterValue(Value):
     value: Unsigned
 
 
-class SwitchPlan(Value):
-    """Everything that one switch should hold. Entries, groups and registers are in canonical order."""
+SwitchPlanKind = Literal["p4", "openflow"]
 
-    kind: Literal["p4"] = "p4"
+
+class SwitchPlan(Value):
+    """Everything that one switch should hold, in canonical order.
+
+    kind: "p4" (entries, groups, registers) or "openflow" (flows, groups); program: what it runs, or, of an OpenFlow
+    switch, what its flows make of it.
+    """
+
+    kind: SwitchPlanKind = "p4"
     program: str
     entries: tuple[TableEntry, ...] = ()
     groups: tuple[MulticastGroup, ...] = ()
     registers: tuple[RegisterValue, ...] = ()
+    flows: tuple[Flow, ...] = ()
+
+    @model_validator(mode="after")
+    def _of_one_kind(self) -> SwitchPlan:
+        if (self.kind == "p4" and self.flows) or (self.kind == "openflow" and (self.entries or self.registers)):
+            raise ValueError("a P4 switch has entries and registers, an OpenFlow switch flows")
+        return self
 
     @classmethod
     def of(
@@ -124,14 +189,18 @@ class SwitchPlan(Value):
         entries: Iterable[TableEntry] = (),
         groups: Iterable[MulticastGroup] = (),
         registers: Iterable[RegisterValue] = (),
+        flows: Iterable[Flow] = (),
+        kind: SwitchPlanKind = "p4",
     ) -> SwitchPlan:
-        """Build one, in canonical order. Two entries, groups or cells with one key and different contents are a
-        ValueError; equal ones count once."""
+        """Build one, in canonical order. Two entries, groups, cells or flows with one key and different contents are
+        a ValueError; equal ones count once."""
         return cls(
+            kind=kind,
             program=program,
             entries=tuple(sorted(_unique(entries, _entry_key), key=lambda entry: entry.order)),
             groups=tuple(sorted(_unique(groups, _group_key), key=_group_key)),
             registers=tuple(sorted(_unique(registers, _cell_key), key=_cell_key)),
+            flows=tuple(sorted(_unique(flows, _flow_key), key=lambda flow: flow.order)),
         )
 
     def merged(self, other: SwitchPlan) -> SwitchPlan:
@@ -143,6 +212,8 @@ class SwitchPlan(Value):
             (*self.entries, *other.entries),
             (*self.groups, *other.groups),
             (*self.registers, *other.registers),
+            (*self.flows, *other.flows),
+            self.kind,
         )
 
 
@@ -203,6 +274,10 @@ def _unique(values: Iterable[T], key: Callable[[T], Hashable]) -> list[T]:
 
 def _entry_key(entry: TableEntry) -> EntryKey:
     return entry.key
+
+
+def _flow_key(flow: Flow) -> FlowKey:
+    return flow.key
 
 
 def _group_key(group: MulticastGroup) -> int:

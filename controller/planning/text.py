@@ -5,7 +5,20 @@ from __future__ import annotations
 from ipaddress import IPv4Address
 from itertools import groupby
 
-from controller.planning.plan import Lpm, Match, Plan, Range, SwitchPlan, TableEntry, Ternary
+from controller.planning.plan import (
+    DecrementTtl,
+    Flow,
+    FlowAction,
+    Lpm,
+    Match,
+    Output,
+    Plan,
+    Range,
+    SetField,
+    SwitchPlan,
+    TableEntry,
+    Ternary,
+)
 
 
 def plan_text(plan: Plan) -> str:
@@ -14,7 +27,13 @@ def plan_text(plan: Plan) -> str:
 
 
 def switch_text(name: str, switch: SwitchPlan) -> str:
-    lines = [f"{name}: {switch.program} ({switch.kind}), {_count(len(switch.entries), 'entry', 'entries')}"]
+    content = (
+        _count(len(switch.flows), "flow", "flows")
+        if switch.kind == "openflow"
+        else _count(len(switch.entries), "entry", "entries")
+    )
+    lines = [f"{name}: {switch.program} ({switch.kind}), {content}"]
+    lines += [f"    {flow_text(flow)}" for flow in switch.flows]
     for table, entries in groupby(switch.entries, key=lambda entry: entry.table):
         lines.append(f"  {table}")
         lines += [f"    {entry_text(entry)}" for entry in entries]
@@ -33,6 +52,21 @@ def entry_text(entry: TableEntry) -> str:
     return f"{match or '*'} -> {entry.action}({params}){priority}"
 
 
+def flow_text(flow: Flow) -> str:
+    """Priority, fields and actions of one flow on one line."""
+    match = ", ".join(f"{field}={match_text(field, how)}" for field, how in flow.match.items())
+    actions = ", ".join(action_text(action) for action in flow.actions)
+    return f"{match or '*'} -> {actions or 'drop'} priority {flow.priority}"
+
+
+def action_text(action: FlowAction) -> str:
+    if isinstance(action, SetField):
+        return f"{action.set_field}={_number(action.set_field, action.value)}"
+    if isinstance(action, DecrementTtl):
+        return "dec_ttl"
+    return f"output {action.output}" if isinstance(action, Output) else f"group {action.group}"
+
+
 def match_text(field: str, how: Match) -> str:
     """A match as it is usually written: 10.0.0.0/8, 0x10 &&& 0xf0, 5..9, 7."""
     if isinstance(how, Lpm):
@@ -46,9 +80,9 @@ def match_text(field: str, how: Match) -> str:
 
 def _number(name: str, value: int) -> str:
     """Plans carry no types, so the field's name tells what is an address."""
-    if "ipv4" in name and name.endswith("addr") and value < 1 << 32:
+    if "ipv4" in name and name.endswith(("addr", "_src", "_dst")) and value < 1 << 32:
         return str(IPv4Address(value))
-    if ("mac" in name or "ethernet" in name) and value < 1 << 48:
+    if ("mac" in name or "ethernet" in name or name in ("eth_src", "eth_dst")) and value < 1 << 48:
         return value.to_bytes(6, "big").hex(":")
     return str(value)
 

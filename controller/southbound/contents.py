@@ -29,6 +29,7 @@ PUSH_TIMEOUT_S = 120.0
 """A switch may have to compile the program first."""
 
 UPDATES_PER_WRITE = 1000
+PUSH = "push pipeline"
 
 _NO_PIPELINE = (
     grpc.StatusCode.FAILED_PRECONDITION,
@@ -39,6 +40,10 @@ _NO_PIPELINE = (
 
 class SwitchRefuses(SouthboundError):
     """The switch is there but does not accept what it is sent; sending it again will not help."""
+
+
+class _PipelineLost(SouthboundError):
+    """The switch has no pipeline any more, though its stream goes on."""
 
 
 class _Unreadable(SouthboundError):
@@ -87,7 +92,14 @@ class SwitchContents:
 
     async def bring_to(self, plan: SwitchPlan) -> None:
         """Make the switch run the plan's program and hold the plan. After a failure it may hold part of it; the
-        next call sees to that."""
+        next call sees to that. A switch that has lost its pipeline unnoticed gets it again."""
+        try:
+            await self._bring_to(plan)
+        except _PipelineLost:
+            self._running_cookie = 0
+            await self._bring_to(plan)
+
+    async def _bring_to(self, plan: SwitchPlan) -> None:
         pipeline = self.pipeline(plan)
         wanted = pipeline.schema.normalised(plan)
         if self._running_cookie != pipeline.cookie:
@@ -136,7 +148,7 @@ class SwitchContents:
         try:
             await self._stub.SetForwardingPipelineConfig(request, timeout=PUSH_TIMEOUT_S)
         except grpc.aio.AioRpcError as error:
-            raise self._failure(error, "push pipeline") from None
+            raise self._failure(error, PUSH) from None
         self._running_cookie = pipeline.cookie
         self._held = SwitchPlan(program=pipeline.name)
         self._cells_written = ()
@@ -220,4 +232,6 @@ class SwitchContents:
 
     def _failure(self, error: grpc.aio.AioRpcError, what: str, subjects: Sequence[str] = ()) -> SouthboundError:
         kind = SouthboundError if is_away(error) else SwitchRefuses
+        if error.code() == grpc.StatusCode.FAILED_PRECONDITION and what != PUSH:
+            kind = _PipelineLost
         return kind(f"{self._name}: {describe(error, what, subjects)}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from experiments.bench_switch.packet_io import forward_for_ever
-from switch.fabric import die_with_parent
+from switch.parent_death import die_with_parent
 
 if __name__ == "__main__":
     die_with_parent()

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
+from controller.planning.entries import aggregation_role
 from controller.planning.plan import Lpm, MulticastGroup, SwitchPlan, TableEntry, Ternary
+from controller.planning.slots import DEFAULT_SLOTS, SlotRange
 from experiments.bench_switch.packet_io import Cycle
 from experiments.programs import P4_SOURCES
 from hosts.protocols.gradient_format import Flags
@@ -107,8 +109,7 @@ def aggregation() -> Workload:
             ),
         ]
         if last:
-            keys = {"hdr.gradient.job": JOB, "hdr.gradient.switch_number": DESIGNATED}
-            entries.append(TableEntry(table="roles", match=keys, action="aggregate"))
+            entries.append(aggregation_role(JOB, DESIGNATED, "dynamic", SlotRange(0, DEFAULT_SLOTS)))
         return SwitchPlan.of("aggregation", entries, [MulticastGroup(id=1, ports=(RIGHT_PORT,))])
 
     return Workload(

@@ -19,7 +19,8 @@ def write_event(descriptor: int, event: str, **fields: Any) -> None:
 class Channel:
     """An agent's two ends."""
 
-    def __init__(self, name: str, control: int, events: int) -> None:
+    def __init__(self, job: int, name: str, control: int, events: int) -> None:
+        self.job = job
         self.name = name
         self.stopped = False
         """A stop has come; it stays."""
@@ -27,7 +28,7 @@ class Channel:
         self._events = events
 
     def emit(self, event: str, **fields: Any) -> None:
-        write_event(self._events, event, name=self.name, **fields)
+        write_event(self._events, event, job=self.job, name=self.name, **fields)
 
     def wait_for_begin(self) -> bool:
         """Block until the launcher says begin (True) or stop (False)."""

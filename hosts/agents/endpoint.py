@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import select
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hosts.job import AgentAddress, JobDescription, ip_integer, mac_bytes
-from hosts.protocols.gradient_format import Flags, frame_bytes
+from hosts.job import AgentAddress, Designation, JobDescription, ip_integer, mac_bytes
+from hosts.protocols.gradient_format import Flags
 from hosts.protocols.gradient_frames import Frames, pack_frames, parse_frames
 from hosts.transport.raw_socket import RawSocket
 from hosts.transport.statistics import EndpointStatistics
@@ -19,9 +20,24 @@ QUIET_MS = 50
 """At the end of a run: silence after which no frame is expected any more."""
 
 
+def label_array(designations: Sequence[Designation]) -> NDArray[np.int64]:
+    """switch_number, fan_in, next_switch and next_fan_in of each, shape (designations, 4)."""
+    return np.array([(d.switch_number, d.fan_in, d.next_switch, d.next_fan_in) for d in designations], np.int64)
+
+
 def mac_array(mac: str) -> NDArray[np.uint8]:
     """A MAC address as `pack_frames` takes it."""
     return np.frombuffer(mac_bytes(mac), np.uint8)
+
+
+@dataclass(frozen=True)
+class Received:
+    """The wanted frames of a batch."""
+
+    frames: Frames
+    """Gradients and sums, or global sums."""
+    requests: list[int]
+    """Packet numbers of NACKs."""
 
 
 class Endpoint:
@@ -41,7 +57,6 @@ class Endpoint:
         self._job = job
         self._socket = raw_socket
         self._sends_acknowledgements = sends_acknowledgements
-        self._frame_bytes = frame_bytes(job.lanes)
         self._own_ip = ip_integer(own.ip)
         self._own_mac = mac_array(own.mac)
         self._gateway_mac = mac_array(own.gateway_mac)
@@ -60,9 +75,17 @@ class Endpoint:
         worker_bitmap: int,
         dst_ip: ArrayLike,
         flags: ArrayLike = 0,
+        labels: NDArray[np.int64] | None = None,
+        magnitude: ArrayLike | None = None,
         dst_mac: ArrayLike | None = None,
     ) -> None:
-        """Send one frame per row of `lanes`, shape (frames, lanes), to the gateway unless told otherwise."""
+        """Send one frame per row of `lanes`, shape (frames, lanes), to the gateway unless told otherwise.
+
+        labels: the designations, shape (frames, 4), columns as in `label_array`; None: past all switches. magnitude:
+        as in `pack_frames`.
+        """
+        if labels is None:
+            labels = np.zeros((1, 4), np.int64)
         frames = pack_frames(
             lanes,
             src_mac=self._own_mac,
@@ -73,27 +96,35 @@ class Endpoint:
             packet_number=packet_numbers,
             worker_bitmap=worker_bitmap,
             flags=flags,
-            switch_number=[self._job.designated_switch(number) for number in packet_numbers],
-            fan_in=self._job.fan_in,
+            magnitude=magnitude,
+            switch_number=labels[:, 0],
+            fan_in=labels[:, 1],
+            next_switch=labels[:, 2],
+            next_fan_in=labels[:, 3],
         )
         sent = self._socket.send(frames)
         statistics = self.statistics
         kind = statistics.acknowledgement_sent if self._sends_acknowledgements else statistics.gradient_sent
-        kind.add(sent, self._frame_bytes)
+        kind.add(sent, frames.itemsize)
         statistics.send_failures += len(frames) - sent
 
-    def receive(self) -> Frames | None:
+    def receive(self) -> Received | None:
         """The wanted ones (perhaps none) among one batch of frames; None: nothing waits. Does not block."""
         buffer, lengths = self._socket.receive()
         if len(lengths) == 0:
             return None
         parsed = parse_frames(buffer, lengths, self._job.lanes)
-        frames = parsed.frames
+        self.statistics.malformed += parsed.malformed
+        frames = self._wanted(parsed.frames)
+        requests = self._wanted(parsed.negative_acknowledgements)
+        return Received(frames, requests["packet_number"].tolist())
+
+    def _wanted(self, frames: Frames) -> Frames:
+        """Count frames of one length, and pick those that are for this agent."""
         acknowledgement = frames["flags"] & Flags.ACK != 0
         acknowledgements = int(np.count_nonzero(acknowledgement))
-        self.statistics.acknowledgement_received.add(acknowledgements, self._frame_bytes)
-        self.statistics.gradient_received.add(len(frames) - acknowledgements, self._frame_bytes)
-        self.statistics.malformed += parsed.malformed
+        self.statistics.acknowledgement_received.add(acknowledgements, frames.itemsize)
+        self.statistics.gradient_received.add(len(frames) - acknowledgements, frames.itemsize)
         wanted = (
             (acknowledgement != self._sends_acknowledgements)
             & (frames["job"] == self._job.job)

@@ -6,13 +6,15 @@ reads JSON lines from standard input:
 
     {"command": "start", "role": "worker", "index": 0, "host_pid": 123, "interface": "h2-eth0", "job": {...}}
     {"command": "start", "role": "server", "host_pid": 130, "interface": "h1-eth0", "job": {...}}
+    {"command": "start", "role": "worker", ..., "script": {"path": "/x/train.py", "output": "/x/log"}}
     {"command": "begin"}     to the workers that wait, once all agents have reported ready
-    {"command": "stop"}      to all agents, the server first, so that workers count its last answers; when they
-                             have ended, more may be started
+    {"command": "stop"}      to all agents, a job's server first, so that workers count its last answers
 
-and writes the events of all agents as JSON lines: ready, round, done (an agent's rounds are complete), final
-(after stop: the statistics at the very end), error, and stopped (all agents have ended after a stop). The end
-of standard input ends it with status 0; agents never outlive it.
+Several jobs may run at once, on different hosts; with "job": 7, begin and stop are for the agents of job 7 alone.
+The events of all agents come out as JSON lines with "job" and "name": ready, round, done (an agent's rounds are
+complete), final (after stop: the statistics at the very end), error, and stopped (all agents of a job have ended
+after a stop, so that more may be started; without any agent to stop there is no job in it). The end of standard
+input ends the launcher with status 0; agents never outlive it.
 """
 
 from __future__ import annotations
@@ -30,13 +32,17 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from hosts.agents.channel import BEGIN, STOP, Channel, write_event
-from hosts.agents.namespace import die_with_parent, enter_network_namespace
+from hosts.agents.exchanges import open_exchange
+from hosts.agents.namespace import enter_network_namespace
 from hosts.agents.server import Server
+from hosts.agents.torch_extra import load_torch
+from hosts.agents.torch_worker import Script, run_script
 from hosts.agents.worker import Worker
 from hosts.job import JobDescription
 from hosts.learning.dataset import SHAPES, load
 from hosts.transport.raw_socket import RawSocket
 from switch.errors import UserError
+from switch.parent_death import die_with_parent
 
 STOP_PATIENCE_S = 5.0
 _REPORTED_ERROR = 2
@@ -51,6 +57,8 @@ class _Start(BaseModel):
     host_pid: int = Field(ge=1)
     interface: str
     job: dict[str, Any]
+    script: Script | None = None
+    """For a worker whose gradients are a script's."""
 
     @property
     def name(self) -> str:
@@ -59,10 +67,12 @@ class _Start(BaseModel):
 
 class _Begin(BaseModel):
     command: Literal["begin"]
+    job: int | None = None
 
 
 class _Stop(BaseModel):
     command: Literal["stop"]
+    job: int | None = None
 
 
 _Command = Annotated[_Start | _Begin | _Stop, Field(discriminator="command")]
@@ -73,11 +83,20 @@ _commands: TypeAdapter[_Start | _Begin | _Stop] = TypeAdapter(_Command)
 class _Agent:
     """A forked agent."""
 
+    job: int
     name: str
     role: Literal["worker", "server"]
     pid: int
     pidfd: int
     control: int
+
+
+@dataclass
+class _Stopping:
+    """A job that was told to stop."""
+
+    deadline_s: float
+    workers_told: bool = False
 
 
 class Launcher:
@@ -86,8 +105,7 @@ class Launcher:
     def __init__(self) -> None:
         self._selector = selectors.DefaultSelector()
         self._agents: dict[int, _Agent] = {}  # by pidfd
-        self._stop_deadline_s: float | None = None
-        self._workers_told_to_stop = False
+        self._stopping: dict[int, _Stopping] = {}  # by job
 
     def run(self) -> None:
         """Until the end of standard input."""
@@ -104,10 +122,12 @@ class Launcher:
                         self._command(line)
                 else:
                     self._reap(self._agents[key.fd])
-            self._finish_stop()
+            for job in list(self._stopping):
+                self._finish_stop(job)
 
     def _patience_s(self) -> float | None:
-        return None if self._stop_deadline_s is None else max(0.0, self._stop_deadline_s - time.monotonic())
+        deadlines_s = [stopping.deadline_s for stopping in self._stopping.values()]
+        return max(0.0, min(deadlines_s) - time.monotonic()) if deadlines_s else None
 
     def _command(self, line: bytes) -> None:
         if not line.strip():
@@ -117,11 +137,10 @@ class Launcher:
             if isinstance(command, _Start):
                 self._start(command)
             elif isinstance(command, _Begin):
-                self._tell("worker", BEGIN)
-            elif self._stop_deadline_s is None:
-                self._tell("server", STOP)
-                self._workers_told_to_stop = False
-                self._stop_deadline_s = time.monotonic() + STOP_PATIENCE_S
+                for job in self._jobs(command.job):
+                    self._tell(job, "worker", BEGIN)
+            else:
+                self._stop(command.job)
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             where = ".".join(map(str, first["loc"])) or "line"
@@ -129,19 +148,41 @@ class Launcher:
         except UserError as error:
             write_event(_STDOUT, "error", name="launcher", message=str(error))
 
-    def _tell(self, role: Literal["worker", "server"], command: bytes) -> None:
-        for agent in self._agents.values():
+    def _jobs(self, job: int | None) -> list[int]:
+        """The jobs with agents that a command is for."""
+        return sorted({agent.job for agent in self._agents.values() if job in (None, agent.job)})
+
+    def _of(self, job: int) -> list[_Agent]:
+        return [agent for agent in self._agents.values() if agent.job == job]
+
+    def _tell(self, job: int, role: Literal["worker", "server"], command: bytes) -> None:
+        for agent in self._of(job):
             if agent.role == role:
                 # An agent that has just ended is reaped through its pidfd.
                 with contextlib.suppress(BrokenPipeError):
                     os.write(agent.control, command)
 
+    def _stop(self, job: int | None) -> None:
+        jobs = self._jobs(job)
+        for each in jobs:
+            if each not in self._stopping:
+                self._tell(each, "server", STOP)
+                self._stopping[each] = _Stopping(time.monotonic() + STOP_PATIENCE_S)
+        if not jobs:
+            write_event(_STDOUT, "stopped", name="launcher")
+
     def _start(self, start: _Start) -> None:
-        if self._stop_deadline_s is not None:
-            raise UserError(f"{start.name} must not start before the agents of the job before have stopped")
         job = JobDescription.parse(start.job)
+        if job.job in self._stopping:
+            raise UserError(f"{start.name} of job {job.job} must not start before the agents before it have stopped")
         if start.role == "worker" and (start.index is None or not 0 <= start.index < len(job.workers)):
             raise UserError(f"the job has workers 0 to {len(job.workers) - 1}, not {start.index}")
+        if (start.script is not None) != (start.role == "worker" and job.workload.kind == "external"):
+            raise UserError("a script is for the workers of a job with an external workload, and they need one")
+        if start.role == "server" and job.exchange != "server":
+            raise UserError(f"job {job.job} has no server: its workers sum ({job.exchange})")
+        if start.script is not None or job.exchange == "gloo":
+            load_torch("a worker with a script" if start.script else "all-reduce by Gloo")
         control_read, control_write = os.pipe()
         parent_pid = os.getpid()
         pid = os.fork()
@@ -157,7 +198,7 @@ class Launcher:
             finally:
                 os._exit(status)
         os.close(control_read)
-        agent = _Agent(start.name, start.role, pid, os.pidfd_open(pid), control_write)
+        agent = _Agent(job.job, start.name, start.role, pid, os.pidfd_open(pid), control_write)
         self._agents[agent.pidfd] = agent
         self._selector.register(agent.pidfd, selectors.EVENT_READ)
 
@@ -166,40 +207,42 @@ class Launcher:
         status = os.waitstatus_to_exitcode(wait_status)
         if status not in (0, _REPORTED_ERROR):
             reason = f"killed by {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
-            write_event(_STDOUT, "error", name=agent.name, message=f"ended unexpectedly ({reason})")
+            write_event(_STDOUT, "error", job=agent.job, name=agent.name, message=f"ended unexpectedly ({reason})")
         self._selector.unregister(agent.pidfd)
         os.close(agent.pidfd)
         os.close(agent.control)
         del self._agents[agent.pidfd]
 
-    def _finish_stop(self) -> None:
-        if self._stop_deadline_s is None:
-            return
-        if not self._workers_told_to_stop and all(agent.role == "worker" for agent in self._agents.values()):
-            self._tell("worker", STOP)
-            self._workers_told_to_stop = True
-        if time.monotonic() >= self._stop_deadline_s:
-            for agent in self._agents.values():
+    def _finish_stop(self, job: int) -> None:
+        stopping, agents = self._stopping[job], self._of(job)
+        if not stopping.workers_told and all(agent.role == "worker" for agent in agents):
+            self._tell(job, "worker", STOP)
+            stopping.workers_told = True
+        if time.monotonic() >= stopping.deadline_s:
+            for agent in agents:
                 os.kill(agent.pid, signal.SIGKILL)
-            self._stop_deadline_s = time.monotonic() + STOP_PATIENCE_S
-        if not self._agents:
-            self._stop_deadline_s = None
-            write_event(_STDOUT, "stopped", name="launcher")
+            stopping.deadline_s = time.monotonic() + STOP_PATIENCE_S
+        if not agents:
+            del self._stopping[job]
+            write_event(_STDOUT, "stopped", job=job, name="launcher")
 
 
 def _run_agent(start: _Start, job: JobDescription, control: int) -> int:
     """The life of a forked agent; returns its exit status."""
-    channel = Channel(start.name, control, _STDOUT)
+    # A script prints to descriptor 1.
+    channel = Channel(job.job, start.name, control, os.dup(_STDOUT))
     try:
         enter_network_namespace(start.host_pid)
-        with RawSocket(start.interface) as raw_socket:
-            agent: Worker | Server
-            if start.role == "worker":
-                assert start.index is not None
-                agent = Worker(job, start.index, raw_socket, channel)
-            else:
-                agent = Server(job, raw_socket, channel)
-            agent.run()
+        if start.script is not None:
+            assert start.index is not None
+            run_script(start.script, job, start.index, start.interface, channel)
+        elif start.role == "worker":
+            assert start.index is not None
+            with open_exchange(job, start.index, start.interface, channel) as exchange:
+                Worker(job, start.index, exchange, channel).run()
+        else:
+            with RawSocket(start.interface) as raw_socket:
+                Server(job, raw_socket, channel).run()
     except UserError as error:
         channel.emit("error", message=str(error))
         return _REPORTED_ERROR

@@ -1,15 +1,13 @@
-"""What a forked agent asks of the kernel: another network namespace, and an end together with its parent."""
+"""What a forked agent asks of the kernel: another network namespace."""
 
 from __future__ import annotations
 
 import ctypes
 import os
-import signal
 
 from switch.errors import UserError
 
 _CLONE_NEWNET = 0x40000000
-_PR_SET_PDEATHSIG = 1
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -27,10 +25,3 @@ def enter_network_namespace(pid: int) -> None:
             raise UserError(f"cannot enter the network namespace of process {pid}: {reason}")
     finally:
         os.close(descriptor)
-
-
-def die_with_parent(parent_pid: int) -> None:
-    """Let the kernel kill this process when its parent, `parent_pid`, ends in whatever way."""
-    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent_pid:  # it ended before the call
-        os.kill(os.getpid(), signal.SIGKILL)

@@ -1,17 +1,18 @@
-"""The parameter server: merges gradients and partial sums, and answers with the global sums."""
+"""The parameter server: merges gradients and partial sums, answers with global sums, asks for what it lacks."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from hosts.agents.channel import Channel
 from hosts.agents.clock import now_us
 from hosts.agents.endpoint import Endpoint, mac_array
 from hosts.job import JobDescription, ip_integer
 from hosts.protocols.gradient_format import Flags
-from hosts.protocols.gradient_frames import Frames
+from hosts.protocols.gradient_frames import Frames, congested
 from hosts.transport.collector import Collector
 from hosts.transport.raw_socket import RawSocket
 
@@ -29,9 +30,10 @@ class Server:
             workers=len(job.workers),
             fragments_per_round=job.fragments_per_round,
             lanes=job.lanes,
-            # No timer asks twice in that time. A copy of the packet does, and sometimes an early resend.
+            # No timer asks twice in that time. A copy of the packet does, and sometimes an early retry.
             repeat_interval_us=job.min_timeout_us // 2,
             first_number=job.first_packet_number,
+            multicast=job.acknowledgement == "multicast",
         )
 
     def run(self) -> None:
@@ -39,12 +41,12 @@ class Server:
         self._channel.emit("ready")
         done = False
         while not self._channel.stopped:
-            frames = self._endpoint.receive()
-            if frames is None:
+            received = self._endpoint.receive()
+            if received is None:
                 self._channel.wait(self._endpoint.fileno(), None)
                 continue
-            self._serve(frames)
-            if not done and self._collector.complete_rounds == self._job.training.rounds:
+            self._serve(received.frames)
+            if not done and self._collector.complete_rounds == self._job.workload.rounds:
                 done = True
                 self._channel.emit("done", statistics=self._report())
         self._endpoint.settle()
@@ -58,43 +60,68 @@ class Server:
             packet_numbers=frames["packet_number"].tolist(),
             bitmaps=frames["worker_bitmap"].tolist(),
             flags=frames["flags"].tolist(),
+            congested=congested(frames).tolist(),
             senders=[self._worker_of_ip[ip] for ip in frames["src_ip"].tolist()],
             lanes=frames["lanes"].astype(np.int32),
             now_us=now_us(),
         )
+        answered: list[tuple[int, int | None, bool]] = [
+            *((number, None, repeated) for number, repeated in answers.complete),
+            *((number, worker, True) for number, worker in answers.repeats),
+        ]
+        to_all = [(number, repeated) for number, worker, repeated in answered if worker is None]
         if self._job.acknowledgement == "multicast":
-            self._multicast(answers.complete)
+            self._multicast(to_all)
         else:
-            self._unicast([(number, ip, resent) for number, resent in answers.complete for ip in self._worker_ips])
-        self._unicast([(number, self._worker_ips[worker], True) for number, worker in answers.repeats])
+            self._unicast([(number, ip, repeated) for number, repeated in to_all for ip in self._worker_ips])
+        self._unicast(
+            [(number, self._worker_ips[worker], True) for number, worker in answers.repeats if worker is not None]
+        )
+        self._request(answers.requests)
 
     def _multicast(self, complete: Sequence[tuple[int, bool]]) -> None:
-        """complete: (packet number, whether it is due to a resend)."""
+        """complete: (packet number, whether it is due to a repeated packet)."""
         assert self._job.multicast_ip is not None and self._job.multicast_mac is not None
         if complete:
-            packet_numbers = [number for number, _ in complete]
-            self._endpoint.send(
-                np.stack([self._collector.sum(number) for number in packet_numbers]),
-                packet_numbers=packet_numbers,
-                worker_bitmap=self._job.full_bitmap,
+            numbers, repeated = zip(*complete, strict=True)
+            self._acknowledge(
+                numbers,
+                repeated,
                 dst_ip=ip_integer(self._job.multicast_ip),
                 dst_mac=mac_array(self._job.multicast_mac),
-                flags=[_flags(resent) for _, resent in complete],
             )
 
     def _unicast(self, destinations: Sequence[tuple[int, int, bool]]) -> None:
-        """destinations: (packet number, IP address, whether it is due to a resend)."""
+        """destinations: (packet number, IP address, whether it is due to a repeated packet)."""
         if destinations:
-            packet_numbers = [number for number, _, _ in destinations]
+            numbers, ips, repeated = zip(*destinations, strict=True)
+            self._acknowledge(numbers, repeated, dst_ip=ips, dst_mac=None)
+
+    def _acknowledge(
+        self, numbers: Sequence[int], repeated: Sequence[bool], dst_ip: ArrayLike, dst_mac: ArrayLike | None
+    ) -> None:
+        sums = self._collector.global_sums(numbers)
+        flags = np.full(len(numbers), Flags.ACK.value)
+        flags[np.array(repeated, np.bool_)] |= Flags.RESEND.value
+        flags[sums.congested] |= Flags.CONGESTION.value
+        self._endpoint.send(
+            sums.lanes,
+            packet_numbers=numbers,
+            worker_bitmap=self._job.full_bitmap,
+            magnitude=sums.shifts,
+            dst_ip=dst_ip,
+            dst_mac=dst_mac,
+            flags=flags,
+        )
+
+    def _request(self, requests: Sequence[tuple[int, int]]) -> None:
+        """requests: (packet number, worker)."""
+        if requests:
+            numbers, workers = zip(*requests, strict=True)
             self._endpoint.send(
-                np.stack([self._collector.sum(number) for number in packet_numbers]),
-                packet_numbers=packet_numbers,
+                np.empty((len(numbers), 0), np.int32),
+                packet_numbers=numbers,
                 worker_bitmap=self._job.full_bitmap,
-                dst_ip=[ip for _, ip, _ in destinations],
-                flags=[_flags(resent) for _, _, resent in destinations],
+                dst_ip=[self._worker_ips[worker] for worker in workers],
+                flags=(Flags.ACK | Flags.NACK).value,
             )
-
-
-def _flags(due_to_resend: bool) -> int:
-    """An acknowledgement's flags."""
-    return (Flags.ACK | Flags.RESEND if due_to_resend else Flags.ACK).value

@@ -1,4 +1,7 @@
-"""The run that every other is measured against: all workers in one process, no network."""
+"""The run that every other is measured against: all workers in one process, no network.
+
+Sums are exact, and then what answers carry of them; for that the length of a fragment matters (shifted_sums.py).
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from hosts.learning.dataset import load
-from hosts.learning.settings import TrainingSettings
+from hosts.learning.settings import SyntheticSettings, TrainingSettings
+from hosts.learning.shifted_sums import as_answered
+from hosts.learning.synthetic import sum_digest, synthetic_gradient
 from hosts.learning.trainer import Replica, Shard
 
 
@@ -24,23 +29,35 @@ class ReferenceRound:
     """On the test samples, after the round."""
     clipped: int
     """Over all workers."""
+    overflows: int
+    """Values of the exact global sum outside the range of int32."""
 
 
-def reference(settings: TrainingSettings, workers: int) -> Iterator[ReferenceRound]:
-    """Train with `workers` workers; one item per round."""
+def reference(settings: TrainingSettings, workers: int, lanes: int) -> Iterator[ReferenceRound]:
+    """Train with `workers` workers, fragments of `lanes` lanes; one item per round."""
     dataset = load(settings.dataset)
     replica = Replica(settings, workers)
     shards = [Shard(settings, dataset, worker, workers) for worker in range(workers)]
     for round_number in range(settings.rounds):
         contributions = [replica.contribution(shard.minibatch(round_number)) for shard in shards]
-        total = np.zeros(replica.network.parameters, np.int32)
+        total = np.zeros(replica.network.parameters, np.int64)
         for contribution in contributions:
             total += contribution.values
-        replica.apply(total)
+        replica.apply(as_answered(total, lanes))
         yield ReferenceRound(
             round=round_number,
             weights_sha256=replica.digest(),
             losses=tuple(contribution.loss for contribution in contributions),
             accuracy=replica.network.accuracy(replica.weights, dataset.test),
             clipped=sum(contribution.clipped for contribution in contributions),
+            overflows=int(np.count_nonzero(total != total.astype(np.int32))),
         )
+
+
+def synthetic_reference(settings: SyntheticSettings, workers: int, lanes: int) -> Iterator[str]:
+    """The digest of every round's global sum, as all workers report it (sums_sha256)."""
+    for round_number in range(settings.rounds):
+        total = np.zeros(settings.values, np.int64)
+        for worker in range(workers):
+            total += synthetic_gradient(settings, worker, round_number)
+        yield sum_digest(as_answered(total, lanes))

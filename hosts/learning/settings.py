@@ -1,10 +1,14 @@
-"""What is trained, and how: the training section of a job description."""
+"""What a job computes: the workload section of a job description."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from hosts.learning.quantise import VALUE_LIMIT
+
+HEADROOM_BITS = 6
 
 
 class TrainingSettings(BaseModel):
@@ -12,6 +16,7 @@ class TrainingSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    kind: Literal["training"] = "training"
     dataset: Literal["digits"] = "digits"
     hidden_units: int = Field(default=64, ge=0, le=65536)
     """Units of the hidden layer; 0: no hidden layer (softmax regression)."""
@@ -21,3 +26,36 @@ class TrainingSettings(BaseModel):
     learning_rate: float = Field(default=0.5, gt=0, allow_inf_nan=False)
     seed: int = Field(default=1, ge=0)
     """Of the initial weights and the choice of minibatches."""
+    headroom_bits: int = Field(default=HEADROOM_BITS, ge=-6, le=24)
+    """Gradients are scaled so that the largest global sum of the round before would be 2^-headroom_bits of what
+    fits an int32. With the default sums practically never overflow; with a negative one they do in most rounds."""
+
+
+class SyntheticSettings(BaseModel):
+    """Random gradients, summed and forgotten: measures the network without the time that learning takes."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: Literal["synthetic"] = "synthetic"
+    values: int = Field(ge=1, le=1 << 28)
+    """Length of a gradient."""
+    rounds: int = Field(ge=1)
+    magnitude: int = Field(default=1 << 24, ge=0, le=VALUE_LIMIT)
+    """Values are spread evenly over -magnitude .. magnitude; up to 2^31 / workers no sum overflows."""
+    seed: int = Field(default=1, ge=0)
+
+
+class ExternalSettings(BaseModel):
+    """Gradients of a program that is not ours (hosts.torch_hook), for as many rounds as it takes."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: Literal["external"] = "external"
+    values: int = Field(default=1, ge=1, le=1 << 28)
+    """Length of a gradient; known once the program has told it."""
+    rounds: int = Field(default=1 << 40, ge=1)
+    headroom_bits: int = Field(default=HEADROOM_BITS, ge=-6, le=24)
+    """As in TrainingSettings."""
+
+
+Settings = Annotated[TrainingSettings | SyntheticSettings | ExternalSettings, Field(discriminator="kind")]

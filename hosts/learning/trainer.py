@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from hosts.learning.dataset import SHAPES, Dataset, Samples
 from hosts.learning.model import Network
-from hosts.learning.quantise import START_EXPONENT, dequantise, next_exponent, quantise, value_limit
+from hosts.learning.quantise import START_EXPONENT, dequantise, next_exponent, quantise
 from hosts.learning.settings import TrainingSettings
 
 
@@ -41,7 +41,6 @@ class Replica:
     def __init__(self, settings: TrainingSettings, workers: int) -> None:
         self._settings = settings
         self._workers = workers
-        self._limit = value_limit(workers)
         self.network = network(settings)
         self.weights = self.network.initial_weights(settings.seed)
         self.exponents = [START_EXPONENT] * len(self.network.shapes)
@@ -52,19 +51,19 @@ class Replica:
         values = np.empty(len(gradient), np.int32)
         clipped = 0
         for part, exponent in zip(self.network.slices, self.exponents, strict=True):
-            quantised = quantise(gradient[part], exponent, self._limit)
+            quantised = quantise(gradient[part], exponent)
             values[part] = quantised.values
             clipped += quantised.clipped
         return Contribution(values, loss, clipped)
 
-    def apply(self, total: NDArray[np.int32]) -> None:
+    def apply(self, total: NDArray[np.int64]) -> None:
         """Step against the mean of all workers' gradients, whose sum is `total`; choose the next scales."""
         step_per_sum = self._settings.learning_rate / self._workers
         for index, part in enumerate(self.network.slices):
             exponent = self.exponents[index]
             step = step_per_sum * dequantise(total[part], exponent)
             self.weights[part] -= step.astype(np.float32)
-            self.exponents[index] = next_exponent(exponent, total[part], self._limit)
+            self.exponents[index] = next_exponent(exponent, total[part], self._settings.headroom_bits)
 
     def digest(self) -> str:
         """SHA-256 of the weights' bytes (float32, little-endian), in hexadecimal."""

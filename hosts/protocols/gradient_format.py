@@ -5,12 +5,12 @@ from __future__ import annotations
 from enum import IntFlag
 
 UDP_PORT = 0x4742
-VERSION = 1
+VERSION = 2
 
 ETHERNET_BYTES = 14
 IPV4_BYTES = 20
 UDP_BYTES = 8
-GRADIENT_BYTES = 20
+GRADIENT_BYTES = 28
 HEADER_BYTES = ETHERNET_BYTES + IPV4_BYTES + UDP_BYTES + GRADIENT_BYTES
 LANE_BYTES = 4
 MAX_FRAME_BYTES = 1500
@@ -21,6 +21,14 @@ MAX_LANES = (MAX_FRAME_BYTES - HEADER_BYTES) // LANE_BYTES // LANE_MULTIPLE * LA
 
 BITMAP_BITS = 64
 PACKET_NUMBERS = 1 << 32
+MAX_MAGNITUDE = (1 << 31) - 1
+"""Switches add packets as long as the magnitudes of what they add are together no larger: no lane wraps."""
+
+ECN_MASK = 0b11
+ECT_0 = 0b10
+"""Of the IPv4 TOS byte: the sender takes part in congestion control (RFC 3168)."""
+CE = 0b11
+"""Congestion experienced: a switch's queue was long."""
 
 
 class Flags(IntFlag):
@@ -29,12 +37,23 @@ class Flags(IntFlag):
     ACK = 0x01
     """From the server: the lanes are the global sum."""
     RESEND = 0x02
-    """The worker has sent this fragment before and heard nothing. On an ACK: the sum is due to such a packet, by
-    which it became complete or was asked for again."""
+    """The worker has sent this fragment before and heard nothing, or was asked for it by a NACK. On an ACK: the sum
+    is due to such a packet, by which it became complete or was asked for again."""
     PARTIAL = 0x04
     """The lanes are a sum made in a switch."""
+    NACK = 0x08
+    """Together with ACK, and without lanes: the server asks one worker for its own gradient, past all switches."""
+    CONGESTION = 0x10
+    """A packet that went into the sum was marked CE on its way. On an ACK: one that went into the global sum was."""
+    OVERFLOW = 0x20
+    """A switch did not add this packet, since a lane of the sum might have left int32; no other switch tries."""
+    RETRY = 0x40
+    """The worker sends this fragment again, in case it was lost: switches add it as if it were the first time, and
+    send a complete sum again; none gives up an incomplete one, as RESEND demands."""
+    LATE = 0x80
+    """The worker sends this fragment for the first time, but was held up by the repair of others. No switch looks."""
 
 
 def frame_bytes(lanes: int) -> int:
-    """Length of a whole Ethernet frame (without FCS) that carries `lanes` lanes."""
+    """Length of a whole Ethernet frame (without FCS) that carries `lanes` lanes; a NACK has none."""
     return HEADER_BYTES + LANE_BYTES * lanes

@@ -3,9 +3,12 @@
 A packet's bitmap says whose gradients its lanes contain. If none of them is in the fragment's sum yet, the packet
 is added; if all of them are, it is a duplicate; if it holds all that the sum has and more, it takes the sum's
 place (which happens when a worker's first packet passed a switch by and its resend did not). Anything else
-overlaps and is dropped; then the workers that are missing send their own again, alone, until each has come in.
+overlaps and is dropped, and the workers that are missing are asked for their own, alone. They are asked, too, when
+a switch could not add a packet for fear of an overflow: what it holds of the others will not become complete.
 The sums of the round before stay, because a worker that has lost the answer asks for it with a resend: it can be
 one round behind the others, never two, since no round completes without it.
+
+Sums are exact, in 64 bits; answers carry them in 32 (hosts.learning.shifted_sums).
 """
 
 from __future__ import annotations
@@ -16,22 +19,56 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from hosts.learning.shifted_sums import shifted
 from hosts.protocols.gradient_format import BITMAP_BITS, PACKET_NUMBERS, Flags
 from hosts.transport.packet_numbers import forward_distance
 from hosts.transport.statistics import CollectorStatistics
 from switch.errors import UserError
 
 _KEPT_ROUNDS = 2
+_ASKS = Flags.RESEND | Flags.RETRY
+_DELAYED = _ASKS | Flags.LATE
 
 
 @dataclass(frozen=True)
 class Answers:
-    """What to send after a batch of packets; the sums are `Collector.sum(packet_number)`."""
+    """What to send after a batch of packets; what global sums hold is `Collector.global_sums(packet_numbers)`."""
 
     complete: list[tuple[int, bool]] = field(default_factory=list)
-    """(packet number, whether a resend completed it) of global sums that are new: to all workers."""
-    repeats: list[tuple[int, int]] = field(default_factory=list)
-    """(packet number, worker): answers to resends, to that worker alone."""
+    """(packet number, whether a packet completed it that a repair delayed) of global sums that are new: to all."""
+    repeats: list[tuple[int, int | None]] = field(default_factory=list)
+    """(packet number, worker): answers to repeated packets, to that worker alone, or to all (None)."""
+    requests: list[tuple[int, int]] = field(default_factory=list)
+    """(packet number, worker): NACKs, to that worker alone."""
+
+
+@dataclass(frozen=True)
+class GlobalSums:
+    """Global sums of some fragments as answers carry them."""
+
+    lanes: NDArray[np.int32]
+    """Shape (fragments, lanes)."""
+    shifts: NDArray[np.int64]
+    """A sum is lane * 2^shift, shape (fragments,)."""
+    congested: NDArray[np.bool_]
+    """Whether a packet in the sum met a long queue, shape (fragments,)."""
+
+
+class _Round:
+    """Sums of one round."""
+
+    def __init__(self, fragments: int, lanes: int) -> None:
+        self.sums: NDArray[np.int64] = np.zeros((fragments, lanes), np.int64)
+        self.congested: NDArray[np.bool_] = np.zeros(fragments, np.bool_)
+        self.clear(missing=0)
+
+    def clear(self, missing: int) -> None:
+        self.sums[:] = 0
+        self.congested[:] = False
+        self.bitmaps = [0] * len(self.sums)
+        self.missing = missing
+        self.repeated_us: dict[tuple[int, int], int] = {}
+        self.requested_us: dict[tuple[int, int], int] = {}
 
 
 class Collector:
@@ -45,8 +82,10 @@ class Collector:
         lanes: int,
         repeat_interval_us: int,
         first_number: int = 0,
+        multicast: bool = False,
     ) -> None:
-        """repeat_interval_us: no fragment is sent again to the same worker sooner than this."""
+        """repeat_interval_us: nothing is sent again, or asked for again, for the same fragment and worker sooner.
+        multicast: an answer that several workers miss is repeated to all of them at once."""
         if not 1 <= workers <= BITMAP_BITS:
             raise UserError(
                 f"the worker bitmap has {BITMAP_BITS} bits: use 1 to {BITMAP_BITS} workers, not {workers}"
@@ -56,18 +95,20 @@ class Collector:
         self.full_bitmap = (1 << workers) - 1
         self._fragments = fragments_per_round
         self._repeat_interval_us = repeat_interval_us
+        self._multicast = multicast
         self._round = 0
         self._first_number = first_number
-        self._sums = np.zeros((_KEPT_ROUNDS, fragments_per_round, lanes), np.int32)
-        self._bitmaps = [[0] * fragments_per_round for _ in range(_KEPT_ROUNDS)]
-        self._missing = [fragments_per_round, 0]
-        self._repeated_us: list[dict[tuple[int, int], int]] = [{} for _ in range(_KEPT_ROUNDS)]
+        self._rounds = [_Round(fragments_per_round, lanes) for _ in range(_KEPT_ROUNDS)]
+        self._rounds[0].clear(missing=fragments_per_round)
         self.statistics = CollectorStatistics()
 
     @property
     def complete_rounds(self) -> int:
         """Rounds, from the first on, whose every fragment has its global sum."""
-        return self._round + (self._missing[self._round % _KEPT_ROUNDS] == 0)
+        return self._round + (self._kept(self._round).missing == 0)
+
+    def _kept(self, round_number: int) -> _Round:
+        return self._rounds[round_number % _KEPT_ROUNDS]
 
     def _locate(self, number: int) -> tuple[int, int] | None:
         """(round, fragment) of a packet number of the previous, the present or the next round."""
@@ -81,19 +122,26 @@ class Collector:
     def _advance(self) -> None:
         self._round += 1
         self._first_number = (self._first_number + self._fragments) % PACKET_NUMBERS
-        slot = self._round % _KEPT_ROUNDS
-        self._sums[slot] = 0
-        self._bitmaps[slot] = [0] * self._fragments
-        self._missing[slot] = self._fragments
-        self._repeated_us[slot].clear()
+        self._kept(self._round).clear(missing=self._fragments)
 
-    def sum(self, packet_number: int) -> NDArray[np.int32]:
+    def sum(self, packet_number: int) -> NDArray[np.int64]:
         """The sum so far of a fragment of the present or the previous round, shape (lanes,); a view."""
         place = self._locate(packet_number)
         if place is None or place[0] > self._round:
             raise KeyError(packet_number)
-        row: NDArray[np.int32] = self._sums[place[0] % _KEPT_ROUNDS, place[1]]
+        row: NDArray[np.int64] = self._kept(place[0]).sums[place[1]]
         return row
+
+    def global_sums(self, packet_numbers: Sequence[int]) -> GlobalSums:
+        """What answers for complete fragments of the present or the previous round carry; counts as sent."""
+        lanes, shifts = shifted(np.stack([self.sum(number) for number in packet_numbers]))
+        congested = np.empty(len(packet_numbers), np.bool_)
+        for position, number in enumerate(packet_numbers):
+            place = self._locate(number)
+            assert place is not None
+            congested[position] = self._kept(place[0]).congested[place[1]]
+        self.statistics.shifted_answers += int(np.count_nonzero(shifts))
+        return GlobalSums(lanes, shifts, congested)
 
     def accept(
         self,
@@ -101,14 +149,15 @@ class Collector:
         packet_numbers: Sequence[int],
         bitmaps: Sequence[int],
         flags: Sequence[int],
+        congested: Sequence[bool],
         senders: Sequence[int],
         lanes: NDArray[np.int32],
         now_us: int,
     ) -> Answers:
         """Merge a batch of packets; lanes: shape (packets, lanes).
 
-        senders: index of the worker whose packet it is, or whose packet made a switch release the sum: the one
-        to answer. Sums wrap modulo 2^32.
+        congested: whether a packet, or one in its sum, met a long queue. senders: index of the worker whose packet
+        it is, or whose packet made a switch release the sum: the one to answer.
         """
         answers = Answers()
         for position, (number, bitmap) in enumerate(zip(packet_numbers, bitmaps, strict=True)):
@@ -118,47 +167,77 @@ class Collector:
                 continue
             round_number, fragment = place
             if round_number > self._round:
-                if self._missing[self._round % _KEPT_ROUNDS]:
+                if self._kept(self._round).missing:
                     # Nobody gets there without this round's sums: not a packet of this job's run.
                     self.statistics.rejected += 1
                     continue
                 self._advance()
-            slot = round_number % _KEPT_ROUNDS
-            have = self._bitmaps[slot][fragment]
-            if have & bitmap == 0 or (have & ~bitmap == 0 and have != bitmap):
-                self._merge(slot, fragment, bitmap, flags[position], lanes[position])
+            kept = self._kept(round_number)
+            have = kept.bitmaps[fragment]
+            overlap = have & bitmap
+            self.statistics.congestion_marks += congested[position]
+            if overlap == 0 or (overlap == have != bitmap):
+                self._merge(kept, fragment, bitmap, flags[position], lanes[position])
+                kept.congested[fragment] |= congested[position]
                 if have | bitmap == self.full_bitmap:
-                    self._missing[slot] -= 1
-                    answers.complete.append((number, bool(flags[position] & Flags.RESEND)))
-            elif bitmap & ~have:
+                    kept.missing -= 1
+                    answers.complete.append((number, bool(flags[position] & _DELAYED)))
+            elif overlap != bitmap:
                 self.statistics.overlaps += 1
+                self._request(kept, fragment, number, bitmap & ~have, now_us, answers)
             else:
                 self.statistics.duplicates += 1
-                # Sums that a resend released from a switch are marked like it.
-                asks = flags[position] & Flags.RESEND and have == self.full_bitmap
-                if asks and self._may_repeat(slot, fragment, senders[position], now_us):
-                    answers.repeats.append((number, senders[position]))
+                # Sums that a repeated packet released from a switch are marked like it.
+                asks = flags[position] & _ASKS and have == self.full_bitmap
+                if asks:
+                    self._repeat(kept, fragment, number, senders[position], now_us, answers)
+            if flags[position] & Flags.OVERFLOW:
+                self.statistics.overflows += 1
+                missing = self.full_bitmap & ~kept.bitmaps[fragment]
+                self._request(kept, fragment, number, missing, now_us, answers)
         return answers
 
-    def _merge(self, slot: int, fragment: int, bitmap: int, flags: int, lanes: NDArray[np.int32]) -> None:
-        row = self._sums[slot, fragment]
-        if self._bitmaps[slot][fragment] & bitmap:
+    def _merge(self, kept: _Round, fragment: int, bitmap: int, flags: int, lanes: NDArray[np.int32]) -> None:
+        row = kept.sums[fragment]
+        if kept.bitmaps[fragment] & bitmap:
             row[:] = lanes
             self.statistics.superseded += 1
         else:
             np.add(row, lanes, out=row)
-        self._bitmaps[slot][fragment] |= bitmap
+        kept.bitmaps[fragment] |= bitmap
         if flags & Flags.PARTIAL:
             self.statistics.merged_partials += 1
         else:
             self.statistics.merged_singles += 1
 
-    def _may_repeat(self, slot: int, fragment: int, worker: int, now_us: int) -> bool:
-        repeated_us = self._repeated_us[slot]
-        last_us = repeated_us.get((fragment, worker))
-        if last_us is not None and now_us - last_us < self._repeat_interval_us:
+    def _request(self, kept: _Round, fragment: int, number: int, missing: int, now_us: int, answers: Answers) -> None:
+        """Ask the workers of the bitmap `missing`."""
+        while missing:
+            worker = (missing & -missing).bit_length() - 1
+            missing &= missing - 1
+            if self._is_recent(kept.requested_us, (fragment, worker), now_us):
+                self.statistics.suppressed_requests += 1
+            else:
+                kept.requested_us[fragment, worker] = now_us
+                self.statistics.requests += 1
+                answers.requests.append((number, worker))
+
+    def _repeat(self, kept: _Round, fragment: int, number: int, worker: int, now_us: int, answers: Answers) -> None:
+        """Answer a worker again; the second one that asks gets the answer for all, since more will follow."""
+        repeated_us = kept.repeated_us
+        for_all = self._multicast and any(
+            self._is_recent(repeated_us, (fragment, other), now_us)
+            for other in range(self.full_bitmap.bit_length())
+            if other != worker
+        )
+        if self._is_recent(repeated_us, (fragment, worker), now_us):
             self.statistics.suppressed_repeats += 1
-            return False
-        repeated_us[fragment, worker] = now_us
+            return
         self.statistics.repeats += 1
-        return True
+        answers.repeats.append((number, None if for_all else worker))
+        for answered in range(self.full_bitmap.bit_length()) if for_all else [worker]:
+            repeated_us[fragment, answered] = now_us
+
+    def _is_recent(self, last_us: dict[tuple[int, int], int], key: tuple[int, int], now_us: int) -> bool:
+        before_us = last_us.get(key)
+        return before_us is not None and now_us - before_us < self._repeat_interval_us

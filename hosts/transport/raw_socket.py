@@ -1,4 +1,4 @@
-"""A host's raw socket: whole Ethernet frames of the gradient protocol, in batches."""
+"""A host's raw socket: whole Ethernet frames of one of our protocols, in batches."""
 
 from __future__ import annotations
 
@@ -36,22 +36,23 @@ _TRANSIENT = (errno.ENOBUFS, errno.EAGAIN, errno.EINTR)
 
 
 class RawSocket:
-    """AF_PACKET socket on one interface of the present network namespace, gradient packets only.
+    """AF_PACKET socket on one interface of the present network namespace: packets to one UDP port, gradients' as a
+    rule.
 
     Raises UserError when the interface is missing or the right to open raw sockets is.
     """
 
-    def __init__(self, interface: str) -> None:
+    def __init__(self, interface: str, port: int = UDP_PORT) -> None:
         with contextlib.ExitStack() as stack:
             try:
                 # Protocol 0 receives nothing until bound: no frame slips in before the filter is there.
                 self._socket = stack.enter_context(socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0))
-                attach_filter(self._socket, udp_destination_port(UDP_PORT))
+                attach_filter(self._socket, udp_destination_port(port))
                 self._socket.setsockopt(_SOL_PACKET, _PACKET_IGNORE_OUTGOING, 1)
                 self._socket.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, BUFFER_BYTES)
                 self._socket.setsockopt(socket.SOL_SOCKET, _SO_SNDBUFFORCE, BUFFER_BYTES)
                 self._socket.bind((interface, _ETH_P_IP))
-                self._port_holder = stack.enter_context(_hold_udp_port())
+                self._port_holder = stack.enter_context(_hold_udp_port(port))
             except PermissionError:
                 raise UserError(f"raw sockets on {interface} need root: run with sudo") from None
             except OSError as error:
@@ -119,12 +120,12 @@ class RawSocket:
         return self._drops
 
 
-def _hold_udp_port() -> socket.socket:
+def _hold_udp_port(port: int) -> socket.socket:
     """A bound socket that never receives: without it the kernel answers every packet with 'port unreachable'."""
     holder = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     try:
         attach_filter(holder, DROP_ALL)
-        holder.bind(("0.0.0.0", UDP_PORT))
+        holder.bind(("0.0.0.0", port))
     except OSError:
         holder.close()
         raise

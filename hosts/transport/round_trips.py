@@ -1,11 +1,12 @@
 """What a worker measures of the time to a global sum, apart from how late the other workers are.
 
 From sending a fragment to receiving its global sum there is also the wait for the slowest worker, which may be
-slow in two ways. It repairs a loss: the server marks the sums that a resend made complete or asked for, and these
-are no samples. All others are, even of a fragment that this worker did send again, since its first transmission
-was the one that counted (so the mark resolves the ambiguity that Karn and Partridge 1987 avoid). Or the slowest
-worker began its round later: that lateness is the same for all fragments sent before the round's first answer,
-which measures it; it is taken off their samples, and timers start at the first answer at the earliest.
+slow in two ways. It repairs a loss: the server marks the sums that a repeated packet made complete or asked for, or
+one that a timer held up (else timers would lengthen the waits, and waits the timers), and these are no samples. All
+others are, even of a fragment that this worker did send again, since its first transmission was the one that counted
+(so the mark resolves the ambiguity that Karn and Partridge 1987 avoid). Or the slowest worker began its round later:
+that lateness is the same for all fragments sent before the round's first answer, which measures it; it is taken off
+their samples, and timers start at the first answer at the earliest.
 """
 
 from __future__ import annotations

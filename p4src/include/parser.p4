@@ -40,14 +40,22 @@ parser GradientParser(packet_in packet, out headers_t hdr, inout metadata_t meta
     state parse_udp {
         packet.extract(hdr.udp);
         transition select(hdr.udp.dst_port, hdr.udp.length) {
-            (GRADIENT_PORT, GRADIENT_UDP_LENGTH): check_version;
+            (GRADIENT_PORT, GRADIENT_UDP_LENGTH): check_gradient;
+            (GRADIENT_PORT, NEGATIVE_UDP_LENGTH): check_negative;
             default: accept;
         }
     }
 
-    state check_version {
-        transition select(packet.lookahead<bit<8>>()) {
-            GRADIENT_VERSION: parse_gradient;
+    // Version and flags.
+    state check_gradient {
+        transition select(packet.lookahead<bit<16>>()) {
+            GRADIENT_VERSION ++ 8w0x00 &&& 0xFF08: parse_gradient;
+            default: accept;
+        }
+    }
+    state check_negative {
+        transition select(packet.lookahead<bit<16>>()) {
+            GRADIENT_VERSION ++ 8w0x09 &&& 0xFF09: parse_negative;
             default: accept;
         }
     }
@@ -55,6 +63,10 @@ parser GradientParser(packet_in packet, out headers_t hdr, inout metadata_t meta
     state parse_gradient {
         packet.extract(hdr.gradient);
         packet.extract(hdr.lanes);
+        transition accept;
+    }
+    state parse_negative {
+        packet.extract(hdr.gradient);
         transition accept;
     }
 }

@@ -6,11 +6,9 @@ behind, however the test ends.
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import select
-import signal
 import subprocess
 import sys
 import time
@@ -19,14 +17,10 @@ from types import TracebackType
 from typing import Any
 
 from hosts.job import JobDescription
+from switch.parent_death import die_with_parent
 
 ROOT = Path(__file__).resolve().parents[2]
 _SET_UP = "echo 1 > /proc/sys/net/ipv6/conf/default/disable_ipv6 && ip link set lo up"
-_libc = ctypes.CDLL(None)
-
-
-def _die_with_parent() -> None:
-    _libc.prctl(1, signal.SIGKILL, 0, 0, 0)
 
 
 class Namespace:
@@ -36,7 +30,7 @@ class Namespace:
         self._keeper = subprocess.Popen(
             ["unshare", "--net", "sh", "-c", f"{_SET_UP} && echo up && exec sleep infinity"],
             stdout=subprocess.PIPE,
-            preexec_fn=_die_with_parent,
+            preexec_fn=die_with_parent,
         )
         assert self._keeper.stdout is not None
         assert self._keeper.stdout.readline() == b"up\n"
@@ -104,14 +98,14 @@ class StarOfHosts:
             "gateway_mac": self.gateway_mac(index),
         }
 
-    def job(self, workers: int, **fields: Any) -> JobDescription:
-        """A job with the server on host 0 and workers on hosts 1, 2, ..."""
+    def job(self, workers: int, first_host: int = 0, **fields: Any) -> JobDescription:
+        """A job with the server on the first of its hosts and workers on those after it."""
+        server, *others = [self.agent(first_host + index, f"h{first_host + index}") for index in range(workers + 1)]
         return JobDescription.parse(
             {
                 "job": 3,
-                "fan_in": workers,
-                "workers": [{"index": index, **self.agent(index + 1, f"h{index + 1}")} for index in range(workers)],
-                "server": self.agent(0, "h0"),
+                "workers": [{"index": index, **worker} for index, worker in enumerate(others)],
+                "server": server,
                 **fields,
             }
         )
@@ -127,7 +121,7 @@ class LauncherProcess:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            preexec_fn=_die_with_parent,
+            preexec_fn=die_with_parent,
         )
         self.events: list[dict[str, Any]] = []
         self._pending = b""
@@ -150,12 +144,12 @@ class LauncherProcess:
         """All agents of the job; returns when they are ready."""
         description = job.model_dump()
         first = len(self.events)
-        self.tell("start", role="server", host_pid=star.hosts[0].pid, interface="eth0", job=description)
-        for worker in job.workers:
-            host = star.hosts[worker.index + 1]
-            self.tell(
-                "start", role="worker", index=worker.index, host_pid=host.pid, interface="eth0", job=description
-            )
+        for role, index, name in (
+            ("server", None, job.server.name),
+            *(("worker", w.index, w.name) for w in job.workers),
+        ):
+            pid = star.hosts[int(name[1:])].pid
+            self.tell("start", role=role, index=index, host_pid=pid, interface="eth0", job=description)
         self.wait_for("ready", len(job.workers) + 1, first)
 
     def wait_for(self, event: str, count: int = 1, first: int = 0, timeout_s: float = 60.0) -> list[dict[str, Any]]:

@@ -13,24 +13,24 @@ import random
 import select
 import socket
 import sys
-from dataclasses import replace
 from typing import Any
 
-from scapy.layers.inet import IP, UDP
+from scapy.layers.inet import IP
 from scapy.layers.l2 import Ether
 
 from hosts.protocols.gradient import Gradient, gradient_frame
-from tests.unit.hosts.slot_model import Packet, SwitchModel
+from hosts.protocols.gradient_format import CE, ECN_MASK, ECT_0, Flags
+from tests.unit.hosts.slot_model import Label, Packet, SwitchModel
 
 
 class SlotSwitch:
     """config: ports {interface: {"ip", "mac", "gateway_mac", "worker": index or null}}, group_ip, group_mac, number,
-    slots, jobs, loss, duplicate, seed."""
+    slots, static, jobs, loss, duplicate, mark, seed. mark: part of the frames that are marked CE on their way."""
 
     def __init__(self, config: dict[str, Any]) -> None:
         self.config = config
         self.random = random.Random(config["seed"])
-        self.model = SwitchModel(config["number"], config["slots"], frozenset(config["jobs"]))
+        self.model = SwitchModel(config["number"], config["slots"], frozenset(config["jobs"]), config["static"])
         self.sockets = {}
         for interface in config["ports"]:
             port = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x0800))
@@ -42,7 +42,7 @@ class SlotSwitch:
         while True:
             for descriptor in select.select(list(by_descriptor), [], [])[0]:
                 frame = Ether(by_descriptor[descriptor].recv(2048))
-                if Gradient in frame and frame[UDP].sport == frame[UDP].dport:
+                if Gradient in frame:
                     for _ in range(self.copies()):
                         self.switch(frame)
 
@@ -56,11 +56,12 @@ class SlotSwitch:
             flags=int(header.flags),
             job=header.job,
             number=header.packet_number,
-            switch_number=header.switch_number,
-            fan_in=header.fan_in,
+            label=Label(header.switch_number, header.fan_in, header.next_switch, header.next_fan_in),
             bitmap=header.worker_bitmap,
+            magnitude=header.magnitude,
             lanes=tuple(header.lanes),
             worker=workers[frame[IP].src],
+            congested=frame[IP].tos & ECN_MASK == CE or bool(header.flags & Flags.CONGESTION),
         )
         passed_on = self.model.process(packet)
         if passed_on is None:
@@ -68,7 +69,7 @@ class SlotSwitch:
         for interface, port in self.config["ports"].items():
             to_group = frame[IP].dst == self.config["group_ip"] and port["worker"] is not None
             if to_group or frame[IP].dst == port["ip"]:
-                self.send(interface, frame, replace(passed_on), self.config["group_mac"] if to_group else port["mac"])
+                self.send(interface, frame, passed_on, self.config["group_mac"] if to_group else port["mac"])
 
     def send(self, interface: str, frame: Any, packet: Packet, dst_mac: str) -> None:
         out = gradient_frame(
@@ -81,9 +82,13 @@ class SlotSwitch:
             packet_number=packet.number,
             worker_bitmap=packet.bitmap,
             lanes=packet.lanes,
-            flags=packet.flags,
-            switch_number=packet.switch_number,
-            fan_in=packet.fan_in,
+            flags=packet.flags | Flags.CONGESTION if packet.congested else packet.flags,
+            switch_number=packet.label.switch_number,
+            fan_in=packet.label.fan_in,
+            next_switch=packet.label.next_switch,
+            next_fan_in=packet.label.next_fan_in,
+            magnitude=packet.magnitude,
+            tos=CE if self.random.random() < self.config["mark"] else ECT_0,
         )
         for _ in range(self.copies()):
             self.sockets[interface].send(bytes(out))

@@ -2,33 +2,39 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import select
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hosts.job import JobDescription
-from hosts.learning.reference import reference
+from hosts.learning.reference import reference, synthetic_reference
+from hosts.learning.settings import SyntheticSettings, TrainingSettings
 from hosts.protocols.gradient_format import frame_bytes
 from tests.emulation.agent_hosts import ROOT, LauncherProcess, StarOfHosts
 
 pytestmark = [pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="needs root")]
 
-TRAINING = {"hidden_units": 8, "rounds": 6, "batch_samples": 16}
+TRAINING = {"kind": "training", "hidden_units": 8, "rounds": 6, "batch_samples": 16}
 
 
 def assert_equals_reference(events: list[dict[str, Any]], job: JobDescription) -> None:
     """Every worker has, after every round, the reference's weights, bit for bit."""
-    expected = list(reference(job.training, len(job.workers)))
+    assert isinstance(job.workload, TrainingSettings)
+    expected = list(reference(job.workload, len(job.workers), job.lanes))
     for worker in job.workers:
-        rounds = [e for e in events if e["event"] == "round" and e["name"] == f"worker {worker.index}"]
-        assert [r["round"] for r in rounds] == list(range(job.training.rounds))
+        rounds = [
+            e for e in events if (e["event"], e["job"], e["name"]) == ("round", job.job, f"worker {worker.index}")
+        ]
+        assert [r["round"] for r in rounds] == list(range(job.workload.rounds))
         assert [r["weights_sha256"] for r in rounds] == [r.weights_sha256 for r in expected]
         assert [r["loss"] for r in rounds] == [r.losses[worker.index] for r in expected]
         assert all(0 < r["seconds"] <= r["total_seconds"] for r in rounds)
@@ -39,16 +45,17 @@ def assert_equals_reference(events: list[dict[str, Any]], job: JobDescription) -
 def train(launcher: LauncherProcess, job: JobDescription) -> None:
     """Begin, and wait for all to be done."""
     first = len(launcher.events)
-    launcher.tell("begin")
+    launcher.tell("begin", job=job.job)
     launcher.wait_for("done", len(job.workers) + 1, first)
 
 
 def stop(launcher: LauncherProcess, job: JobDescription) -> dict[str, dict[str, Any]]:
     """The agents' final statistics by name."""
     first = len(launcher.events)
-    launcher.tell("stop")
-    launcher.wait_for("stopped", 1, first)
-    final = [event for event in launcher.events[first:] if event["event"] == "final"]
+    launcher.tell("stop", job=job.job)
+    (stopped,) = launcher.wait_for("stopped", 1, first)
+    assert stopped["job"] == job.job
+    final = [e for e in launcher.events[first:] if (e["event"], e["job"]) == ("final", job.job)]
     assert len(final) == len(job.workers) + 1
     return {event["name"]: event["statistics"] for event in final}
 
@@ -73,18 +80,18 @@ def unreachable_sent(star: StarOfHosts, host: int) -> int:
 
 
 def test_parameter_server_alone_over_linux_routing() -> None:
-    """Two jobs with one launcher. Counts agree with what every fragment needs, and nothing answers with ICMP."""
+    """Two jobs, one after the other. Counts agree with what every fragment needs; nothing answers with ICMP."""
     with StarOfHosts(4) as star, LauncherProcess() as launcher:
         star.middle.run("sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward")
         for number, workers in ((3, 3), (4, 2)):
             first = len(launcher.events)
             # No resends, however slow the machine: the counts are exact.
-            job = star.job(workers, job=number, training=TRAINING, min_timeout_us=10_000_000)
+            job = star.job(workers, job=number, workload=TRAINING, min_timeout_us=10_000_000)
             launcher.start(star, job)
             train(launcher, job)
             statistics = stop(launcher, job)
             assert_equals_reference(launcher.events[first:], job)
-            fragments = job.fragments_per_round * job.training.rounds
+            fragments = job.fragments_per_round * job.workload.rounds
             each = {"frames": fragments, "bytes": fragments * frame_bytes(job.lanes)}
             everything = {"frames": workers * fragments, "bytes": workers * fragments * frame_bytes(job.lanes)}
             for index in range(workers):
@@ -98,59 +105,98 @@ def test_parameter_server_alone_over_linux_routing() -> None:
         assert [unreachable_sent(star, host) for host in range(4)] == [0] * 4
 
 
-def test_sums_in_a_switch_with_loss_and_duplicates() -> None:
-    """Aggregation, multicast answers, resends, packet numbers past 2^32; frames counted as the kernel does."""
+@contextlib.contextmanager
+def slot_switch(star: StarOfHosts, job: JobDescription, **config: Any) -> Iterator[None]:
+    """A switch with number 9 in the middle of the star, for a job whose server is host 0."""
+    ports = {
+        f"port{host}": {**star.agent(host, ""), "worker": host - 1 if host else None}
+        for host in range(len(star.hosts))
+    }
+    config |= {"ports": ports, "group_ip": job.multicast_ip, "group_mac": job.multicast_mac, "number": 9}
+    config |= {"jobs": [job.job], "static": job.slot_policy == "static", "slots": 16, "seed": 5}
+    enter = ["nsenter", f"--net=/proc/{star.middle.pid}/ns/net"]
+    switch = subprocess.Popen(
+        [*enter, sys.executable, "-m", "tests.emulation.slot_switch", json.dumps(config)], cwd=ROOT
+    )
+    try:
+        yield
+    finally:
+        switch.kill()
+        switch.wait()
+
+
+@pytest.mark.parametrize(
+    ("slot_policy", "headroom_bits", "loss", "mark"),
+    [("dynamic", 6, 0.03, 0.0), ("static", -2, 0.03, 0.1)],
+    ids=["dynamic slots", "static slots, overflows and marks"],
+)
+def test_sums_in_a_switch_with_loss_and_duplicates(
+    slot_policy: str, headroom_bits: int, loss: float, mark: float
+) -> None:
+    """Aggregation, multicast answers, repairs, packet numbers past 2^32; frames counted as the kernel does."""
     workers = 3
-    group_ip, group_mac = "239.66.0.3", "01:00:5e:42:00:03"
     with StarOfHosts(workers + 1) as star, LauncherProcess() as launcher:
         job = star.job(
             workers,
-            training=TRAINING,
+            workload={**TRAINING, "rounds": 4, "headroom_bits": headroom_bits},
             lanes=64,
-            designated_switches=[9],
+            designations=[[{"switch_number": 9, "fan_in": workers}]] * workers,
+            slot_policy=slot_policy,
+            window_fragments=16,
             acknowledgement="multicast",
-            multicast_ip=group_ip,
-            multicast_mac=group_mac,
+            multicast_ip="239.66.0.3",
+            multicast_mac="01:00:5e:42:00:03",
             first_packet_number=(1 << 32) - 20,
         )
-        ports = {
-            f"port{host}": {**star.agent(host, ""), "worker": host - 1 if host else None}
-            for host in range(workers + 1)
-        }
-        config = {"ports": ports, "group_ip": group_ip, "group_mac": group_mac, "number": 9, "slots": 16}
-        config |= {"jobs": [job.job], "loss": 0.03, "duplicate": 0.03, "seed": 5}
-        enter = ["nsenter", f"--net=/proc/{star.middle.pid}/ns/net"]
-        switch = subprocess.Popen(
-            [*enter, sys.executable, "-m", "tests.emulation.slot_switch", json.dumps(config)], cwd=ROOT
-        )
-        try:
+        with slot_switch(star, job, loss=loss, duplicate=loss, mark=mark):
             launcher.start(star, job)
             train(launcher, job)
-        finally:
-            switch.kill()
-            switch.wait()
         statistics = stop(launcher, job)
         for host in range(workers + 1):
             assert_counts_like_the_kernel(star, host, statistics[f"worker {host - 1}" if host else "server"])
         assert_equals_reference(launcher.events, job)
-        server = statistics["server"]
+        server, *others = (statistics[name] for name in ("server", *(f"worker {index}" for index in range(workers))))
         assert server["merged_partials"] > 0
-        resends = [
-            statistics[f"worker {index}"]["timeout_resends"] + statistics[f"worker {index}"]["early_resends"]
-            for index in range(workers)
-        ]
-        assert sum(resends) > 0
+        assert sum(worker["timeout_resends"] + worker["early_resends"] for worker in others) > 0
         merged_or_not = ("merged_singles", "merged_partials", "duplicates", "overlaps", "rejected")
         assert sum(server[kind] for kind in merged_or_not) == server["gradient_received"]["frames"]
-        fragments = job.fragments_per_round * job.training.rounds
-        for index in range(workers):
-            sent = statistics[f"worker {index}"]["gradient_sent"]["frames"]
-            assert sent == fragments + resends[index]
+        fragments = job.fragments_per_round * job.workload.rounds
+        for worker in others:
+            repeated = worker["timeout_resends"] + worker["early_resends"]
+            # A fragment that the server asks for before it was sent goes directly at once.
+            surplus = worker["gradient_sent"]["frames"] - fragments - repeated
+            assert 0 <= surplus <= worker["direct_copies"]
+            assert (worker["window"]["congestion_marks"] > 0) == (mark > 0)
+        for kind in ("overflows", "requests", "shifted_answers"):
+            assert (server[kind] > 0) == (headroom_bits < 0), kind
+        assert (server["congestion_marks"] > 0) == (mark > 0)
+
+
+def test_two_jobs_at_once() -> None:
+    """Each has its own begin, end and statistics; one trains, the other sums random gradients that overflow."""
+    with StarOfHosts(6) as star, LauncherProcess() as launcher:
+        star.middle.run("sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward")
+        training = star.job(2, job=3, workload=TRAINING, min_timeout_us=10_000_000)
+        settings = SyntheticSettings(values=10_000, rounds=4, magnitude=(1 << 31) - 1)
+        synthetic = star.job(2, 3, job=4, workload=settings.model_dump(), min_timeout_us=10_000_000)
+        for job in (training, synthetic):
+            launcher.start(star, job)
+        launcher.tell("begin", job=4)
+        launcher.wait_for("done", 3)
+        assert {event["job"] for event in launcher.events if event["event"] == "round"} == {4}
+        expected = list(synthetic_reference(settings, 2, synthetic.lanes))
+        for name in ("worker 0", "worker 1"):
+            rounds = [e for e in launcher.events if (e["event"], e["job"], e["name"]) == ("round", 4, name)]
+            assert [r["sums_sha256"] for r in rounds] == expected
+        assert stop(launcher, synthetic)["server"]["shifted_answers"] > 0
+        train(launcher, training)
+        assert_equals_reference(launcher.events, training)
+        stop(launcher, training)
 
 
 def test_a_worker_gives_up_when_nobody_answers() -> None:
     with StarOfHosts(2) as star, LauncherProcess() as launcher:
-        job = star.job(1, training=TRAINING, give_up_us=300_000)
+        job = star.job(1, workload=TRAINING, give_up_us=300_000)
         launcher.start(star, job)
         launcher.tell("begin")
         (error,) = launcher.wait_for("error")
@@ -161,7 +207,7 @@ def test_a_worker_gives_up_when_nobody_answers() -> None:
 
 def test_stop_ends_workers_in_the_middle_and_end_of_input_ends_the_launcher() -> None:
     with StarOfHosts(2) as star, LauncherProcess() as launcher:
-        launcher.start(star, star.job(1, training=TRAINING))
+        launcher.start(star, star.job(1, workload=TRAINING))
         launcher.tell("begin")  # nobody routes: the worker waits for its first answer
         launcher.tell("stop")
         launcher.wait_for("stopped")
@@ -174,7 +220,7 @@ def test_stop_ends_workers_in_the_middle_and_end_of_input_ends_the_launcher() ->
 
 def test_bad_starts_become_one_line_errors_and_the_launcher_goes_on() -> None:
     with StarOfHosts(2) as star, LauncherProcess() as launcher:
-        job = star.job(1, training=TRAINING)
+        job = star.job(1, workload=TRAINING)
         start = {"role": "worker", "index": 0, "host_pid": star.hosts[1].pid, "interface": "eth0"}
         cases: list[tuple[dict[str, Any], str]] = [
             ({"interface": "eth7"}, "interface eth7: No such device"),
@@ -194,7 +240,7 @@ def test_bad_starts_become_one_line_errors_and_the_launcher_goes_on() -> None:
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_agents_die_with_the_launcher(number: signal.Signals) -> None:
     with StarOfHosts(2) as star, LauncherProcess() as launcher:
-        launcher.start(star, star.job(1, training=TRAINING))
+        launcher.start(star, star.job(1, workload=TRAINING))
         children = Path(f"/proc/{launcher.process.pid}/task/{launcher.process.pid}/children").read_text().split()
         assert len(children) == 2
         descriptors = [os.pidfd_open(int(child)) for child in children]

@@ -18,6 +18,7 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
 from controller.client import ControllerClient
+from experiments.outcome import EVENT_JOBS, event_at
 from hosts.protocols.gradient import Gradient, gradient_frame
 from hosts.protocols.gradient_format import Flags, frame_bytes
 from switch.engine import Engine
@@ -87,7 +88,8 @@ class Fabric:
     def gradient(self, job: dict[str, Any], workers: list[str], server: str, index: int, packet_number: int) -> Any:
         """What worker `index` sends: its lanes are index + 1 times the lane's place."""
         worker, target = self.topology.host(workers[index]), self.topology.host(server)
-        switches = job["designated_switches"]
+        labels = job["designations"][index]
+        label = labels[packet_number % len(labels)] if labels else {}
         return gradient_frame(
             src_mac=worker.mac,
             dst_mac=worker.gateway_mac,
@@ -97,16 +99,19 @@ class Fabric:
             packet_number=packet_number,
             worker_bitmap=1 << index,
             lanes=[(index + 1) * lane for lane in range(LANES)],
-            switch_number=switches[packet_number % len(switches)] if switches else 0,
-            fan_in=job["fan_in"],
+            **label,
         )
 
-    def events(self) -> dict[str, dict[int, int]]:
-        """switch -> index of the counter `events` -> packets."""
+    def events(self, job: int) -> dict[str, dict[str, int]]:
+        """switch -> event -> packets of the job."""
         return {
-            switch.name: {cell["index"]: cell["packets"] for cell in cells}
+            switch.name: {
+                event: cell["packets"]
+                for cell in self.client.counters(switch.name)["events"]
+                for of_job, event in [event_at(cell["index"])]
+                if of_job == job % EVENT_JOBS
+            }
             for switch in self.topology.switches
-            if (cells := self.client.counters(switch.name)["events"])
         }
 
     def close(self) -> None:
@@ -151,11 +156,12 @@ def test_every_host_reaches_every_other(fabric: Fabric) -> None:
 @pytest.mark.parametrize("explicit", [False, True])
 def test_a_job_is_summed_at_its_switches_and_acknowledged_along_its_tree(fabric: Fabric, explicit: bool) -> None:
     server, *workers = [host.name for host in fabric.topology.hosts]
-    before = fabric.events()
     # Explicitly: switches off the shortest paths, too.
-    names = [switch.name for switch in fabric.topology.switches][-3:] if explicit else None
-    job = fabric.client.add_job(workers, server, aggregation_switches=names)
-    fragments = 2 * len(job["designated_switches"])
+    names = [switch.name for switch in fabric.topology.switches][-3:]
+    options: dict[str, Any] = {"placement": "explicit", "switches": names} if explicit else {}
+    job = fabric.client.add_job(workers, server, **options)
+    labels = job["designations"][0]
+    fragments = 2 * len(labels)
     total = sum(range(1, len(workers) + 1))
     for packet_number in range(fragments):
         for index, worker in enumerate(workers):
@@ -183,19 +189,18 @@ def test_a_job_is_summed_at_its_switches_and_acknowledged_along_its_tree(fabric:
                 worker_bitmap=(1 << len(workers)) - 1,
                 lanes=[total * lane for lane in range(LANES)],
                 flags=Flags.ACK,
-                fan_in=job["fan_in"],
             ),
         )
     answers = [(host, frame[Gradient].packet_number) for host, frame in fabric.received()]
     assert sorted(answers) == sorted((worker, number) for worker in workers for number in range(fragments))
 
-    # Every designated switch claimed and released its share of the slots (events 0 and 9), no other switch any.
-    after = fabric.events()
+    # Every designated switch claimed and released slots for the fragments that name it, at the first level or at the
+    # second, and no other switch any.
+    events = fabric.events(job["job"])
     for switch in fabric.topology.switches:
-        expected = 2 if switch.number in job["designated_switches"] else 0
-        for event in (0, 9):
-            gained = after.get(switch.name, {}).get(event, 0) - before.get(switch.name, {}).get(event, 0)
-            assert gained == expected, (switch.name, event)
+        expected = 2 * sum(switch.number in (label["switch_number"], label["next_switch"]) for label in labels)
+        for event in ("claimed", "released"):
+            assert events[switch.name].get(event, 0) == expected, (switch.name, event)
     fabric.client.delete_job(job["job"])
 
 
@@ -220,7 +225,7 @@ def test_counters_are_what_the_ports_carried(fabric: Fabric) -> None:
         cell = cells.get(port, {"packets": 0, "bytes": 0})
         return cell["packets"], cell["bytes"]
 
-    job = fabric.client.add_job(workers, server, aggregation=False)
+    job = fabric.client.add_job(workers, server, placement="none")
     packets, size = towards_server()
     for index, worker in enumerate(workers):
         fabric.send(worker, fabric.gradient(job, workers, server, index, 0))

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
+from switch.errors import UserError
+from switch.nodes.bmv2_node import find_simple_switch_grpc
+from topo.ovs_processes import require_open_vswitch
 
 pytestmark = [
     pytest.mark.root,
@@ -40,19 +45,22 @@ def rows(output: Path, name: str) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def check_run(outcome: subprocess.CompletedProcess[str], output: Path, workers: int, rounds: int) -> None:
+def check_run(
+    outcome: subprocess.CompletedProcess[str], output: Path, workers: int, rounds: int, jobs: int = 1
+) -> None:
     """The run succeeded, which it does only if weights and counters agree, and left all that it should."""
     assert outcome.returncode == 0, outcome.stdout + outcome.stderr
     assert "bit for bit" in outcome.stdout
     latest = output / "aggregation" / "latest"
-    assert (latest / "figure.png").read_bytes().startswith(b"\x89PNG")
-    assert (latest / "figure.pdf").read_bytes().startswith(b"%PDF")
+    for stem in ["figure"] if jobs == 1 else [f"figure-job-{job + 1}" for job in range(jobs)]:
+        assert (latest / f"{stem}.png").read_bytes().startswith(b"\x89PNG")
+        assert (latest / f"{stem}.pdf").read_bytes().startswith(b"%PDF")
     of_rounds = rows(output, "rounds.csv")
-    assert len(of_rounds) == 2 * rounds
+    assert len(of_rounds) == 2 * jobs * rounds
     # Both modes sum the same integers, so they arrive at the same weights.
-    assert len({row["weights_sha256"] for row in of_rounds}) == rounds
+    assert len({row["weights_sha256"] for row in of_rounds}) == jobs * rounds
     hosts = rows(output, "hosts.csv")
-    assert len(hosts) == 2 * (workers + 1)
+    assert len(hosts) == 2 * jobs * (workers + 1)
     assert {row["agrees"] for row in hosts} == {"True"}
 
 
@@ -90,14 +98,48 @@ def test_other_networks(topology: str, workers: int, links: str, tmp_path: Path)
     check_run(run(tmp_path, *options), tmp_path, workers, rounds=4)
 
 
-def test_real_bmv2(tmp_path: Path) -> None:
-    from switch.errors import UserError
-    from switch.nodes.bmv2_node import find_simple_switch_grpc
+@pytest.mark.parametrize("legacy", ["p4", "openflow"])
+def test_one_programmable_switch_among_legacy_ones(legacy: str, tmp_path: Path) -> None:
+    if legacy == "openflow":
+        skip_without(require_open_vswitch)
+    # Two racks of two workers, and a third where the server is: some switch besides its ToR sums.
+    options = ["--topology", "leaf-spine:3,1,2", "--workers", "4", "--rounds", "3", "--min-timeout-ms", "20000"]
+    options += ["--placement", "greedy", "--programmable", "1", "--legacy", legacy, "--rate-mbps", "10"]
+    check_run(run(tmp_path, *options), tmp_path, workers=4, rounds=3)
+    _, in_network = rows(tmp_path, "summary.csv")
+    assert int(in_network["slots_completed"]) > 0
+    configuration = json.loads((tmp_path / "aggregation" / "latest" / "logs" / "controller.json").read_text())
+    assert set(configuration["legacy"].values()) == {legacy}
+    # One of four switches is chosen, and the server's ToR is programmable anyway.
+    assert len(configuration["legacy"]) == 2
 
+
+def test_two_jobs_that_share_a_switch(tmp_path: Path) -> None:
+    options = ["--topology", "leaf-spine:3,2,2", "--jobs", "2", "--workers", "2", "--rounds", "4", "--lanes", "64"]
+    options += ["--placement", "explicit", "--switches", "s1", "--slots", "8"]
+    outcome = run(tmp_path, *options)
+    check_run(outcome, tmp_path, workers=2, rounds=4, jobs=2)
+    assert "job 1 of 2" in outcome.stdout
+    assert "job 2 of 2" in outcome.stdout
+    summary = {(row["mode"], row["job"]): row for row in rows(tmp_path, "summary.csv")}
+    assert len(summary) == 4
+    for job in ("1", "2"):
+        in_network = summary["in-network", job]
+        # Fragments that found their slot taken by their own job or by the other.
+        assert int(in_network["slots_collision"]) + int(in_network["slots_contention"]) > 0
+        assert int(summary["parameter server", job]["slots_claimed"]) == 0
+    assert "met another" in outcome.stdout
+
+
+def skip_without(require: Callable[[], object]) -> None:
     try:
-        find_simple_switch_grpc()
+        require()
     except UserError as error:
         pytest.skip(str(error))
+
+
+def test_real_bmv2(tmp_path: Path) -> None:
+    skip_without(find_simple_switch_grpc)
     options = ["--switch", "bmv2", "--topology", "leaf-spine:2,1,2", "--workers", "3", "--delay-us", "0"]
     check_run(run(tmp_path, *options, "--rounds", "4"), tmp_path, workers=3, rounds=4)
 

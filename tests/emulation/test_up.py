@@ -36,12 +36,12 @@ def test_hosts_reach_each_other_and_jobs_are_taken_over_rest() -> None:
             assert process.poll() is None
         request = urllib.request.Request(
             f"{found[0]}/jobs",
-            json.dumps({"workers": ["h2", "h3"], "server": "h1", "aggregation": True}).encode(),
+            json.dumps({"workers": ["h2", "h3"], "server": "h1"}).encode(),
             {"Content-Type": "application/json"},
         )
         with urllib.request.urlopen(request, timeout=20) as answer:
             assert answer.status == 201
-            assert json.load(answer)["fan_in"] == 2
+            assert json.load(answer)["designations"][0][0]["fan_in"] == 2
         _, output = process.communicate("pingall\nexit\n", timeout=60)  # Mininet logs on standard error
         assert "0% dropped (12/12 received)" in output
         assert process.returncode == 0

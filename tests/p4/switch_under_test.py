@@ -21,7 +21,7 @@ from scapy.layers.l2 import Ether
 from controller.planning.plan import Lpm, Plan, SwitchPlan, TableEntry
 from controller.southbound.p4runtime import P4RuntimeSouthbound
 from controller.southbound.pipeline import Pipeline
-from controller.southbound.session import Target
+from controller.southbound.target import Target
 from switch.link import LinkModel
 from switch.p4c import find_p4c
 from switch.program_cache import compiled_files
@@ -106,7 +106,14 @@ def marker_routes(ports: int) -> list[TableEntry]:
 
 @contextlib.contextmanager
 def switch_under_test(
-    kind: str, compiler: str, program: str, defines: Mapping[str, str], plan: SwitchPlan, ports: int, folder: Path
+    kind: str,
+    compiler: str,
+    program: str,
+    defines: Mapping[str, str],
+    plan: SwitchPlan,
+    ports: int,
+    folder: Path,
+    name: str = "s1",
 ) -> Iterator[SwitchUnderTest]:
     """A switch with the plan and routes for the markers. Skips where BMv2 or p4c is asked for and not installed."""
     p4c = find_p4c() if compiler == "p4c" else None
@@ -114,7 +121,7 @@ def switch_under_test(
         pytest.skip("p4c's p4c-bm2-ss is not installed")
     create_pairs(
         [
-            VethPair(f"s1-eth{p}", f"02:00:00:00:01:{p:02x}", f"t{p}", f"02:00:00:00:02:{p:02x}")
+            VethPair(f"{name}-eth{p}", f"02:00:00:00:01:{p:02x}", f"{name}-t{p}", f"02:00:00:00:02:{p:02x}")
             for p in range(1, ports + 1)
         ],
         group=7,
@@ -123,7 +130,7 @@ def switch_under_test(
     pipeline = Pipeline.load(program, files.json, files.p4info)
     with contextlib.ExitStack() as stack:
         address = stack.enter_context(
-            serve_gradbed(ports, folder) if kind == "gradbed" else serve_bmv2(ports, folder)
+            serve_gradbed(ports, folder, name) if kind == "gradbed" else serve_bmv2(ports, folder, name)
         )
         whole = SwitchPlan.of(program, [*plan.entries, *marker_routes(ports)], plan.groups)
 
@@ -133,7 +140,7 @@ def switch_under_test(
             southbound.wait_ready(60.0)
             return southbound
 
-        sockets = {p: stack.enter_context(open_socket(f"t{p}")) for p in range(1, ports + 1)}
+        sockets = {p: stack.enter_context(open_socket(f"{name}-t{p}")) for p in range(1, ports + 1)}
         switch = SwitchUnderTest(program, sockets, start, start())
         stack.callback(lambda: switch.southbound.stop())
         yield switch
@@ -148,18 +155,18 @@ def open_socket(interface: str) -> socket.socket:
 
 
 @contextlib.contextmanager
-def serve_gradbed(ports: int, folder: Path) -> Iterator[str]:
-    config = folder / "fabric.json"
+def serve_gradbed(ports: int, folder: Path, name: str = "s1") -> Iterator[str]:
+    config = folder / f"{name}.json"
     config.write_text(
         json.dumps(
             {
                 "grpc_addresses": ["127.0.0.1:0"],
-                "switches": [{"device_id": DEVICE_ID, "name": "s1"}],
+                "switches": [{"device_id": DEVICE_ID, "name": name}],
                 "interfaces": [
                     {
                         "device_id": DEVICE_ID,
                         "port": p,
-                        "interface": f"s1-eth{p}",
+                        "interface": f"{name}-eth{p}",
                         "link": LinkModel().to_json(),
                         "seed": p,
                     }
@@ -169,7 +176,7 @@ def serve_gradbed(ports: int, folder: Path) -> Iterator[str]:
             }
         )
     )
-    fabric = FabricProcess(fabric_command(config), folder / "fabric.log")
+    fabric = FabricProcess(fabric_command(config), folder / f"{name}.log")
     try:
         fabric.wait_ready()
         yield f"127.0.0.1:{fabric.grpc_ports[0]}"
@@ -178,15 +185,15 @@ def serve_gradbed(ports: int, folder: Path) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def serve_bmv2(ports: int, folder: Path) -> Iterator[str]:
+def serve_bmv2(ports: int, folder: Path, name: str = "s1") -> Iterator[str]:
     from switch.nodes.bmv2_node import Bmv2Switch, free_ports
 
     binary = shutil.which(os.environ.get("GRADBED_BMV2", "simple_switch_grpc"))
     if binary is None:
         pytest.skip("BMv2's simple_switch_grpc is not installed")
     grpc_port, thrift_port = free_ports(2)
-    switch = Bmv2Switch("s1", DEVICE_ID, binary, grpc_port, thrift_port, folder / "s1.log")
-    switch.intfs = {p: _Interface(f"s1-eth{p}") for p in range(1, ports + 1)}
+    switch = Bmv2Switch(name, DEVICE_ID, binary, grpc_port, thrift_port, folder / f"{name}.log")
+    switch.intfs = {p: _Interface(f"{name}-eth{p}") for p in range(1, ports + 1)}
     switch.start([])
     try:
         switch.wait_ready()

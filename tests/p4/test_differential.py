@@ -113,12 +113,14 @@ def acl_entities(names: Names) -> list[Any]:
     ]
 
 
-JOBS, SWITCH_NUMBER = (0x1001, 0x1002), 0x2001
+JOBS, SWITCH_NUMBER, NEXT_SWITCH_NUMBER = (0x1001, 0x1002, 0x1003), 0x2001, 0x2002
+RECLAIM_DISTANCE = 4096
 SERVER_IP, JOB_IP = 0x0A000001, 0xEF001001  # 10.0.0.1, 239.0.16.1
 
 
 def aggregation_entities(names: Names) -> list[Any]:
-    """The switch is the designated one of two jobs; sums go to the server at port 1, ACKs to ports 1 and 2."""
+    """The switch is the designated one of three jobs, two of which share their slots. Sums go to the server at port
+    1, or on by port 2 to the next switch; ACKs leave by ports 1 and 2."""
     destinations = [(MARKER_NETWORK + port, port) for port in range(1, PORTS + 1)] + [(SERVER_IP, 1)]
     routes = [
         entry(
@@ -132,36 +134,52 @@ def aggregation_entities(names: Names) -> list[Any]:
         entry(
             names["roles"],
             exact(1, canonical(job)),
-            exact(2, canonical(SWITCH_NUMBER)),
-            action=action(names["aggregate"]),
+            action=action(
+                names[policy], *(canonical(value) for value in (SWITCH_NUMBER, first_slot, slots, RECLAIM_DISTANCE))
+            ),
         )
-        for job in JOBS
+        for job, policy, first_slot, slots in (
+            (JOBS[0], "aggregate_hashed", 0, 4),
+            (JOBS[1], "aggregate_hashed", 0, 4),
+            (JOBS[2], "aggregate_indexed", 4, 3),
+        )
     ]
     tree = entry(names["multicast_routes"], exact(1, canonical(JOB_IP)), action=action(names["replicate"], b"\x01"))
     group = p4r.MulticastGroupEntry(
         multicast_group_id=1, replicas=[p4r.Replica(egress_port=port, instance=port) for port in (1, 2)]
     )
-    return [*routes, *roles, tree, group]
+    steering = entry(
+        names["designated_routes"],
+        exact(1, canonical(NEXT_SWITCH_NUMBER)),
+        action=action(names["towards_designated"], b"\x02"),
+    )
+    return [*routes, *roles, steering, tree, group]
 
 
 def gradient_frame(rng: random.Random) -> bytes:
-    """Of one of four workers and nine packet numbers, which compete for four slots; some are resent, some ACKs."""
-    flags = rng.choice([0, 0, 0, 0, 1, 2])
-    length = 20 + 4 * LANES
+    """Of one of four workers and nine packet numbers, which compete for a few slots; some are resent, some ACKs, some
+    NACKs, some too large to be added, and any bit may be set."""
+    flags = rng.choice([0, 0, 0, 0, 0, 0, 1, 2, 2, 9, 0x10, 0x40, 0x40, rng.getrandbits(8)])
+    lanes = 0 if flags & 9 == 9 else LANES
+    length = 28 + 4 * lanes
     gradient = struct.pack(
-        ">BBHIHHQ",
-        1,
+        ">BBHIHHHHQI",
+        2,
         flags,
         rng.choice(JOBS),
         rng.choice([*range(8), 5000]),
         rng.choice([SWITCH_NUMBER, SWITCH_NUMBER, SWITCH_NUMBER, 0]),
         rng.choice([2, 3]),
-        rng.choice([1, 2, 4, 8, 3]),
+        rng.choice([NEXT_SWITCH_NUMBER, 0]),
+        rng.choice([3, 4]),
+        rng.choice([1, 2, 4, 8, 3, 0]),
+        rng.choice([0, 1, 1 << 20, 1 << 30, (1 << 31) - 1, 1 << 31, (1 << 32) - 1]),
     )
     udp = struct.pack(">HHHH", 0x4742, 0x4742, 8 + length, 0)
     destination = JOB_IP if flags == 1 else SERVER_IP
-    header = struct.pack(">BBHHHBBHII", 0x45, 0, 28 + length, 0, 0, 64, UDP, 0, 0x0A000002, destination)
-    return bytes(12) + b"\x08\0" + header + udp + gradient + rng.randbytes(4 * LANES)
+    tos, length = rng.randrange(4), 28 + length
+    header = struct.pack(">BBHHHBBHII", 0x45, tos, length, 0, 0, 64, UDP, 0, 0x0A000002, destination)
+    return bytes(12) + b"\x08\0" + header + udp + gradient + rng.randbytes(4 * lanes)
 
 
 # ---- Programs that do not speak IPv4 ----
@@ -247,7 +265,8 @@ CASES = {
         ipv4_marker,
         is_ipv4_marker,
         aggregation_entities,
-        defines=(("LANES", str(LANES)), ("SLOTS", "4")),
+        # Slots are not to grow old: the clocks of two switches differ.
+        defines=(("LANES", str(LANES)), ("SLOTS", "8"), ("RECLAIM_IDLE_TICKS", str(0x3FFF))),
         frame=gradient_frame,
     ),
     "acl_router": Case(PROGRAMS / "acl_router.p4", ipv4_marker, is_ipv4_marker, acl_router_entities),

@@ -52,3 +52,8 @@ def test_pure_parts_touch_no_network(folder: str) -> None:
             assert name.split(".")[0] not in NEEDS_A_NETWORK, f"{path.relative_to(ROOT)} imports {name}"
             if name.split(".")[0] in MAY_IMPORT:
                 assert name.startswith(own) or name in allowed, f"{path.relative_to(ROOT)} imports {name}"
+
+
+def test_the_readme_leads_to_every_page_of_the_documentation() -> None:
+    readme = (ROOT / "README.md").read_text()
+    assert [page.name for page in sorted((ROOT / "docs").glob("*.md")) if f"](docs/{page.name})" not in readme] == []

@@ -16,7 +16,18 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
 
-PACKAGES = ["ethtool", "gcc", "iproute2", "iputils-ping", "libc6-dev", "mininet", "procps", "python3", "python3-venv"]
+PACKAGES = [
+    "ethtool",
+    "gcc",
+    "iproute2",
+    "iputils-ping",
+    "libc6-dev",
+    "mininet",
+    "openvswitch-switch",
+    "procps",
+    "python3",
+    "python3-venv",
+]
 
 TOOLS = ["cat", "cksum", "dirname", "flock", "grep", "ln", "mkdir", "readlink", "rm", "seq", "sh", "tail"]
 """All that the script may use of a base system."""
@@ -29,7 +40,9 @@ STAND_INS = {
         for package; do :; done
         [ -e "$MACHINE/packages/$package" ] && printf 'install ok installed'
     """,
+    "systemctl": 'echo "systemctl $*" >>"$MACHINE/calls"',
     "apt-get": """
+        [ -n "$SYSTEMD_OFFLINE" ] || echo 'services are started' >>"$MACHINE/calls"
         while [ "$1" = -o ]; do shift 2; done
         echo "apt-get $*" >>"$MACHINE/calls"
         if [ "$1" = update ]; then
@@ -177,6 +190,7 @@ def test_a_bare_machine_gets_everything_and_says_so(bare: Machine) -> None:
     assert apt_and_pip == [
         "apt-get update",
         f"apt-get install -y --no-install-recommends {missing}",
+        "systemctl disable openvswitch-switch ovs-record-hostname",
         "venv",
         f"pip install --disable-pip-version-check --no-input -e {bare.checkout}",
     ]

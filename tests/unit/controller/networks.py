@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import networkx as nx
 from hypothesis import strategies as st
 
+from controller.planning.aggregation import JobPlan, choose_job, job_plan
+from controller.planning.placement import SharedPathPlacement
+from controller.planning.routing import shortest_routes
 from topo.addressing import make_host, make_switch
 from topo.fat_tree import fat_tree
 from topo.graph import Endpoint, Link, Topology
@@ -42,6 +47,12 @@ def network(switch_links: list[tuple[int, int]], hosts_below: list[int], shared_
             links.append(Link(a=Endpoint(node=hosts[-1].name, port=0), b=port(index)))
     links += [Link(a=port(a), b=port(b)) for a, b in switch_links]
     return Topology(name="net", hosts=tuple(hosts), switches=tuple(switches), links=tuple(links))
+
+
+def shared_path_job(topology: Topology, job: int, workers: Sequence[str], server: str) -> JobPlan:
+    """The plan of a job that the default planner makes."""
+    routes = shortest_routes(topology)
+    return job_plan(topology, routes, choose_job(topology, routes, job, workers, server, SharedPathPlacement()))
 
 
 @st.composite

@@ -58,16 +58,18 @@ def aggregation_p4info() -> Any:
     drop = build.action(f"{INGRESS}.forwarding.drop")
     replicate = build.action(f"{INGRESS}.forwarding.replicate", group=16)
     towards = build.action(f"{INGRESS}.forwarding.towards_designated", port=9)
-    aggregate = build.action(f"{INGRESS}.aggregation.aggregate")
+    role = {"switch_number": 16, "first_slot": 32, "slots": 32, "reclaim_distance": 32}
+    hashed = build.action(f"{INGRESS}.aggregation.policy.aggregate_hashed", **role)
+    indexed = build.action(f"{INGRESS}.aggregation.policy.aggregate_indexed", **role)
     destination = "hdr.ipv4.dst_addr"
     number = "hdr.gradient.switch_number"
     build.table(f"{INGRESS}.forwarding.ipv4_routes", {destination: (32, "LPM")}, [forward, drop])
     build.table(f"{INGRESS}.forwarding.multicast_routes", {destination: (32, "EXACT")}, [replicate, no_action])
     build.table(f"{INGRESS}.forwarding.designated_routes", {number: (16, "EXACT")}, [towards, no_action])
     build.table(
-        f"{INGRESS}.aggregation.roles",
-        {"hdr.gradient.job": (16, "EXACT"), number: (16, "EXACT")},
-        [aggregate, no_action],
+        f"{INGRESS}.aggregation.policy.roles",
+        {"hdr.gradient.job": (16, "EXACT")},
+        [hashed, indexed, no_action],
     )
     for name in ("arrivals.gradient_in", "arrivals.acknowledgement_in", "aggregation.events"):
         build.counter(f"{INGRESS}.{name}", 16)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address
 from typing import Any
 
+from controller.planning.designation import STRAIGHT_TO_SERVER, Designation
 from controller.planning.plan import Lpm, Plan, TableEntry
 from topo.graph import Topology
 
@@ -16,12 +17,13 @@ MAX_HOPS = 32
 
 @dataclass(frozen=True)
 class Arrival:
-    """Where a packet came to rest: a host, or a switch that dropped it (port 0), with the way there."""
+    """Where a packet came to rest: a host, or a switch that dropped it (port 0), with the way there and the switches
+    that summed it."""
 
     node: str
     path: tuple[str, ...]
     dst_mac: str
-    summed_at: str | None = None
+    summed_at: tuple[str, ...] = ()
 
 
 class PlanWalker:
@@ -57,30 +59,36 @@ class PlanWalker:
         return best
 
     def send(
-        self, source: str, destination: str, job: int | None = None, number: int = 0, acknowledgement: bool = False
+        self,
+        source: str,
+        destination: str,
+        job: int | None = None,
+        label: Designation = STRAIGHT_TO_SERVER,
+        acknowledgement: bool = False,
     ) -> Arrival:
-        """A packet from host to host; with a job it is a gradient packet for the designated switch `number`."""
+        """A packet from host to host; with a job it is a gradient packet with this label."""
         node, path = self.topology.attachment(source).name, [source]
         dst_mac = self.topology.host(source).gateway_mac
         address = int(IPv4Address(self.topology.host(destination).ip))
-        summed_at = None
+        summed_at: tuple[str, ...] = ()
+        levels = [number for number in (label.switch_number, label.next_switch) if number]
         while len(path) < MAX_HOPS:
             path.append(node)
             entry = None
             if job is not None and not acknowledgement:
-                key = {"hdr__gradient__job": job, "hdr__gradient__switch_number": number}
-                if self.exact(node, "roles", **key):
-                    assert summed_at is None
-                    summed_at, number = node, 0
-                if number:
-                    entry = self.exact(node, "designated_routes", hdr__gradient__switch_number=number)
+                role = self.exact(node, "roles", hdr__gradient__job=job)
+                if role is not None and levels and role.params["switch_number"] == levels[0]:
+                    summed_at = (*summed_at, node)
+                    del levels[0]
+                if levels:
+                    entry = self.exact(node, "designated_routes", hdr__gradient__switch_number=levels[0])
             if entry is None:
                 entry = self.longest_prefix(node, address)
                 if entry is None:
                     return Arrival(node, tuple(path), dst_mac, summed_at)
                 # `forward` makes the MAC that brought it here the source: it must be this switch's own, unless
                 # the packet came along designated routes, which leave MACs alone.
-                if summed_at is None:
+                if not summed_at:
                     assert dst_mac == self.topology.switch(node).mac
                 dst_mac = entry.params["dst_mac"].to_bytes(6, "big").hex(":")
             node = self.node_at[node, entry.params["port"]]

@@ -1,18 +1,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import networkx as nx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.planning.aggregation import JobPlan, job_plan
-from controller.planning.hosts import choose_hosts
+from controller.planning.aggregation import JobPlan, choose_job, job_plan
+from controller.planning.designation import STRAIGHT_TO_SERVER, Designation
+from controller.planning.hosts import choose_hosts, choose_hosts_of_jobs
 from controller.planning.multicast import multicast_address, multicast_tree
-from controller.planning.placement import ExplicitPlacement, NoPlacement, Placement, SharedPathPlacement
+from controller.planning.placement import (
+    AggregationChoice,
+    AggregationPlanner,
+    ExplicitPlacement,
+    NoPlacement,
+    SharedPathPlacement,
+)
 from controller.planning.plan import Plan
 from controller.planning.routing import routing_plan, shortest_routes
+from controller.planning.slots import SlotRange
 from switch.errors import UserError
 from tests.unit.controller.networks import REGULAR, network, random_networks
 from tests.unit.controller.plan_walker import PlanWalker
@@ -26,35 +35,37 @@ def planned(
     topology: Topology,
     workers: Sequence[str],
     server: str,
-    placement: Placement | None = None,
+    planner: AggregationPlanner | None = None,
     job: int = 1,
 ) -> tuple[JobPlan, Plan]:
     routes = shortest_routes(topology)
-    result = job_plan(topology, routes, job, workers, server, placement or SharedPathPlacement())
+    chosen = choose_job(topology, routes, job, workers, server, planner or SharedPathPlacement())
+    result = job_plan(topology, routes, chosen)
     return result, routing_plan(topology, routes).merged(result.plan)
 
 
-def check_job(topology: Topology, job: JobPlan, plan: Plan) -> None:
-    """What the packets of a job meet, for every worker and every designated switch."""
+def check_job(topology: Topology, planned: JobPlan, plan: Plan) -> None:
+    """What the packets of a job meet, for every worker and every label of its packets."""
     walker = PlanWalker(topology, plan)
-    for number in job.designated_switches:
-        designated = topology.switch_by_number(number).name
-        for worker in job.workers:
-            arrival = walker.send(worker, job.server, job.job, number)
-            assert arrival.summed_at == designated
+    job = planned.job
+    for worker in job.workers:
+        for label in job.designations[worker]:
+            levels = [n for n in (label.switch_number, label.next_switch) if n]
+            designated = [topology.switch_by_number(number).name for number in levels]
+            arrival = walker.send(worker, job.server, job.number, label)
+            assert arrival.summed_at == tuple(designated)
             assert arrival.node == job.server
             assert arrival.dst_mac == topology.host(job.server).mac
-            ways = [worker, *arrival.path[1 : arrival.path.index(designated) + 1]]
-            shortest = nx.shortest_path_length(topology.graph, worker, designated)
+            ways = [worker, *arrival.path[1 : arrival.path.index(designated[0]) + 1]]
+            shortest = nx.shortest_path_length(topology.graph, worker, designated[0])
             assert len(ways) - 1 == shortest
-    for worker in job.workers:
-        unsummed = walker.send(worker, job.server, job.job, 0)
-        assert (unsummed.node, unsummed.summed_at) == (job.server, None)
-        answer = walker.send(job.server, worker, job.job, 0, acknowledgement=True)
+        unsummed = walker.send(worker, job.server, job.number, STRAIGHT_TO_SERVER)
+        assert (unsummed.node, unsummed.summed_at) == (job.server, ())
+        answer = walker.send(job.server, worker, job.number, acknowledgement=True)
         assert answer.node == worker
-    if job.multicast_ip is None:
+    if planned.multicast_ip is None:
         return
-    arrivals = walker.multicast(job.server, job.multicast_ip)
+    arrivals = walker.multicast(job.server, planned.multicast_ip)
     reached = [arrival.node for arrival in arrivals if topology.is_host(arrival.node)]
     assert sorted(reached) == sorted(job.workers)
     passed = {node for arrival in arrivals for node in arrival.path}
@@ -101,7 +112,7 @@ def test_without_aggregation_a_job_leaves_the_switches_alone() -> None:
     topology = fat_tree(4)
     workers, server = choose_hosts(topology, 8)
     job, plan = planned(topology, workers, server, NoPlacement())
-    assert job.designated_switches == ()
+    assert job.job.designated_switches == ()
     assert (job.acknowledgement, job.multicast_ip, job.multicast_mac) == ("unicast", None, None)
     assert plan == routing_plan(topology, shortest_routes(topology))
     check_job(topology, job, plan)
@@ -130,7 +141,16 @@ def test_the_shared_path_placement(
     topology: Topology, workers: tuple[str, ...], server: str, switches: tuple[str, ...]
 ) -> None:
     routes = shortest_routes(topology)
-    assert SharedPathPlacement().designated_switches(topology, routes, workers, server) == switches
+    choice = SharedPathPlacement().choose(topology, routes, workers, server)
+    numbers = [topology.switch(name).number for name in switches]
+    last = topology.attachment(server)
+    assert choice.programmable == tuple(name for name in switches if name != last.name)
+    everybody = len(workers)
+    expected = tuple(
+        Designation(number, everybody, *((last.number, everybody) if number != last.number else (0, 0)))
+        for number in numbers
+    )
+    assert choice.designations == dict.fromkeys(workers, expected)
 
 
 def test_the_tree_is_as_small_as_a_shortest_path_tree_can_be_on_a_fat_tree() -> None:
@@ -190,7 +210,7 @@ def test_multicast_addresses(job: int, ip: str, mac: str) -> None:
     ],
 )
 def test_nonsense_is_refused_in_one_line(
-    workers: tuple[str, ...], server: str, placement: Placement, line: str
+    workers: tuple[str, ...], server: str, placement: AggregationPlanner, line: str
 ) -> None:
     with pytest.raises(UserError, match=line) as caught:
         planned(fat_tree(4), workers, server, placement)
@@ -240,3 +260,60 @@ def test_hosts_below_one_switch_are_acknowledged_there() -> None:
     assert plan["s2"].groups == ()
     assert plan["s1"].groups[0].ports == (2, 3)
     check_job(topology, job, plan)
+
+
+def test_every_worker_can_have_labels_of_its_own() -> None:
+    """Two racks of two workers: each rack's ToR sums its own, the server's ToR the two sums and a third worker's."""
+    topology = leaf_spine(3, 1, 2)
+    number = {switch.name: switch.number for switch in topology.switches}
+    last = number["l1"]
+    labels = {
+        "h3": (Designation(number["l2"], 2, last, 5), STRAIGHT_TO_SERVER),
+        "h4": (Designation(number["l2"], 2, last, 5), STRAIGHT_TO_SERVER),
+        "h5": (Designation(number["l3"], 2, last, 5), STRAIGHT_TO_SERVER),
+        "h6": (Designation(number["l3"], 2, last, 5), STRAIGHT_TO_SERVER),
+        "h2": (Designation(last, 5), STRAIGHT_TO_SERVER),
+    }
+
+    class Fixed:
+        def choose(self, *arguments: object) -> AggregationChoice:
+            return AggregationChoice(("l2", "l3"), labels)
+
+    job, plan = planned(topology, tuple(labels), "h1", Fixed())
+    assert job.job.designated_switches == (number["l2"], number["l3"], last)
+    labelled = {w: tuple(label for label in own if label.switch_number) for w, own in labels.items()}
+    check_job(topology, replace(job, job=replace(job.job, designations=labelled)), plan)
+
+
+def test_slots_of_a_job_are_in_its_roles() -> None:
+    topology = star(3)
+    routes = shortest_routes(topology)
+    job = choose_job(topology, routes, 4, ("h2", "h3"), "h1", SharedPathPlacement(), slots=64)
+    own = replace(job, slot_policy="static", slot_ranges={"s1": SlotRange(16, 8)})
+    roles = [
+        entry
+        for each in (job, own)
+        for entry in job_plan(topology, routes, each).plan["s1"].entries
+        if entry.table == "roles"
+    ]
+    number = topology.switch("s1").number
+    assert [(role.action, role.params) for role in roles] == [
+        ("aggregate_hashed", {"switch_number": number, "first_slot": 0, "slots": 64, "reclaim_distance": 4096}),
+        ("aggregate_indexed", {"switch_number": number, "first_slot": 16, "slots": 8, "reclaim_distance": 8}),
+    ]
+
+
+@pytest.mark.parametrize(("jobs", "workers"), [(1, 8), (2, 7), (3, 4), (8, 1), (5, 2)])
+def test_jobs_share_no_host(jobs: int, workers: int) -> None:
+    chosen = choose_hosts_of_jobs(fat_tree(4), jobs, workers)
+    hosts = [name for names, server in chosen for name in (*names, server)]
+    assert len(set(hosts)) == len(hosts) == jobs * (workers + 1)
+
+
+def test_hosts_for_jobs_are_counted() -> None:
+    with pytest.raises(UserError, match="2 jobs of 8 workers and a server need 18 hosts, the topology has 16"):
+        choose_hosts_of_jobs(fat_tree(4), 2, 8)
+    with pytest.raises(UserError, match="at least one job, got 0"):
+        choose_hosts_of_jobs(fat_tree(4), 0, 8)
+    with pytest.raises(UserError, match="at least one worker, got -1"):
+        choose_hosts_of_jobs(fat_tree(4), 2, -1)

@@ -26,6 +26,9 @@ from topo.leaf_spine import leaf_spine
 
 ROOT = Path(__file__).parents[3]
 TOPOLOGY = leaf_spine(2, 1, 2)
+DISCONNECTED = json.loads(
+    TOPOLOGY.model_copy(update={"links": tuple(x for x in TOPOLOGY.links if x.a.node != "l2")}).to_json()
+)
 PATIENCE_S = 30.0
 
 OBSERVER = """
@@ -41,7 +44,7 @@ class Observer(app_manager.OSKenApp):
 
     @set_ev_cls([EventJobAdded, EventJobDeleted])
     def job(self, event):
-        print(type(event).__name__, event.job.job, file=sys.stderr, flush=True)
+        print(type(event).__name__, event.job.job.number, file=sys.stderr, flush=True)
 """
 
 
@@ -157,6 +160,25 @@ def test_it_programs_the_switches_serves_jobs_and_opens_no_port(
     assert (tmp_path / "stderr").read_text() == ""
 
 
+def test_a_successor_of_a_killed_controller_goes_on_without_touching_the_switches(
+    switches: FakeP4Runtime, config: dict[str, Any], tmp_path: Path
+) -> None:
+    config = {**config, "journal": str(tmp_path / "journal.json")}
+    client = ControllerClient(config["rest_address"], timeout_s=PATIENCE_S)
+    with running(config, tmp_path) as process:
+        client.add_job(["h2", "h3"], "h1", slot_policy="static", slots=100)
+        client.delete_job(client.add_job(["h4"], "h2", slot_policy="static", slots=100)["job"])
+        jobs, plan = client.jobs(), client.plan_text()
+        process.kill()
+        process.wait()
+    before = {number: (device.pushes, dict(device.updates)) for number, device in switches.devices.items()}
+    with running(config, tmp_path):
+        assert (client.jobs(), client.plan_text()) == (jobs, plan)
+        assert before == {n: (device.pushes, dict(device.updates)) for n, device in switches.devices.items()}
+        assert client.add_job(["h4"], "h2", slot_policy="static", slots=100)["job"] == 3
+        assert client.jobs()[1]["slot_ranges"]["l1"] == {"first_slot": 100, "slots": 100}
+
+
 def test_it_can_be_stopped_while_a_switch_is_away(
     switches: FakeP4Runtime, config: dict[str, Any], tmp_path: Path
 ) -> None:
@@ -223,6 +245,10 @@ def test_it_dies_with_its_parent(switches: FakeP4Runtime, config: dict[str, Any]
         ({"targets": {"q": "unix:/x"}}, "targets name q, which is no switch of the topology"),
         ({"topology": {"name": "n"}}, "topology.hosts: Field required"),
         ({"speed": 3}, "speed: Extra inputs are not permitted"),
+        ({"legacy": {"h1": "openflow"}}, "legacy names h1, which is no switch of the topology"),
+        ({"legacy": {"s1": "p4"}}, "legacy switches of kind p4 need a forward_program"),
+        ({"legacy": {"s1": "hub"}}, "legacy.s1: Input should be 'openflow' or 'p4'"),
+        ({"slots": 0}, "slots: Input should be greater than or equal to 1"),
         ({"first_job": 70000}, "first_job: Input should be less than or equal to 65535"),
     ],
 )
@@ -242,6 +268,7 @@ def test_a_wrong_configuration_is_one_line(
         ({"rest_address": "nowhere"}, "'nowhere' is neither HOST:PORT nor the path of a unix socket"),
         ({"program": {"json": "/missing.json", "p4info": "/missing"}}, "cannot read /missing: No such file"),
         ({"ready_timeout_s": 0.2}, "switch s1 (and 2 other switches) is not ready: no answer from unix:"),
+        ({"topology": DISCONNECTED}, "the network is not connected: no path from l2 to l1"),
         ({"apps": ["no_such_app"]}, "cannot load the applications no_such_app: No module named"),
     ],
 )

@@ -7,10 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from controller.planning.aggregation import job_plan
 from controller.planning.diff import switch_diff
 from controller.planning.hosts import choose_hosts
-from controller.planning.placement import SharedPathPlacement
 from controller.planning.plan import (
     Lpm,
     MulticastGroup,
@@ -24,6 +22,7 @@ from controller.planning.plan import (
 from controller.planning.routing import routing_plan, shortest_routes
 from controller.planning.text import plan_text
 from switch.errors import UserError
+from tests.unit.controller.networks import shared_path_job
 from topo.leaf_spine import leaf_spine
 
 
@@ -35,7 +34,7 @@ def whole_plan() -> Plan:
     topology = leaf_spine(3, 2, 2)
     routes = shortest_routes(topology)
     workers, server = choose_hosts(topology, 3)
-    job = job_plan(topology, routes, 1, workers, server, SharedPathPlacement())
+    job = shared_path_job(topology, 1, workers, server)
     return routing_plan(topology, routes).merged(job.plan)
 
 

@@ -21,7 +21,8 @@ from tests.unit.controller.fake_southbound import FakeSouthbound
 from topo.fat_tree import fat_tree
 from topo.graph import Topology
 
-TOPOLOGY = fat_tree(4)
+TOPOLOGY = fat_tree(4, rate_bps=10_000_000)
+PATIENCE_S = 60.0
 
 
 @pytest.fixture
@@ -44,7 +45,7 @@ def rest(southbound: FakeSouthbound, tmp_path: Path) -> Iterator[httpx.Client]:
     transport = httpx.HTTPTransport(uds=path)
     with (
         served(listening_socket(path), southbound),
-        httpx.Client(transport=transport, base_url="http://controller") as client,
+        httpx.Client(transport=transport, base_url="http://controller", timeout=PATIENCE_S) as client,
     ):
         yield client
 
@@ -87,16 +88,21 @@ def test_counters_show_what_is_not_zero(rest: httpx.Client, southbound: FakeSout
 def test_a_job_from_beginning_to_end(rest: httpx.Client) -> None:
     answer = rest.post("/jobs", json={"workers": ["h2", "h5", "h9"], "server": "h1"})
     assert answer.status_code == 201
+    tor = TOPOLOGY.switch("e1").number
     job = {
         "job": 1,
-        "fan_in": 3,
-        "designated_switches": [TOPOLOGY.switch("e1").number],
+        "designations": [[{"switch_number": tor, "fan_in": 3, "next_switch": 0, "next_fan_in": 0}]] * 3,
+        "designated_switches": [tor],
+        "slot_policy": "dynamic",
+        "slots": 1024,
         "acknowledgement": "multicast",
         "multicast_ip": "239.66.0.1",
         "multicast_mac": "01:00:5e:42:00:01",
     }
     assert answer.json() == job
-    assert rest.get("/jobs").json() == [{**job, "workers": ["h2", "h5", "h9"], "server": "h1"}]
+    hosts = {"workers": ["h2", "h5", "h9"], "server": "h1"}
+    slots = {"e1": {"first_slot": 0, "slots": 1024}}
+    assert rest.get("/jobs").json() == [{**job, **hosts, "slot_ranges": slots}]
     plan = Plan.from_json(rest.get("/plan").content)
     assert plan["e1"].groups[0].id == 1
     assert "multicast group 1 -> ports" in rest.get("/plan.txt").text
@@ -104,12 +110,28 @@ def test_a_job_from_beginning_to_end(rest: httpx.Client) -> None:
     assert rest.get("/jobs").json() == []
 
 
+def test_a_job_on_switches_that_the_controller_chooses(rest: httpx.Client) -> None:
+    workers = ["h3", "h4", "h5", "h6"]
+    body = {"workers": workers, "server": "h1", "placement": "greedy", "programmable": 2}
+    answer = rest.post("/jobs", json=body).json()
+    last = TOPOLOGY.switch("e1").number
+    chosen = [number for number in answer["designated_switches"] if number != last]
+    assert 1 <= len(chosen) <= 2
+    assert {label["switch_number"] for labels in answer["designations"] for label in labels} <= {*chosen, last}
+    names = [switch.name for switch in TOPOLOGY.switches if switch.number in chosen]
+    again = rest.post("/jobs", json={**body, "placement": "lp", "switches": names, "programmable": None}).json()
+    assert set(again["designated_switches"]) == {*chosen, last}
+
+
 def test_a_job_without_aggregation(rest: httpx.Client) -> None:
-    body = {"workers": ["h2"], "server": "h1", "aggregation": False}
+    body = {"workers": ["h2"], "server": "h1", "placement": "none"}
     answer = rest.post("/jobs", json=body).json()
     assert (answer["acknowledgement"], answer["designated_switches"]) == ("unicast", [])
+    assert (answer["designations"], answer["slots"]) == ([[]], None)
     assert answer["multicast_ip"] is answer["multicast_mac"] is None
 
+
+SMALL = {"workers": ["h2"], "server": "h1"}
 
 ERRORS = [
     ("GET", "/switches/x1/counters", None, 404, "there is no switch 'x1'"),
@@ -123,6 +145,20 @@ ERRORS = [
     ("POST", "/jobs", {"server": "h1", "workers": ["h2"], "speed": 1}, 422, "speed: Extra inputs"),
     ("POST", "/jobs", {"server": "h1", "workers": ["h99"]}, 400, "no host 'h99'"),
     ("POST", "/jobs", {"server": "h1", "workers": ["h1"]}, 400, "h1 cannot be both server and worker"),
+    ("POST", "/jobs", {**SMALL, "placement": "best"}, 422, "placement: Input should be 'shared-path', 'none'"),
+    ("POST", "/jobs", {**SMALL, "placement": "explicit"}, 400, "placement explicit needs the names of switches"),
+    ("POST", "/jobs", {**SMALL, "switches": ["e1"]}, 400, "switches are named, but placement by default"),
+    ("POST", "/jobs", {**SMALL, "placement": "greedy"}, 400, "placement greedy needs to know how many"),
+    ("POST", "/jobs", {**SMALL, "placement": "greedy", "programmable": -1}, 400, "must be 0 to 20"),
+    ("POST", "/jobs", {**SMALL, "placement": "greedy", "programmable": 21}, 400, "must be 0 to 20"),
+    ("POST", "/jobs", {**SMALL, "placement": "server-tor", "switch_capacity_mbps": 0}, 400, "must be a positive"),
+    ("POST", "/jobs", {**SMALL, "placement": "server-tor", "demand_mbps": 11}, 400, "cannot be met"),
+    ("POST", "/jobs", {**SMALL, "placement": "lp", "switches": ["x1"]}, 400, "no switch 'x1'"),
+    ("POST", "/jobs", {**SMALL, "programmable": 2}, 400, "goes with a placement that chooses them: greedy"),
+    ("POST", "/jobs", {**SMALL, "switch_capacity_mbps": 2}, 400, "reckons with no capacity of switches"),
+    ("POST", "/jobs", {**SMALL, "slots": 4}, 400, "slot policy dynamic all jobs share all slots"),
+    ("POST", "/jobs", {**SMALL, "slots": 0}, 422, "slots: Input should be greater than or equal to 1"),
+    ("POST", "/jobs", {**SMALL, "slots": 2048, "slot_policy": "static"}, 400, "1 to 1024 slots of a switch"),
     (
         "POST",
         "/jobs",
@@ -172,8 +208,11 @@ def test_the_client_speaks_to_the_server(client: ControllerClient, southbound: F
     assert client.topology() == TOPOLOGY
     assert len(client.switches()) == 20
     assert client.counters("e1") == {"gradient_in": [{"index": 3, "packets": 5, "bytes": 700}]}
-    job = client.add_job(["h2", "h5"], "h1", aggregation_switches=["a1"])
-    assert (job["job"], job["fan_in"], job["designated_switches"]) == (1, 2, [TOPOLOGY.switch("a1").number])
+    job = client.add_job(["h2", "h5"], "h1", placement="explicit", switches=["a1"])
+    first, last = TOPOLOGY.switch("a1").number, TOPOLOGY.switch("e1").number
+    assert (job["job"], job["designated_switches"]) == (1, [first, last])
+    label = {"switch_number": first, "fan_in": 2, "next_switch": last, "next_fan_in": 2}
+    assert job["designations"] == [[label], [label]]
     assert [found["job"] for found in client.jobs()] == [1]
     assert client.plan_text().startswith("c1: aggregation (p4)")
     client.delete_job(1)

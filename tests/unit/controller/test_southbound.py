@@ -9,8 +9,6 @@ from typing import Any
 
 import pytest
 
-from controller.planning.aggregation import job_plan
-from controller.planning.placement import SharedPathPlacement
 from controller.planning.plan import MulticastGroup, Plan, RegisterValue, SwitchPlan
 from controller.planning.routing import routing_plan, shortest_routes
 from controller.southbound.codec import decode_entry, decode_group
@@ -20,13 +18,14 @@ from controller.southbound.pipeline import Pipeline
 from controller.southbound.target import Target
 from switch.errors import UserError
 from tests.unit.controller.fake_p4runtime import FakeDevice, FakeP4Runtime
+from tests.unit.controller.networks import shared_path_job
 from tests.unit.controller.p4info import aggregation_p4info
 from topo.leaf_spine import leaf_spine
 
 TOPOLOGY = leaf_spine(3, 2, 2)
 ROUTES = shortest_routes(TOPOLOGY)
 BASE = routing_plan(TOPOLOGY, ROUTES)
-WITH_JOB = BASE.merged(job_plan(TOPOLOGY, ROUTES, 1, ("h3", "h5"), "h1", SharedPathPlacement()).plan)
+WITH_JOB = BASE.merged(shared_path_job(TOPOLOGY, 1, ("h3", "h5"), "h1").plan)
 PIPELINE = Pipeline("aggregation", aggregation_p4info(), b"{}")
 OTHER_PIPELINE = Pipeline("other", aggregation_p4info(), b"{ }")
 PATIENCE_S = 20.0
@@ -161,6 +160,16 @@ def test_a_switch_that_lost_everything_is_programmed_again(network: Network) -> 
     assert network.holds(WITH_JOB)
 
 
+def test_a_pipeline_that_went_unnoticed_is_pushed_again(network: Network) -> None:
+    southbound = network.started()
+    device = network.device("l1")
+    device.config = None
+    device.entries.clear()
+    southbound.apply(WITH_JOB)
+    assert network.holds(WITH_JOB)
+    assert [network.device(name).pushes for name in ("l1", "l2")] == [2, 1]
+
+
 def test_a_switch_that_lost_its_connection_keeps_its_pipeline_and_is_reconciled(network: Network) -> None:
     southbound = network.started(WITH_JOB)
     network.server.stop()
@@ -249,7 +258,7 @@ def test_if_one_switch_refuses_a_plan_all_go_back(network: Network) -> None:
     )
     with pytest.raises(
         SouthboundError,
-        match=r"^s2: write \(AggregationIngress.aggregation.roles: .*\): RESOURCE_EXHAUSTED no room$",
+        match=r"^s2: write \(AggregationIngress.aggregation.policy.roles: .*\): RESOURCE_EXHAUSTED no room$",
     ):
         southbound.apply(WITH_JOB)
     assert network.holds(BASE)

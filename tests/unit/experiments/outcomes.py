@@ -4,9 +4,10 @@ from experiments.accounting import Tally
 from experiments.outcome import ModeOutcome, RoundOutcome
 
 
-def outcome(mode: str, packets: int, round_time_s: float) -> ModeOutcome:
+def outcome(mode: str, packets: int, round_time_s: float, job: int = 1) -> ModeOutcome:
     return ModeOutcome(
         mode=mode,
+        job=job,
         workers=8,
         per_round=tuple(
             RoundOutcome(n, round_time_s * (1 + n / 10), 0.5 + n / 10, 1.0 / (n + 1), 0, f"{n:064x}")
@@ -16,6 +17,7 @@ def outcome(mode: str, packets: int, round_time_s: float) -> ModeOutcome:
         server_out=Tally(packets, packets * 1000),
         accounts=(),
         resends=0,
+        direct_copies=0,
         events={},
         mismatches=(),
     )

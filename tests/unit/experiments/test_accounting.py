@@ -56,7 +56,7 @@ def test_queue_drops_towards_the_host_happen_before_the_switch_counts() -> None:
 
 def test_rows_say_for_each_host_whether_it_agrees() -> None:
     disagreeing = replace(AGREEING, host="h3", switch_sent=tally(49))
-    assert [(row["host"], row["agrees"]) for row in rows("in-network", [AGREEING, disagreeing])] == [
+    assert [(row["host"], row["agrees"]) for row in rows("in-network", 1, [AGREEING, disagreeing])] == [
         ("h2", True),
         ("h3", False),
     ]

@@ -1,6 +1,7 @@
 """The table at the end of a run."""
 
 import io
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -34,3 +35,27 @@ def test_round_times_and_accuracy() -> None:
     lines = text(BOTH).splitlines()
     assert any("92.0 ms" in line and "11.5 ms" in line for line in lines)
     assert any("80.00 %" in line for line in lines)
+
+
+def test_what_kept_switches_from_summing_is_shown_where_it_occurred() -> None:
+    assert "met another" not in text(BOTH)
+    troubled = [BOTH[0], replace(BOTH[1], events={"collision": 7, "contention": 3, "overflow": 0}, direct_copies=2)]
+    shown = " ".join(text(troubled).split())
+    assert "met another fragment of the job in the slot \u2502 0 \u2502 7" in shown
+    assert "met another job in the slot \u2502 0 \u2502 3" in shown
+    assert "gradients sent alone on request \u2502 0 \u2502 2" in shown
+    assert "found all slots held" not in shown
+    assert "would have left int32" not in shown
+
+
+def test_every_job_is_compared_with_itself_alone() -> None:
+    second = [outcome("parameter server", 320, 0.02, job=2), outcome("in-network", 80, 0.01, job=2)]
+    both_jobs = [BOTH[0], second[0], BOTH[1], second[1]]
+    assert report.by_job(both_jobs) == [BOTH, second]
+    rows = report.summary_rows(both_jobs)
+    assert [(row["job"], row["mode"], row["ratio"]) for row in rows] == [
+        (1, "parameter server", 1.0),
+        (1, "in-network", 0.125),
+        (2, "parameter server", 1.0),
+        (2, "in-network", 0.25),
+    ]

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
+from hosts.protocols.gradient_format import frame_bytes
 from switch.link import LinkModel
+from tests.unit.hosts.labels import labels
 from tests.unit.hosts.simulation import JOB, Clock
-from tests.unit.hosts.slot_model import Packet, SwitchModel
+from tests.unit.hosts.slot_model import Label, Packet, SwitchModel
 
-FRAME_BITS = 8 * (62 + 4 * 256)
+LANES = 256
 SLOTS = 4096
 
 Arrive = Callable[[Packet], None]
@@ -19,15 +21,18 @@ Arrive = Callable[[Packet], None]
 
 @dataclass
 class Direction:
-    """One direction of a link: a queue, then the wire."""
+    """One direction of a link: a queue, then the wire. mark_from: packets in the queue from which on it marks
+    (switches do; hosts do not)."""
 
     clock: Clock
     model: LinkModel
+    mark_from: int | None
     random: random.Random
     arrive: Arrive
     free_us: int = 0
     packets: int = 0
     queue_drops: int = 0
+    longest_queue: int = 0
 
     def __post_init__(self) -> None:
         self._queue: deque[int] = deque()
@@ -43,50 +48,66 @@ class Direction:
             if len(self._queue) > self.model.queue_packets:
                 self.queue_drops += 1
                 continue
-            wire_us = round(1e6 * FRAME_BITS / self.model.rate_bps) if self.model.rate_bps else 0
+            self.longest_queue = max(self.longest_queue, len(self._queue))
+            if self.mark_from is not None and len(self._queue) >= self.mark_from:
+                packet = replace(packet, congested=True)
+            frame_bits = 8 * frame_bytes(LANES if packet.lanes else 0)
+            wire_us = round(1e6 * frame_bits / self.model.rate_bps) if self.model.rate_bps else 0
             self.free_us = max(self.free_us, now_us) + wire_us
             self._queue.append(self.free_us)
             self.packets += 1
-            self.clock.at(self.free_us + self.model.delay_us - now_us, lambda: self.arrive(packet))
+            self.clock.at(self.free_us + self.model.delay_us - now_us, lambda packet=packet: self.arrive(packet))
 
 
 class QueueingNetwork:
     """The server hangs on the tree's root; workers are leaves.
 
     parents: of each node that is not the root, its parent's name; the workers are named w0, w1, ...
-    designated: the switches that sum, each on every worker's way to the server.
+    designated: by worker, the switches on its way to the server that sum its gradients, at most two; the second is
+    the same for all.
     """
 
     at_server: Arrive
     at_worker: Callable[[int, Packet], None]
 
-    def __init__(self, parents: Mapping[str, str], designated: tuple[str, ...], model: LinkModel, seed: int) -> None:
+    def __init__(
+        self,
+        parents: Mapping[str, str],
+        designated: Sequence[Sequence[str]],
+        model: LinkModel,
+        seed: int,
+        mark_from: int | None = None,
+    ) -> None:
         self.clock = Clock()
         self._parents = dict(parents)
         self._children: dict[str, list[str]] = {}
-        self._switches = {
-            name: SwitchModel(number=number, slot_count=SLOTS, jobs=frozenset({JOB}))
-            for number, name in enumerate(designated, 1)
-        }
-        self._designated_count = len(designated)
+        names = sorted({name for way in designated for name in way})
+        numbers = {name: number for number, name in enumerate(names, 1)}
+        jobs = frozenset({JOB})
+        self.switches = {name: SwitchModel(number, SLOTS, jobs) for name, number in numbers.items()}
+        (second,) = {way[1] for way in designated if len(way) > 1} or {""}
+        first = [[numbers[way[0]] if way else 0] for way in designated]
+        self._labels = labels(first, numbers.get(second, 0))
         seeds = random.Random(seed)
 
-        def direction(arrive: Arrive) -> Direction:
-            return Direction(self.clock, model, random.Random(seeds.random()), arrive)
+        def direction(arrive: Arrive, marks: bool = True) -> Direction:
+            return Direction(self.clock, model, mark_from if marks else None, random.Random(seeds.random()), arrive)
 
         self._up: dict[str, Direction] = {}
         self._down: dict[str, Direction] = {}
         for child, parent in self._parents.items():
             self._children.setdefault(parent, []).append(child)
-            self._up[child] = direction(lambda packet, parent=parent: self._towards_server(parent, packet))
+            self._up[child] = direction(
+                lambda packet, parent=parent: self._towards_server(parent, packet), marks=child in parents.values()
+            )
             self._down[child] = direction(lambda packet, child=child: self._towards_workers(child, packet))
         (self._root,) = set(self._parents.values()) - set(self._parents)
         self._up[self._root] = direction(lambda packet: self.at_server(packet))
-        self.from_server = direction(lambda packet: self._towards_workers(self._root, packet))
+        self.from_server = direction(lambda packet: self._towards_workers(self._root, packet), marks=False)
         self.to_server = self._up[self._root]
 
-    def switch_number(self, packet_number: int) -> int:
-        return packet_number % self._designated_count + 1 if self._designated_count else 0
+    def labels(self, worker: int) -> Sequence[Label]:
+        return self._labels[worker]
 
     def send_to_server(self, packet: Packet) -> None:
         self._up[f"w{packet.worker}"].send(packet)
@@ -96,8 +117,8 @@ class QueueingNetwork:
 
     def _towards_server(self, node: str, packet: Packet) -> None:
         passed_on: Packet | None = packet
-        if node in self._switches:
-            passed_on = self._switches[node].process(packet)
+        if node in self.switches:
+            passed_on = self.switches[node].process(packet)
         if passed_on is not None:
             self._up[node].send(passed_on)
 
@@ -105,8 +126,8 @@ class QueueingNetwork:
         if node not in self._children:
             self.at_worker(int(node[1:]), packet)
             return
-        if node in self._switches:
-            self._switches[node].process(packet)
+        if node in self.switches:
+            self.switches[node].process(packet)
         for child in self._children[node]:
             if packet.worker is None or self._is_above(child, f"w{packet.worker}"):
                 self._down[child].send(packet)
@@ -126,6 +147,24 @@ def fat_tree_of_eight() -> dict[str, str]:
             parents[f"edge{pod}{side}"] = f"aggregation{pod}"
             parents[f"w{2 + 2 * pod + side}"] = f"edge{pod}{side}"
     return parents
+
+
+def two_levels(parents: Mapping[str, str], workers: int) -> list[list[str]]:
+    """For each worker the first switch that it shares with another one, and the ToR."""
+
+    def above(worker: int) -> list[str]:
+        node, out = f"w{worker}", []
+        while node in parents:
+            node = parents[node]
+            out.append(node)
+        return out
+
+    ways = []
+    for worker in range(workers):
+        others = {node for other in range(workers) if other != worker for node in above(other)}
+        shared = [node for node in above(worker) if node in others]
+        ways.append([shared[0]] if shared[0] == "tor" else [shared[0], "tor"])
+    return ways
 
 
 def star(workers: int) -> dict[str, str]:

@@ -11,9 +11,13 @@ from typing import Protocol
 
 import numpy as np
 
+from hosts.learning.shifted_sums import restored, shifted
+from hosts.protocols.gradient_format import MAX_MAGNITUDE, Flags
 from hosts.transport.collector import Collector
-from hosts.transport.sender import Sender
-from tests.unit.hosts.slot_model import ACK, RESEND, Packet
+from hosts.transport.congestion_window import CongestionControl
+from hosts.transport.sender import RETRIES, Attempt, Sender
+from hosts.transport.ways import ways
+from tests.unit.hosts.slot_model import Label, Packet
 
 JOB = 7
 MAX_EVENTS = 4_000_000
@@ -47,8 +51,8 @@ class Network(Protocol):
     at_server: Callable[[Packet], None]
     at_worker: Callable[[int, Packet], None]
 
-    def switch_number(self, packet_number: int) -> int:
-        """Number of the fragment's designated switch; 0: none."""
+    def labels(self, worker: int) -> Sequence[Label]:
+        """What the worker puts on its packets in turn."""
 
     def send_to_server(self, packet: Packet) -> None:
         """A packet leaves worker `packet.worker`."""
@@ -84,7 +88,7 @@ class Agent:
 class JobSettings:
     """pause_us: the longest time between a worker's rounds (they do not start together).
 
-    stall_us: the longest time that the scheduler keeps an agent waiting.
+    stall_us: the longest time that the scheduler keeps an agent waiting. magnitude: of the largest gradients.
     """
 
     workers: int
@@ -98,6 +102,10 @@ class JobSettings:
     pause_us: int = 200
     start_skew_us: int = 3000
     stall_us: int = 0
+    magnitude: int = 1 << 20
+    congestion_control: CongestionControl = "aimd"
+    sliding: bool = False
+    retries: int = RETRIES
     seed: int = 1
 
 
@@ -114,7 +122,7 @@ class WorkerState:
 class JobSimulation:
     """Runs all rounds; sums, round times and statistics are there to be checked afterwards."""
 
-    def __init__(self, settings: JobSettings, network: Network, paths: int) -> None:
+    def __init__(self, settings: JobSettings, network: Network) -> None:
         self.settings = settings
         self.network = network
         self.clock = network.clock
@@ -127,20 +135,29 @@ class JobSimulation:
             lanes=settings.lanes,
             repeat_interval_us=settings.min_timeout_us // 2,
             first_number=settings.first_number,
+            multicast=settings.multicast,
         )
         self.server = self._agent()
+        paths = ways([network.labels(worker) for worker in range(settings.workers)])
         self.workers = [
             WorkerState(
-                Sender(window_fragments=settings.window, min_timeout_us=settings.min_timeout_us, paths=paths),
+                Sender(
+                    window_fragments=settings.window,
+                    min_timeout_us=settings.min_timeout_us,
+                    paths=paths,
+                    congestion_control=settings.congestion_control,
+                    sliding=settings.sliding,
+                    retries=settings.retries,
+                ),
                 self._agent(),
             )
             for _ in range(settings.workers)
         ]
         generator = np.random.default_rng(settings.seed)
         shape = (settings.workers, settings.rounds, settings.fragments, settings.lanes)
-        # Full range, so that sums wrap as they do in switches.
-        self.gradients = generator.integers(-(1 << 31), 1 << 31, shape, dtype=np.int64).astype(np.int32)
-        self.sums = np.zeros(shape, np.int32)
+        assert settings.magnitude <= MAX_MAGNITUDE
+        self.gradients = generator.integers(-settings.magnitude, settings.magnitude, shape, np.int32, endpoint=True)
+        self.sums = np.zeros(shape, np.int64)
         self.deliveries = 0
 
     def _agent(self) -> Agent:
@@ -167,13 +184,18 @@ class JobSimulation:
         return sum(state.sender.statistics.timeout_resends for state in self.workers)
 
     @property
+    def given_up(self) -> int:
+        return sum(state.sender.statistics.given_up for state in self.workers)
+
+    @property
     def resends(self) -> int:
         return self.early_resends + self.timeout_resends
 
     def check(self) -> None:
         """Every worker got every sum, once and exact."""
         settings = self.settings
-        expected = self.gradients.sum(axis=0, dtype=np.int64).astype(np.int32)
+        exact = self.gradients.sum(axis=0, dtype=np.int64)
+        expected = restored(*shifted(exact.reshape(-1, settings.lanes))).reshape(exact.shape)
         for worker in range(settings.workers):
             np.testing.assert_array_equal(self.sums[worker], expected)
         assert [state.round for state in self.workers] == [settings.rounds] * settings.workers
@@ -201,15 +223,18 @@ class JobSimulation:
         state = self.workers[worker]
         for transmission in state.sender.transmissions(self.clock.now_us):
             number = (self._first_number(state.round) + transmission.fragment) % (1 << 32)
+            lanes = self.gradients[worker, state.round, transmission.fragment].tolist()
+            labels = self.network.labels(worker)
+            direct = transmission.attempt is Attempt.DIRECT
             self.network.send_to_server(
                 Packet(
-                    flags=RESEND if transmission.resend else 0,
+                    flags=transmission.attempt.flags,
                     job=JOB,
                     number=number,
-                    switch_number=self.network.switch_number(number),
-                    fan_in=self.settings.workers,
+                    label=Label() if direct else labels[number % len(labels)],
                     bitmap=1 << worker,
-                    lanes=tuple(self.gradients[worker, state.round, transmission.fragment].tolist()),
+                    magnitude=max(map(abs, lanes)),
+                    lanes=tuple(lanes),
                     worker=worker,
                 )
             )
@@ -244,10 +269,15 @@ class JobSimulation:
         state = self.workers[worker]
         if state.round >= self.settings.rounds:
             return
-        news = state.sender.answer([packet.number], [bool(packet.flags & RESEND)], self.clock.now_us)
+        if packet.flags & Flags.NACK:
+            state.sender.request([packet.number])
+            self._transmit(worker)
+            return
+        repeated = bool(packet.flags & Flags.RESEND)
+        news = state.sender.answer([packet.number], [repeated], self.clock.now_us, [packet.congested])
         for _, fragment in news:
             self.deliveries += 1
-            self.sums[worker, state.round, fragment] = packet.lanes
+            self.sums[worker, state.round, fragment] = np.array(packet.lanes, np.int64) << packet.magnitude
         if news and state.sender.finished:
             state.round_times_us.append(self.clock.now_us - state.begin_us)
             self.clock.at(self.random.randrange(self.settings.pause_us), lambda: self._begin_round(worker))
@@ -265,27 +295,32 @@ class JobSimulation:
             packet_numbers=[packet.number],
             bitmaps=[packet.bitmap],
             flags=[packet.flags],
+            congested=[packet.congested],
             senders=[packet.worker],
             lanes=np.array([packet.lanes], np.int32),
             now_us=self.clock.now_us,
         )
         everyone: Sequence[int | None] = [None] if self.settings.multicast else range(self.settings.workers)
-        for number, due_to_resend in answers.complete:
+        for number, repeated in answers.complete:
             for worker in everyone:
-                self._acknowledge(number, worker, due_to_resend)
+                self._acknowledge(number, worker, repeated)
         for number, worker in answers.repeats:
             self._acknowledge(number, worker, True)
+        for number, worker in answers.requests:
+            self.network.send_to_workers(Packet(Flags.ACK | Flags.NACK, JOB, number, Label(), 0, 0, (), worker))
 
-    def _acknowledge(self, number: int, worker: int | None, due_to_resend: bool) -> None:
+    def _acknowledge(self, number: int, worker: int | None, repeated: bool) -> None:
+        sums = self.collector.global_sums([number])
         self.network.send_to_workers(
             Packet(
-                flags=ACK | RESEND if due_to_resend else ACK,
+                flags=Flags.ACK | Flags.RESEND if repeated else Flags.ACK,
                 job=JOB,
                 number=number,
-                switch_number=self.network.switch_number(number),
-                fan_in=self.settings.workers,
+                label=Label(),
                 bitmap=self.collector.full_bitmap,
-                lanes=tuple(self.collector.sum(number).tolist()),
+                magnitude=int(sums.shifts[0]),
+                lanes=tuple(sums.lanes[0].tolist()),
                 worker=worker,
+                congested=bool(sums.congested[0]),
             )
         )

@@ -25,7 +25,7 @@ def ends() -> Iterator[Ends]:
     control_read, control_write = os.pipe()
     events_read, events_write = os.pipe()
     traffic = os.pipe()
-    yield Ends(Channel("worker 3", control_read, events_write), control_write, events_read, traffic)
+    yield Ends(Channel(7, "worker 3", control_read, events_write), control_write, events_read, traffic)
     for descriptor in (control_read, events_read, events_write, *traffic):
         os.close(descriptor)
 
@@ -35,8 +35,8 @@ def test_events_are_lines_of_json(ends: Ends) -> None:
     ends.channel.emit("round", round=1, loss=0.5)
     lines = os.read(ends.events, 4096).splitlines()
     assert [json.loads(line) for line in lines] == [
-        {"event": "ready", "name": "worker 3"},
-        {"event": "round", "name": "worker 3", "round": 1, "loss": 0.5},
+        {"event": "ready", "job": 7, "name": "worker 3"},
+        {"event": "round", "job": 7, "name": "worker 3", "round": 1, "loss": 0.5},
     ]
     os.close(ends.control)
 

@@ -15,23 +15,33 @@ LANES = 2
 INTERVAL_US = 500
 
 
-def collector(workers: int = 3, fragments: int = 2, first_number: int = 0) -> Collector:
+def collector(workers: int = 3, fragments: int = 2, first_number: int = 0, *, multicast: bool = False) -> Collector:
     return Collector(
         workers=workers,
         fragments_per_round=fragments,
         lanes=LANES,
         repeat_interval_us=INTERVAL_US,
         first_number=first_number,
+        multicast=multicast,
     )
 
 
 def give(
-    c: Collector, number: int, bitmap: int, value: int = 0, *, flags: int = 0, sender: int = 0, now_us: int = 0
+    c: Collector,
+    number: int,
+    bitmap: int,
+    value: int = 0,
+    *,
+    flags: int = 0,
+    congested: bool = False,
+    sender: int = 0,
+    now_us: int = 0,
 ) -> Answers:
     return c.accept(
         packet_numbers=[number],
         bitmaps=[bitmap],
         flags=[flags],
+        congested=[congested],
         senders=[sender],
         lanes=np.full((1, LANES), value, np.int32),
         now_us=now_us,
@@ -53,7 +63,7 @@ def test_duplicates_and_overlaps_change_nothing() -> None:
     c = collector()
     give(c, 0, 0b011, 5, flags=Flags.PARTIAL)
     assert give(c, 0, 0b001, 5, flags=Flags.RESEND) == Answers()
-    assert give(c, 0, 0b110, 9, flags=Flags.PARTIAL) == Answers()
+    assert give(c, 0, 0b110, 9, flags=Flags.PARTIAL).complete == []
     assert c.sum(0).tolist() == [5, 5]
     assert (c.statistics.duplicates, c.statistics.overlaps) == (1, 1)
     assert give(c, 0, 0b100, 4) == Answers(complete=[(0, False)])
@@ -157,11 +167,64 @@ def test_sixty_four_workers_and_no_more() -> None:
         collector(fragments=0)
 
 
-def test_sums_wrap_modulo_two_to_the_thirty_two() -> None:
+def test_sums_are_exact_and_answers_have_shifts_where_they_must() -> None:
+    c = collector(workers=3)
+    top = (1 << 31) - 1
+    for worker in range(3):
+        give(c, 0, 1 << worker, top)
+        give(c, 1, 1 << worker, -1)
+    assert c.sum(0).tolist() == [3 * top] * LANES
+    sums = c.global_sums([1, 0])
+    assert sums.lanes.dtype == np.int32
+    assert sums.shifts.tolist() == [0, 2]
+    assert sums.lanes.tolist() == [[-3] * LANES, [round(3 * top / 4)] * LANES]
+    assert c.statistics.shifted_answers == 1
+
+
+def test_a_dropped_partial_sum_makes_the_server_ask_for_what_it_lacks_alone() -> None:
+    c = collector(workers=5)
+    give(c, 0, 0b00011, flags=Flags.PARTIAL)
+    assert give(c, 0, 0b01110, flags=Flags.PARTIAL, now_us=1).requests == [(0, 2), (0, 3)]
+    assert give(c, 0, 0b11110, flags=Flags.PARTIAL, now_us=2).requests == [(0, 4)]  # the others have been asked
+    assert give(c, 0, 0b00100, flags=Flags.RESEND, now_us=3) == Answers()
+    late = give(c, 0, 0b11110, flags=Flags.PARTIAL, now_us=2 + INTERVAL_US)
+    assert late.requests == [(0, 3), (0, 4)]
+    assert (c.statistics.requests, c.statistics.suppressed_requests) == (5, 2)
+    assert give(c, 0, 0b11000).complete == [(0, False)]
+
+
+def test_a_packet_that_a_switch_could_not_add_makes_the_server_ask_all_that_are_missing() -> None:
+    c = collector(workers=3)
+    assert give(c, 0, 0b010, flags=Flags.OVERFLOW).requests == [(0, 0), (0, 2)]
+    assert give(c, 0, 0b100, flags=Flags.OVERFLOW, now_us=1) == Answers()
+    assert give(c, 0, 0b001, flags=Flags.OVERFLOW).complete == [(0, False)]
+    assert give(c, 0, 0b001, flags=Flags.OVERFLOW, now_us=INTERVAL_US) == Answers()  # nobody is missing
+    assert (c.statistics.overflows, c.statistics.requests) == (4, 2)
+
+
+def test_marks_of_the_packets_in_a_sum_are_echoed() -> None:
     c = collector(workers=2)
-    give(c, 0, 0b01, (1 << 31) - 1)
-    give(c, 0, 0b10, 2)
-    assert c.sum(0).tolist() == [-(1 << 31) + 1] * LANES
+    give(c, 0, 0b01, congested=True)
+    give(c, 0, 0b10)
+    give(c, 1, 0b11, flags=Flags.PARTIAL)
+    give(c, 1, 0b01, congested=True)  # a duplicate is not in the sum
+    assert c.global_sums([0, 1, 0]).congested.tolist() == [True, False, True]
+    assert c.statistics.congestion_marks == 2
+    give(c, 2, 0b11)
+    give(c, 4, 0b11)
+    assert c.global_sums([2]).congested.tolist() == [False]  # nothing is left of the round before
+
+
+def test_an_answer_that_two_workers_miss_is_repeated_to_all() -> None:
+    c = collector(workers=3, multicast=True)
+    give(c, 0, 0b111)
+    assert give(c, 0, 0b001, flags=Flags.RETRY, sender=0).repeats == [(0, 0)]
+    assert give(c, 0, 0b001, flags=Flags.RETRY, sender=0, now_us=1).repeats == []
+    assert give(c, 0, 0b100, flags=Flags.RETRY, sender=2, now_us=2).repeats == [(0, None)]
+    assert give(c, 0, 0b010, flags=Flags.RESEND, sender=1, now_us=3).repeats == []
+    late_us = 2 + INTERVAL_US
+    assert give(c, 0, 0b010, flags=Flags.RESEND, sender=1, now_us=late_us).repeats == [(0, 1)]
+    assert (c.statistics.repeats, c.statistics.suppressed_repeats) == (3, 2)
 
 
 @given(st.data())
@@ -173,7 +236,7 @@ def test_any_sequence_of_bitmaps_counts_each_worker_once(data: st.DataObject) ->
     for _ in range(data.draw(st.integers(0, 20))):
         bitmap = data.draw(st.integers(1, (1 << workers) - 1))
         value = sum(5**worker for worker in range(workers) if bitmap >> worker & 1)
-        answers = give(c, 0, bitmap, value, flags=data.draw(st.integers(0, 7)))
+        answers = give(c, 0, bitmap, value, flags=data.draw(st.sampled_from([0, 2, 4, 6, 0x24, 0x44])))
         if bitmap != included and included & bitmap in (0, included):
             included |= bitmap
             assert bool(answers.complete) == (included == c.full_bitmap)

@@ -9,10 +9,10 @@ import pytest
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
-from hosts.agents.endpoint import Endpoint
+from hosts.agents.endpoint import Endpoint, label_array
 from hosts.job import JobDescription
 from hosts.protocols.gradient import Gradient, gradient_frame
-from hosts.protocols.gradient_format import frame_bytes
+from hosts.protocols.gradient_format import Flags, frame_bytes
 
 LANES = 32
 SERVER, WORKER_0, WORKER_1, STRANGER, GROUP = "10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.9", "239.66.0.5"
@@ -51,8 +51,13 @@ JOB = JobDescription.parse(
     {
         "job": 5,
         "lanes": LANES,
-        "fan_in": 2,
-        "designated_switches": [11, 12],
+        "designations": [
+            [
+                {"switch_number": 11, "fan_in": 1, "next_switch": 12, "next_fan_in": 2},
+                {"switch_number": 12, "fan_in": 2},
+            ]
+        ]
+        * 2,
         "workers": [{"index": index, **address(f"w{index}", ip)} for index, ip in enumerate((WORKER_0, WORKER_1))],
         "server": address("s", SERVER),
     }
@@ -84,14 +89,21 @@ def test_a_worker_sends_through_its_gateway_towards_the_designated_switches() ->
     fake = FakeSocket()
     endpoint = worker_endpoint(fake)
     lanes = np.arange(2 * LANES, dtype=np.int32).reshape(2, LANES)
-    endpoint.send(lanes, packet_numbers=[6, 7], worker_bitmap=2, dst_ip=0x0A000001, flags=[0, 2])
+    labels = label_array(JOB.designations_of(1))
+    endpoint.send(lanes, packet_numbers=[6, 7], worker_bitmap=2, dst_ip=0x0A000001, flags=[0, 2], labels=labels)
     first, second = map(Ether, fake.sent)
     assert (first.src, first.dst) == ("02:00:00:00:00:03", "02:00:00:00:01:00")
-    assert (first[IP].src, first[IP].dst, first[UDP].dport) == (WORKER_1, SERVER, 0x4742)
+    assert (first[IP].src, first[IP].dst, first[UDP].sport, first[UDP].dport) == (WORKER_1, SERVER, 11, 0x4742)
+    assert first[IP].tos == 0b10  # ECT(0)
     assert [f[Gradient].packet_number for f in (first, second)] == [6, 7]
     assert [f[Gradient].switch_number for f in (first, second)] == [11, 12]
     assert [int(f[Gradient].flags) for f in (first, second)] == [0, 2]
-    assert (second[Gradient].job, second[Gradient].fan_in, second[Gradient].worker_bitmap) == (5, 2, 2)
+    assert [(f[Gradient].fan_in, f[Gradient].next_switch, f[Gradient].next_fan_in) for f in (first, second)] == [
+        (1, 12, 2),
+        (2, 0, 0),
+    ]
+    assert (second[Gradient].job, second[Gradient].worker_bitmap) == (5, 2)
+    assert second[Gradient].magnitude == 2 * LANES - 1
     assert second[Gradient].lanes == list(range(LANES, 2 * LANES))
     assert endpoint.report()["gradient_sent"] == {"frames": 2, "bytes": 2 * frame_bytes(LANES)}
 
@@ -119,9 +131,9 @@ def test_a_server_takes_gradients_of_its_workers_only(unwanted: bytes) -> None:
     fake = FakeSocket()
     endpoint = server_endpoint(fake)
     fake.batches = [[frame(WORKER_0, SERVER, packet_number=1), unwanted, frame(WORKER_1, SERVER, packet_number=2)]]
-    frames = endpoint.receive()
-    assert frames is not None
-    assert frames["packet_number"].tolist() == [1, 2]
+    received = endpoint.receive()
+    assert received is not None
+    assert received.frames["packet_number"].tolist() == [1, 2]
     report = endpoint.report()
     assert report["misdirected"] == 1
     # Unwanted or not, it came through the switch's port.
@@ -141,11 +153,34 @@ def test_a_worker_takes_sums_of_its_server_to_itself_and_the_group() -> None:
         ],
         [frame(SERVER, GROUP, flags=1)] * 2,
     ]
-    frames = endpoint.receive()
-    assert frames is not None
-    assert frames["packet_number"].tolist() == [1, 2]
+    received = endpoint.receive()
+    assert received is not None
+    assert received.frames["packet_number"].tolist() == [1, 2]
     endpoint.drain()
     assert endpoint.receive() is None
     report = endpoint.report()
     assert (report["acknowledgement_received"]["frames"], report["gradient_received"]["frames"]) == (5, 1)
     assert (report["misdirected"], report["malformed"]) == (2, 1)
+
+
+def test_requests_of_the_server_are_short_acknowledgements() -> None:
+    fake = FakeSocket()
+    server = server_endpoint(fake)
+    server.send(
+        np.empty((1, 0), np.int32),
+        packet_numbers=[7],
+        worker_bitmap=3,
+        dst_ip=0x0A000003,
+        flags=Flags.ACK | Flags.NACK,
+    )
+    assert server.report()["acknowledgement_sent"] == {"frames": 1, "bytes": frame_bytes(0)}
+    other = frame(SERVER, WORKER_0, flags=9, lanes=[], packet_number=8)
+    fake.batches = [[fake.sent[0], frame(SERVER, WORKER_1, flags=1, packet_number=1), other]]
+    endpoint = worker_endpoint(fake)
+    received = endpoint.receive()
+    assert received is not None
+    assert received.requests == [7]
+    assert received.frames["packet_number"].tolist() == [1]
+    report = endpoint.report()
+    assert report["acknowledgement_received"] == {"frames": 3, "bytes": 2 * frame_bytes(0) + frame_bytes(LANES)}
+    assert (report["misdirected"], report["malformed"]) == (1, 0)

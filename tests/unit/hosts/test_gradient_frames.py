@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
 from hosts.protocols.gradient import Gradient, gradient_frame
 from hosts.protocols.gradient_format import (
+    CE,
+    ECT_0,
     GRADIENT_BYTES,
     HEADER_BYTES,
     MAX_FRAME_BYTES,
@@ -19,11 +23,13 @@ from hosts.protocols.gradient_format import (
     Flags,
     frame_bytes,
 )
-from hosts.protocols.gradient_frames import as_bytes, frame_dtype, pack_frames, parse_frames
+from hosts.protocols.gradient_frames import as_bytes, congested, frame_dtype, magnitudes, pack_frames, parse_frames
 
 macs = st.binary(min_size=6, max_size=6)
 ips = st.integers(0, (1 << 32) - 1)
 LANES = 32
+
+unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @st.composite
@@ -35,12 +41,16 @@ def frame_fields(draw: st.DrawFn, lanes: int | None = None) -> dict[str, object]
         "src_ip": draw(ips),
         "dst_ip": draw(ips),
         "ttl": draw(st.integers(0, 255)),
-        "flags": draw(st.integers(0, 255)),
+        "tos": draw(st.integers(0, 255)),
+        "flags": draw(st.integers(0, 255)) & (0xFF ^ Flags.NACK) if count else Flags.ACK | Flags.NACK,
         "job": draw(st.integers(0, 0xFFFF)),
         "packet_number": draw(st.integers(0, (1 << 32) - 1)),
         "switch_number": draw(st.integers(0, 0xFFFF)),
         "fan_in": draw(st.integers(0, 0xFFFF)),
+        "next_switch": draw(st.integers(0, 0xFFFF)),
+        "next_fan_in": draw(st.integers(0, 0xFFFF)),
         "worker_bitmap": draw(st.integers(0, (1 << 64) - 1)),
+        "magnitude": draw(st.none() | st.integers(0, (1 << 32) - 1)),
         "lanes": draw(st.lists(st.integers(-(1 << 31), (1 << 31) - 1), min_size=count, max_size=count)),
     }
 
@@ -54,12 +64,15 @@ def by_scapy(fields: dict[str, object]) -> bytes:
 def by_numpy(rows: list[dict[str, object]]) -> np.ndarray:
     columns = {name: [row[name] for row in rows] for name in rows[0]}
     lanes = np.array(columns.pop("lanes"), np.int32)
+    if None in columns["magnitude"]:
+        del columns["magnitude"]
     for name in ("src_mac", "dst_mac"):
         columns[name] = [list(mac) for mac in columns[name]]  # type: ignore[call-overload]
     return pack_frames(lanes, **columns)  # type: ignore[arg-type]
 
 
-@given(frame_fields())
+@unhurried
+@given(frame_fields() | frame_fields(lanes=0))
 def test_numpy_packs_what_scapy_builds(fields: dict[str, object]) -> None:
     assert as_bytes(by_numpy([fields]))[0].tobytes() == by_scapy(fields)
 
@@ -73,34 +86,68 @@ def test_the_largest_frame_in_both_directions() -> None:
     assert parse_frames(*filled_buffer([frame]), MAX_LANES).frames["lanes"][0].tolist() == lanes
 
 
+@unhurried
 @given(st.lists(frame_fields(lanes=LANES), min_size=1, max_size=5))
 def test_a_batch_is_its_frames_one_by_one(rows: list[dict[str, object]]) -> None:
+    rows = [{**row, "magnitude": None} for row in rows]
     assert [row.tobytes() for row in as_bytes(by_numpy(rows))] == [by_scapy(row) for row in rows]
 
 
+@unhurried
 @given(frame_fields())
 def test_scapy_dissects_what_numpy_packs(fields: dict[str, object]) -> None:
     frame = Ether(as_bytes(by_numpy([fields]))[0].tobytes())
     header = frame[Gradient]
-    for name in ("flags", "job", "packet_number", "switch_number", "fan_in", "worker_bitmap", "lanes"):
+    for name in HEADER_FIELDS:
         assert getattr(header, name) == fields[name], name
-    assert header.version == 1
-    assert frame[IP].ttl == fields["ttl"]
-    assert (frame[UDP].sport, frame[UDP].dport, frame[UDP].chksum) == (UDP_PORT, UDP_PORT, 0)
+    assert header.lanes == fields["lanes"]
+    assert header.magnitude == magnitude_of(fields)
+    assert header.version == 2
+    assert (frame[IP].ttl, frame[IP].tos) == (fields["ttl"], fields["tos"])
+    assert (frame[UDP].sport, frame[UDP].dport, frame[UDP].chksum) == (source_port_of(fields), UDP_PORT, 0)
 
 
-@given(st.lists(frame_fields(lanes=LANES), min_size=1, max_size=5))
+@unhurried
+@given(st.lists(frame_fields(lanes=LANES) | frame_fields(lanes=0), min_size=1, max_size=5))
 def test_numpy_parses_what_scapy_builds(rows: list[dict[str, object]]) -> None:
     buffer, lengths = filled_buffer([by_scapy(row) for row in rows])
     parsed = parse_frames(buffer, lengths, LANES)
     assert parsed.malformed == 0
-    for frame, row in zip(parsed.frames, rows, strict=True):
-        for name in ("src_ip", "dst_ip", "ttl", "flags", "job", "packet_number", "switch_number", "fan_in"):
-            assert frame[name] == row[name], name
-        assert int(frame["worker_bitmap"]) == row["worker_bitmap"]
-        assert frame["lanes"].tolist() == row["lanes"]
-        assert frame["src_mac"].tobytes() == row["src_mac"]
-        assert frame["dst_mac"].tobytes() == row["dst_mac"]
+    with_lanes = [row for row in rows if row["lanes"]]
+    without = [row for row in rows if not row["lanes"]]
+    for frames, sent in ((parsed.frames, with_lanes), (parsed.negative_acknowledgements, without)):
+        for frame, row in zip(frames, sent, strict=True):
+            for name in (*HEADER_FIELDS, "src_ip", "dst_ip", "ttl", "tos"):
+                assert int(frame[name]) == row[name], name
+            assert frame["magnitude"] == magnitude_of(row)
+            assert frame["src_port"] == source_port_of(row)
+            assert frame["lanes"].tolist() == row["lanes"]
+            assert frame["src_mac"].tobytes() == row["src_mac"]
+            assert frame["dst_mac"].tobytes() == row["dst_mac"]
+
+
+HEADER_FIELDS = (
+    "flags",
+    "job",
+    "packet_number",
+    "switch_number",
+    "fan_in",
+    "next_switch",
+    "next_fan_in",
+    "worker_bitmap",
+)
+
+
+def magnitude_of(fields: dict[str, Any]) -> int:
+    """As it was given; without, a bound of the lanes, or that an ACK's sum is not shifted."""
+    if fields["magnitude"] is not None:
+        return int(fields["magnitude"])
+    return 0 if fields["flags"] & Flags.ACK else max(abs(lane) for lane in fields["lanes"])
+
+
+def source_port_of(fields: dict[str, Any]) -> int:
+    """The designated switch's number, if there is one."""
+    return int(UDP_PORT if fields["flags"] & Flags.ACK or not fields["switch_number"] else fields["switch_number"])
 
 
 def filled_buffer(frames: list[bytes]) -> tuple[np.ndarray, np.ndarray]:
@@ -122,7 +169,11 @@ GOOD_FIELDS: dict[str, object] = {
     "packet_number": 5,
     "switch_number": 0,
     "fan_in": 2,
+    "next_switch": 0,
+    "next_fan_in": 0,
     "worker_bitmap": 1,
+    "magnitude": None,
+    "tos": ECT_0,
     "lanes": list(range(LANES)),
 }
 GOOD = by_scapy(GOOD_FIELDS)
@@ -148,7 +199,7 @@ def test_the_parsed_frames_do_not_share_the_receive_buffer() -> None:
         (23, 6, "protocol"),
         (36, 0x48, "port"),
         (39, 0x00, "UDP length"),
-        (42, 2, "version"),
+        (42, 1, "version"),
     ],
 )
 def test_malformed_frames_are_counted_and_left_out(offset: int, value: int, what: str) -> None:
@@ -172,7 +223,34 @@ def test_a_wrong_header_checksum_is_malformed() -> None:
     assert (len(parsed.frames), parsed.malformed) == (0, 1)
 
 
-@pytest.mark.parametrize("length", [0, 1, HEADER_BYTES, len(GOOD) - 1, len(GOOD) + 1])
+@pytest.mark.parametrize(
+    ("flags", "lanes"),
+    [
+        (Flags.NACK | Flags.ACK, LANES),
+        (Flags.NACK, LANES),
+        (Flags.NACK, 0),
+        (Flags.ACK, 0),
+        (0, 0),
+    ],
+)
+def test_requests_have_no_lanes_and_all_others_have(flags: int, lanes: int) -> None:
+    bad = by_scapy({**GOOD_FIELDS, "flags": flags, "lanes": [1] * lanes})
+    parsed = parse_frames(*filled_buffer([bad, GOOD]), LANES)
+    assert (len(parsed.frames), len(parsed.negative_acknowledgements), parsed.malformed) == (1, 0, 1)
+
+
+def test_magnitudes_of_extreme_lanes() -> None:
+    lanes = np.array([[0, 0], [-(1 << 31), 5], [(1 << 31) - 1, -((1 << 31) - 1)], [-3, 2]], np.int32)
+    assert magnitudes(lanes).tolist() == [0, 1 << 31, (1 << 31) - 1, 3]
+
+
+def test_congestion_is_the_mark_or_the_flag() -> None:
+    marks = [(0, 0), (ECT_0, 0), (CE, 0), (0xB8 | CE, 0), (ECT_0, Flags.CONGESTION), (1, Flags.ACK)]
+    frames = by_numpy([{**GOOD_FIELDS, "tos": tos, "flags": flags} for tos, flags in marks])
+    assert congested(frames).tolist() == [False, False, True, True, True, False]
+
+
+@pytest.mark.parametrize("length", [0, 1, HEADER_BYTES - 1, HEADER_BYTES, len(GOOD) - 1, len(GOOD) + 1])
 def test_wrong_lengths_are_malformed(length: int) -> None:
     buffer, _ = filled_buffer([GOOD])
     parsed = parse_frames(buffer, np.array([length], np.uint32), LANES)
@@ -183,7 +261,7 @@ def test_frames_with_another_number_of_lanes_are_malformed() -> None:
     assert parse_frames(*filled_buffer([GOOD]), 2 * LANES).malformed == 1
 
 
-@settings(max_examples=200)
+@settings(unhurried, max_examples=200)
 @given(st.lists(st.binary(max_size=160), max_size=4), st.data())
 def test_nothing_that_arrives_raises(rubbish: list[bytes], data: st.DataObject) -> None:
     mutated = bytearray(GOOD)
@@ -191,8 +269,9 @@ def test_nothing_that_arrives_raises(rubbish: list[bytes], data: st.DataObject) 
         mutated[data.draw(st.integers(0, len(mutated) - 1))] = data.draw(st.integers(0, 255))
     frames = [*rubbish, bytes(mutated)]
     parsed = parse_frames(*filled_buffer(frames), LANES)
-    assert len(parsed.frames) + parsed.malformed == len(frames)
-    assert len(parsed.frames) <= 1
+    found = len(parsed.frames) + len(parsed.negative_acknowledgements)
+    assert found + parsed.malformed == len(frames)
+    assert found <= 1
 
 
 def test_sizes() -> None:

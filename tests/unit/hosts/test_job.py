@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from hosts.job import JobDescription, ip_integer, mac_bytes
+from hosts.job import DIRECT, Designation, JobDescription, ip_integer, mac_bytes
+from hosts.learning.settings import SyntheticSettings
 from switch.errors import UserError
 
 
@@ -20,12 +21,16 @@ def address(number: int, **fields: Any) -> dict[str, Any]:
     }
 
 
+def label(switch_number: int, fan_in: int, *second: int) -> dict[str, int]:
+    names = ("switch_number", "fan_in", "next_switch", "next_fan_in")
+    return dict(zip(names, (switch_number, fan_in, *second), strict=False))
+
+
 def description(worker_count: int = 8, **fields: Any) -> dict[str, Any]:
     return {
         "job": 1,
         "lanes": 256,
-        "fan_in": worker_count,
-        "designated_switches": [17, 18, 19],
+        "designations": [[label(17, worker_count), label(18, 1, 19, worker_count)]] * worker_count,
         "workers": [address(index + 2, index=index) for index in range(worker_count)],
         "server": address(1),
         **fields,
@@ -38,30 +43,45 @@ def test_json_there_and_back() -> None:
             acknowledgement="multicast",
             multicast_ip="239.66.0.1",
             multicast_mac="01:00:5e:42:00:01",
-            training={"hidden_units": 0, "rounds": 3},
+            workload={"kind": "training", "hidden_units": 0, "rounds": 3},
         )
     )
     assert JobDescription.parse(job.model_dump_json()) == job
     assert JobDescription.parse(job.model_dump()) == job
-    assert job.parameters == 650
+    assert job.values == 650
     assert job.fragments_per_round == 3
     assert job.full_bitmap == 0xFF
 
 
-def test_packet_numbers_and_their_switches() -> None:
+def test_a_synthetic_job() -> None:
+    workload = {"kind": "synthetic", "values": 1000, "rounds": 2}
+    job = JobDescription.parse(description(workload=workload, slot_policy="static", congestion_control="ecn"))
+    assert JobDescription.parse(job.model_dump_json()) == job
+    assert isinstance(job.workload, SyntheticSettings)
+    assert (job.values, job.fragments_per_round, job.workload.rounds) == (1000, 4, 2)
+
+
+def test_packet_numbers() -> None:
     job = JobDescription.parse(description(first_packet_number=(1 << 32) - 20))
     assert job.fragments_per_round == 19
     assert job.first_number(0) == (1 << 32) - 20
     assert job.packet_number(1, 0) == (1 << 32) - 1
     assert job.packet_number(1, 3) == 2
-    assert [job.designated_switch(number) for number in range(5)] == [17, 18, 19, 17, 18]
-    assert JobDescription.parse(description(designated_switches=[])).designated_switch(7) == 0
+
+
+def test_designations_of_a_worker() -> None:
+    own = [[label(17, 2)], [label(17, 2)], [], *([[label(18, 1, 19, 3)]] * 5)]
+    job = JobDescription.parse(description(designations=own))
+    assert job.designations_of(1) == (Designation(switch_number=17, fan_in=2),)
+    assert job.designations_of(2) == (DIRECT,)
+    assert job.designations_of(7) == (Designation(switch_number=18, fan_in=1, next_switch=19, next_fan_in=3),)
+    assert JobDescription.parse(description(designations=[])).designations_of(3) == (DIRECT,)
 
 
 def test_sixty_four_workers_are_the_limit() -> None:
     assert len(JobDescription.parse(description(64)).workers) == 64
     with pytest.raises(UserError, match="at most 64 workers"):
-        JobDescription.parse(description(65, fan_in=64))
+        JobDescription.parse(description(65, designations=[]))
 
 
 @pytest.mark.parametrize(
@@ -71,17 +91,29 @@ def test_sixty_four_workers_are_the_limit() -> None:
         ({"job": 65536}, "job: "),
         ({"lanes": 100}, "multiple of 32"),
         ({"lanes": 384}, "less than or equal to 352"),
-        ({"designated_switches": [0]}, "designated_switches.0: "),
+        ({"designations": [[label(17, 8)]]}, "1 of 8 workers"),
+        ({"designations": [[label(17, 9)]] * 8}, "a switch waits for 9 workers, but there are 8"),
+        ({"designations": [[label(17, 1, 18, 9)]] * 8}, "a switch waits for 9 workers, but there are 8"),
+        ({"designations": [[label(17, 8)], *[[label(17, 8)] * 2] * 7]}, "equally many"),
+        ({"designations": [[label(17, 0)]] * 8}, "switch 17 cannot wait for 0 workers"),
+        ({"designations": [[label(0, 3)]] * 8}, "switch 0 cannot wait for 3 workers"),
+        ({"designations": [[label(0, 0, 17, 3)]] * 8}, "has no second one"),
+        ({"designations": [[label(0x4742, 8)]] * 8}, "the UDP port of gradients"),
+        ({"designations": [[label(65536, 8)]] * 8}, "designations.0.0.switch_number: "),
+        ({"fan_in": 8, "designated_switches": [17]}, "fan_in: "),
         ({"workers": []}, "at least one worker"),
         ({"workers": [address(2, index=1)]}, "order of their indices"),
-        ({"fan_in": 9}, "there are 8 workers"),
+        ({"slot_policy": "random"}, "slot_policy: "),
+        ({"congestion_control": "cubic"}, "congestion_control: "),
         ({"acknowledgement": "multicast"}, "needs multicast_ip"),
         ({"acknowledgement": "broadcast"}, "acknowledgement: "),
         ({"server": address(1, mac="02:00")}, "not a MAC address"),
         ({"server": address(1, ip="10.0.0")}, "server.ip: "),
         ({"server": address(2)}, "same IP address"),
-        ({"training": {"dataset": "imagenet"}}, "training.dataset: "),
-        ({"training": {"learning_rate": -1}}, "training.learning_rate: "),
+        ({"workload": {"kind": "training", "dataset": "imagenet"}}, "workload.training.dataset: "),
+        ({"workload": {"kind": "training", "learning_rate": -1}}, "workload.training.learning_rate: "),
+        ({"workload": {"kind": "synthetic", "values": 0, "rounds": 1}}, "workload.synthetic.values: "),
+        ({"workload": {"kind": "mining"}}, "'mining'"),
         ({"colour": "red"}, "colour: "),
     ],
 )

@@ -17,9 +17,12 @@ from sklearn.datasets import load_digits
 from hosts.learning.dataset import Samples, load
 from hosts.learning.fragments import cut, fragment_count, join
 from hosts.learning.model import Network
-from hosts.learning.reference import reference
-from hosts.learning.settings import TrainingSettings
+from hosts.learning.quantise import VALUE_LIMIT
+from hosts.learning.reference import reference, synthetic_reference
+from hosts.learning.settings import HEADROOM_BITS, SyntheticSettings, TrainingSettings
+from hosts.learning.shifted_sums import as_answered, restored, shifted
 from hosts.learning.trainer import Replica, Shard
+from hosts.learning.workload import TrainingWorkload, gradient_values, workload
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -90,34 +93,60 @@ def test_gradient_is_the_slope_of_the_loss(hidden_units: int, parameters: int) -
 
 @pytest.mark.parametrize("hidden_units", [0, 64])
 def test_reference_learns_the_digits(hidden_units: int) -> None:
-    rounds = list(reference(TrainingSettings(hidden_units=hidden_units), workers=8))
+    rounds = list(reference(TrainingSettings(hidden_units=hidden_units), workers=8, lanes=256))
     assert len(rounds) == 100
     assert rounds[-1].accuracy >= (0.94 if hidden_units else 0.92)
     assert np.mean(rounds[-1].losses) < 0.5 < 2 < np.mean(rounds[0].losses)
-    assert sum(r.clipped for r in rounds) == 0
+    assert sum(r.clipped for r in rounds) == sum(r.overflows for r in rounds) == 0
     assert len({r.weights_sha256 for r in rounds}) == 100
 
 
-def test_workers_that_exchange_fragments_equal_the_reference() -> None:
-    """Replicas apart, sums in any order and grouping, over fragments: the same weights after every round."""
-    settings = TrainingSettings(hidden_units=8, rounds=8, seed=5)
+@pytest.mark.parametrize("headroom_bits", [HEADROOM_BITS, -1])
+def test_workers_that_exchange_fragments_equal_the_reference(headroom_bits: int) -> None:
+    """Workers apart, sums in any order and grouping, over fragments: the same weights after every round."""
+    settings = TrainingSettings(hidden_units=8, rounds=8, seed=5, headroom_bits=headroom_bits)
     workers, lanes = 5, 48
-    replicas = [Replica(settings, workers) for _ in range(workers)]
-    shards = [Shard(settings, load("digits"), worker, workers) for worker in range(workers)]
+    workloads = [TrainingWorkload(settings, worker, workers) for worker in range(workers)]
     shuffle = random.Random(1)
-    for expected in reference(settings, workers):
-        contributions = [
-            replica.contribution(shard.minibatch(expected.round))
-            for replica, shard in zip(replicas, shards, strict=True)
-        ]
-        assert tuple(contribution.loss for contribution in contributions) == expected.losses
-        pieces = [cut(contribution.values, lanes) for contribution in contributions]
+    overflows = 0
+    for expected in reference(settings, workers, lanes):
+        gradients = [own.gradient(expected.round) for own in workloads]
+        pieces = [cut(gradient.astype(np.int64), lanes) for gradient in gradients]
         while len(pieces) > 1:
             shuffle.shuffle(pieces)
-            pieces.append(pieces.pop() + pieces.pop())
-        for replica in replicas:
-            replica.apply(join(pieces[0], replica.network.parameters))
-            assert replica.digest() == expected.weights_sha256
+            pieces.append(np.add(pieces.pop(), pieces.pop()))
+        answers, shifts = shifted(pieces[0])
+        for own in workloads:
+            own.apply(join(restored(answers, shifts), len(gradients[0])))
+        reports = [own.report() for own in workloads]
+        assert [report["weights_sha256"] for report in reports] == [expected.weights_sha256] * workers
+        assert tuple(report["loss"] for report in reports) == expected.losses
+        assert sum(report["clipped"] for report in reports) == expected.clipped
+        assert reports[0]["accuracy"] == expected.accuracy
+        assert (expected.overflows > 0) == bool(shifts.any())
+        overflows += expected.overflows
+    assert (overflows > 0) == (headroom_bits < 0)
+
+
+def test_training_with_overflowing_sums_learns_all_the_same() -> None:
+    rounds = list(reference(TrainingSettings(headroom_bits=-2), workers=8, lanes=256))
+    assert sum(1 for r in rounds if r.overflows) > 30
+    assert rounds[-1].accuracy >= 0.94
+
+
+def test_synthetic_workers_report_the_digests_of_the_reference() -> None:
+    settings = SyntheticSettings(values=1000, rounds=3, magnitude=VALUE_LIMIT, seed=9)
+    workloads = [workload(settings, worker, 4) for worker in range(4)]
+    for round_number, digest in enumerate(synthetic_reference(settings, 4, 64)):
+        gradients = [own.gradient(round_number) for own in workloads]
+        assert all(gradient.dtype == np.int32 for gradient in gradients)
+        assert 0.99 * VALUE_LIMIT < np.abs(gradients[0].astype(np.int64)).max() <= VALUE_LIMIT
+        total = as_answered(np.sum(gradients, axis=0, dtype=np.int64), 64)
+        for own in workloads:
+            own.apply(total)
+            assert own.report() == {"sums_sha256": digest}
+    assert len(set(synthetic_reference(settings, 4, 64))) == 3
+    assert gradient_values(settings) == 1000
 
 
 def test_clipping_is_counted_and_training_survives() -> None:
@@ -130,9 +159,7 @@ def test_clipping_is_counted_and_training_survives() -> None:
     for round_number in range(6):
         contributions = [replica.contribution(shard.minibatch(round_number)) for shard in shards]
         clipped.append(sum(c.clipped for c in contributions))
-        total = sum(c.values.astype(np.int64) for c in contributions)
-        assert np.abs(total).max() < 1 << 31
-        replica.apply(total.astype(np.int32))
+        replica.apply(np.array([c.values for c in contributions]).sum(axis=0, dtype=np.int64))
         replica.weights = replica.network.initial_weights(1)
     assert clipped[0] > 0
     assert clipped[-1] == 0

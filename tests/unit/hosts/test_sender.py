@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import pytest
 
+from hosts.transport.congestion_window import INITIAL_FRAGMENTS
 from hosts.transport.retransmission_timeout import CONSTANT_TIMEOUTS, MAX_BACKED_OFF_US
 from hosts.transport.round_trips import INITIAL_FACTOR, LOSSLESS_PATIENCE
-from hosts.transport.sender import EARLY_RESEND_AFTER, Sender, Transmission
+from hosts.transport.sender import EARLY_RESEND_AFTER, RETRIES, Attempt, Sender, Transmission
 
 MIN_TIMEOUT_US = 1000
 INITIAL_US = INITIAL_FACTOR * MIN_TIMEOUT_US
 MARGIN_US = LOSSLESS_PATIENCE * MIN_TIMEOUT_US
 
 
-def sender(window: int = 4, count: int = 10, paths: int = 1, first_number: int = 0) -> Sender:
-    made = Sender(window_fragments=window, min_timeout_us=MIN_TIMEOUT_US, paths=paths)
+def sender(
+    window: int = 4, count: int = 10, paths: int = 1, first_number: int = 0, *, sliding: bool = False
+) -> Sender:
+    """With a window that stays."""
+    made = Sender(
+        window_fragments=window,
+        min_timeout_us=MIN_TIMEOUT_US,
+        paths=range(paths),
+        congestion_control="none",
+        sliding=sliding,
+    )
     made.begin(first_number, count, 0)
     return made
 
@@ -24,11 +34,15 @@ def answer(s: Sender, numbers: list[int], now_us: int, *, after_resend: bool = F
 
 
 def firsts(*fragments: int) -> list[Transmission]:
-    return [Transmission(fragment, resend=False) for fragment in fragments]
+    return [Transmission(fragment, Attempt.FIRST) for fragment in fragments]
+
+
+def retries(*fragments: int) -> list[Transmission]:
+    return [Transmission(fragment, Attempt.RETRY) for fragment in fragments]
 
 
 def resends(*fragments: int) -> list[Transmission]:
-    return [Transmission(fragment, resend=True) for fragment in fragments]
+    return [Transmission(fragment, Attempt.RESEND) for fragment in fragments]
 
 
 def test_the_window_opens_as_answers_come() -> None:
@@ -53,7 +67,7 @@ def test_a_fragment_that_nobody_answers_is_resent_with_growing_patience() -> Non
     now_us = 0
     for _ in range(CONSTANT_TIMEOUTS):
         now_us += INITIAL_US
-        assert s.transmissions(now_us) == resends(0)
+        assert [again.fragment for again in s.transmissions(now_us)] == [0]
     assert s.deadline_us == now_us + 2 * INITIAL_US
     for _ in range(30):
         now_us = s.deadline_us or 0
@@ -66,8 +80,8 @@ def test_before_the_first_answer_only_the_oldest_fragment_probes() -> None:
     s = sender(window=4, count=9)
     s.transmissions(0)
     assert s.deadline_us == 4 * INITIAL_US
-    assert s.transmissions(4 * INITIAL_US) == resends(0)
-    assert s.transmissions(8 * INITIAL_US) == resends(0)
+    assert s.transmissions(4 * INITIAL_US) == retries(0)
+    assert s.transmissions(8 * INITIAL_US) == retries(0)
     assert s.statistics.timeout_resends == 2
 
 
@@ -78,7 +92,7 @@ def test_each_fragment_has_its_own_timer_from_the_first_answer_on() -> None:
     s.transmissions(450)
     timeout_us = 400 + MARGIN_US  # the smoothed round trip and the least margin
     assert s.deadline_us == 400 + timeout_us
-    assert s.transmissions(400 + timeout_us) == resends(1)
+    assert s.transmissions(400 + timeout_us) == retries(1)
     assert s.deadline_us == 450 + timeout_us  # fragment 2 left 50 us after the first answer
 
 
@@ -87,7 +101,7 @@ def test_probes_do_not_count_as_timeouts_of_their_fragment() -> None:
     s.transmissions(0)
     for _ in range(CONSTANT_TIMEOUTS + 2):
         now_us = s.deadline_us or 0
-        assert s.transmissions(now_us) == resends(0)
+        assert [again.fragment for again in s.transmissions(now_us)] == [0]
     answer(s, [1], now_us, after_resend=True)
     assert s.deadline_us == now_us + INITIAL_US
 
@@ -131,10 +145,10 @@ def test_fast_retransmission_after_enough_later_answers() -> None:
     assert s.transmissions(100) == []
     answer(s, [EARLY_RESEND_AFTER], 101)
     assert s.deadline_us == 0
-    assert s.transmissions(101) == resends(0)
+    assert s.transmissions(101) == retries(0)
     answer(s, [5, 6, 7], 102)
     # Fragment 0 left again after 5, 6 and 7; nothing that left later is answered.
-    assert s.transmissions(102) == resends(4)
+    assert s.transmissions(102) == retries(4)
     assert s.statistics.early_resends == 2
     assert s.statistics.timeout_resends == 0
 
@@ -143,13 +157,13 @@ def test_a_lost_resend_is_found_by_fragments_sent_after_it() -> None:
     s = sender(window=8, count=12)
     s.transmissions(0)
     answer(s, [1, 2, 3], 100)
-    assert s.transmissions(100) == resends(0) + firsts(8, 9, 10)
+    assert s.transmissions(100) == retries(0) + firsts(8, 9, 10)
     answer(s, [4, 5, 6, 7], 150)
     assert s.transmissions(150) == firsts(11)
     answer(s, [8, 9], 200)
     assert s.transmissions(200) == []
     answer(s, [10], 200)
-    assert s.transmissions(200) == resends(0)
+    assert s.transmissions(200) == retries(0)
 
 
 def test_at_the_end_of_a_round_one_later_answer_is_enough() -> None:
@@ -158,15 +172,15 @@ def test_at_the_end_of_a_round_one_later_answer_is_enough() -> None:
     answer(s, [0, 1], 100)
     assert s.transmissions(100) == []
     answer(s, [3], 101)
-    assert s.transmissions(101) == resends(2)  # nothing is left that could be answered later
+    assert s.transmissions(101) == retries(2)  # nothing is left that could be answered later
 
 
 def test_lost_resends_are_found_by_later_resends_only_if_these_made_the_difference() -> None:
-    for after_resend, waited_us, expected in ((True, 100, resends(0, 1)), (False, 100, []), (True, 99, [])):
+    for after_resend, waited_us, expected in ((True, 100, retries(0, 1)), (False, 100, []), (True, 99, [])):
         s = sender(window=8, count=4)
         s.transmissions(0)
         answer(s, [3], 100)
-        assert s.transmissions(100) == resends(0, 1, 2)
+        assert s.transmissions(100) == retries(0, 1, 2)
         # With no mark, some worker's first packet was late. Sooner than any round trip, the resend was not it.
         answer(s, [2], 100 + waited_us, after_resend=after_resend)
         assert s.transmissions(100 + waited_us) == expected
@@ -186,14 +200,14 @@ def test_paths_do_not_overtake_each_other() -> None:
     answer(s, [1, 3, 5, 7, 9], 100)
     assert s.transmissions(100) == []  # all on the other path
     answer(s, [2, 4, 6], 101)
-    assert s.transmissions(101) == resends(0)
+    assert s.transmissions(101) == retries(0)
 
 
 def test_the_path_follows_the_packet_number_not_the_index() -> None:
     s = sender(window=8, count=8, paths=2, first_number=5)
     s.transmissions(0)
     answer(s, [7, 9, 11], 100)
-    assert s.transmissions(100) == resends(0)
+    assert s.transmissions(100) == retries(0)
 
 
 def test_answers_that_are_no_news() -> None:
@@ -213,3 +227,102 @@ def test_rounds_follow_each_other() -> None:
     s.begin(2, 2, 15)
     assert s.transmissions(20) == firsts(0, 1)
     assert answer(s, [1, 3], 30) == [(1, 1)]
+
+
+def test_after_some_retries_switches_are_told_to_give_up() -> None:
+    s = sender(window=1, count=2)
+    s.transmissions(0)
+    attempts = []
+    for _ in range(RETRIES + 2):
+        attempts += s.transmissions(s.deadline_us or 0)
+    assert attempts == [*retries(*[0] * RETRIES), *resends(0, 0)]
+    assert s.statistics.given_up == 2
+    answer(s, [0], 10**7)
+    assert s.transmissions(10**7) == [Transmission(1, Attempt.LATE)]
+    assert s.transmissions(s.deadline_us or 0) == retries(1)
+
+
+def test_without_retries_switches_give_up_at_once() -> None:
+    s = Sender(window_fragments=1, min_timeout_us=MIN_TIMEOUT_US, retries=0)
+    s.begin(0, 1, 0)
+    s.transmissions(0)
+    assert s.transmissions(s.deadline_us or 0) == resends(0)
+
+
+def test_what_the_server_asks_for_goes_directly_and_at_once() -> None:
+    s = sender(window=2, count=4)
+    s.transmissions(0)
+    s.request([1])
+    assert s.deadline_us == 0
+    assert s.transmissions(10) == [Transmission(1, Attempt.DIRECT)]
+    assert s.transmissions(10) == []
+    s.request([2, 4, (1 << 32) - 1])  # not sent yet, and two of no round
+    assert s.transmissions(10) == []
+    answer(s, [0], 20)
+    assert s.transmissions(20) == [Transmission(2, Attempt.DIRECT)]
+    s.request([0])
+    assert s.transmissions(20) == []
+    assert (s.statistics.direct_copies, s.statistics.stale_requests) == (2, 3)
+    answer(s, [1, 2], 30)
+    assert s.transmissions(30) == firsts(3)
+    answer(s, [3], 40)
+    s.begin(4, 3, 50)
+    assert s.transmissions(50) == firsts(0, 1)
+    answer(s, [4], 60)
+    assert s.transmissions(60) == firsts(2)  # it was another round's fragment 2 that was asked for
+
+
+def test_with_static_slots_unanswered_fragments_lie_within_the_window() -> None:
+    s = sender(window=4, count=9, sliding=True)
+    assert s.transmissions(0) == firsts(0, 1, 2, 3)
+    answer(s, [1, 2], 10)
+    assert s.transmissions(10) == []
+    assert s.deadline_us != 0
+    answer(s, [3], 20)
+    assert s.transmissions(20) == retries(0)
+    answer(s, [0], 30)
+    assert s.transmissions(30) == firsts(4, 5, 6, 7)
+
+
+def test_losses_and_marks_close_the_window_once_per_round_trip() -> None:
+    s = Sender(window_fragments=64, min_timeout_us=MIN_TIMEOUT_US)
+    s.begin(0, 200, 0)
+    assert len(s.transmissions(0)) == INITIAL_FRAGMENTS
+    for _ in range(2):  # slow start
+        first = s.statistics.window.last
+        outstanding = [f for f in range(200) if f in s._flights]
+        answer(s, outstanding, 100)
+        assert s.statistics.window.last == 2 * first
+        s.transmissions(100)
+    s.answer([30, 31, 32, 33], [False] * 4, 200, [True] * 4)
+    assert (s.statistics.window.last, s.statistics.window.decreases) == (20, 1)
+    assert s.transmissions(200) == []
+    answer(s, list(range(35, 50)), 300)  # 34 is lost, but left before the last decrease
+    assert s.transmissions(300) == retries(34)
+    assert s.statistics.window.decreases == 1
+    assert s.statistics.window.congestion_marks == 4
+
+
+def test_probes_for_late_workers_do_not_close_the_window() -> None:
+    s = Sender(window_fragments=64, min_timeout_us=MIN_TIMEOUT_US)
+    s.begin(0, 20, 0)
+    s.transmissions(0)
+    assert s.transmissions(s.deadline_us or 0) == retries(0)
+    assert s.statistics.window.decreases == 0
+    answer(s, [1], 10**6)
+    assert s.transmissions(s.deadline_us or 0)
+    s.transmissions(10**7)
+    assert s.statistics.window.decreases > 0
+
+
+def test_what_a_timer_held_up_is_marked_late_for_a_window() -> None:
+    s = sender(window=4, count=20)
+    s.transmissions(0)
+    answer(s, [1], 400)
+    assert s.transmissions(400) == firsts(4)
+    due_us = s.deadline_us or 0
+    assert s.transmissions(due_us)[:1] == retries(0)
+    answer(s, [0, 2, 3, 4, 5, 6], due_us + 400)
+    sent = s.transmissions(due_us + 400)
+    late = [sending.fragment for sending in sent if sending.attempt is Attempt.LATE]
+    assert late == [f for f in range(5, 9) if f in {sending.fragment for sending in sent}]

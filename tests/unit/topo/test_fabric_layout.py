@@ -1,9 +1,11 @@
 """What the fabric process is told, and how its statistics get names."""
 
 from collections import Counter
+from typing import Literal
 
 import pytest
 
+from switch.fabric_config import FabricConfig, ForeignEnd, HostEnd
 from switch.link import LinkModel
 from topo.fabric_layout import fabric_config, link_seed, name_statistics
 from topo.fat_tree import fat_tree
@@ -18,7 +20,18 @@ def topology() -> Topology:
 
 def _row(device_id: int, port: int, direction: str, packets: int = 0) -> dict:
     counted = dict.fromkeys(
-        ["bytes", "queue_drops", "queue_drop_bytes", "losses", "lost_bytes", "duplicates", "duplicate_bytes"], 0
+        [
+            "bytes",
+            "queue_drops",
+            "queue_drop_bytes",
+            "losses",
+            "lost_bytes",
+            "duplicates",
+            "duplicate_bytes",
+            "backlogged_bytes",
+            "backlogged_ns",
+        ],
+        0,
     )
     return {"device_id": device_id, "port": port, "direction": direction, "packets": packets, **counted}
 
@@ -87,3 +100,46 @@ def test_rows_of_other_ports_are_left_out(topology: Topology) -> None:
 
 def _both(a: str, b: str) -> tuple[tuple[str, str], tuple[str, str]]:
     return (a, b), (b, a)
+
+
+def test_links_of_foreign_switches(topology: Topology) -> None:
+    """a1 and e1 are not the fabric's: links among them and their hosts are wires, others are interfaces here."""
+    config = fabric_config(topology, "memory", 1, [], foreign={"a1", "e1"})
+    numbers = {name: topology.switch(name).number for name in ("a1", "e1", "c1")}
+    assert {(s.device_id, s.name) for s in config.foreign_switches} == {
+        (numbers["a1"], "a1"),
+        (numbers["e1"], "e1"),
+    }
+    assert {s.name for s in config.switches}.isdisjoint({"a1", "e1"}) and len(config.switches) == 18
+    assert FabricConfig.model_validate_json(config.model_dump_json()) == config
+    ends = {(wire.a.interface, wire.b.interface): wire for wire in config.wires}
+    assert set(ends) == {("e1-w1", "h1-w0"), ("e1-w2", "h2-w0"), ("e1-w3", "a1-w1")}
+    host = ends["e1-w1", "h1-w0"]
+    assert (host.a.device_id, host.a.port) == (numbers["e1"], 1)
+    assert host.b == HostEnd(interface="h1-w0")
+    assert host.link == topology.link("h1", "e1").model
+    between = ends["e1-w3", "a1-w1"]
+    assert between.b == ForeignEnd(interface="a1-w1", device_id=numbers["a1"], port=1)
+    # Where one end is the fabric's port, that port is the model of both directions.
+    towards = [i for i in config.interfaces if i.interface == "c1-eth1"]
+    assert [(i.device_id, i.link) for i in towards] == [(numbers["c1"], topology.link("a1", "c1").model)]
+    # Of the 32 links between switches one is a wire and four have one foreign end.
+    assert len(config.links) == 32 - 1 - 4
+    assert len(config.interfaces) == 16 - 2 + 4
+
+
+@pytest.mark.parametrize("kind", ["memory", "veth"])
+def test_statistics_of_foreign_switches(topology: Topology, kind: Literal["memory", "veth"]) -> None:
+    """One row for each direction of every link, whoever runs its ends."""
+    foreign = {"a1", "e1"}
+    config = fabric_config(topology, kind, 1, [], foreign)
+    rows = [_row(i.device_id, i.port, direction) for i in config.interfaces for direction in ("in", "out")]
+    rows += [_row(*end, "out") for link in config.links for end in (link.a, link.b)]
+    for wire in config.wires:
+        rows.append(_row(wire.a.device_id, wire.a.port, "out"))
+        far = wire.b if isinstance(wire.b, ForeignEnd) else None
+        rows.append(_row(far.device_id, far.port, "out") if far else _row(wire.a.device_id, wire.a.port, "in"))
+    named = Counter((row.from_node, row.to_node) for row in name_statistics(topology, kind, rows, foreign))
+    assert named == Counter(
+        direction for link in topology.links for direction in ((link.a.node, link.b.node), (link.b.node, link.a.node))
+    )

@@ -1,0 +1,36 @@
+"""gradbed run STUDY.yaml: an experiment from its file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+STUDY_SUFFIXES = (".yaml", ".yml")
+
+
+class StudyOrCommand(TyperGroup):
+    """`run FILE.yaml` is `run study FILE.yaml`, wherever the file stands among the options."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args and args[0] not in self.commands and any(word.endswith(STUDY_SUFFIXES) for word in args):
+            args = ["study", *args]
+        return super().parse_args(ctx, args)
+
+
+def study(
+    file: Annotated[Path, typer.Argument(metavar="STUDY.yaml", help="The experiment (docs/experiments.md).")],
+    quick: Annotated[bool, typer.Option("--quick", help="The small version: the file's quick section.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the newest run of this study.")] = False,
+    output: Annotated[Path, typer.Option(help="Folder for results.")] = Path("results"),
+    scale: Annotated[
+        float | None,
+        typer.Option(min=0.001, max=1.0, help="Emulated over nominal link rate, instead of this machine's factor."),
+    ] = None,
+) -> int:
+    """Run an experiment from its file: gradbed run STUDY.yaml."""
+    from experiments.study.command import run_study_file
+
+    return run_study_file(file, quick=quick, resume=resume, output=output, factor=scale)

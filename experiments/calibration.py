@@ -1,0 +1,143 @@
+"""How fast a network this machine carries: one factor by which studies are slowed down (experiments/scale.py).
+
+The factor is measured on a reference network, for a nominal rate of NOMINAL_RATE_MBPS on every link: the fastest rate
+at which a run's fidelity is valid, over the nominal rate. It is kept for each machine, since a home folder may be
+shared between several.
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from experiments.fidelity.report import FidelityReport
+from experiments.run_folder import processor_model
+from experiments.scale import Scale
+
+NOMINAL_RATE_MBPS = 100.0
+"""What studies take a link to be. A machine that carries more does not run them faster."""
+
+UNCALIBRATED_FACTOR = 0.1
+"""10 Mbit/s links: what two slow cores were seen to carry."""
+
+RATES_MBPS = (5.0, 7.5, 10.0, 15.0, 20.0, 30.0, 40.0, 50.0, 65.0, 80.0, 100.0)
+"""Tried in this order."""
+
+SAFETY = 0.8
+"""Of the fastest valid rate: studies differ from the reference network, and machines have other things to do."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One rate, and what its run was worth."""
+
+    rate_mbps: float
+    verdict: str
+    reasons: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What was found, when, and with what."""
+
+    factor: float
+    carried_mbps: float
+    trials: Sequence[Trial]
+    machine: str
+    processor: str
+    processors: int
+    date: str
+
+    @property
+    def scale(self) -> Scale:
+        return Scale(self.factor)
+
+
+def machine_key() -> str:
+    """Tells machines apart: of machine-id(5), processor model and number of processors usable."""
+    try:
+        identity = Path("/etc/machine-id").read_text(encoding="ascii").strip()
+    except OSError:
+        identity = os.uname().nodename
+    text = f"{identity} {processor_model()} {len(os.sched_getaffinity(0))}"
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def calibration_file() -> Path:
+    """GRADBED_CALIBRATION, else XDG_CONFIG_HOME/gradbed/calibration-MACHINE.json, else the same under ~/.config."""
+    own = os.environ.get("GRADBED_CALIBRATION")
+    if own:
+        return Path(own)
+    config = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
+    return config / "gradbed" / f"calibration-{machine_key()}.json"
+
+
+def load_calibration() -> Calibration | None:
+    """None if this machine has not been calibrated, or the file is damaged."""
+    try:
+        data = json.loads(calibration_file().read_text(encoding="utf-8"))
+        calibration = Calibration(**{**data, "trials": [Trial(**trial) for trial in data["trials"]]})
+        Scale(calibration.factor)
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+    return calibration if calibration.machine == machine_key() else None
+
+
+def study_scale() -> Scale:
+    """The scale for a study on this machine; without a calibration a cautious one, with a warning."""
+    calibration = load_calibration()
+    if calibration is not None:
+        return calibration.scale
+    print(
+        f"gradbed: this machine is not calibrated: links run at {UNCALIBRATED_FACTOR:g} of their nominal rate; "
+        "'gradbed calibrate' finds what it carries",
+        file=sys.stderr,
+    )
+    return Scale(UNCALIBRATED_FACTOR)
+
+
+def find_factor(
+    run_at: Callable[[float], FidelityReport], on_trial: Callable[[Trial], None] = lambda trial: None
+) -> tuple[float, float, list[Trial]]:
+    """(factor, fastest valid rate in Mbit/s, trials), by runs at rising rates until two in turn are not valid.
+
+    One bad run may be somebody else's doing, so a rate that fails is tried a second time. If even the slowest fails,
+    that rate is taken, and the fidelity of each run will tell.
+    """
+    trials: list[Trial] = []
+    carried_mbps = RATES_MBPS[0]
+    for rate_mbps in RATES_MBPS:
+        for _ in range(2):
+            report = run_at(rate_mbps)
+            trials.append(Trial(rate_mbps, report.verdict, list(report.reasons)))
+            on_trial(trials[-1])
+            if report.verdict == "valid":
+                break
+        else:
+            break
+        carried_mbps = rate_mbps
+    factor = 1.0 if carried_mbps >= NOMINAL_RATE_MBPS else SAFETY * carried_mbps / NOMINAL_RATE_MBPS
+    return factor, carried_mbps, trials
+
+
+def store(factor: float, carried_mbps: float, trials: Sequence[Trial]) -> Path:
+    """Keep a calibration of this machine; where."""
+    calibration = Calibration(
+        factor=factor,
+        carried_mbps=carried_mbps,
+        trials=trials,
+        machine=machine_key(),
+        processor=processor_model(),
+        processors=len(os.sched_getaffinity(0)),
+        date=datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+    )
+    path = calibration_file()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(asdict(calibration), indent=1) + "\n", encoding="utf-8")
+    return path

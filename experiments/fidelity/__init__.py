@@ -1,0 +1,1 @@
+"""Was the machine fast enough for what it emulated? What is measured, and what that says about a run."""

@@ -1,0 +1,243 @@
+"""Measures a run while it goes on: scheduler, processors, links, timers, sockets."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from experiments.fidelity.machine import MachineTimes, machine_times
+from experiments.fidelity.processes import SWITCH_ROLES, ThreadTimes, thread_times
+from experiments.fidelity.report import FidelityMeasures
+from topo.graph import Topology
+from topo.link_statistics import DataPlaneStatistics, DirectionStatistics
+
+if TYPE_CHECKING:
+    from topo.network import EmulatedNetwork
+
+SAMPLE_INTERVAL_S = 0.2
+"""Processes of a run may end before it does; what they used is known up to the last sample."""
+
+TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+
+FULL_FRAME_BYTES = 1500
+
+LINK_COUNTS = ("packets", "bytes", "queue_drops", "losses", "duplicates")
+"""Fields of DirectionStatistics."""
+
+LEAST_BACKLOG_NS = 200_000_000
+"""A link must have been backlogged for so long in all before its rate says anything."""
+
+
+@dataclass(frozen=True)
+class NetworkCounts:
+    """What links and switches counted up to one moment; data_plane is None where nobody counts."""
+
+    links: Sequence[DirectionStatistics] = ()
+    data_plane: DataPlaneStatistics | None = None
+
+    @classmethod
+    def read(cls, network: EmulatedNetwork) -> NetworkCounts:
+        return cls(network.link_statistics(), network.data_plane_statistics())
+
+
+class FidelityMeter:
+    """A context manager around the phase to be judged; then `measures` tells.
+
+    read_network is called at both ends, in the thread that enters and leaves; a thread of the meter's own samples
+    /proc in between.
+    """
+
+    def __init__(self, topology: Topology, read_network: Callable[[], NetworkCounts]) -> None:
+        self._topology = topology
+        self._read_network = read_network
+        self._stop = threading.Event()
+        self._sampler = threading.Thread(target=self._sample_until_stopped, name="fidelity", daemon=True)
+        self._first: dict[tuple[int, int], ThreadTimes] = {}
+        self._last: dict[tuple[int, int], ThreadTimes] = {}
+
+    def __enter__(self) -> FidelityMeter:
+        self.begin()
+        return self
+
+    def __exit__(self, kind: object, *rest: object) -> None:
+        if kind is None:
+            self.end()
+        else:
+            self._stop_sampling()
+
+    def begin(self) -> None:
+        """The phase to be judged begins now."""
+        self._before = self._read_network()
+        self._machine_before = machine_times()
+        self._started_s = time.monotonic()
+        self._take_sample()
+        self._sampler.start()
+
+    def end(self) -> None:
+        """It has ended."""
+        self._stop_sampling()
+        self._take_sample()
+        self._duration_s = time.monotonic() - self._started_s
+        self._machine = machine_times() - self._machine_before
+        self._after = self._read_network()
+
+    def _stop_sampling(self) -> None:
+        self._stop.set()
+        self._sampler.join()
+
+    def measures(self, socket_drops: int = 0, socket_packets: int = 0) -> FidelityMeasures:
+        """What was measured. The arguments are the agents' own counts of their sockets, to be added."""
+        return measures(
+            duration_s=self._duration_s,
+            machine=self._machine,
+            threads=[(self._first[key], last) for key, last in self._last.items()],
+            topology=self._topology,
+            before=self._before,
+            after=self._after,
+            socket_drops=socket_drops,
+            socket_packets=socket_packets,
+        )
+
+    def link_rows(self) -> list[dict[str, Any]]:
+        """What every direction of a link carried and lost, and the share of its rate that it achieved while it was
+        backlogged (None: too short to tell)."""
+        earlier = {(row.from_node, row.to_node): row for row in self._before.links}
+        achieved = achieved_rates(self._topology, self._before.links, self._after.links)
+        rows = []
+        for row in self._after.links:
+            direction = (row.from_node, row.to_node)
+            counted = {name: getattr(row, name) - getattr(earlier[direction], name) for name in LINK_COUNTS}
+            rows.append({"from": row.from_node, "to": row.to_node, **counted, "achieved": achieved.get(direction)})
+        return rows
+
+    def _sample_until_stopped(self) -> None:
+        while not self._stop.wait(SAMPLE_INTERVAL_S):
+            self._take_sample()
+
+    def _take_sample(self) -> None:
+        for key, times in thread_times().items():
+            self._first.setdefault(key, times)
+            self._last[key] = times
+
+
+def measures(
+    *,
+    duration_s: float,
+    machine: MachineTimes,
+    threads: Sequence[tuple[ThreadTimes, ThreadTimes]],
+    topology: Topology,
+    before: NetworkCounts,
+    after: NetworkCounts,
+    socket_drops: int,
+    socket_packets: int,
+) -> FidelityMeasures:
+    """Differences between two moments, as shares. threads: (first, last) sample of each."""
+    switches = [(a, b) for a, b in threads if b.role in SWITCH_ROLES]
+    agents = [(a, b) for a, b in threads if b.role == "agents"]
+    waits = sum(b.waits - a.waits for a, b in agents)
+    achieved = achieved_rates(topology, before.links, after.links)
+    late = _lateness(before.data_plane, after.data_plane)
+    drops, frames = _sockets(before.data_plane, after.data_plane)
+    return FidelityMeasures(
+        duration_s=duration_s,
+        machine_busy=machine.busy / machine.total if machine.total else None,
+        machine_stolen=machine.stolen / machine.total if machine.total else None,
+        machine_others=_others(machine, threads, duration_s),
+        switch_busy=_largest_share(switches, "busy_ns", duration_s),
+        switch_waiting=_largest_share(switches, "waiting_ns", duration_s),
+        agent_busy=_largest_share(agents, "busy_ns", duration_s),
+        agent_waiting=_largest_share(agents, "waiting_ns", duration_s),
+        agent_wait_us=sum(b.waiting_ns - a.waiting_ns for a, b in agents) / 1e3 / waits if waits else None,
+        link_achieved=min(achieved.values(), default=None),
+        links_backlogged=len(achieved),
+        late_mean_us=late.mean_us if late else None,
+        late_p99_us=late.p99_us if late else None,
+        late_max_us=late.max_us if late else None,
+        packet_time_us=_packet_time_us(topology),
+        socket_drops=socket_drops + drops,
+        socket_packets=socket_packets + frames,
+    )
+
+
+def achieved_rates(
+    topology: Topology, before: Sequence[DirectionStatistics], after: Sequence[DirectionStatistics]
+) -> dict[tuple[str, str], float]:
+    """Rate achieved over rate configured, of each link direction that was backlogged long enough."""
+    earlier = {(row.from_node, row.to_node): row for row in before}
+    achieved = {}
+    for row in after:
+        direction = (row.from_node, row.to_node)
+        first = earlier.get(direction)
+        taken_ns = row.backlogged_ns - (first.backlogged_ns if first else 0)
+        sent_bytes = row.backlogged_bytes - (first.backlogged_bytes if first else 0)
+        configured_bps = topology.link(*direction).model.rate_bps
+        if configured_bps and taken_ns >= LEAST_BACKLOG_NS:
+            achieved[direction] = 8e9 * sent_bytes / taken_ns / configured_bps
+    return achieved
+
+
+@dataclass(frozen=True)
+class Lateness:
+    """Of the link model's timers, in microseconds. p99 and max: upper ends of the histogram's intervals."""
+
+    mean_us: float
+    p99_us: float
+    max_us: float
+
+
+def _lateness(before: DataPlaneStatistics | None, after: DataPlaneStatistics | None) -> Lateness | None:
+    """None without statistics or events."""
+    if after is None:
+        return None
+    counts, total_ns = list(after.late_counts), after.late_ns_total
+    if before is not None:
+        counts = [b - a for a, b in zip(before.late_counts, counts, strict=True)]
+        total_ns -= before.late_ns_total
+    if not sum(counts):
+        return None
+    return Lateness(total_ns / sum(counts) / 1e3, _quantile_us(counts, 0.99), _quantile_us(counts, 1.0))
+
+
+def _quantile_us(counts: Sequence[int], share: float) -> float:
+    """The time that this share of the events kept within; counts[n] were late by less than 2^n us."""
+    needed = share * sum(counts)
+    seen = 0
+    for power, count in enumerate(counts):
+        seen += count
+        if seen >= needed:
+            return float(2**power)
+    raise ValueError("there are no events")
+
+
+def _largest_share(threads: Sequence[tuple[ThreadTimes, ThreadTimes]], name: str, duration_s: float) -> float | None:
+    shares = [(getattr(b, name) - getattr(a, name)) / 1e9 / duration_s for a, b in threads]
+    return max(shares, default=None)
+
+
+def _others(
+    machine: MachineTimes, threads: Sequence[tuple[ThreadTimes, ThreadTimes]], duration_s: float
+) -> float | None:
+    """What other programs used, as a share of all processors: all that was used less what the run's threads used."""
+    if not machine.total or not threads:
+        return None
+    processors = machine.total / (TICKS_PER_S * duration_s)
+    own_s = sum(b.busy_ns - a.busy_ns for a, b in threads) / 1e9
+    return max(0.0, machine.busy / machine.total - own_s / (processors * duration_s))
+
+
+def _packet_time_us(topology: Topology) -> float | None:
+    rates = [link.model.rate_bps for link in topology.links if link.model.rate_bps]
+    return 8e6 * FULL_FRAME_BYTES / min(rates) if rates else None
+
+
+def _sockets(before: DataPlaneStatistics | None, after: DataPlaneStatistics | None) -> tuple[int, int]:
+    """(dropped, offered) at the switches' packet sockets."""
+    if after is None:
+        return 0, 0
+    if before is None:
+        return after.socket_drops, after.socket_frames
+    return after.socket_drops - before.socket_drops, after.socket_frames - before.socket_frames

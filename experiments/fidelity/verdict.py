@@ -1,0 +1,83 @@
+"""From measures to a verdict. Why these limits: docs/experiments.md, "Fidelity"."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from experiments.fidelity.report import FidelityMeasures, FidelityReport, VerdictWord
+
+NOTED_OTHERS = 0.1
+"""Share of all processors from which on other programs are named."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """One rule. value: None if it cannot be told; from `doubtful` on a run is doubtful, from `invalid` on invalid."""
+
+    what: str
+    value: Callable[[FidelityMeasures], float | None]
+    doubtful: float
+    invalid: float
+    unit: str = "%"
+
+    def words(self, value: float) -> str:
+        if self.unit == "%":
+            return f"{self.what} {100 * value:.3g} % (limit {100 * self.doubtful:g} %)"
+        return f"{self.what} {value:.3g} {self.unit} (limit {self.doubtful:g})"
+
+
+def _in_packets(name: str) -> Callable[[FidelityMeasures], float | None]:
+    """A time in microseconds, in packet times."""
+
+    def value(measures: FidelityMeasures) -> float | None:
+        time_us: float | None = getattr(measures, name)
+        return None if time_us is None or not measures.packet_time_us else time_us / measures.packet_time_us
+
+    return value
+
+
+def _rate_missing(measures: FidelityMeasures) -> float | None:
+    return None if measures.link_achieved is None else abs(1.0 - measures.link_achieved)
+
+
+def _dropped(measures: FidelityMeasures) -> float | None:
+    return measures.socket_drops / max(1, measures.socket_packets) if measures.socket_drops else None
+
+
+def _own(measures: FidelityMeasures) -> float | None:
+    return None if measures.machine_busy is None else measures.machine_busy - (measures.machine_others or 0.0)
+
+
+LIMITS = (
+    Limit("packets lost in sockets for want of buffer:", _dropped, 0.0, 0.001),
+    Limit("a backlogged link's rate is off by", _rate_missing, 0.03, 0.10),
+    Limit("1 % of link events were late by at least", _in_packets("late_p99_us"), 1.0, 8.0, "packet times"),
+    Limit("link events were late on average by", _in_packets("late_mean_us"), 0.25, 1.0, "packet times"),
+    Limit("a switch's busiest thread used", lambda m: m.switch_busy, 0.75, 0.95),
+    Limit("a switch's thread waited for a processor in", lambda m: m.switch_waiting, 0.10, 0.30),
+    Limit("the busiest agent used", lambda m: m.agent_busy, 0.75, 0.95),
+    Limit("agents waited for a processor on average", _in_packets("agent_wait_us"), 0.5, 2.0, "packet times"),
+    Limit("of all processors the run itself used", _own, 0.90, 0.98),
+    Limit("a hypervisor took away", lambda m: m.machine_stolen, 0.02, 0.10),
+)
+"""From the gravest to the least; each is checked on its own."""
+
+
+def judge(measures: FidelityMeasures) -> FidelityReport:
+    """The verdict is that of the worst rule; reasons name every rule that was broken, invalidating ones first, and at
+    last other programs, if they may be the cause."""
+    broken: dict[VerdictWord, list[str]] = {"invalid": [], "doubtful": []}
+    for limit in LIMITS:
+        value = limit.value(measures)
+        if value is None:
+            continue
+        if value >= limit.invalid:
+            broken["invalid"].append(limit.words(value))
+        elif value >= limit.doubtful:
+            broken["doubtful"].append(limit.words(value))
+    verdict: VerdictWord = "invalid" if broken["invalid"] else "doubtful" if broken["doubtful"] else "valid"
+    reasons = [*broken["invalid"], *broken["doubtful"]]
+    if reasons and (measures.machine_others or 0.0) >= NOTED_OTHERS:
+        reasons.append(f"other programs used {100 * (measures.machine_others or 0.0):.0f} % of the processors")
+    return FidelityReport(measures, verdict, tuple(reasons))

@@ -1,0 +1,1 @@
+"""What all figures share: style, intervals, marks of doubtful points, files."""

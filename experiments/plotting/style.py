@@ -1,0 +1,61 @@
+"""One look for all figures, and files in every format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+FORMATS = ("png", "svg", "pdf")
+
+COLOURS = ("#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE", "#AA3377", "#BBBBBB")
+"""Paul Tol's "bright" qualitative scheme (SRON/EPS/TN/09-002), which colour-blind readers can tell apart."""
+
+MARKERS = ("o", "s", "^", "D", "v", "P", "h")
+
+_SETTINGS = {
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.linewidth": 0.4,
+    "grid.alpha": 0.4,
+    "legend.frameon": False,
+    "legend.fontsize": 8,
+    "lines.linewidth": 1.3,
+    "lines.markersize": 5,
+    "svg.hashsalt": "gradbed",
+    "svg.fonttype": "none",
+    "pdf.fonttype": 42,
+}
+"""hashsalt: the same data give the same SVG. Fonts stay text."""
+
+
+@contextmanager
+def figure(width_in: float = 4.8, height_in: float = 3.3, columns: int = 1) -> Iterator[tuple[Any, Sequence[Any]]]:
+    """A matplotlib figure and its axes, in the common style; closed at the end."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    with mpl.rc_context(_SETTINGS):
+        made, axes = plt.subplots(
+            1, columns, figsize=(width_in * columns, height_in), layout="constrained", squeeze=False
+        )
+        try:
+            yield made, list(axes[0])
+        finally:
+            plt.close(made)
+
+
+def save(made: Any, path: Path) -> list[Path]:
+    """Write the figure as PNG, SVG and PDF, without dates in them; `path` is without suffix."""
+    written = []
+    for suffix in FORMATS:
+        target = path.with_name(f"{path.name}.{suffix}")
+        metadata = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[suffix]
+        made.savefig(target, dpi=150, metadata=metadata)
+        written.append(target)
+    return written

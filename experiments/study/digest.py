@@ -1,0 +1,29 @@
+"""What identifies a point: a digest of all that it depends on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+from experiments.scale import Scale
+from experiments.study.model import Point
+
+DIGEST_CHARACTERS = 20
+
+
+def identity(system: str, point: Point, scale: Scale) -> dict[str, Any]:
+    """System, resolved configuration (with every default, and what does not matter set to one value), seed and scale,
+    as plain JSON values."""
+    return {
+        "system": system,
+        "configuration": point.configuration.canonical().model_dump(mode="json"),
+        "seed": point.seed,
+        "scale_factor": scale.factor,
+    }
+
+
+def digest(identified: Any) -> str:
+    """Equal for equal JSON values, however they were written down."""
+    text = json.dumps(identified, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:DIGEST_CHARACTERS]

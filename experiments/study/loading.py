@@ -1,0 +1,208 @@
+"""From a study's text to a study, with one clear line for whatever is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from experiments.study.expansion import expand, with_values
+from experiments.study.figures import KINDS
+from experiments.study.model import FigureSection, Point, Study, StudyHead
+from experiments.study.schema import known_keys
+from experiments.study.system import PointConfiguration, System, find_system, suggestion
+from experiments.study.yaml_text import Place, YamlDocument, read_yaml
+from switch.errors import UserError
+
+POINT_COLUMNS = ("seed", "repetition", "verdict", "scale_factor", "link_rate_bps")
+"""Columns of the points table besides coordinates and metrics."""
+
+
+def load_study(path: Path, quick: bool = False) -> Study:
+    """Read, resolve and check a study; `quick` applies its quick section.
+
+    Every point is validated now, so that a sweep does not end in the middle because of a value. StudyError, one
+    line with FILE:LINE, for the first thing that is wrong.
+    """
+    document = read_yaml(path)
+    data: Mapping[str, Any] = document.data
+    if quick:
+        data, origins = _made_small(document)
+        document = replace(document, origins=origins)
+    if "system" not in data:
+        raise document.error((), "which system? write for example 'system: aggregation'")
+    try:
+        system = find_system(str(data["system"]))
+    except UserError as error:
+        raise document.error(("system",), str(error)) from None
+    sections = StudyHead.model_fields
+    base = {key: value for key, value in data.items() if key not in sections}
+    for key in base:
+        if key not in system.configuration.model_fields:
+            hint = suggestion(key, [*sections, *system.configuration.model_fields])
+            raise document.error((key,), f"a study has no section {key!r}{hint}")
+    head = _checked_head({key: value for key, value in data.items() if key in sections}, document)
+    points = _points(document, head, system, base)
+    _check_names(document, head, system)
+    return Study(head, system, quick, path, points)
+
+
+def _points(document: YamlDocument, head: StudyHead, system: System, base: Mapping[str, Any]) -> tuple[Point, ...]:
+    points = []
+    for combination in expand(head.sweep):
+        try:
+            data = with_values(base, combination)
+        except KeyError as error:
+            place = _axis(head, error.args[1])
+            raise document.error(place, f"{error.args[1]}: {error.args[0]} is not a section") from None
+        configuration = _configuration(document, head, system, data, combination)
+        resolved = configuration.model_dump(mode="json")
+        coordinates = {path: _at(resolved, path) for path in combination}
+        points += [
+            Point(coordinates, repetition, seed, configuration)
+            for repetition, seed in enumerate(head.seed_of_repetition)
+        ]
+    return tuple(points)
+
+
+def _configuration(
+    document: YamlDocument, head: StudyHead, system: System, data: Mapping[str, Any], combination: Mapping[str, Any]
+) -> PointConfiguration:
+    """What a point runs on. A mistake is blamed on the swept value that made it, if one did."""
+    try:
+        configuration = system.configuration.model_validate(data)
+    except ValidationError as error:
+        place, message = _mistake(error, system.configuration, data)
+        dotted = ".".join(map(str, place))
+        blamed = [path for path in combination if f"{dotted}.".startswith(f"{path}.") or path == dotted]
+        raise document.error(_axis(head, blamed[0]) if blamed else place, message) from None
+    try:
+        system.check(configuration)
+    except (ValueError, UserError) as error:
+        said = ", ".join(f"{path} = {value}" for path, value in combination.items())
+        place = _axis(head, list(combination)[-1]) if combination else ()
+        raise document.error(place, f"{said + ': ' if said else ''}{error}") from None
+    return configuration
+
+
+def _axis(head: StudyHead, path: str) -> Place:
+    """Where a swept path stands in the text."""
+    return ("sweep", "product" if path in head.sweep.product else "zip", path)
+
+
+def _made_small(document: YamlDocument) -> tuple[dict[str, Any], Mapping[Place, Place]]:
+    """The study with its quick section on top, and where in that section the values that it changed stand."""
+    changes = document.data.get("quick") or {}
+    if not isinstance(changes, dict):
+        raise document.error(("quick",), "quick is a mapping: sections or dotted paths, and what they become")
+    merged = dict(document.data)
+    origins: dict[Place, Place] = {}
+    for key, change in changes.items():
+        section, *rest = key.split(".")
+        if section in ("name", "system", "quick"):
+            raise document.error(("quick", key), f"quick cannot change {section!r}")
+        _note_origins(change, (section, *rest), ("quick", key), origins)
+        for part in reversed(rest):
+            change = {part: change}
+        merged[section] = _merged(merged.get(section), change)
+    return merged, origins
+
+
+def _note_origins(change: Any, place: Place, origin: Place, origins: dict[Place, Place]) -> None:
+    origins[place] = origin
+    if isinstance(change, dict):
+        for key, value in change.items():
+            _note_origins(value, (*place, key), (*origin, key), origins)
+
+
+def _merged(old: Any, new: Any) -> Any:
+    """`new` on top of `old`: mappings key by key, everything else replaced."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        return {**old, **{key: _merged(old.get(key), value) for key, value in new.items()}}
+    return new
+
+
+def _checked_head(data: Mapping[str, Any], document: YamlDocument) -> StudyHead:
+    try:
+        return StudyHead.model_validate(data)
+    except ValidationError as error:
+        place, message = _mistake(error, StudyHead, data)
+        raise document.error(place, message) from None
+
+
+def _mistake(error: ValidationError, model: type[BaseModel], data: Mapping[str, Any]) -> tuple[Place, str]:
+    """Where the first mistake is, and one line about it."""
+    first = error.errors(include_url=False)[0]
+    kind = first["type"]
+    place = _in_data(first["loc"], data, kind == "missing")
+    message = str(first["msg"]).removeprefix("Value error, ")
+    named = place
+    if kind == "extra_forbidden":
+        hint = suggestion(str(place[-1]), known_keys(model, place[:-1], data))
+        message, named = f"there is no {str(place[-1])!r} here{hint}", place[:-1]
+    elif kind == "missing":
+        message = "is missing"
+    elif kind.startswith("union_tag"):
+        message = f"{message[0].lower()}{message[1:]}"
+    elif kind != "value_error":
+        message = f"{message[0].lower()}{message[1:]}, got {first['input']!r}"
+    return place, f"{'.'.join(map(str, named))}: {message}" if named else message
+
+
+def _in_data(loc: Sequence[str | int], data: Any, missing: bool) -> Place:
+    """A location of pydantic without the tags of unions, which are not in the data."""
+    place: Place = ()
+    for index, part in enumerate(loc):
+        inside = isinstance(data, dict) and part in data
+        inside = inside or (isinstance(data, list) and isinstance(part, int) and part < len(data))
+        if inside:
+            data = data[part]
+            place = (*place, part)
+        elif missing and index == len(loc) - 1:
+            place = (*place, part)
+    return place
+
+
+def _at(resolved: Mapping[str, Any], path: str) -> Any:
+    value: Any = resolved
+    for part in path.split("."):
+        value = value[part]
+    return value
+
+
+def _check_names(document: YamlDocument, head: StudyHead, system: System) -> None:
+    """Metrics and figures name what there is."""
+    for index, name in enumerate(head.metrics):
+        if name not in system.metrics:
+            raise document.error(
+                ("metrics", index), f"{head.system} has no metric {name!r}{suggestion(name, system.metrics)}"
+            )
+    columns = [*system.metrics, *POINT_COLUMNS]
+    for figure, section in head.figures.items():
+        for field in ("x", "series"):
+            path = getattr(section, field)
+            if path is not None and path not in head.sweep.paths:
+                hint = suggestion(path, head.sweep.paths) if head.sweep.paths else ""
+                raise document.error(("figures", figure, field), f"{path} is not swept{hint}")
+        if section.kind not in KINDS:
+            raise document.error(
+                ("figures", figure, "kind"),
+                f"there is no kind of figure {section.kind!r}{suggestion(section.kind, KINDS)}",
+            )
+        for field in ("y", "bound", "expected"):
+            column: str | None = getattr(section, field)
+            if column is not None and column not in columns:
+                hint = suggestion(column, columns)
+                raise document.error(("figures", figure, field), f"there is no metric {column!r}{hint}")
+        _check_normalised(document, figure, section, system)
+
+
+def _check_normalised(document: YamlDocument, figure: str, section: FigureSection, system: System) -> None:
+    metric = system.metrics.get(section.y)
+    if section.normalised and (metric is None or metric.scales is None):
+        raise document.error(
+            ("figures", figure, "normalised"), f"{section.y} does not depend on the link rate, so it has no such form"
+        )

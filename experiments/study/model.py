@@ -1,0 +1,131 @@
+"""A study: one experiment file, resolved and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field, model_validator
+
+from experiments.study.sections import Section
+from experiments.study.system import PointConfiguration, System
+
+Axis = Annotated[list[Any], Field(min_length=1)]
+
+
+class Sweep(Section):
+    """What is varied: dotted paths of the configuration, each with its values.
+
+    Every combination of the product axes is run; the zip axes go in step with each other, as one further axis.
+    """
+
+    product: dict[str, Axis] = Field(default_factory=dict)
+    zip: dict[str, Axis] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _in_step(self) -> Sweep:
+        lengths = {path: len(values) for path, values in self.zip.items()}
+        if len(set(lengths.values())) > 1:
+            said = ", ".join(f"{path} has {length}" for path, length in lengths.items())
+            raise ValueError(f"axes that go in step have equally many values, but {said}")
+        if both := sorted(self.product.keys() & self.zip.keys()):
+            raise ValueError(f"{both[0]} stands under product and under zip")
+        return self
+
+    @property
+    def paths(self) -> list[str]:
+        return [*self.product, *self.zip]
+
+
+class FigureSection(Section):
+    """One figure: lines of y against x, one for each value of `series` (none: a single line).
+
+    x and series are paths of the sweep; y, bound and expected are columns of the points table. bound is drawn as a
+    dashed line (an upper limit), expected as a dotted one (an analytic curve); both of each series, or once if all
+    agree. normalised: y and its companions in units of the link rate.
+    """
+
+    kind: str = "lines"
+    x: str
+    y: str
+    series: str | None = None
+    bound: str | None = None
+    expected: str | None = None
+    normalised: bool = False
+    x_scale: Literal["linear", "log", "symlog"] = "linear"
+    y_scale: Literal["linear", "log"] = "linear"
+    statistic: Literal["mean", "median"] = "mean"
+    x_label: str | None = None
+    y_label: str | None = None
+    title: str | None = None
+
+
+def _file_name(text: str) -> str:
+    if not text or not all(c.isalnum() or c in "-_" for c in text):
+        raise ValueError("a name is letters, digits, - and _: it becomes a folder's name")
+    return text
+
+
+class StudyHead(Section):
+    """The part of a study that is the same for all systems."""
+
+    name: Annotated[str, AfterValidator(_file_name)]
+    system: str
+    title: str = ""
+    sweep: Sweep = Sweep()
+    repetitions: int = Field(default=1, ge=1)
+    seeds: list[Annotated[int, Field(ge=0, lt=2**31)]] | None = None
+    """One for each repetition; None: 1, 2, 3, ..."""
+    metrics: list[str] = Field(default_factory=list)
+    """The ones to show in the table at the end; all are kept. None named: all."""
+    quick: dict[str, Any] = Field(default_factory=dict)
+    """What --quick changes: a partial study, or dotted paths."""
+    figures: dict[str, FigureSection] = Field(default_factory=dict)
+    """By file name."""
+    pcap: bool = False
+
+    @model_validator(mode="after")
+    def _a_seed_for_each_repetition(self) -> StudyHead:
+        if self.seeds is not None:
+            if len(set(self.seeds)) != len(self.seeds):
+                raise ValueError("seeds: each repetition needs a seed of its own")
+            if len(self.seeds) < self.repetitions:
+                raise ValueError(f"seeds: {self.repetitions} repetitions need as many seeds, got {len(self.seeds)}")
+        return self
+
+    @property
+    def seed_of_repetition(self) -> list[int]:
+        return (self.seeds or list(range(1, self.repetitions + 1)))[: self.repetitions]
+
+
+@dataclass(frozen=True)
+class Study:
+    """A study that can run. points: every combination of its sweep, each repetition."""
+
+    head: StudyHead
+    system: System
+    quick: bool
+    path: Path
+    points: tuple[Point, ...]
+
+    @property
+    def name(self) -> str:
+        return self.head.name
+
+
+@dataclass(frozen=True)
+class Point:
+    """One run: coordinates (by swept path, as validated), repetition (from 0), its seed, and what it runs on."""
+
+    coordinates: Mapping[str, Any]
+    repetition: int
+    seed: int
+    configuration: PointConfiguration
+
+    @property
+    def label(self) -> str:
+        """For people: "switches.maximum=2, seed 1", paths by their last parts."""
+        parts = [f"{path.rsplit('.', 1)[-1]}={value}" for path, value in self.coordinates.items()]
+        return ", ".join([*parts, f"seed {self.seed}"])

@@ -1,0 +1,101 @@
+"""Sections of a study that every system shares: links and topology, in nominal units (experiments/scale.py)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from experiments.scale import Scale
+from switch.errors import UserError
+from switch.link import LinkModel
+from topo.graph import Link, Topology
+from topo.registry import parse_topology
+
+HOST_CLASS = "host"
+
+
+class Section(BaseModel):
+    """A mapping in a study: values do not change, unknown keys are refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class LinkOverride(Section):
+    """Attributes of some links; None: as everywhere."""
+
+    rate_mbps: float | None = Field(default=None, gt=0)
+    delay_us: int | None = Field(default=None, ge=0)
+    loss: float | None = Field(default=None, ge=0, lt=1)
+    duplicate: float | None = Field(default=None, ge=0, lt=1)
+    queue_packets: int | None = Field(default=None, ge=1)
+    jitter_us: int | None = Field(default=None, ge=0)
+    reorder: bool | None = None
+
+    def fields(self, scale: Scale) -> dict[str, Any]:
+        """What was given, as fields of switch.link.LinkModel."""
+        given = self.model_dump(exclude_none=True)
+        if self.rate_mbps is not None:
+            given["rate_bps"] = scale.rate_bps(given.pop("rate_mbps"))
+        return {name: scale.time_us(value) if name.endswith("_us") else value for name, value in given.items()}
+
+
+class LinkSection(Section):
+    """Every link, in both directions (switch.link.LinkModel). rate_mbps: nominal Mbit/s; null is unlimited."""
+
+    rate_mbps: float | None = Field(default=100.0, gt=0)
+    delay_us: int = Field(default=50, ge=0)
+    loss: float = Field(default=0.0, ge=0, lt=1)
+    duplicate: float = Field(default=0.0, ge=0, lt=1)
+    queue_packets: int = Field(default=1000, ge=1)
+    jitter_us: int = Field(default=0, ge=0)
+    reorder: bool = False
+
+    def model(self, scale: Scale) -> LinkModel:
+        return LinkModel(
+            rate_bps=scale.rate_bps(self.rate_mbps),
+            delay_us=scale.time_us(self.delay_us),
+            loss=self.loss,
+            duplicate=self.duplicate,
+            queue_packets=self.queue_packets,
+            jitter_us=scale.time_us(self.jitter_us),
+            reorder=self.reorder,
+        )
+
+
+class TopologySection(Section):
+    """kind: fat-tree:K, leaf-spine:LEAVES,SPINES,HOSTS or star:HOSTS. tiers: overrides by class of link, which is
+    "host", or the tiers of its two switches: "edge-aggregation", "aggregation-core", "leaf-spine"."""
+
+    kind: str = "fat-tree:4"
+    link: LinkSection = LinkSection()
+    tiers: dict[str, LinkOverride] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _buildable(self) -> TopologySection:
+        try:
+            self.build(Scale())
+        except UserError as error:
+            raise ValueError(str(error)) from None
+        return self
+
+    def build(self, scale: Scale) -> Topology:
+        """The network with links in emulated units."""
+        topology = parse_topology(self.kind, self.link.model(scale))
+        for name, override in self.tiers.items():
+            chosen = [link for link in topology.links if name in link_classes(topology, link)]
+            if not chosen:
+                known = sorted({min(link_classes(topology, link)) for link in topology.links})
+                raise UserError(f"{topology.name} has no links of class {name!r}; it has: {', '.join(known)}")
+            pairs = [(link.a.node, link.b.node) for link in chosen]
+            topology = topology.with_links(pairs, **override.fields(scale))
+        return topology
+
+
+def link_classes(topology: Topology, link: Link) -> frozenset[str]:
+    """The names of a link's class: "host", or both orders of the tiers of its switches."""
+    ends = (link.a.node, link.b.node)
+    if any(topology.is_host(end) for end in ends):
+        return frozenset({HOST_CLASS})
+    a, b = (topology.switch(end).tier for end in ends)
+    return frozenset({f"{a}-{b}", f"{b}-{a}"})

@@ -1,0 +1,69 @@
+"""Raw rows as CSV and as Parquet. Files are replaced as a whole, so that a reader never sees half of one."""
+
+from __future__ import annotations
+
+import csv
+import functools
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+Row = Mapping[str, Any]
+
+
+def write_tables(rows: Sequence[Row], path: Path) -> None:
+    """Write `path` with .csv and .parquet. Columns: of all rows, in order of first appearance; what a row lacks is
+    empty. Lists and mappings become JSON text."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    flat = [{name: _flat(row.get(name)) for name in names} for row in rows]
+    _replace(path.with_suffix(".csv"), lambda target: _write_csv(names, flat, target))
+    _replace(path.with_suffix(".parquet"), lambda target: _write_parquet(names, flat, target))
+
+
+def read_csv(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def _flat(value: Any) -> Any:
+    return json.dumps(value, sort_keys=True) if isinstance(value, (list, tuple, dict)) else value
+
+
+def _replace(path: Path, write: Any) -> None:
+    scratch = path.with_name(f".{path.name}")
+    write(scratch)
+    if scratch.exists():
+        scratch.replace(path)
+
+
+def _write_csv(names: Sequence[str], rows: Sequence[Row], target: Path) -> None:
+    with target.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, fieldnames=names)
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def _write_parquet(names: Sequence[str], rows: Sequence[Row], target: Path) -> None:
+    try:
+        import fastparquet
+        import pandas
+    except ImportError:
+        _note_missing()
+        return
+    columns = {name: pandas.array(_one_type([row[name] for row in rows])) for name in names}
+    fastparquet.write(str(target), pandas.DataFrame(columns))
+
+
+def _one_type(values: list[Any]) -> list[Any]:
+    """A swept path may have values of several types; a Parquet column has one."""
+    types = {type(value) for value in values if value is not None}
+    if types <= {int, float} or len(types) <= 1:
+        return [float(value) if types == {int, float} and value is not None else value for value in values]
+    return [None if value is None else str(value) for value in values]
+
+
+@functools.cache
+def _note_missing() -> None:
+    print("note: fastparquet is not installed, so rows are written as CSV only", file=sys.stderr)

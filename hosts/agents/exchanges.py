@@ -1,0 +1,25 @@
+"""The exchange that a job description names, inside the worker's host."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+from hosts.agents.channel import Channel
+from hosts.agents.exchange import Exchange
+from hosts.agents.ring_exchange import RingExchange
+from hosts.agents.server_exchange import ServerExchange
+from hosts.job import JobDescription
+from hosts.protocols.ring_format import RING_PORT
+from hosts.transport.raw_socket import RawSocket
+
+
+@contextlib.contextmanager
+def open_exchange(job: JobDescription, index: int, interface: str, channel: Channel) -> Iterator[Exchange]:
+    """Worker `index`'s exchange, on an interface of the present network namespace."""
+    if job.exchange == "ring":
+        with RawSocket(interface, RING_PORT) as raw_socket:
+            yield RingExchange(job, index, raw_socket, channel)
+    else:
+        with RawSocket(interface) as raw_socket:
+            yield ServerExchange(job, index, raw_socket, channel)

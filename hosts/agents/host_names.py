@@ -1,0 +1,33 @@
+"""An agent's own /etc/hosts, so that names of the emulated hosts resolve and nothing waits for a name server."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from hosts.job import JobDescription
+from switch.errors import UserError
+from topo.namespaces import CLONE_NEWNS, MS_BIND, MS_PRIVATE, MS_REC, mount, unshare
+
+HOSTS = Path("/etc/hosts")
+
+
+def name_hosts(job: JobDescription) -> None:
+    """Let this process, and its children, see the machine's /etc/hosts with the job's hosts added. UserError."""
+    agents = {agent.ip: agent.name for agent in (job.server, *job.workers)}
+    lines = [HOSTS.read_text().rstrip("\n")] if HOSTS.exists() else ["127.0.0.1 localhost"]
+    # Sockets for both families see IPv4 addresses in the form of IPv6 (RFC 4291, section 2.5.5.2).
+    lines += [f"{form}{ip} {name}" for ip, name in agents.items() for form in ("", "::ffff:")]
+    try:
+        HOSTS.touch()
+        unshare(CLONE_NEWNS)
+        mount("none", "/", None, MS_REC | MS_PRIVATE)
+        with tempfile.NamedTemporaryFile("w", prefix="gradbed-hosts-") as file:
+            file.write("\n".join(lines) + "\n")
+            file.flush()
+            os.chmod(file.name, 0o644)
+            # Stays when the file's name goes.
+            mount(file.name, str(HOSTS), None, MS_BIND)
+    except OSError as error:
+        raise UserError(f"cannot give a host its own {HOSTS}: {error.strerror}") from None

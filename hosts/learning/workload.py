@@ -1,0 +1,92 @@
+"""What a worker does between the rounds: makes a gradient as integers, and takes in the sum of all workers'."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hosts.learning.dataset import load
+from hosts.learning.settings import ExternalSettings, SyntheticSettings, TrainingSettings
+from hosts.learning.synthetic import sum_digest, synthetic_gradient
+from hosts.learning.trainer import Contribution, Replica, Shard, network
+from switch.errors import UserError
+
+
+class Workload(Protocol):
+    """One worker's part of a job. Rounds are numbered from 0."""
+
+    def gradient(self, round_number: int) -> NDArray[np.int32]:
+        """The worker's gradient of a round, flat."""
+
+    def apply(self, total: NDArray[np.int64]) -> None:
+        """Take in the global sum of the round whose gradient was asked for last."""
+
+    def report(self) -> dict[str, Any]:
+        """What there is to tell of the round that was applied last, as JSON."""
+
+
+class TrainingWorkload:
+    """Trains; reports weights_sha256, loss, clipped and, on worker 0, accuracy."""
+
+    def __init__(self, settings: TrainingSettings, worker: int, workers: int) -> None:
+        self._evaluates = worker == 0
+        self._dataset = load(settings.dataset)
+        self._replica = Replica(settings, workers)
+        self._shard = Shard(settings, self._dataset, worker, workers)
+        self._contribution: Contribution | None = None
+
+    def gradient(self, round_number: int) -> NDArray[np.int32]:
+        self._contribution = self._replica.contribution(self._shard.minibatch(round_number))
+        return self._contribution.values
+
+    def apply(self, total: NDArray[np.int64]) -> None:
+        self._replica.apply(total)
+
+    def report(self) -> dict[str, Any]:
+        assert self._contribution is not None, "nothing was applied"
+        report = {
+            "weights_sha256": self._replica.digest(),
+            "loss": self._contribution.loss,
+            "clipped": self._contribution.clipped,
+        }
+        if self._evaluates:
+            report["accuracy"] = self._replica.network.accuracy(self._replica.weights, self._dataset.test)
+        return report
+
+
+class SyntheticWorkload:
+    """Sums random gradients; reports sums_sha256."""
+
+    def __init__(self, settings: SyntheticSettings, worker: int) -> None:
+        self._settings = settings
+        self._worker = worker
+        self._total: NDArray[np.int64] = np.zeros(0, np.int64)
+
+    def gradient(self, round_number: int) -> NDArray[np.int32]:
+        return synthetic_gradient(self._settings, self._worker, round_number)
+
+    def apply(self, total: NDArray[np.int64]) -> None:
+        self._total = total
+
+    def report(self) -> dict[str, Any]:
+        return {"sums_sha256": sum_digest(self._total)}
+
+
+def gradient_values(settings: TrainingSettings | SyntheticSettings | ExternalSettings) -> int:
+    """Values in a gradient."""
+    if isinstance(settings, SyntheticSettings | ExternalSettings):
+        return settings.values
+    return network(settings).parameters
+
+
+def workload(
+    settings: TrainingSettings | SyntheticSettings | ExternalSettings, worker: int, workers: int
+) -> Workload:
+    """The part of worker `worker` of `workers`. UserError if a program outside has it."""
+    if isinstance(settings, ExternalSettings):
+        raise UserError("a job with an external workload needs a script for every worker")
+    if isinstance(settings, SyntheticSettings):
+        return SyntheticWorkload(settings, worker)
+    return TrainingWorkload(settings, worker, workers)

@@ -1,0 +1,137 @@
+"""What every format in batches shares: Ethernet, IPv4 and UDP around it, packed and checked as NumPy columns.
+
+Datagrams are atomic (DF, identification 0, RFC 6864), the UDP checksum is 0.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hosts.protocols.gradient_format import ECT_0, ETHERNET_BYTES, IPV4_BYTES
+
+Frames = NDArray[np.void]
+"""Structured array whose dtype begins with `DATAGRAM`, shape (frames,)."""
+
+_ETHERTYPE_IPV4 = 0x0800
+_VERSION_4_IHL_5 = 0x45
+_PROTOCOL_UDP = 17
+_DONT_FRAGMENT = 0x4000
+_FRAGMENT_MASK = 0x3FFF  # more-fragments bit and fragment offset
+
+DATAGRAM: list[Any] = [
+    ("dst_mac", "u1", 6),
+    ("src_mac", "u1", 6),
+    ("ether_type", ">u2"),
+    ("version_ihl", "u1"),
+    ("tos", "u1"),
+    ("total_length", ">u2"),
+    ("identification", ">u2"),
+    ("flags_fragment", ">u2"),
+    ("ttl", "u1"),
+    ("protocol", "u1"),
+    ("header_checksum", ">u2"),
+    ("src_ip", ">u4"),
+    ("dst_ip", ">u4"),
+    ("src_port", ">u2"),
+    ("dst_port", ">u2"),
+    ("udp_length", ">u2"),
+    ("udp_checksum", ">u2"),
+]
+"""The first fields of a frame's dtype, packed and big-endian."""
+
+
+def as_bytes(frames: Frames) -> NDArray[np.uint8]:
+    """The same memory as bytes, shape (frames, frame length)."""
+    return frames.view(np.uint8).reshape(len(frames), frames.dtype.itemsize)
+
+
+def _ipv4_checksum(headers: NDArray[np.uint8]) -> NDArray[np.uint32]:
+    """Internet checksum (RFC 1071) of each row of `headers`, shape (frames, 20)."""
+    total: NDArray[np.uint32] = headers.view(">u2").sum(axis=1, dtype=np.uint32)
+    total = (total & 0xFFFF) + (total >> 16)
+    total = (total & 0xFFFF) + (total >> 16)
+    return ~total & np.uint32(0xFFFF)
+
+
+def pack_datagrams(
+    dtype: np.dtype[np.void],
+    payload: dict[str, ArrayLike],
+    count: int,
+    *,
+    src_mac: ArrayLike,
+    dst_mac: ArrayLike,
+    src_ip: ArrayLike,
+    dst_ip: ArrayLike,
+    src_port: ArrayLike,
+    dst_port: int,
+    tos: ArrayLike = ECT_0,
+    ttl: ArrayLike = 64,
+) -> Frames:
+    """`count` frames of `dtype`, whose fields after `DATAGRAM` are those of `payload`.
+
+    Every argument is one value for all frames or an array with one value (a MAC address: 6 bytes) each.
+    """
+    frames = np.empty(count, dtype)
+    values: dict[str, ArrayLike] = {
+        "dst_mac": dst_mac,
+        "src_mac": src_mac,
+        "ether_type": _ETHERTYPE_IPV4,
+        "version_ihl": _VERSION_4_IHL_5,
+        "tos": tos,
+        "total_length": dtype.itemsize - ETHERNET_BYTES,
+        "identification": 0,
+        "flags_fragment": _DONT_FRAGMENT,
+        "ttl": ttl,
+        "protocol": _PROTOCOL_UDP,
+        "header_checksum": 0,
+        "src_ip": src_ip,
+        "dst_ip": dst_ip,
+        "src_port": src_port,
+        "dst_port": dst_port,
+        "udp_length": dtype.itemsize - ETHERNET_BYTES - IPV4_BYTES,
+        "udp_checksum": 0,
+        **payload,
+    }
+    for name, value in values.items():
+        frames[name] = value
+    headers = as_bytes(frames)[:, ETHERNET_BYTES : ETHERNET_BYTES + IPV4_BYTES]
+    frames["header_checksum"] = _ipv4_checksum(headers)
+    return frames
+
+
+def only(frames: Frames, good: NDArray[np.bool_]) -> Frames:
+    """The frames where `good` holds."""
+    return frames if good.all() else frames[good]
+
+
+def well_formed_datagrams(
+    buffer: NDArray[np.uint8],
+    lengths: NDArray[np.integer[Any]],
+    dtype: np.dtype[np.void],
+    dst_port: int,
+) -> Frames:
+    """Those frames of a receive buffer that are exactly as long as `dtype`, and unfragmented IPv4 and UDP to a port
+    with a right header checksum and right lengths; copies, so the buffer may be used again.
+
+    buffer: shape (frames or more, capacity in bytes), the capacity at least a whole frame. lengths: bytes received
+    per frame, shape (frames,).
+    """
+    size = dtype.itemsize
+    fitting = np.flatnonzero(np.asarray(lengths) == size)
+    # Fancy indexing copies: only whole frames are looked at, and the buffer is free again.
+    rows = np.ascontiguousarray(buffer[fitting, :size])
+    frames = rows.view(dtype).reshape(len(fitting))
+    good = (
+        (frames["ether_type"] == _ETHERTYPE_IPV4)
+        & (frames["version_ihl"] == _VERSION_4_IHL_5)
+        & (frames["total_length"] == size - ETHERNET_BYTES)
+        & (frames["flags_fragment"] & _FRAGMENT_MASK == 0)
+        & (frames["protocol"] == _PROTOCOL_UDP)
+        & (_ipv4_checksum(rows[:, ETHERNET_BYTES : ETHERNET_BYTES + IPV4_BYTES]) == 0)
+        & (frames["dst_port"] == dst_port)
+        & (frames["udp_length"] == size - ETHERNET_BYTES - IPV4_BYTES)
+    )
+    return only(frames, good)

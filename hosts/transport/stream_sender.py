@@ -1,0 +1,160 @@
+"""One end of a reliable stream of packets: sends, repeats and paces them until all are acknowledged. No sockets.
+
+Packets are numbered as they are sent first. The other end (stream_receiver.py) acknowledges them cumulatively, and
+selectively those beyond the first gap (RFC 2018). A packet is lost when three that were sent after it have been
+acknowledged, or all have and nothing new may be sent (RFC 6675, RFC 5827), or when its timer runs out (RFC 6298).
+What a repeated packet's acknowledgement says of time and order counts only if it cannot be due to an earlier
+transmission (Karn and Partridge 1987; RFC 8985, section 6.2, for the least round trip). Packets may be used in any
+order by the other end, so nothing waits for a gap but the window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hosts.protocols.gradient_format import PACKET_NUMBERS
+from hosts.protocols.ring_format import SELECTIVE_BITS
+from hosts.transport.congestion_window import CongestionControl, CongestionWindow
+from hosts.transport.packet_numbers import forward_distance
+from hosts.transport.retransmission_timeout import RetransmissionTimeout, backed_off_us
+from hosts.transport.statistics import StreamStatistics
+
+LOST_AFTER = 3
+"""Later transmissions that are acknowledged before a packet counts as lost (RFC 5681's DupThresh)."""
+INITIAL_FACTOR = 10
+"""Before the first sample the timeout is this many minimum timeouts."""
+
+
+@dataclass
+class _Flight:
+    """A packet that is not acknowledged yet."""
+
+    order: int
+    """Its latest transmission's place among all transmissions."""
+    sent_us: int
+    """Its latest transmission."""
+    repeated: bool = False
+    timeouts: int = 0
+    overtaken: int = 0
+    lost: bool = False
+
+
+class StreamSender:
+    """Window, timers and repeated transmissions towards one receiver."""
+
+    def __init__(
+        self,
+        *,
+        window_packets: int,
+        min_timeout_us: int,
+        congestion_control: CongestionControl = "aimd",
+        first_sequence: int = 0,
+    ) -> None:
+        """window_packets: the window's maximum. Unacknowledged sequence numbers are never further apart than an
+        acknowledgement tells of."""
+        self._window = CongestionWindow(window_packets, congestion_control)
+        self._min_timeout_us = min_timeout_us
+        self._timeout = RetransmissionTimeout(INITIAL_FACTOR * min_timeout_us)
+        self._least_us: int | None = None
+        self._next = first_sequence
+        self._queued = 0
+        self._order = 0
+        self._flights: dict[int, _Flight] = {}  # by sequence, in the order of sequences
+        self.statistics = StreamStatistics(window=self._window.statistics)
+
+    def queue(self, packets: int) -> None:
+        """So many more packets wait to be sent; they get the next sequence numbers in turn."""
+        self._queued += packets
+
+    @property
+    def finished(self) -> bool:
+        """All is acknowledged."""
+        return not self._queued and not self._flights
+
+    @property
+    def _may_send_new(self) -> bool:
+        if not self._queued or len(self._flights) >= self._window.fragments:
+            return False
+        return not self._flights or forward_distance(next(iter(self._flights)), self._next) <= SELECTIVE_BITS
+
+    def transmissions(self, now_us: int) -> list[int]:
+        """Sequence numbers of the packets to send now, repeated ones first; counts as sent."""
+        out = []
+        for sequence, flight in self._flights.items():
+            if flight.lost:
+                self.statistics.early_resends += 1
+            elif self._deadline_us(flight) <= now_us:
+                self.statistics.timeout_resends += 1
+                flight.timeouts += 1
+            else:
+                continue
+            self._window.lost(flight.order, next_order=self._order)
+            flight.order, flight.sent_us = self._order, now_us
+            flight.repeated, flight.overtaken, flight.lost = True, 0, False
+            self._order += 1
+            out.append(sequence)
+        while self._may_send_new:
+            self._flights[self._next] = _Flight(order=self._order, sent_us=now_us)
+            out.append(self._next)
+            self._order += 1
+            self._next = (self._next + 1) % PACKET_NUMBERS
+            self._queued -= 1
+        return out
+
+    def _deadline_us(self, flight: _Flight) -> int:
+        return flight.sent_us + backed_off_us(self._timeout.base_us(self._min_timeout_us), flight.timeouts)
+
+    @property
+    def deadline_us(self) -> int | None:
+        """When `transmissions` has something to send at the latest; None: only an acknowledgement brings that."""
+        if self._may_send_new or any(flight.lost for flight in self._flights.values()):
+            return 0
+        return min((self._deadline_us(flight) for flight in self._flights.values()), default=None)
+
+    def acknowledge(self, sequence: int, selective: int, congested: bool, now_us: int) -> list[int]:
+        """All before `sequence` have come, and sequence + 1 + k for every set bit k; returns those that is news of.
+
+        congested: a packet that this is about met a long queue. An acknowledgement of what was never sent, or an
+        old one, says nothing new.
+        """
+        if forward_distance(sequence, self._next) >= PACKET_NUMBERS // 2:
+            self.statistics.stale_acknowledgements += 1
+            return []
+        news = [
+            number
+            for number in self._flights
+            if (ahead := forward_distance(sequence, number)) >= PACKET_NUMBERS // 2
+            or (0 < ahead <= SELECTIVE_BITS and selective >> (ahead - 1) & 1)
+        ]
+        if not news:
+            self.statistics.stale_acknowledgements += 1
+            return []
+        orders = []
+        for number in news:
+            flight = self._flights.pop(number)
+            self._window.answered(flight.order, next_order=self._order, marked=congested, limiting=self._queued > 0)
+            congested = False  # one mark, one reaction
+            if self._learn(flight, now_us):
+                orders.append(flight.order)
+        self._note_overtaken(orders)
+        return news
+
+    def _learn(self, flight: _Flight, now_us: int) -> bool:
+        """Take the round trip's length; False if nobody knows which transmission it was of."""
+        round_trip_us = now_us - flight.sent_us
+        if flight.repeated:
+            return self._least_us is not None and round_trip_us >= self._least_us
+        self._timeout.sample(round_trip_us)
+        self._least_us = round_trip_us if self._least_us is None else min(self._least_us, round_trip_us)
+        return True
+
+    def _note_overtaken(self, orders: Sequence[int]) -> None:
+        """The transmissions with these places have got through: count that for those made before them."""
+        overtaken = [flight for flight in self._flights.values() if flight.order < max(orders, default=-1)]
+        # Nothing will be sent whose acknowledgement could tell more.
+        all_overtaken = not self._may_send_new and len(overtaken) == len(self._flights) <= LOST_AFTER
+        for flight in overtaken:
+            flight.overtaken += sum(order > flight.order for order in orders)
+            if all_overtaken or flight.overtaken >= LOST_AFTER:
+                flight.lost = True

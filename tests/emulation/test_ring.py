@@ -1,0 +1,105 @@
+"""Ring all-reduce by worker agents: over Linux routing with exact counts, and over lossy links."""
+
+from __future__ import annotations
+
+import csv
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hosts.learning.reference import reference, synthetic_reference
+from hosts.learning.settings import SyntheticSettings, TrainingSettings
+from hosts.protocols.ring_format import ring_frame_bytes
+from tests.emulation.agent_hosts import ROOT, LauncherProcess, StarOfHosts
+
+pytestmark = [pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="needs root")]
+
+PATIENT_US = 10_000_000
+"""No worker resends, however slow the machine: the counts are exact."""
+
+
+def run(launcher: LauncherProcess, star: StarOfHosts, **fields: Any) -> tuple[Any, dict[str, Any], list[Any]]:
+    """A job on a ring of the star's hosts but the first: its description, final statistics and rounds."""
+    job = star.job(len(star.hosts) - 1, exchange="ring", **fields)
+    first = len(launcher.events)
+    for worker in job.workers:
+        pid = star.hosts[worker.index + 1].pid
+        launcher.tell(
+            "start", role="worker", index=worker.index, host_pid=pid, interface="eth0", job=job.model_dump()
+        )
+    launcher.wait_for("ready", len(job.workers), first)
+    launcher.tell("begin")
+    launcher.wait_for("done", len(job.workers), first)
+    launcher.tell("stop")
+    launcher.wait_for("stopped", 1, first)
+    events = launcher.events[first:]
+    final = {event["name"]: event["statistics"] for event in events if event["event"] == "final"}
+    return job, final, [event for event in events if event["event"] == "round"]
+
+
+def test_two_jobs_over_linux_routing() -> None:
+    """Training and synthetic gradients, whose sums leave int32: equal to the reference; frames as many as needed."""
+    training = {"kind": "training", "hidden_units": 8, "rounds": 5, "batch_samples": 16}
+    synthetic = {"kind": "synthetic", "values": 3000, "rounds": 3, "magnitude": (1 << 31) - 1}
+    with StarOfHosts(4) as star, LauncherProcess() as launcher:
+        star.middle.run("sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward")
+        job, final, rounds = run(launcher, star, workload=training, lanes=64, min_timeout_us=PATIENT_US)
+        assert isinstance(job.workload, TrainingSettings)
+        expected = {row.round: row.weights_sha256 for row in reference(job.workload, 3, 64)}
+        assert len(rounds) == 3 * 5
+        assert all(event["weights_sha256"] == expected[event["round"]] for event in rounds)
+        assert set(final) == {"worker 0", "worker 1", "worker 2"}
+        frames = 0
+        for statistics in final.values():
+            assert statistics["malformed"] == statistics["misdirected"] == statistics["rejected"] == 0
+            assert statistics["timeout_resends"] == statistics["early_resends"] == statistics["duplicates"] == 0
+            sent = statistics["gradient_sent"]
+            assert sent["bytes"] == sent["frames"] * ring_frame_bytes(64)
+            frames += sent["frames"]
+        # Every fragment takes 2 (n - 1) hops.
+        assert frames == 5 * job.fragments_per_round * 2 * 2
+
+        job, final, rounds = run(launcher, star, job=4, workload=synthetic, first_packet_number=(1 << 32) - 9)
+        assert isinstance(job.workload, SyntheticSettings)
+        digests = list(synthetic_reference(job.workload, 3, job.lanes))
+        assert [event["sums_sha256"] for event in rounds] == [digests[event["round"]] for event in rounds]
+        assert len(rounds) == 3 * 3
+
+
+def test_a_worker_gives_up_when_nobody_answers() -> None:
+    with StarOfHosts(3) as star, LauncherProcess() as launcher:
+        job = star.job(
+            2, exchange="ring", give_up_us=300_000, workload={"kind": "synthetic", "values": 9, "rounds": 1}
+        )
+        start = {"role": "worker", "host_pid": star.hosts[1].pid, "interface": "eth0", "job": job.model_dump()}
+        launcher.tell("start", index=0, **start)
+        launcher.tell("begin")
+        (error,) = launcher.wait_for("error")
+        assert error["message"] == "no news on the ring for 0.3 s in round 0 (1 of 1 fragments missing)"
+        launcher.tell("start", **{**start, "role": "server"})
+        assert launcher.wait_for("error", 2)[-1]["message"] == "job 3 has no server: its workers sum (ring)"
+
+
+def test_a_baseline_of_the_experiment_over_lossy_links(tmp_path: Path) -> None:
+    """The whole command: weights are the reference's, and what hosts and links counted agrees."""
+    options = "--topology leaf-spine:2,2,2 --workers 3 --rounds 5 --hidden-units 0 --lanes 32 --baselines ring"
+    lossy = "--loss 0.03 --duplicate 0.03 --delay-us 100 --jitter-us 100 --reorder"
+    command = [sys.executable, "-m", "cli", "run", "aggregation", "--output", str(tmp_path)]
+    outcome = subprocess.run([*command, *options.split(), *lossy.split()], cwd=ROOT, capture_output=True, text=True)
+    assert outcome.returncode == 0, outcome.stdout + outcome.stderr
+    assert "Weights bit for bit those of the single-process reference: 15 rounds" in outcome.stdout
+    with (tmp_path / "aggregation" / "latest" / "summary.csv").open() as file:
+        alone, in_network, ring = csv.DictReader(file)
+    assert (alone["mode"], in_network["mode"], ring["mode"]) == ("parameter server", "in-network", "ring")
+    assert int(ring["resends"]) > 0
+    assert ring["ratio"] == ""
+    with (tmp_path / "aggregation" / "latest" / "hosts.csv").open() as file:
+        hosts = [row for row in csv.DictReader(file) if row["mode"] == "ring"]
+    assert len(hosts) == 3
+    assert all(row["agrees"] == "True" for row in hosts)
+    # A worker sends 2 (n - 1) / n of the 21 fragments in every round, or more often because of losses.
+    assert all(int(row["host_sent_packets"]) > 5 * 21 * 2 * 2 / 3 for row in hosts)

@@ -1,0 +1,108 @@
+"""gradbed run STUDY.yaml as a command: what it prints, and its exit status."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+import tests.unit.experiments.study.coin  # noqa: F401  # registers the system
+from cli.main import main
+
+STUDY = """
+name: tosses
+system: coins
+sweep: {product: {coins.count: [2, 4]}}
+metrics: [heads, limit]
+figures: {heads: {x: coins.count, y: heads, bound: limit}}
+quick: {sweep.product: {coins.count: [3]}}
+"""
+
+
+@pytest.fixture(autouse=True)
+def no_calibration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GRADBED_CALIBRATION", str(tmp_path / "none"))
+
+
+def gradbed(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    monkeypatch.setattr(sys, "argv", ["gradbed", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert isinstance(ended.value.code, int)
+    return ended.value.code
+
+
+def write(tmp_path: Path, text: str = STUDY) -> str:
+    path = tmp_path / "study.yaml"
+    path.write_text(text)
+    return str(path)
+
+
+def test_a_study_ends_with_a_table_and_figures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert gradbed(monkeypatch, "run", write(tmp_path), "--output", str(tmp_path)) == 0
+    said = capsys.readouterr()
+    assert "fidelity: 2 valid" in said.out
+    assert "heads.svg" in said.out
+    assert "not calibrated" in said.err
+    assert "[2/2] count=4, seed 1" in said.err
+
+
+def test_options_may_stand_before_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["--quick", "--scale", "0.5", write(tmp_path), "--output", str(tmp_path)]
+    assert gradbed(monkeypatch, "run", *arguments) == 0
+    said = capsys.readouterr()
+    assert "[1/1] count=3, seed 1" in said.err
+    assert "calibrated" not in said.err
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (
+            STUDY.replace("[2, 4]", "[0]"),
+            "study.yaml:4: coins.count: input should be greater than or equal to 1, got 0",
+        ),
+        (STUDY + "coin: {}", "study.yaml:8: a study has no section 'coin'; did you mean 'coins'?"),
+    ],
+)
+def test_a_wrong_study_is_one_line_and_status_2(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], text: str, line: str
+) -> None:
+    assert gradbed(monkeypatch, "run", write(tmp_path, text), "--output", str(tmp_path)) == 2
+    assert capsys.readouterr().err == f"{tmp_path}/{line}\n"
+    assert not (tmp_path / "tosses").exists()
+
+
+def test_a_study_that_is_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert gradbed(monkeypatch, "run", str(tmp_path / "missing.yaml")) == 2
+    assert capsys.readouterr().err == f"gradbed: cannot read {tmp_path}/missing.yaml: No such file or directory\n"
+
+
+@pytest.mark.parametrize(
+    ("ends", "status", "word"),
+    [("edge", 1, "FAILED"), ("broken", 1, "BROKEN"), ("interrupt", 130, "0 of 2 points are done; --resume goes on")],
+)
+def test_how_a_study_can_end(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    ends: str,
+    status: int,
+    word: str,
+) -> None:
+    file = write(tmp_path, f"{STUDY}coins: {{ends: {ends}}}")
+    assert gradbed(monkeypatch, "run", file, "--output", str(tmp_path)) == status
+    assert word in capsys.readouterr().out
+
+
+def test_commands_of_run_are_still_there(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert gradbed(monkeypatch, "run", "aggregation", "--workers", "0") == 2
+    assert "workers" in capsys.readouterr().err
+    assert gradbed(monkeypatch, "run", "nonsense") == 2

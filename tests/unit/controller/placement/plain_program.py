@@ -1,0 +1,58 @@
+"""The linear program written down a second time, worker by worker and dense, to compare with."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+import scipy.optimize
+
+from controller.planning.problem import AggregationProblem
+
+Flow = tuple[str, ...]
+
+
+def plain_gamma(problem: AggregationProblem, programmable: Sequence[str]) -> float:
+    """The optimum in bit/s, from the program without groups, scaling, pruning or quotients."""
+    sd, server, workers = problem.server_tor, problem.server, problem.workers
+    tor = {worker: problem.topology.attachment(worker).name for worker in workers}
+    names: list[Flow] = [("gamma",), ("f",)]
+    names += [("x", w) for w in workers] + [("y", w, s) for w in workers for s in (*programmable, sd)]
+    names += [(kind, s) for kind in "ab" for s in programmable]
+    column = {name: index for index, name in enumerate(names)}
+    rows: list[tuple[dict[Flow, float], float]] = []
+    for w in workers:
+        out: dict[Flow, float] = {("x", w): -1, **{("y", w, s): -1 for s in (*programmable, sd)}}
+        rows.append(({("gamma",): 1, **out}, 0))
+        rows.append(({("y", w, sd): 1, ("f",): -1}, 0))
+        rows += [({("y", w, s): 1, ("a", s): -1, ("b", s): -1}, 0) for s in programmable]
+    rows += [({("b", s): 1, ("f",): -1}, 0) for s in programmable]
+    if problem.switch_capacity_bps is not None:
+        rows += [({("y", w, s): 1.0 for w in workers}, problem.switch_capacity_bps) for s in programmable]
+        merged: dict[Flow, float] = {("y", w, sd): 1 for w in workers} | {("b", s): 1 for s in programmable}
+        rows.append((merged, problem.switch_capacity_bps))
+    crossing: defaultdict[tuple[str, str], dict[Flow, float]] = defaultdict(dict)
+
+    def route(flow: Flow, *nodes: str) -> None:
+        for link in pairwise(nodes):
+            crossing[link][flow] = 1
+
+    for w in workers:
+        route(("x", w), w, *problem.routes.path(tor[w], sd), server)
+        for s in (*programmable, sd):
+            route(("y", w, s), w, *problem.routes.path(tor[w], s))
+    for s in programmable:
+        route(("a", s), *problem.routes.path(s, sd), server)
+        route(("b", s), *problem.routes.path(s, sd))
+    route(("f",), sd, server)
+    rows += [(flows, float(problem.topology.link(*link).model.rate_bps or 0)) for link, flows in crossing.items()]
+    matrix = np.zeros((len(rows), len(names)))
+    for index, (flows, _) in enumerate(rows):
+        for flow, coefficient in flows.items():
+            matrix[index, column[flow]] = coefficient
+    profit = np.zeros(len(names))
+    profit[0] = -1
+    result = scipy.optimize.linprog(profit, matrix, [upper for _, upper in rows], method="highs")
+    return float(-result.fun)

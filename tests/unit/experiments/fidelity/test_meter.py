@@ -1,0 +1,124 @@
+"""What is measured: on made-up counts, and on a process that really waits for its processor."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from experiments.fidelity.machine import MachineTimes, machine_times
+from experiments.fidelity.meter import FidelityMeter, NetworkCounts, achieved_rates, measures
+from experiments.fidelity.processes import ThreadTimes, thread_times
+from topo.link_statistics import DataPlaneStatistics, DirectionStatistics
+from topo.star import star
+
+TOPOLOGY = star(3, rate_bps=10_000_000).with_links([("h3", "s1")], rate_bps=5_000_000)
+
+
+def link(from_node: str, to_node: str, backlogged_bytes: int, backlogged_ms: int) -> DirectionStatistics:
+    return DirectionStatistics(
+        from_node, to_node, 0, 0, 0, 0, 0, 0, 0, 0, backlogged_bytes, 1_000_000 * backlogged_ms
+    )
+
+
+def times(role: str, busy_ms: int, waiting_ms: int = 0, waits: int = 0, tid: int = 1) -> ThreadTimes:
+    return ThreadTimes(role, tid, tid, 1_000_000 * busy_ms, 1_000_000 * waiting_ms, waits)
+
+
+def test_the_rate_of_links_that_were_backlogged_long_enough() -> None:
+    before = [link("h1", "s1", 1000, 100), link("s1", "h3", 0, 0)]
+    after = [link("h1", "s1", 251_000, 300), link("s1", "h3", 150_000, 300), link("h2", "s1", 9, 199)]
+    rates = achieved_rates(TOPOLOGY, before, after)
+    assert rates == {("h1", "s1"): 1.0, ("s1", "h3"): 0.8}
+
+
+def test_shares_of_the_busiest_thread_and_lateness_from_the_histogram() -> None:
+    early = DataPlaneStatistics(5000, (10, 0, 0, 0), 101, 1)
+    late = DataPlaneStatistics(1_005_000, (910, 90, 9, 1), 201, 3)
+    found = measures(
+        duration_s=2.0,
+        machine=MachineTimes(busy=100, idle=290, stolen=10),
+        threads=[
+            (times("fabric", 100), times("fabric", 1100, 200)),
+            (times("fabric", 0), times("fabric", 300)),
+            (times("agents", 0), times("agents", 400, 20, 100)),
+            (times("agents", 0), times("agents", 100, 40, 200)),
+            (times("controller", 0), times("controller", 2000, 2000)),
+        ],
+        topology=TOPOLOGY,
+        before=NetworkCounts((), early),
+        after=NetworkCounts((), late),
+        socket_drops=5,
+        socket_packets=50,
+    )
+    assert (found.machine_busy, found.machine_stolen) == (0.25, 0.025)
+    assert (found.switch_busy, found.switch_waiting) == (0.5, 0.1)
+    assert (found.agent_busy, found.agent_waiting) == (0.2, 0.02)
+    assert found.agent_wait_us == pytest.approx(60_000 / 300)
+    assert (found.late_mean_us, found.late_p99_us, found.late_max_us) == (1.0, 2.0, 8.0)
+    assert found.packet_time_us == 2400
+    assert found.link_achieved is None
+    assert (found.socket_drops, found.socket_packets) == (7, 150)
+
+
+def test_without_timers_and_rates() -> None:
+    found = measures(
+        duration_s=1.0, machine=MachineTimes(0, 0, 0), threads=[], topology=star(2),
+        before=NetworkCounts(), after=NetworkCounts(), socket_drops=0, socket_packets=0,
+    )  # fmt: skip
+    assert found.late_p99_us is None
+    assert found.packet_time_us is None
+    assert found.machine_busy is None
+
+
+def test_the_first_line_of_proc_stat(tmp_path: Path) -> None:
+    stat = tmp_path / "stat"
+    stat.write_text("cpu  1 2 3 40 5 6 7 8 0 0\ncpu0 1 2 3 40 5 6 7 8 0 0\n")
+    assert machine_times(stat) == MachineTimes(busy=1 + 2 + 3 + 6 + 7, idle=45, stolen=8)
+
+
+def test_processes_are_known_by_their_command_lines(tmp_path: Path) -> None:
+    for pid, command in (
+        (4, b"python\0-m\0switch.fabric\0x"),
+        (5, b"python\0-m\0switch.fabric\0x"),
+        (6, b"bash\0"),
+        (7, b"python\0-m\0hosts.agents.launcher"),
+    ):
+        task = tmp_path / str(pid) / "task" / str(pid)
+        task.mkdir(parents=True)
+        (tmp_path / str(pid) / "cmdline").write_bytes(command)
+        (task / "schedstat").write_text("100 20 3\n")
+        (task / "comm").write_text("python\n" if pid == 4 else "data plane\n")
+    (tmp_path / "7" / "task" / "8").mkdir()  # a thread that has ended
+    assert thread_times(tmp_path) == {
+        (4, 4): ThreadTimes("fabric control", 4, 4, 100, 20, 3),
+        (5, 5): ThreadTimes("fabric", 5, 5, 100, 20, 3),
+        (7, 7): ThreadTimes("agents", 7, 7, 100, 20, 3),
+    }
+
+
+def test_two_busy_processes_on_one_processor_are_seen_to_wait() -> None:
+    if not Path("/proc/self/schedstat").exists():
+        pytest.skip("the kernel is built without CONFIG_SCHED_INFO")
+    processor = min(os.sched_getaffinity(0))
+    program = f"import os; os.sched_setaffinity(0, [{processor}])\nwhile True: pass  # hosts.agents"
+    busy = [subprocess.Popen([sys.executable, "-c", program]) for _ in range(2)]
+    try:
+        with FidelityMeter(TOPOLOGY, NetworkCounts) as meter:
+            deadline = time.monotonic() + 20
+            # Each must have waited for a fifth of a second, however busy the machine is otherwise.
+            while sum(t.waiting_ns > 2e8 for t in thread_times().values() if t.pid in [p.pid for p in busy]) < 2:
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
+    found = meter.measures()
+    assert found.agent_waiting is not None and found.agent_waiting > 0.05
+    assert found.agent_busy is not None and 0 < found.agent_busy <= 1.05
+    assert found.agent_wait_us is not None and found.agent_wait_us > 0

@@ -1,0 +1,87 @@
+"""Every rule on its own, and what the worst of them makes of a run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from experiments.fidelity.report import FidelityMeasures
+from experiments.fidelity.verdict import LIMITS, judge
+
+GOOD = FidelityMeasures(
+    duration_s=10.0,
+    machine_busy=0.4,
+    machine_stolen=0.0,
+    switch_busy=0.3,
+    switch_waiting=0.01,
+    agent_busy=0.2,
+    agent_waiting=0.02,
+    agent_wait_us=20.0,
+    link_achieved=0.995,
+    links_backlogged=3,
+    late_mean_us=40.0,
+    late_p99_us=256.0,
+    late_max_us=4096.0,
+    packet_time_us=1200.0,
+    socket_packets=10_000,
+)
+
+
+def test_a_machine_that_keeps_up() -> None:
+    report = judge(GOOD)
+    assert report.verdict == "valid"
+    assert report.reasons == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "doubtful", "invalid", "word"),
+    [
+        ("machine_busy", 0.93, 0.99, "the run itself used"),
+        ("machine_stolen", 0.05, 0.20, "hypervisor"),
+        ("switch_busy", 0.80, 0.97, "switch's busiest thread"),
+        ("switch_waiting", 0.15, 0.40, "switch's thread waited"),
+        ("agent_busy", 0.80, 0.97, "busiest agent"),
+        ("agent_wait_us", 700.0, 2500.0, "agents waited"),
+        ("link_achieved", 0.95, 0.85, "rate is off"),
+        ("link_achieved", 1.05, 1.15, "rate is off"),
+        ("late_mean_us", 400.0, 1300.0, "late on average"),
+        ("late_p99_us", 2048.0, 16384.0, "late by at least"),
+        ("socket_drops", 1, 100, "lost in sockets"),
+    ],
+)
+def test_each_rule(name: str, doubtful: float, invalid: float, word: str) -> None:
+    for value, verdict in ((doubtful, "doubtful"), (invalid, "invalid")):
+        report = judge(replace(GOOD, **{name: value}))
+        assert report.verdict == verdict
+        assert len(report.reasons) == 1
+        assert word in report.reasons[0]
+
+
+def test_the_worst_rule_decides_and_comes_first() -> None:
+    report = judge(replace(GOOD, machine_busy=0.9, link_achieved=0.5, agent_busy=0.8))
+    assert report.verdict == "invalid"
+    assert "rate is off by 50 %" in report.reasons[0]
+    assert len(report.reasons) == 3
+
+
+def test_other_programs_are_named_where_they_may_be_the_cause() -> None:
+    assert judge(replace(GOOD, machine_busy=0.99, machine_others=0.5)).verdict == "valid"
+    report = judge(replace(GOOD, switch_waiting=0.2, machine_others=0.5))
+    assert len(report.reasons) == 2
+    assert "other programs used 50 %" in report.reasons[-1]
+
+
+def test_what_is_not_measured_breaks_no_rule() -> None:
+    assert judge(FidelityMeasures()).verdict == "valid"
+
+
+def test_limits_are_in_order() -> None:
+    assert all(limit.doubtful < limit.invalid for limit in LIMITS)
+
+
+def test_columns_are_flat() -> None:
+    columns = judge(replace(GOOD, machine_busy=0.9)).columns()
+    assert columns["verdict"] == "doubtful"
+    assert columns["fidelity_link_achieved"] == 0.995
+    assert all(value is None or isinstance(value, (str, int, float)) for value in columns.values())

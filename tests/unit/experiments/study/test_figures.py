@@ -1,0 +1,96 @@
+"""What figures show of points that are valid, doubtful and invalid, read back from matplotlib's own objects."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from experiments.plotting.series import draw_companion, draw_series
+from experiments.plotting.style import figure
+from experiments.scale import Scale
+from experiments.study.command import summary_table
+from experiments.study.figures import draw_figures
+from experiments.study.loading import load_study
+from experiments.study.results import SeriesPoint, load_results
+from experiments.study.runner import run_study
+from tests.unit.experiments.study import coin  # noqa: F401  # registers the system
+
+POINTS = [
+    SeriesPoint(1, (1.0, 2.0, 3.0), (), "valid"),
+    SeriesPoint(2, (4.0,), (9.0,), "doubtful"),
+    SeriesPoint(3, (), (5.0, 6.0), "invalid"),
+]
+
+
+def test_doubtful_points_are_hollow_and_invalid_ones_crosses_off_the_line() -> None:
+    with figure() as (_, [axes]):
+        draw_series(axes, POINTS, label="greedy", number=0)
+        line, valid, doubtful, crosses = (
+            axes.lines[0],
+            axes.containers[0].lines[0],
+            axes.containers[1].lines[0],
+            next(line for line in axes.lines if line.get_marker() == "x"),
+        )
+        assert list(line.get_xdata()) == [1, 2]
+        assert list(line.get_ydata()) == [2, 4]
+        assert valid.get_markerfacecolor() == valid.get_color()
+        assert doubtful.get_markerfacecolor() == "white"
+        assert list(crosses.get_ydata()) == [5, 6]
+        # t(0.975, 2) * 1 / sqrt(3) on either side of the mean; a single run has no interval.
+        low, high = axes.containers[0].lines[2][0].get_segments()[0][:, 1]
+        assert (low, high) == pytest.approx((2 - 2.484138, 2 + 2.484138), abs=1e-5)
+        assert not axes.containers[1].has_yerr
+
+
+def test_a_bound_is_drawn_through_invalid_points_too() -> None:
+    with figure() as (_, [axes]):
+        draw_companion(axes, POINTS, label="bound", number=None, dashes="--")
+        assert list(axes.lines[0].get_ydata()) == pytest.approx([2, 6.5, 5.5])
+        assert axes.lines[0].get_linestyle() == "--"
+
+
+STUDY = """
+name: tosses
+system: coins
+coins: {count: 20}
+sweep:
+  product:
+    coins.verdict: [valid, doubtful, invalid]
+    coins.bias: [0.2, 0.8]
+repetitions: 3
+metrics: [heads, limit]
+figures:
+  heads: {x: coins.bias, y: heads, series: coins.verdict, bound: limit, title: Coins}
+  kinds: {x: coins.verdict, y: throughput_bps, series: coins.bias, normalised: true, statistic: median}
+  scaled: {x: coins.bias, y: heads, series: coins.verdict, x_scale: log, y_scale: log}
+"""
+
+
+def test_figures_are_written_in_three_formats_and_are_the_same_again(tmp_path: Path) -> None:
+    file = tmp_path / "study.yaml"
+    file.write_text(STUDY)
+    study = load_study(file)
+    results = load_results(run_study(study, Scale(0.5), tmp_path).folder)
+    written = draw_figures(results, study.head.figures, study.system.metrics)
+    assert [path.name for path in written] == [
+        f"{name}.{suffix}" for name in ("heads", "kinds", "scaled") for suffix in ("png", "svg", "pdf")
+    ]
+    first = {path: path.read_bytes() for path in written}
+    draw_figures(results, study.head.figures, study.system.metrics)
+    assert {path: path.read_bytes() for path in written} == first
+    svg = (results.folder / "heads.svg").read_text()
+    for text in ("Coins", "coins that showed heads", "doubtful (machine)", "bound", "coins.bias"):
+        assert text in svg
+    assert "made up / link rate" in (results.folder / "kinds.svg").read_text()
+
+
+def test_the_table_at_the_end(tmp_path: Path) -> None:
+    file = tmp_path / "study.yaml"
+    file.write_text(STUDY)
+    study = load_study(file)
+    table = summary_table(study, load_results(run_study(study, Scale(), tmp_path).folder))
+    cells = [list(column.cells) for column in table.columns]
+    assert cells[0] == ["valid", "valid", "doubtful", "doubtful", "invalid", "invalid"]
+    assert cells[0] == cells[-1]
+    assert cells[3] == ["20 ± 0"] * 6

@@ -1,0 +1,98 @@
+"""The factor that comes of rising rates, and where it is kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from experiments import calibration
+from experiments.calibrate import rounds_at
+from experiments.calibration import (
+    RATES_MBPS,
+    SAFETY,
+    UNCALIBRATED_FACTOR,
+    find_factor,
+    load_calibration,
+    study_scale,
+)
+from experiments.fidelity.report import FidelityReport, VerdictWord
+from experiments.scale import Scale
+
+DOUBTFUL = FidelityReport(verdict="doubtful", reasons=("made so",))
+
+
+@pytest.fixture(autouse=True)
+def own_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "deep" / "calibration.json"
+    monkeypatch.setenv("GRADBED_CALIBRATION", str(path))
+    return path
+
+
+def test_the_fastest_valid_rate_less_a_margin() -> None:
+    factor, carried, trials = find_factor(lambda rate: FidelityReport() if rate <= 20 else DOUBTFUL)
+    assert carried == 20
+    assert factor == pytest.approx(SAFETY * 0.2)
+    assert [trial.rate_mbps for trial in trials] == [*RATES_MBPS[: RATES_MBPS.index(20) + 1], 30, 30]
+    assert trials[-1].reasons == ["made so"]
+
+
+def test_a_machine_that_carries_the_nominal_rate_runs_at_it() -> None:
+    assert find_factor(lambda rate: FidelityReport())[:2] == (1.0, 100.0)
+
+
+def test_one_bad_run_is_not_believed() -> None:
+    verdicts: dict[float, list[VerdictWord]] = {10.0: ["doubtful", "valid"]}
+    factor, carried, _ = find_factor(
+        lambda rate: FidelityReport(verdict=verdicts.get(rate, ["valid"] * 2).pop(0) if rate <= 30 else "invalid")
+    )
+    assert carried == 30
+    assert factor == pytest.approx(0.24)
+
+
+def test_a_machine_that_carries_nothing_gets_the_slowest_rate() -> None:
+    factor, carried, trials = find_factor(lambda rate: DOUBTFUL)
+    assert carried == RATES_MBPS[0]
+    assert factor == pytest.approx(SAFETY * 0.05)
+    assert len(trials) == 2
+
+
+def test_what_is_stored_is_the_scale_of_studies(capsys: pytest.CaptureFixture[str]) -> None:
+    assert study_scale() == Scale(UNCALIBRATED_FACTOR)
+    assert "gradbed calibrate" in capsys.readouterr().err
+    calibration.store(*find_factor(lambda rate: FidelityReport() if rate <= 50 else DOUBTFUL))
+    assert study_scale() == Scale(0.4)
+    assert capsys.readouterr().err == ""
+
+
+def test_the_calibration_of_another_machine_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    calibration.store(0.5, 50.0, [])
+    assert load_calibration() is not None
+    monkeypatch.setattr(calibration, "machine_key", lambda: "another")
+    assert load_calibration() is None
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"factor": 7}', "[]"])
+def test_a_damaged_file_is_no_calibration(own_file: Path, text: str) -> None:
+    calibration.store(0.5, 50.0, [])
+    own_file.write_text(text)
+    assert load_calibration() is None
+
+
+def test_trials_take_about_as_long_at_every_rate() -> None:
+    assert rounds_at(5) == 8
+    assert rounds_at(100) == 160
+
+
+def test_scaling_keeps_what_is_counted_in_packets() -> None:
+    scale = Scale(0.25)
+    rate_bps = scale.rate_bps(100.0)
+    assert rate_bps == 25_000_000
+    # A bandwidth-delay product stays as it is.
+    assert rate_bps * scale.time_us(50) == 100_000_000 * 50
+    assert scale.nominal_rate(rate_bps) == 100e6
+    assert scale.nominal_time(scale.time_us(50)) == 50
+    assert scale.rate_bps(None) is None
+    for factor in (0, -1, 1.5):
+        with pytest.raises(ValueError, match="a scale is in"):
+            Scale(factor)

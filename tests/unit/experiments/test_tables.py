@@ -1,0 +1,34 @@
+"""Rows as CSV and Parquet."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from experiments.tables import read_csv, write_tables
+
+ROWS = [
+    {"name": "greedy", "value": 1, "share": 0.5, "good": True, "nothing": None, "mixed": "all", "list": [1, 2]},
+    {"name": None, "value": None, "share": 2, "good": None, "nothing": None, "mixed": 4, "later": 9},
+]
+
+
+def test_columns_of_all_rows(tmp_path: Path) -> None:
+    write_tables(ROWS, tmp_path / "rows")
+    first, second = read_csv(tmp_path / "rows.csv")
+    assert list(first) == ["name", "value", "share", "good", "nothing", "mixed", "list", "later"]
+    assert (first["list"], first["later"], second["name"], second["later"]) == ("[1, 2]", "", "", "9")
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_parquet_keeps_types_and_what_is_missing(tmp_path: Path) -> None:
+    fastparquet = pytest.importorskip("fastparquet")
+    write_tables(ROWS, tmp_path / "rows")
+    table = fastparquet.ParquetFile(str(tmp_path / "rows.parquet")).to_pandas()
+    assert table["share"].tolist() == [0.5, 2.0]
+    assert table["value"].isna().tolist() == [False, True]
+    assert table["value"].tolist()[0] == 1
+    assert table["mixed"].tolist() == ["all", "4"]
+    assert table["good"].tolist()[0] is True
+    assert table["nothing"].isna().all()
