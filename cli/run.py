@@ -103,7 +103,7 @@ def torch(
     min_timeout_ms: Annotated[int, typer.Option(help="Least time before a worker sends a packet again.")] = 50,
     output: Annotated[Path, typer.Option(help="Folder for results.")] = Path("results"),
 ) -> int:
-    """Train your own PyTorch model, its gradients summed in the switches: the script runs once in every worker's host."""
+    """Train your own PyTorch model, its gradients summed in the switches: the script runs in every worker's host."""
     from experiments.config import TorchConfig
     from experiments.torch_run import run_torch
 

@@ -53,8 +53,8 @@ class ControllerClient:
         return list(self._request("GET", "/jobs"))
 
     def add_job(self, workers: Sequence[str], server: str, **options: Any) -> dict[str, Any]:
-        """The new job: job, designations, designated_switches, slot_policy, slots, acknowledgement, multicast_ip,
-        multicast_mac. options: further fields of controller.rest.JobRequest, such as placement."""
+        """The new job: job, designations, designated_switches, slot_policy, slots, acknowledgement,
+        multicast. options: further fields of controller.rest.JobRequest, such as placement."""
         body = {"workers": list(workers), "server": server, **options}
         return dict(self._request("POST", "/jobs", body))
 

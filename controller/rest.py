@@ -31,12 +31,19 @@ class JobRequest(PlannerOptions):
     slots: Annotated[int, Field(ge=1)] | None = None
 
 
+class MulticastAddress(BaseModel):
+    """A multicast group of hosts."""
+
+    ip: str
+    mac: str
+
+
 class NewJob(BaseModel):
-    """What a job's agents must know of the network; multicast addresses are null when ACKs are unicast.
+    """What a job's agents must know of the network.
 
     designations: for each worker, in the order of the request, the labels that its packets bear in turn.
     designated_switches: the numbers of all switches that sum. slots: the fewest that the job shares or has for itself
-    at any of them, null without any.
+    at any of them, null without any. multicast: where the ACKs of fragments go, in turn; none when ACKs are unicast.
     """
 
     job: int
@@ -45,8 +52,7 @@ class NewJob(BaseModel):
     slot_policy: SlotPolicy
     slots: int | None
     acknowledgement: Acknowledgement
-    multicast_ip: str | None
-    multicast_mac: str | None
+    multicast: list[MulticastAddress]
 
 
 class ListedJob(NewJob):
@@ -67,8 +73,7 @@ def _facts(plan: JobPlan) -> dict[str, Any]:
         "slot_policy": job.slot_policy,
         "slots": min((each.slots for each in job.slot_ranges.values()), default=None),
         "acknowledgement": plan.acknowledgement,
-        "multicast_ip": plan.multicast_ip,
-        "multicast_mac": plan.multicast_mac,
+        "multicast": [{"ip": answer.ip, "mac": answer.mac} for answer in plan.answers],
     }
 
 

@@ -1,7 +1,7 @@
 """Handwritten digits with DistributedDataParallel, an ordinary PyTorch script but for one line (marked).
 
-    ./gradbed run torch examples/torch_digits.py --workers 4
-    torchrun --nproc-per-node 4 examples/torch_digits.py
+./gradbed run torch examples/torch_digits.py --workers 4
+torchrun --nproc-per-node 4 examples/torch_digits.py
 """
 
 from __future__ import annotations

@@ -24,9 +24,7 @@ class Agents:
     ) -> None:
         """keep_open: descriptors that the agents inherit. silence_timeout_s: an event comes at least so often."""
         command = own_program("hosts.agents.launcher")
-        self._process = JsonLinesProcess(
-            "agent launcher", command, log=folder / "agents.log", keep_open=keep_open
-        )
+        self._process = JsonLinesProcess("agent launcher", command, log=folder / "agents.log", keep_open=keep_open)
         self._silence_timeout_s = silence_timeout_s
 
     def __enter__(self) -> Agents:

@@ -101,9 +101,7 @@ def slots_of_a_job(config: JobConfig) -> dict[str, Any]:
     return {"slot_policy": "static", "slots": config.slots // config.jobs}
 
 
-def make_testbed(
-    config: JobConfig, topology: Topology, choice: ProgrammableChoice, folder: RunFolder
-) -> Testbed:
+def make_testbed(config: JobConfig, topology: Topology, choice: ProgrammableChoice, folder: RunFolder) -> Testbed:
     """The network of the experiment, not yet up."""
     from experiments.testbed import Testbed
 

@@ -121,7 +121,7 @@ def measure_quality(seed: int) -> list[Quality]:
             choice = place(problem, maximum, "greedy", solver=solver)
             arrivals = RateSolver(problem, arrivals=True)
             bound_bps = arrivals.gamma(choice.programmable) * arrivals.model.scale_bps
-            labels = best_labels(arrivals, choice.programmable).designations
+            labels = best_labels(problem, choice.programmable).designations
             reached = realised_rates(problem, labels)
             gamma = choice.rates.gamma_bps
             found.append(Quality(maximum, gamma / best, bound_bps / gamma, reached.gamma_bps / gamma))

@@ -102,7 +102,9 @@ def _summary(outcome: ScriptOutcome, config: TorchConfig) -> list[str]:
             f"{outcome.server_bytes / alone:.4f} of what {outcome.workers} workers sent"
         )
     if outcome.clipped:
-        lines.append(f"{outcome.clipped} values did not fit their tensor's scale, or were no numbers, and were clipped")
+        lines.append(
+            f"{outcome.clipped} values did not fit their tensor's scale, or were no numbers, and were clipped"
+        )
     return lines
 
 

@@ -55,9 +55,7 @@ def describe_job(
         job=network_part["job"],
         exchange=training.exchange,
         designations=network_part["designations"],
-        acknowledgement=network_part["acknowledgement"],
-        multicast_ip=network_part["multicast_ip"],
-        multicast_mac=network_part["multicast_mac"],
+        multicast=network_part["multicast"],
         slot_policy=policy,
         # In a range of one's own packet numbers take turns: further apart than it is long, they would meet.
         window_fragments=config.window if policy == "dynamic" or slots is None else min(config.window, slots),
@@ -190,9 +188,7 @@ def _outcome(
         per_round=tuple(follower.rounds[place]),
         server_in=server.gradients_sent if server else Tally(),
         server_out=server.acknowledgements_received if server else Tally(),
-        accounts=tuple(
-            counts.account(host, final[names[host]], by_link=not with_server) for host in training.hosts
-        ),
+        accounts=tuple(counts.account(host, final[names[host]], by_link=not with_server) for host in training.hosts),
         resends=sum(worker["timeout_resends"] + worker["early_resends"] for worker in workers),
         direct_copies=sum(worker.get("direct_copies", 0) for worker in workers),
         byte_hops=counts.byte_hops,

@@ -94,6 +94,13 @@ DIRECT = Designation()
 """Straight to the server."""
 
 
+class MulticastAddress(_Value):
+    """A group that all workers belong to."""
+
+    ip: Ip
+    mac: Mac
+
+
 class JobDescription(_Value):
     """One job: who takes part, where gradients are summed, what is computed."""
 
@@ -105,9 +112,9 @@ class JobDescription(_Value):
     designations: tuple[tuple[Designation, ...], ...] = ()
     """For each worker, by index: packet number n is labelled with the n-th of them (modulo their number), or goes
     straight to the server if there are none. No tuples at all: that holds for every worker."""
-    acknowledgement: Literal["multicast", "unicast"] = "unicast"
-    multicast_ip: Ip | None = None
-    multicast_mac: Mac | None = None
+    multicast: tuple[MulticastAddress, ...] = ()
+    """Where the server sends the sum of packet number n: the n-th of these groups (modulo their number). None of
+    them: to each worker by unicast."""
     workers: tuple[WorkerAddress, ...]
     server: AgentAddress
     window_fragments: int = Field(default=32, ge=1)
@@ -142,8 +149,6 @@ class JobDescription(_Value):
         most = max((max(d.fan_in, d.next_fan_in) for own in self.designations for d in own), default=0)
         if most > len(self.workers):
             raise ValueError(f"a switch waits for {most} workers, but there are {len(self.workers)}")
-        if self.acknowledgement == "multicast" and not (self.multicast_ip and self.multicast_mac):
-            raise ValueError("acknowledgement by multicast needs multicast_ip and multicast_mac")
         addresses = [agent.ip for agent in (*self.workers, self.server)]
         if len(set(addresses)) != len(addresses):
             raise ValueError("two agents of the job have the same IP address")

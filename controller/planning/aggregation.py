@@ -3,12 +3,14 @@
 A gradient packet that names a designated switch follows that switch's designated routes to it; the sum, and
 whatever the switch could not sum, goes on from there to the second switch that the packet names, the server's ToR,
 and from the last one along the IPv4 routes to the server. All are the routes in force (routing.py): a job adds
-entries towards its designated switches and changes no path. The server's ACKs run down a multicast tree that passes
-through every designated switch, so that each one can free its slots.
+entries towards its designated switches and changes no path. The server's ACKs run down multicast trees that pass
+through the designated switches of the fragment, so that each one can free its slot: fragments with different
+switches have trees of their own, since a detour that an ACK need not make takes capacity from gradients.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -26,8 +28,11 @@ from topo.graph import Topology
 MAX_WORKERS = 64
 """A gradient packet has one bit for each worker."""
 
-MAX_JOB = 0xFFFF
-"""Jobs are numbered from 1 in 16 bits; a job's number is also its multicast group."""
+MAX_TREES = 16
+"""Of a job. Multicast groups are numbered in 16 bits: a job's are MAX_TREES times its number, and the next ones."""
+
+MAX_JOB = 0xFFFF // MAX_TREES
+"""Jobs are numbered from 1."""
 
 Acknowledgement = Literal["multicast", "unicast"]
 
@@ -54,21 +59,46 @@ class Job:
         numbers = [*(label.switch_number for label in labels), *(label.next_switch for label in labels)]
         return tuple(dict.fromkeys(number for number in numbers if number))
 
+    @property
+    def turns(self) -> tuple[frozenset[int], ...]:
+        """For every fragment in turn the numbers of the switches that some worker designates for it."""
+        labels = [self.designations[worker] for worker in self.workers if self.designations[worker]]
+        return tuple(
+            frozenset(n for label in of_fragment for n in (label.switch_number, label.next_switch) if n)
+            for of_fragment in zip(*labels, strict=True)
+        )
+
+
+@dataclass(frozen=True)
+class AnswerTree:
+    """A tree for ACKs and its multicast group."""
+
+    tree: MulticastTree
+    group: int
+    ip: str
+    mac: str
+
 
 @dataclass(frozen=True)
 class JobPlan:
-    """A job's part of the network's plan. Without designated switches the server sums alone and acknowledges each
-    worker by unicast: tree and multicast addresses are None."""
+    """A job's part of the network's plan.
+
+    answers: the tree of every fragment's ACK, in turn like designations. Empty without designated switches: then the
+    server sums alone and acknowledges each worker by unicast.
+    """
 
     job: Job
-    tree: MulticastTree | None
-    multicast_ip: str | None
-    multicast_mac: str | None
+    answers: tuple[AnswerTree, ...]
     plan: Plan
 
     @property
+    def trees(self) -> tuple[AnswerTree, ...]:
+        """The different ones."""
+        return tuple({answer.group: answer for answer in self.answers}.values())
+
+    @property
     def acknowledgement(self) -> Acknowledgement:
-        return "unicast" if self.tree is None else "multicast"
+        return "multicast" if self.answers else "unicast"
 
 
 def choose_job(
@@ -93,10 +123,8 @@ def choose_job(
 def job_plan(topology: Topology, routes: Routes, job: Job, program: str = AGGREGATION_PROGRAM) -> JobPlan:
     """What the switches need for the job."""
     if not job.designated_switches:
-        return JobPlan(job, None, None, None, Plan(switches={}))
+        return JobPlan(job, (), Plan(switches={}))
     numbers = {topology.switch_by_number(number).name: number for number in job.designated_switches}
-    tree = multicast_tree(topology, job.server, job.workers, numbers)
-    ip, mac = multicast_address(job.number)
     steering = {
         switch.name: SwitchPlan.of(
             program,
@@ -109,10 +137,31 @@ def job_plan(topology: Topology, routes: Routes, job: Job, program: str = AGGREG
         )
         for switch in topology.switches
     }
+    answers = _answer_trees(topology, job)
     plan = Plan(switches=steering).merged(
-        Plan(switches=multicast_plan(topology, tree, group=job.number, ip=ip, program=program))
+        *(
+            Plan(switches=multicast_plan(topology, answer.tree, answer.group, answer.ip, program))
+            for answer in {answer.group: answer for answer in answers}.values()
+        )
     )
-    return JobPlan(job, tree, ip, mac, plan)
+    return JobPlan(job, answers, plan)
+
+
+def _answer_trees(topology: Topology, job: Job) -> tuple[AnswerTree, ...]:
+    """For every fragment in turn the tree of its ACK. The rarest sets of switches share one tree if there are too
+    many."""
+    turns = job.turns
+    by_frequency = [switches for switches, _ in Counter(turns).most_common()]
+    kept, rest = by_frequency, frozenset[int]()
+    if len(by_frequency) > MAX_TREES:
+        kept, rest = by_frequency[: MAX_TREES - 1], frozenset().union(*by_frequency[MAX_TREES - 1 :])
+    trees: dict[frozenset[int], AnswerTree] = {}
+    for switches in dict.fromkeys([*kept, rest] if rest else kept):
+        group = job.number * MAX_TREES + len(trees)
+        via = [topology.switch_by_number(number).name for number in sorted(switches)]
+        tree = multicast_tree(topology, job.server, job.workers, via)
+        trees[switches] = AnswerTree(tree, group, *multicast_address(group))
+    return tuple(trees[switches if switches in trees else rest] for switches in turns)
 
 
 def check_hosts(topology: Topology, workers: Sequence[str], server: str) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from controller.planning.answers import answer_links
 from controller.planning.assignment import designations, destination_shares, rounded_counts
 from controller.planning.place import NONE, check_demand, place
 from controller.planning.placement import AggregationChoice
@@ -49,20 +50,25 @@ class LpPlanner:
             rates = solve_rates(problem, (), server_tor=False)
             check_demand(rates, self.demand_bps)
             return AggregationChoice((), dict.fromkeys(problem.workers, ()), rates)
-        solver = RateSolver(problem, arrivals=True)
-        check_demand(solver.rates(programmable), self.demand_bps)
-        return best_labels(solver, programmable)
+        check_demand(solve_rates(problem, programmable, arrivals=True), self.demand_bps)
+        return best_labels(problem, programmable)
 
 
-def best_labels(solver: RateSolver, programmable: Sequence[str]) -> AggregationChoice:
-    """Of three ways to split the fragments the one with which packets reach the highest rate: the same optimum
-    allows splits that can be nested and splits that cannot (docs/placement.md, "From rates to packets")."""
+def best_labels(problem: AggregationProblem, programmable: Sequence[str]) -> AggregationChoice:
+    """Of several ways to split the fragments the one with which packets, global sums included, reach the most.
+
+    The same optimum allows splits that can be nested and splits that cannot, and splits whose gradients travel away
+    from the server, where global sums come, too; a program that counts these avoids that, if only for one tree that
+    passes through all switches (docs/placement.md, "From rates to packets").
+    """
+    answers = answer_links(problem, (*programmable, problem.server_tor))
     found: list[tuple[float, AggregationChoice]] = []
-    for splits in SPLITS:
-        rates = solver.rates(programmable, splits=splits)
-        labels = designations(solver.problem, rates, best_period(solver.problem, rates))
-        reached = realised_rates(solver.problem, labels).gamma_bps
-        found.append((reached, AggregationChoice(rates.programmable, labels, rates)))
+    for solver in (RateSolver(problem, arrivals=True), RateSolver(problem, arrivals=True, answers=answers)):
+        for splits in SPLITS:
+            rates = solver.rates(programmable, splits=splits)
+            labels = designations(problem, rates, best_period(problem, rates))
+            reached = realised_rates(problem, labels, answers=True).gamma_bps
+            found.append((reached, AggregationChoice(rates.programmable, labels, rates)))
     return max(found, key=lambda each: each[0])[1]
 
 

@@ -1,8 +1,8 @@
-"""The tree along which a job's ACKs reach its workers."""
+"""The trees along which a job's ACKs reach its workers."""
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -31,9 +31,9 @@ class MulticastTree:
         return [(parent, child) for parent, children in self.children.items() for child in children]
 
 
-def multicast_address(job: int) -> tuple[str, str]:
-    """Multicast IP 239.66.x.y of a job, and its MAC (RFC 1112: 01:00:5e and the low 23 bits of the IP)."""
-    ip = IPv4Address(f"239.66.{job >> 8}.{job & 0xFF}")
+def multicast_address(group: int) -> tuple[str, str]:
+    """Multicast IP 239.66.x.y of a group, and its MAC (RFC 1112: 01:00:5e and the low 23 bits of the IP)."""
+    ip = IPv4Address(f"239.66.{group >> 8}.{group & 0xFF}")
     return str(ip), mac_text(0x01005E000000 | int(ip) & 0x7FFFFF)
 
 
@@ -42,12 +42,15 @@ def multicast_tree(topology: Topology, server: str, receivers: Sequence[str], vi
 
     Every node is reached along a shortest path from the server. Among those trees it looks for one of few
     links: tier by tier from the farthest towards the server, each node chooses, of the nodes one step nearer,
-    one that the tree needs anyway, else the one that most other nodes could share (the greedy set cover).
+    one that the tree needs anyway, else the one that has most switches of `via` on shortest paths to it, else the one
+    that most other nodes could share (the greedy set cover).
     """
+    via = set(via)
     graph = switch_graph(topology)
     root = topology.attachment(server).name
     order = {switch.name: index for index, switch in enumerate(topology.switches)}
     distance = nx.single_source_shortest_path_length(graph, root)
+    behind = _behind(graph, distance, via)
     children: defaultdict[str, list[str]] = defaultdict(list)
     for receiver in receivers:
         children[topology.attachment(receiver).name].append(receiver)
@@ -60,7 +63,7 @@ def multicast_tree(topology: Topology, server: str, receivers: Sequence[str], vi
                 parent: sum(parent in candidates[switch] for switch in orphans)
                 for parent in set().union(*(candidates[switch] for switch in orphans))
             }
-            parent = min(reach, key=lambda name: (name not in needed, -reach[name], order[name]))
+            parent = min(reach, key=lambda name: (name not in needed, -behind[name], -reach[name], order[name]))
             needed.add(parent)
             children[parent] += [switch for switch in orphans if parent in candidates[switch]]
             orphans = [switch for switch in orphans if parent not in candidates[switch]]
@@ -71,6 +74,18 @@ def multicast_tree(topology: Topology, server: str, receivers: Sequence[str], vi
             for switch in sorted(needed, key=lambda name: (distance[name], order[name]))
         },
     )
+
+
+def _behind(graph: nx.Graph, distance: Mapping[str, int], via: Iterable[str]) -> Counter[str]:
+    """For each node how many switches of `via` lie on shortest paths to it from the root, itself included."""
+    behind: Counter[str] = Counter()
+    for switch in via:
+        found = {switch}
+        for name in sorted(distance, key=distance.__getitem__):
+            if any(n in found and distance[n] == distance[name] - 1 for n in graph[name]):
+                found.add(name)
+        behind.update(found)
+    return behind
 
 
 def multicast_plan(

@@ -19,6 +19,9 @@ from controller.planning.routing import Routes, shortest_routes
 from switch.errors import UserError
 from topo.graph import Topology
 
+NodePair = tuple[str, str]
+"""(from, to) of a link's direction."""
+
 
 @dataclass(frozen=True)
 class WorkerGroup:
@@ -122,7 +125,7 @@ class AggregationProblem:
         return float(rate)
 
     @cached_property
-    def link_index(self) -> dict[tuple[str, str], int]:
+    def link_index(self) -> dict[NodePair, int]:
         """(from, to) of the links that several workers can share: those between switches, and sd -> server."""
         pairs = [
             pair

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.optimize
 
 from controller.planning.equitable import Floats, Signature, SparseProgram, quotient
-from controller.planning.problem import AggregationProblem
+from controller.planning.problem import AggregationProblem, NodePair
 from controller.planning.rate_program import GAMMA, A, B, F, RateProgram
 from switch.errors import UserError
 
@@ -51,12 +51,13 @@ def solve_rates(
     server_tor: bool = True,
     arrivals: bool = False,
     splits: Splits = "free",
+    answers: Sequence[NodePair] = (),
 ) -> Rates:
     """Optimal rates for these programmable switches (the server's ToR is one more of them unless server_tor is
-    False). arrivals: nearer to what packets can do (rate_program.RateProgram). UserError for names that cannot be
-    programmable."""
+    False). arrivals, answers: nearer to what packets can do (rate_program.RateProgram). UserError for names that
+    cannot be programmable."""
     problem.check_programmable(programmable)
-    return RateSolver(problem, arrivals).rates(programmable, server_tor, splits)
+    return RateSolver(problem, arrivals, answers).rates(programmable, server_tor, splits)
 
 
 class RateSolver:
@@ -65,9 +66,9 @@ class RateSolver:
     Programs that are alike are solved once. solved, answered: programs solved, and questions asked.
     """
 
-    def __init__(self, problem: AggregationProblem, arrivals: bool = False) -> None:
+    def __init__(self, problem: AggregationProblem, arrivals: bool = False, answers: Sequence[NodePair] = ()) -> None:
         self.problem = problem
-        self.model = RateProgram(problem, arrivals)
+        self.model = RateProgram(problem, arrivals, answers)
         self.solved = self.answered = 0
         self._bound = 2.0**-20
         self._known: dict[Signature, float] = {}

@@ -6,11 +6,10 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from controller.planning.answers import answer_links
 from controller.planning.designation import Designation
-from controller.planning.problem import AggregationProblem
+from controller.planning.problem import AggregationProblem, NodePair
 from switch.errors import UserError
-
-NodePair = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -28,10 +27,14 @@ class RealisedRates:
     bottleneck: NodePair
 
 
-def realised_rates(problem: AggregationProblem, labels: Mapping[str, tuple[Designation, ...]]) -> RealisedRates:
+def realised_rates(
+    problem: AggregationProblem, labels: Mapping[str, tuple[Designation, ...]], answers: bool = False
+) -> RealisedRates:
     """Of labels for all workers of the problem, whoever made them; an empty tuple is straight to the server.
 
-    A switch sends one sum for each fragment that any worker sends it. UserError if periods differ.
+    answers: count the global sums, too, that come back along multicast trees, one for each set of switches that a
+    fragment has; without switches that sum there are none, and they mirror the gradients. A switch sends one sum for
+    each fragment that any worker sends it. UserError if periods differ.
     """
     period = max(1, *(len(labels[worker]) for worker in problem.workers))
     straight = (Designation(0, 0),) * period
@@ -51,9 +54,12 @@ def realised_rates(problem: AggregationProblem, labels: Mapping[str, tuple[Desig
         if goal != problem.server:
             intake[goal] += packets
     # One sum leaves a switch for each fragment, whoever sent it.
+    passed: Counter[frozenset[str]] = Counter()
     arriving_at_sd: set[int] = set()
     for fragment in range(period):
-        for label in {labels[worker][fragment] for worker in problem.workers if labels[worker]}:
+        distinct = {labels[worker][fragment] for worker in problem.workers if labels[worker]}
+        passed[frozenset(names[n] for label in distinct for n in (label.switch_number, label.next_switch) if n)] += 1
+        for label in distinct:
             switch = names.get(label.switch_number)
             if switch == sd:
                 arriving_at_sd.add(fragment)
@@ -68,6 +74,10 @@ def realised_rates(problem: AggregationProblem, labels: Mapping[str, tuple[Desig
     for (start, goal), packets in trips.items():
         for link in problem.path(start, goal):
             links[pairs[link]] += packets
+    if answers and intake:
+        for switches, packets in passed.items():
+            for pair in answer_links(problem, switches):
+                links[pair] += packets
     return _fullest(problem, period, links, intake)
 
 

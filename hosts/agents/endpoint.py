@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import select
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,16 +51,16 @@ class Endpoint:
         raw_socket: RawSocket,
         *,
         sends_acknowledgements: bool,
-        group_ip: str | None = None,
+        group_ips: Collection[str] = (),
     ) -> None:
-        """peers: whose frames are taken in. group_ip: a multicast address that is ours, too."""
+        """peers: whose frames are taken in. group_ips: multicast addresses that are ours, too."""
         self._job = job
         self._socket = raw_socket
         self._sends_acknowledgements = sends_acknowledgements
         self._own_ip = ip_integer(own.ip)
         self._own_mac = mac_array(own.mac)
         self._gateway_mac = mac_array(own.gateway_mac)
-        self._own_ips = np.array([ip_integer(ip) for ip in (own.ip, group_ip) if ip], np.uint32)
+        self._own_ips = np.array([ip_integer(ip) for ip in (own.ip, *group_ips)], np.uint32)
         self._peer_ips = np.array([ip_integer(peer.ip) for peer in peers], np.uint32)
         self.statistics = EndpointStatistics()
 

@@ -17,7 +17,12 @@ from hosts.transport.raw_socket import RawSocket
 @contextlib.contextmanager
 def open_exchange(job: JobDescription, index: int, interface: str, channel: Channel) -> Iterator[Exchange]:
     """Worker `index`'s exchange, on an interface of the present network namespace."""
-    if job.exchange == "ring":
+    if job.exchange == "gloo":
+        # Loads PyTorch.
+        from hosts.agents.gloo_exchange import GlooExchange
+
+        yield GlooExchange(job, index, interface, channel)
+    elif job.exchange == "ring":
         with RawSocket(interface, RING_PORT) as raw_socket:
             yield RingExchange(job, index, raw_socket, channel)
     else:

@@ -33,6 +33,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from hosts.agents.channel import BEGIN, STOP, Channel, write_event
 from hosts.agents.exchanges import open_exchange
+from hosts.agents.host_names import name_hosts
 from hosts.agents.namespace import enter_network_namespace
 from hosts.agents.server import Server
 from hosts.agents.torch_extra import load_torch
@@ -181,7 +182,7 @@ class Launcher:
             raise UserError("a script is for the workers of a job with an external workload, and they need one")
         if start.role == "server" and job.exchange != "server":
             raise UserError(f"job {job.job} has no server: its workers sum ({job.exchange})")
-        if start.script is not None or job.exchange == "gloo":
+        if _needs_torch(start, job):
             load_torch("a worker with a script" if start.script else "all-reduce by Gloo")
         control_read, control_write = os.pipe()
         parent_pid = os.getpid()
@@ -227,12 +228,18 @@ class Launcher:
             write_event(_STDOUT, "stopped", job=job, name="launcher")
 
 
+def _needs_torch(start: _Start, job: JobDescription) -> bool:
+    return start.role == "worker" and (start.script is not None or job.exchange == "gloo")
+
+
 def _run_agent(start: _Start, job: JobDescription, control: int) -> int:
     """The life of a forked agent; returns its exit status."""
     # A script prints to descriptor 1.
     channel = Channel(job.job, start.name, control, os.dup(_STDOUT))
     try:
         enter_network_namespace(start.host_pid)
+        if _needs_torch(start, job):
+            name_hosts(job)
         if start.script is not None:
             assert start.index is not None
             run_script(start.script, job, start.index, start.interface, channel)

@@ -33,8 +33,10 @@ class Server:
             # No timer asks twice in that time. A copy of the packet does, and sometimes an early retry.
             repeat_interval_us=job.min_timeout_us // 2,
             first_number=job.first_packet_number,
-            multicast=job.acknowledgement == "multicast",
+            multicast=bool(job.multicast),
         )
+        self._group_ips = np.array([ip_integer(group.ip) for group in job.multicast], np.uint32)
+        self._group_macs = np.array([mac_array(group.mac) for group in job.multicast])
 
     def run(self) -> None:
         """Serve until stop; a worker may ask for an answer again long after the last round."""
@@ -70,7 +72,7 @@ class Server:
             *((number, worker, True) for number, worker in answers.repeats),
         ]
         to_all = [(number, repeated) for number, worker, repeated in answered if worker is None]
-        if self._job.acknowledgement == "multicast":
+        if self._job.multicast:
             self._multicast(to_all)
         else:
             self._unicast([(number, ip, repeated) for number, repeated in to_all for ip in self._worker_ips])
@@ -81,15 +83,10 @@ class Server:
 
     def _multicast(self, complete: Sequence[tuple[int, bool]]) -> None:
         """complete: (packet number, whether it is due to a repeated packet)."""
-        assert self._job.multicast_ip is not None and self._job.multicast_mac is not None
         if complete:
             numbers, repeated = zip(*complete, strict=True)
-            self._acknowledge(
-                numbers,
-                repeated,
-                dst_ip=ip_integer(self._job.multicast_ip),
-                dst_mac=mac_array(self._job.multicast_mac),
-            )
+            turns = np.array(numbers) % len(self._job.multicast)
+            self._acknowledge(numbers, repeated, dst_ip=self._group_ips[turns], dst_mac=self._group_macs[turns])
 
     def _unicast(self, destinations: Sequence[tuple[int, int, bool]]) -> None:
         """destinations: (packet number, IP address, whether it is due to a repeated packet)."""

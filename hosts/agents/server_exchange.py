@@ -30,16 +30,16 @@ class ServerExchange:
         self._bit = 1 << index
         self._labels = label_array(job.designations_of(index))
         self._server_ip = ip_integer(job.server.ip)
-        multicast = job.acknowledgement == "multicast"
-        if multicast and job.multicast_mac:
-            raw_socket.join(mac_bytes(job.multicast_mac))
+        groups = dict.fromkeys(job.multicast)
+        for group in groups:
+            raw_socket.join(mac_bytes(group.mac))
         self._endpoint = Endpoint(
             job,
             job.workers[index],
             [job.server],
             raw_socket,
             sends_acknowledgements=False,
-            group_ip=job.multicast_ip if multicast else None,
+            group_ips=[group.ip for group in groups],
         )
         self._sender = Sender(
             window_fragments=job.window_fragments,

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 from hosts import torch_hook
 from hosts.agents.channel import Channel
-from hosts.agents.host_names import name_hosts
+from hosts.agents.process_group import process_group_environment
 from hosts.job import JobDescription
 from hosts.torch_hook.session import Session
 from switch.errors import UserError
@@ -30,9 +30,8 @@ class Script(BaseModel):
 def run_script(script: Script, job: JobDescription, index: int, interface: str, channel: Channel) -> None:
     """Run a script to its end, then serve until stop. UserError if it fails; the traceback goes to its output."""
     _redirect(script.output)
-    name_hosts(job)
     with Session(job, index, interface, channel) as session:
-        os.environ.update(session.environment())
+        os.environ.update(process_group_environment(job, index, interface))
         torch_hook.attach(session)
         sys.argv = [script.path, *script.arguments]
         sys.path.insert(0, os.path.dirname(script.path))

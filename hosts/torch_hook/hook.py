@@ -36,11 +36,12 @@ class GradientMean:
     def __init__(self, model: Any, session: Session) -> None:
         """model: a DistributedDataParallel. UserError for anything else, or without a parameter to train."""
         if not isinstance(model, torch.nn.parallel.DistributedDataParallel):
-            raise UserError(f"torch_hook.register takes a DistributedDataParallel model, not a {type(model).__name__}")
-        if distributed.get_world_size() != session.workers:
             raise UserError(
-                f"the model's process group has {distributed.get_world_size()} ranks, the job {session.workers} workers"
+                f"torch_hook.register takes a DistributedDataParallel model, not a {type(model).__name__}"
             )
+        ranks = distributed.get_world_size()
+        if ranks != session.workers:
+            raise UserError(f"the process group has {ranks} ranks, the job {session.workers} workers")
         trained = [
             parameter
             for name, parameter in model.module.named_parameters()

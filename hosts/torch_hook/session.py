@@ -15,9 +15,6 @@ from hosts.job import JobDescription
 from hosts.learning.settings import ExternalSettings
 from switch.errors import UserError
 
-MASTER_PORT = 29500
-"""As torchrun's default."""
-
 
 class Session:
     """One rank's side. A context manager; the exchange closes with it."""
@@ -77,15 +74,3 @@ class Session:
         self._exchange.linger()
         self._exchange.settle()
         self._channel.emit("final", statistics=self._exchange.report())
-
-    def environment(self) -> dict[str, str]:
-        """The environment variables by which PyTorch's processes find each other."""
-        return {
-            "RANK": str(self._index),
-            "WORLD_SIZE": str(self.workers),
-            "LOCAL_RANK": "0",
-            "LOCAL_WORLD_SIZE": "1",
-            "MASTER_ADDR": self._job.workers[0].ip,
-            "MASTER_PORT": str(MASTER_PORT),
-            "GLOO_SOCKET_IFNAME": self._interface,
-        }

@@ -112,7 +112,7 @@ def slot_switch(star: StarOfHosts, job: JobDescription, **config: Any) -> Iterat
         f"port{host}": {**star.agent(host, ""), "worker": host - 1 if host else None}
         for host in range(len(star.hosts))
     }
-    config |= {"ports": ports, "group_ip": job.multicast_ip, "group_mac": job.multicast_mac, "number": 9}
+    config |= {"ports": ports, "group_ip": job.multicast[0].ip, "group_mac": job.multicast[0].mac, "number": 9}
     config |= {"jobs": [job.job], "static": job.slot_policy == "static", "slots": 16, "seed": 5}
     enter = ["nsenter", f"--net=/proc/{star.middle.pid}/ns/net"]
     switch = subprocess.Popen(
@@ -143,9 +143,7 @@ def test_sums_in_a_switch_with_loss_and_duplicates(
             designations=[[{"switch_number": 9, "fan_in": workers}]] * workers,
             slot_policy=slot_policy,
             window_fragments=16,
-            acknowledgement="multicast",
-            multicast_ip="239.66.0.3",
-            multicast_mac="01:00:5e:42:00:03",
+            multicast=[{"ip": "239.66.0.3", "mac": "01:00:5e:42:00:03"}],
             first_packet_number=(1 << 32) - 20,
         )
         with slot_switch(star, job, loss=loss, duplicate=loss, mark=mark):

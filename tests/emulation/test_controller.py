@@ -176,14 +176,15 @@ def test_a_job_is_summed_at_its_switches_and_acknowledged_along_its_tree(fabric:
         assert frame[Gradient].lanes == [total * lane for lane in range(LANES)]
 
     for packet_number in range(fragments):
+        group = job["multicast"][packet_number % len(job["multicast"])]
         target = fabric.topology.host(server)
         fabric.send(
             server,
             gradient_frame(
                 src_mac=target.mac,
-                dst_mac=job["multicast_mac"],
+                dst_mac=group["mac"],
                 src_ip=target.ip,
-                dst_ip=job["multicast_ip"],
+                dst_ip=group["ip"],
                 job=job["job"],
                 packet_number=packet_number,
                 worker_bitmap=(1 << len(workers)) - 1,

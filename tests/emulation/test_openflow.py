@@ -120,9 +120,9 @@ def aggregate_once(testbed: Any) -> None:
         SERVER,
         gradient_frame(
             src_mac=server.mac,
-            dst_mac=job["multicast_mac"],
+            dst_mac=job["multicast"][0]["mac"],
             src_ip=server.ip,
-            dst_ip=job["multicast_ip"],
+            dst_ip=job["multicast"][0]["ip"],
             job=job["job"],
             packet_number=0,
             worker_bitmap=0b1111,
@@ -132,7 +132,7 @@ def aggregate_once(testbed: Any) -> None:
     )
     for name in WORKERS:
         answer = frames.receive(name)
-        assert answer[IP].dst == job["multicast_ip"]
+        assert answer[IP].dst == job["multicast"][0]["ip"]
         assert answer[Gradient].lanes == total[Gradient].lanes
     assert network.quiesce()
     assert all(frames.nothing_more(name) for name in (SERVER, *WORKERS))

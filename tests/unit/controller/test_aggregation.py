@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.planning.aggregation import JobPlan, choose_job, job_plan
+from controller.planning.aggregation import MAX_JOB, MAX_TREES, JobPlan, choose_job, job_plan
 from controller.planning.designation import STRAIGHT_TO_SERVER, Designation
 from controller.planning.hosts import choose_hosts, choose_hosts_of_jobs
 from controller.planning.multicast import multicast_address, multicast_tree
@@ -63,15 +63,14 @@ def check_job(topology: Topology, planned: JobPlan, plan: Plan) -> None:
         assert (unsummed.node, unsummed.summed_at) == (job.server, ())
         answer = walker.send(job.server, worker, job.number, acknowledgement=True)
         assert answer.node == worker
-    if planned.multicast_ip is None:
-        return
-    arrivals = walker.multicast(job.server, planned.multicast_ip)
-    reached = [arrival.node for arrival in arrivals if topology.is_host(arrival.node)]
-    assert sorted(reached) == sorted(job.workers)
-    passed = {node for arrival in arrivals for node in arrival.path}
-    assert passed >= {topology.switch_by_number(number).name for number in job.designated_switches}
-    for arrival in arrivals:
-        assert len(arrival.path) - 1 == nx.shortest_path_length(topology.graph, job.server, arrival.node)
+    for answer, designated in zip(planned.answers, job.turns, strict=True):
+        arrivals = walker.multicast(job.server, answer.ip)
+        reached = [arrival.node for arrival in arrivals if topology.is_host(arrival.node)]
+        assert sorted(reached) == sorted(job.workers)
+        passed = {node for arrival in arrivals for node in arrival.path}
+        assert passed >= {topology.switch_by_number(number).name for number in designated}
+        for arrival in arrivals:
+            assert len(arrival.path) - 1 == nx.shortest_path_length(topology.graph, job.server, arrival.node)
 
 
 @pytest.mark.parametrize("name", REGULAR)
@@ -113,9 +112,35 @@ def test_without_aggregation_a_job_leaves_the_switches_alone() -> None:
     workers, server = choose_hosts(topology, 8)
     job, plan = planned(topology, workers, server, NoPlacement())
     assert job.job.designated_switches == ()
-    assert (job.acknowledgement, job.multicast_ip, job.multicast_mac) == ("unicast", None, None)
+    assert (job.acknowledgement, job.answers) == ("unicast", ())
     assert plan == routing_plan(topology, shortest_routes(topology))
     check_job(topology, job, plan)
+
+
+def test_answers_go_only_where_a_slot_waits_for_them() -> None:
+    """Each of two core switches sums half of the fragments: the answers to the others do not climb up to it."""
+    topology = fat_tree(4)
+    workers = ("h2", "h5", "h9")
+    job, _ = planned(topology, workers, "h1", ExplicitPlacement(("c1", "c3")))
+    numbers = [topology.switch(name).number for name in ("c1", "c3")]
+    last = topology.switch("e1").number
+    assert job.job.turns == (frozenset({numbers[0], last}), frozenset({numbers[1], last}))
+    assert len(job.trees) == 2
+    for answer, own, other in zip(job.answers, ("c1", "c3"), ("c3", "c1"), strict=True):
+        assert own in answer.tree.children and other not in answer.tree.children
+        # One copy on every link, and the workers of other pods are reached through the switch that must be passed.
+        assert len(answer.tree.edges()) == len({child for _, child in answer.tree.edges()})
+        assert len(answer.tree.children[own]) == 2
+
+
+def test_too_many_sets_of_switches_share_a_tree() -> None:
+    topology = fat_tree(6)
+    switches = tuple(switch.name for switch in topology.switches if switch.tier == "edge")
+    assert len(switches) > MAX_TREES
+    job, _ = planned(topology, ("h3", "h20"), "h1", ExplicitPlacement(switches))
+    assert len(job.trees) == MAX_TREES
+    assert len({answer.group for answer in job.trees}) == MAX_TREES
+    check_job(topology, *planned(topology, ("h3", "h20"), "h1", ExplicitPlacement(switches)))
 
 
 @pytest.mark.parametrize(
@@ -178,7 +203,7 @@ def test_a_designated_switch_off_the_way_is_a_leaf_of_the_tree() -> None:
     assert tree.root == "l1"
     assert set(tree.edges()) == {("l1", "s1"), ("l1", "s2"), ("s1", "l2"), ("l2", "h2"), ("s1", "l3")}
     job, plan = planned(topology, ("h2",), "h1", ExplicitPlacement(("s1", "s2", "l3")))
-    assert plan["s2"].groups == plan["l3"].groups == ()
+    assert plan["l3"].groups == ()
     check_job(topology, job, plan)
 
 
@@ -225,9 +250,9 @@ def test_limits() -> None:
         planned(topology, names[1:66], names[0])
     with pytest.raises(UserError, match="8 workers and a server need 9 hosts, the topology has 4"):
         planned(star(4), names[1:9], names[0])
-    planned(topology, names[1:3], names[0], job=65535)
+    planned(topology, names[1:3], names[0], job=MAX_JOB)
     with pytest.raises(UserError, match="no job number left"):
-        planned(topology, names[1:3], names[0], job=65536)
+        planned(topology, names[1:3], names[0], job=MAX_JOB + 1)
 
 
 def test_choose_hosts_spreads_the_workers() -> None:
@@ -282,7 +307,7 @@ def test_every_worker_can_have_labels_of_its_own() -> None:
     job, plan = planned(topology, tuple(labels), "h1", Fixed())
     assert job.job.designated_switches == (number["l2"], number["l3"], last)
     labelled = {w: tuple(label for label in own if label.switch_number) for w, own in labels.items()}
-    check_job(topology, replace(job, job=replace(job.job, designations=labelled)), plan)
+    check_job(topology, replace(job, job=replace(job.job, designations=labelled), answers=job.answers[:1]), plan)
 
 
 def test_slots_of_a_job_are_in_its_roles() -> None:

@@ -249,7 +249,7 @@ def test_it_dies_with_its_parent(switches: FakeP4Runtime, config: dict[str, Any]
         ({"legacy": {"s1": "p4"}}, "legacy switches of kind p4 need a forward_program"),
         ({"legacy": {"s1": "hub"}}, "legacy.s1: Input should be 'openflow' or 'p4'"),
         ({"slots": 0}, "slots: Input should be greater than or equal to 1"),
-        ({"first_job": 70000}, "first_job: Input should be less than or equal to 65535"),
+        ({"first_job": 70000}, "first_job: Input should be less than or equal to 4095"),
     ],
 )
 def test_a_wrong_configuration_is_one_line(

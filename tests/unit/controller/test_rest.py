@@ -96,16 +96,15 @@ def test_a_job_from_beginning_to_end(rest: httpx.Client) -> None:
         "slot_policy": "dynamic",
         "slots": 1024,
         "acknowledgement": "multicast",
-        "multicast_ip": "239.66.0.1",
-        "multicast_mac": "01:00:5e:42:00:01",
+        "multicast": [{"ip": "239.66.0.16", "mac": "01:00:5e:42:00:10"}],
     }
     assert answer.json() == job
     hosts = {"workers": ["h2", "h5", "h9"], "server": "h1"}
     slots = {"e1": {"first_slot": 0, "slots": 1024}}
     assert rest.get("/jobs").json() == [{**job, **hosts, "slot_ranges": slots}]
     plan = Plan.from_json(rest.get("/plan").content)
-    assert plan["e1"].groups[0].id == 1
-    assert "multicast group 1 -> ports" in rest.get("/plan.txt").text
+    assert plan["e1"].groups[0].id == 16
+    assert "multicast group 16 -> ports" in rest.get("/plan.txt").text
     assert rest.delete("/jobs/1").status_code == 204
     assert rest.get("/jobs").json() == []
 
@@ -128,7 +127,7 @@ def test_a_job_without_aggregation(rest: httpx.Client) -> None:
     answer = rest.post("/jobs", json=body).json()
     assert (answer["acknowledgement"], answer["designated_switches"]) == ("unicast", [])
     assert (answer["designations"], answer["slots"]) == ([[]], None)
-    assert answer["multicast_ip"] is answer["multicast_mac"] is None
+    assert answer["multicast"] == []
 
 
 SMALL = {"workers": ["h2"], "server": "h1"}

@@ -75,7 +75,7 @@ def worker_endpoint(fake: FakeSocket) -> Endpoint:
         [JOB.server],
         fake,  # type: ignore[arg-type]
         sends_acknowledgements=False,
-        group_ip=GROUP,
+        group_ips=[GROUP],
     )
 
 

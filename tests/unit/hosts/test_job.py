@@ -40,9 +40,7 @@ def description(worker_count: int = 8, **fields: Any) -> dict[str, Any]:
 def test_json_there_and_back() -> None:
     job = JobDescription.parse(
         description(
-            acknowledgement="multicast",
-            multicast_ip="239.66.0.1",
-            multicast_mac="01:00:5e:42:00:01",
+            multicast=[{"ip": "239.66.0.1", "mac": "01:00:5e:42:00:01"}],
             workload={"kind": "training", "hidden_units": 0, "rounds": 3},
         )
     )
@@ -105,8 +103,7 @@ def test_sixty_four_workers_are_the_limit() -> None:
         ({"workers": [address(2, index=1)]}, "order of their indices"),
         ({"slot_policy": "random"}, "slot_policy: "),
         ({"congestion_control": "cubic"}, "congestion_control: "),
-        ({"acknowledgement": "multicast"}, "needs multicast_ip"),
-        ({"acknowledgement": "broadcast"}, "acknowledgement: "),
+        ({"multicast": [{"ip": "239.66.0.1"}]}, "multicast.0.mac: Field required"),
         ({"server": address(1, mac="02:00")}, "not a MAC address"),
         ({"server": address(1, ip="10.0.0")}, "server.ip: "),
         ({"server": address(2)}, "same IP address"),

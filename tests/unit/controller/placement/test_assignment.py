@@ -193,4 +193,5 @@ def test_packets_come_near_the_bound_on_a_fat_tree(method: str) -> None:
     choice = LpPlanner(3, method).choose(topology, routes, workers, server)
     problem = AggregationProblem(topology, routes, workers, server)
     bound = solve_rates(problem, choice.programmable).gamma_bps
-    assert 0.8 * bound < realised_rates(problem, choice.designations).gamma_bps <= bound * (1 + 1e-6)
+    reached = realised_rates(problem, choice.designations, answers=True).gamma_bps
+    assert 0.65 * bound < reached <= bound * (1 + 1e-6)

@@ -1,0 +1,115 @@
+"""A PyTorch script across the switches: every rank's weights are bit for bit those of a single process."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.emulation.agent_hosts import ROOT
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'gradbed[torch]'")
+
+pytestmark = [pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="needs root")]
+
+EXAMPLE = ROOT / "examples" / "torch_digits.py"
+LANES = 64
+TIMEOUT_S = 240
+
+
+def gradbed_torch(output: Path, script: Path, workers: int, *options: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "cli", "run", "torch", str(script), "--workers", str(workers)]
+    network = ["--topology", "leaf-spine:2,2,2", "--lanes", str(LANES), "--output", str(output)]
+    return subprocess.run(
+        [*command, *network, *options], cwd=ROOT, capture_output=True, text=True, timeout=TIMEOUT_S, check=False
+    )
+
+
+def example() -> Any:
+    spec = importlib.util.spec_from_file_location("torch_digits", EXAMPLE)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def single_process(workers: int, steps: int, samples: int) -> tuple[list[list[float]], str]:
+    """Losses of all ranks, and the digest of the weights: the same model, one gradient after the other."""
+    from hosts.learning.shifted_sums import as_answered
+    from hosts.learning.tensor_scales import TensorScales
+
+    torch.set_num_threads(1)  # as the agents do: the order of additions must not depend on the machine
+    digits = example()
+    features, labels = digits.digits()
+    model = digits.make_model()
+    parameters = list(model.parameters())
+    order = list(range(len(parameters)))
+    scales = TensorScales([parameter.numel() for parameter in parameters])
+    optimizer = torch.optim.SGD(parameters, lr=digits.LEARNING_RATE)
+    losses: list[list[float]] = [[] for _ in range(workers)]
+    for step in range(steps):
+        total = 0
+        for rank in range(workers):
+            shard = slice(rank, 1400, workers)
+            inputs, targets = digits.minibatch(features[shard], labels[shard], rank, step, samples)
+            optimizer.zero_grad()
+            loss = torch.nn.functional.cross_entropy(model(inputs), targets)
+            loss.backward()
+            losses[rank].append(loss.item())
+            flat = torch.cat([parameter.grad.flatten() for parameter in parameters]).double().numpy()
+            total = total + scales.quantised(order, flat).values.astype("int64")
+        mean = torch.from_numpy(scales.mean(order, as_answered(total, LANES), workers))
+        sizes = [parameter.numel() for parameter in parameters]
+        for parameter, part in zip(parameters, mean.split(sizes), strict=True):
+            parameter.grad = part.to(parameter).reshape(parameter.shape)
+        optimizer.step()
+    weights = b"".join(parameter.detach().numpy().tobytes() for parameter in parameters)
+    return losses, hashlib.sha256(weights).hexdigest()
+
+
+@pytest.mark.parametrize(
+    ("workers", "options"),
+    [(3, ("--loss", "0.02", "--duplicate", "0.02")), (2, ("--exchange", "ring"))],
+    ids=["server", "ring"],
+)
+def test_the_example_equals_a_single_process(workers: int, options: tuple[str, ...], tmp_path: Path) -> None:
+    steps, samples = 24, 16
+    arguments = ["--", "--steps", str(steps), "--batch", str(samples), "--report", str(tmp_path)]
+    outcome = gradbed_torch(tmp_path, EXAMPLE, workers, *options, *arguments)
+    assert outcome.returncode == 0, outcome.stdout + outcome.stderr
+    assert "test accuracy" in outcome.stdout
+    assert f"{steps} gradients of 2410 values summed over {workers} workers" in outcome.stderr
+    found = [json.loads((tmp_path / f"rank-{rank}.json").read_text()) for rank in range(workers)]
+    losses, digest = single_process(workers, steps, samples)
+    assert [rank["weights_sha256"] for rank in found] == [digest] * workers
+    assert [rank["losses"] for rank in found] == losses
+    first, last = (sum(rank["losses"][step] for rank in found) for step in (0, -1))
+    assert last < 0.9 * first
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("raise ValueError('no such\\nlayer')", "worker 0: the script failed: ValueError: no such layer"),
+        (
+            "import torch\nfrom hosts import torch_hook\ntorch_hook.register(torch.nn.Linear(2, 2))",
+            "worker 0: torch_hook.register takes a DistributedDataParallel model, not a Linear",
+        ),
+        ("print('no model here')", "registered no model"),
+    ],
+)
+def test_what_a_script_can_do_wrong_is_one_line(code: str, message: str, tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(code)
+    outcome = gradbed_torch(tmp_path, script, 1)
+    assert message in outcome.stderr
+    assert outcome.returncode == (0 if "print" in code else 2)
+    if "print" in code:
+        assert outcome.stdout == "no model here\n"

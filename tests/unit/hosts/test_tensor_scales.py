@@ -1,0 +1,42 @@
+"""Tensors as integers at scales of their own, whatever order they come in."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hosts.learning.quantise import START_EXPONENT
+from hosts.learning.tensor_scales import TensorScales
+
+
+def test_scales_follow_the_sums_tensor_by_tensor() -> None:
+    scales = TensorScales([2, 3], headroom_bits=6)
+    assert scales.values == 5
+    gradient = np.array([1.0, -2.0, 1e-6, 2e-6, -3e-6])
+    contribution = scales.quantised([0, 1], gradient)
+    assert contribution.clipped == 0
+    assert contribution.values.tolist() == [1 << 20, -(2 << 20), 1, 2, -3]
+    mean = scales.mean([0, 1], 4 * contribution.values.astype(np.int64), workers=4)
+    np.testing.assert_array_equal(mean, contribution.values / 2**START_EXPONENT)
+    # 8 * 2^20 is 24 bits long, 12 is 4: each grows to 31 - 6 - 1 bits.
+    assert scales.exponents == [START_EXPONENT, START_EXPONENT + 20]
+    finer = scales.mean([0, 1], scales.quantised([0, 1], gradient).values.astype(np.int64), workers=1)
+    np.testing.assert_allclose(finer[2:], gradient[2:], rtol=1e-6)
+
+
+def test_another_order_of_tensors_keeps_their_scales() -> None:
+    one, other = TensorScales([2, 3]), TensorScales([2, 3])
+    gradient = np.random.default_rng(1).normal(size=5)
+    for _ in range(3):
+        forwards = one.quantised([0, 1], gradient).values
+        backwards = other.quantised([1, 0], np.concatenate([gradient[2:], gradient[:2]])).values
+        np.testing.assert_array_equal(forwards, np.concatenate([backwards[3:], backwards[:3]]))
+        one.mean([0, 1], forwards.astype(np.int64), 1)
+        other.mean([1, 0], backwards.astype(np.int64), 1)
+        assert one.exponents == other.exponents
+
+
+def test_what_does_not_fit_is_counted() -> None:
+    scales = TensorScales([4])
+    found = scales.quantised([0], np.array([1e9, float("nan"), float("-inf"), 1.0]))
+    assert found.clipped == 3
+    assert found.values.tolist() == [(1 << 31) - 1, 0, -(1 << 31) + 1, 1 << 20]
