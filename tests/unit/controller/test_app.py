@@ -151,7 +151,7 @@ def test_it_programs_the_switches_serves_jobs_and_opens_no_port(
         job = client.add_job(["h2", "h3"], "h1")
         leaf = TOPOLOGY.switch("l1").number
         assert job["designated_switches"] == [leaf]
-        assert list(switches.devices[leaf].groups) == [job["job"]]
+        assert list(switches.devices[leaf].groups) == [16 * job["job"]]
         client.delete_job(job["job"])
         assert not switches.devices[leaf].groups
         assert listening_tcp_ports(process.pid) == set()
