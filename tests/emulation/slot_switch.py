@@ -3,7 +3,8 @@
     python -m tests.emulation.slot_switch CONFIG.json
 
 It stands in the middle of a star of hosts, runs the slot model of the unit tests on whole frames (read and
-written by Scapy) and loses and duplicates frames at random on every port, in both directions.
+written by Scapy) and loses and duplicates frames at random on every port, in both directions. It says "ready" on
+standard output once it receives.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ class SlotSwitch:
 
     def run(self) -> None:
         by_descriptor = {port.fileno(): port for port in self.sockets.values()}
+        print("ready", flush=True)
         while True:
             for descriptor in select.select(list(by_descriptor), [], [])[0]:
                 frame = Ether(by_descriptor[descriptor].recv(2048))

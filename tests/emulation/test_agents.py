@@ -116,13 +116,18 @@ def slot_switch(star: StarOfHosts, job: JobDescription, **config: Any) -> Iterat
     config |= {"jobs": [job.job], "static": job.slot_policy == "static", "slots": 16, "seed": 5}
     enter = ["nsenter", f"--net=/proc/{star.middle.pid}/ns/net"]
     switch = subprocess.Popen(
-        [*enter, sys.executable, "-m", "tests.emulation.slot_switch", json.dumps(config)], cwd=ROOT
+        [*enter, sys.executable, "-m", "tests.emulation.slot_switch", json.dumps(config)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
     )
+    assert switch.stdout
     try:
+        # What comes before is lost, and a retry claims no slot.
+        assert switch.stdout.readline() == b"ready\n"
         yield
     finally:
         switch.kill()
-        switch.wait()
+        switch.communicate()
 
 
 @pytest.mark.parametrize(

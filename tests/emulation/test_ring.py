@@ -23,8 +23,8 @@ PATIENT_US = 10_000_000
 
 
 def run(launcher: LauncherProcess, star: StarOfHosts, **fields: Any) -> tuple[Any, dict[str, Any], list[Any]]:
-    """A job on a ring of the star's hosts but the first: its description, final statistics and rounds."""
-    job = star.job(len(star.hosts) - 1, exchange="ring", **fields)
+    """A job of the star's hosts but the first, without a server: its description, final statistics and rounds."""
+    job = star.job(len(star.hosts) - 1, **{"exchange": "ring", **fields})
     first = len(launcher.events)
     for worker in job.workers:
         pid = star.hosts[worker.index + 1].pid
