@@ -54,6 +54,16 @@ def switch(
 
 
 @app.command()
+def throughput() -> int:
+    """How near one job's throughput comes to the bound of the linear program; at least 80 %, and never above it."""
+    from experiments.bench_throughput import run_bench_throughput
+    from topo.namespaces import require_root
+
+    require_root("gradbed bench throughput")
+    return run_bench_throughput()
+
+
+@app.command()
 def placement(
     sizes: Annotated[
         str, typer.Option(help="K:M of the fat-trees to plan for, separated by commas.")

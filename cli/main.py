@@ -7,7 +7,7 @@ from typing import NoReturn
 
 import typer
 
-from cli import bench, calibrate, demo, p4, run, test, up
+from cli import bench, calibrate, demo, figures, p4, run, test, up
 from switch.errors import UserError
 
 app = typer.Typer(
@@ -21,6 +21,7 @@ app.command("demo")(demo.demo)
 app.add_typer(run.app, name="run")
 app.command("up")(up.up)
 app.command("calibrate")(calibrate.calibrate)
+app.add_typer(figures.app, name="figures")
 app.add_typer(p4.app, name="p4")
 app.add_typer(bench.app, name="bench")
 app.command("test", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(test.test)

@@ -25,6 +25,7 @@ from experiments.outcome import BASELINES, ModeOutcome, RoundOutcome
 from experiments.programmable import Hosts, ProgrammableChoice, choose_programmable
 from experiments.programs import aggregation_program, forward_program
 from experiments.run_folder import RunFolder, environment
+from hosts.agents.torch_extra import require_torch
 from switch.build import compiler
 from switch.errors import UserError
 from topo.graph import Topology
@@ -49,6 +50,8 @@ def run_aggregation(config: AggregationConfig) -> int:
     topology = parse_topology(config.topology, config.link_model)
     choose_programmable(topology, hosts_of_jobs(config, topology), config.planner_options)
     slots_of_a_job(config)
+    if "gloo" in config.baselines:
+        require_torch("--baselines gloo")
     require_root("gradbed run")
     if config.switch == "gradbed":
         compiler()

@@ -44,7 +44,6 @@ class ScriptOutcome:
     seconds: Sequence[float]
     clipped: int
     server_bytes: int
-    byte_hops: int
 
     @property
     def rounds(self) -> int:
@@ -153,7 +152,6 @@ def run_script(config: TorchConfig, folder: RunFolder) -> ScriptOutcome | None:
         seconds=[row["round_time_s"] for row in rows],
         clipped=sum(row["clipped"] for row in rows),
         server_bytes=counts.ports[server].gradients_sent.bytes if config.exchange == "server" else 0,
-        byte_hops=counts.byte_hops,
     )
 
 
@@ -175,8 +173,8 @@ def _follow(agents: Agents, testbed: Testbed, job: JobDescription) -> tuple[int,
             row["clipped"] += event["clipped"]
         elif event["event"] == "done" and event["name"] != "server":
             done += 1
-            if len(registered) < len(job.workers) and registered:
-                raise UserError(f"{event['name']}: the script ended, but other ranks have registered a model")
+        if done and 0 < len(registered) < len(job.workers):
+            raise UserError("some ranks have registered a model, others have ended without: every rank must")
     return registered.get("worker 0", 0), [rows[number] for number in sorted(rows)]
 
 

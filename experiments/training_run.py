@@ -96,8 +96,8 @@ def run_trainings(
     Every worker's weights after every round are compared with the reference's; differences are `mismatches`.
     """
     hosts = [host for training in trainings for host in training.hosts]
-    before = Counts.read(testbed, hosts)
     jobs = start_jobs(testbed, agents, trainings, config)
+    before = Counts.read(testbed, hosts)
     agents.begin()
     follower = _Follower(jobs, trainings, on_round)
     while not follower.complete:
@@ -188,7 +188,12 @@ def _outcome(
         per_round=tuple(follower.rounds[place]),
         server_in=server.gradients_sent if server else Tally(),
         server_out=server.acknowledgements_received if server else Tally(),
-        accounts=tuple(counts.account(host, final[names[host]], by_link=not with_server) for host in training.hosts),
+        # What Gloo sends the kernel knows, not the agents.
+        accounts=tuple(
+            counts.account(host, final[names[host]], by_link=not with_server)
+            for host in training.hosts
+            if training.exchange != "gloo"
+        ),
         resends=sum(worker["timeout_resends"] + worker["early_resends"] for worker in workers),
         direct_copies=sum(worker.get("direct_copies", 0) for worker in workers),
         byte_hops=counts.byte_hops,

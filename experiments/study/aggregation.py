@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from experiments.figures import aggregation as _figures  # noqa: F401  # their kinds
 from experiments.scale import Scale
 from experiments.study.sections import Section
 from experiments.study.system import Metric, PointConfiguration, PointResult, PointTask
@@ -85,6 +86,8 @@ class AggregationConfiguration(PointConfiguration):
             means_nothing = {"placement": "none", "maximum": 0}
         elif self.switches.placement not in LIMITED:
             means_nothing = {"maximum": 0}
+        elif self.switches.maximum == 0:
+            means_nothing = {"placement": "server-tor"}
         else:
             return self
         return self.model_copy(update={"switches": self.switches.model_copy(update=means_nothing)})
@@ -101,7 +104,9 @@ class AggregationConfiguration(PointConfiguration):
 METRICS = {
     "programmable": Metric("", "switches that sum, the servers' ToRs among them"),
     "throughput_bps": Metric("bit/s", "aggregation throughput", "rate"),
+    "wire_throughput_bps": Metric("bit/s", "aggregation throughput, as switches counted it", "rate"),
     "bound_bps": Metric("bit/s", "upper bound of the linear program", "rate"),
+    "packet_bound_bps": Metric("bit/s", "upper bound for packets with the labels chosen", "rate"),
     "bound_share": Metric("", "throughput / upper bound"),
     "round_time_s": Metric("s", "median round time", "time"),
     "server_bytes": Metric("B", "gradient bytes into the servers' links, a round"),

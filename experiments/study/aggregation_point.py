@@ -8,9 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+from controller.planning.designation import Designation as Label
 from controller.planning.hosts import choose_hosts_of_jobs
 from controller.planning.problem import AggregationProblem
 from controller.planning.rates import solve_rates
+from controller.planning.realised import realised_rates
 from experiments import accounting
 from experiments.agents import Agents
 from experiments.config import AggregationConfig
@@ -292,9 +294,8 @@ def _metrics(
     rounds = configuration.workload.rounds
     rows = list(_job_rows(topology, configuration, scale, choice, measured))
     throughputs = [row["throughput_bps"] for row in rows]
-    bounds = [row["bound_bps"] for row in rows]
     # A bound knows of no other job: for several it would be one that nobody can reach.
-    bound_bps = bounds[0] if len(rows) == 1 else None
+    bound_bps = rows[0]["bound_bps"] if len(rows) == 1 else None
     events = measured.counts.events
     found = events.get("claimed", 0) + events.get("added", 0)
     refused = events.get("collision", 0) + events.get("contention", 0)
@@ -303,7 +304,9 @@ def _metrics(
     return {
         "programmable": len(choice.switches) if _sums_in_switches(configuration) else 0,
         "throughput_bps": statistics.fmean(throughputs),
+        "wire_throughput_bps": statistics.fmean(row["wire_throughput_bps"] for row in rows),
         "bound_bps": bound_bps,
+        "packet_bound_bps": rows[0]["packet_bound_bps"] if len(rows) == 1 else None,
         "bound_share": None if bound_bps is None else throughputs[0] / bound_bps,
         "round_time_s": statistics.fmean(row["round_time_s"] for row in rows),
         "server_bytes": sum(tally.bytes for tally in servers) / rounds,
@@ -336,12 +339,15 @@ def _job_rows(
         round_time_s = statistics.median(_after_warm_up(measured.rounds[place]))
         gradient_bits = 8 * description.fragments_per_round * frame_bytes(description.lanes)
         workers = [measured.final[description.job, f"worker {index}"] for index in range(len(job.workers))]
+        bound_bps, packet_bound_bps = _bounds_bps(topology, configuration, scale, choice, job, description)
         yield {
             "job": place + 1,
             "server": job.server,
             "round_time_s": round_time_s,
             "throughput_bps": gradient_bits / round_time_s,
-            "bound_bps": _bound_bps(topology, configuration, scale, choice, job),
+            "wire_throughput_bps": _wire_bits(job, description, measured) / round_time_s,
+            "bound_bps": bound_bps,
+            "packet_bound_bps": packet_bound_bps,
             "gradient_bytes": gradient_bits // 8,
             "resends": sum(worker["timeout_resends"] + worker["early_resends"] for worker in workers),
             "direct_copies": sum(worker.get("direct_copies", 0) for worker in workers),
@@ -352,22 +358,41 @@ def _after_warm_up(rounds: Sequence[float]) -> Sequence[float]:
     return rounds[WARM_UP_ROUNDS:] or rounds
 
 
-def _bound_bps(
+def _wire_bits(job: PointJob, description: JobDescription, measured: Measured) -> float:
+    """What switches counted of a worker's frames in a round, less those sent again; of the worker with the least."""
+    rounds = job.training.settings.rounds
+    counted: list[float] = []
+    for index, host in enumerate(job.workers):
+        statistics_of = measured.final[description.job, f"worker {index}"]
+        again = sum(statistics_of.get(name, 0) for name in ("timeout_resends", "early_resends", "direct_copies"))
+        received = measured.counts.ports[host].received
+        counted.append(8 * (received.bytes - again * frame_bytes(description.lanes)) / rounds)
+    return min(counted)
+
+
+def _bounds_bps(
     topology: Topology,
     configuration: AggregationConfiguration,
     scale: Scale,
     choice: ProgrammableChoice,
     job: PointJob,
-) -> float | None:
-    """What the linear program allows this job alone, with the switches that sum; None without a server, or where a
-    link has no rate."""
+    description: JobDescription,
+) -> tuple[float | None, float | None]:
+    """What the linear program allows this job alone, with the switches that sum, and what packets can reach with the
+    job's labels while global sums come back; None without a server, or where a link has no rate."""
     if not job.has_server or any(link.model.rate_bps is None for link in topology.links):
-        return None
+        return None, None
     capacity_bps = scale.rate_bps(configuration.switches.capacity_mbps)
     problem = AggregationProblem.of(topology, job.workers, job.server, capacity_bps)
+    labels = {
+        worker: tuple(Label(**label.model_dump()) for label in own)
+        for worker, own in zip(job.workers, description.designations or [()] * len(job.workers), strict=True)
+    }
+    packets_bps = realised_rates(problem, labels, answers=True).gamma_bps
     if configuration.switches.placement == "none":
-        return solve_rates(problem, (), server_tor=False).gamma_bps
-    return solve_rates(problem, [name for name in choice.switches if name != problem.server_tor]).gamma_bps
+        return solve_rates(problem, (), server_tor=False).gamma_bps, packets_bps
+    switches = [name for name in choice.switches if name != problem.server_tor]
+    return solve_rates(problem, switches).gamma_bps, packets_bps
 
 
 def _round_rows(measured: Measured) -> Iterable[Row]:

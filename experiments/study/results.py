@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,9 @@ from typing import Any
 from experiments.fidelity.report import VerdictWord
 from experiments.study.run_files import DonePoint, RunFiles
 from switch.errors import UserError
+
+OfRow = Callable[[Mapping[str, Any]], Any]
+"""Of a row of the points table."""
 
 
 @dataclass(frozen=True)
@@ -37,15 +40,23 @@ class StudyResults:
 
         x and series are swept paths or columns of the points table. Points at which y is empty are left out.
         """
-        groups: dict[Any, dict[Any, list[DonePoint]]] = {}
+        return self.derived_series(
+            lambda row: row[x], lambda row: row.get(y), lambda row: row[series] if series is not None else None
+        )
+
+    def derived_series(self, x: OfRow, y: OfRow, label: OfRow) -> dict[Any, list[SeriesPoint]]:
+        """As `series`, but of values computed from rows of the points table; y None leaves a point out."""
+        groups: dict[Any, dict[Any, list[tuple[DonePoint, float]]]] = {}
         for point in self.points:
             row = point.row
-            if row.get(y) is not None:
-                label = row[series] if series is not None else None
-                groups.setdefault(label, {}).setdefault(row[x], []).append(point)
-        return {
-            label: [_series_point(at, y, found) for at, found in places.items()] for label, places in groups.items()
-        }
+            value = y(row)
+            if value is not None:
+                groups.setdefault(label(row), {}).setdefault(x(row), []).append((point, float(value)))
+        return {name: [_series_point(at, found) for at, found in places.items()] for name, places in groups.items()}
+
+    def configurations(self) -> dict[str, Mapping[str, Any]]:
+        """What every point ran on, by its digest."""
+        return {point["digest"]: point["configuration"] for point in self.resolved["points"]}
 
     def table(self, name: str) -> list[dict[str, Any]]:
         """The rows of a further table, with the coordinates of their points."""
@@ -74,12 +85,12 @@ def worst(verdicts: Iterable[VerdictWord]) -> VerdictWord:
     return max(verdicts, key=order.index, default="valid")
 
 
-def _series_point(x: Any, y: str, points: Sequence[DonePoint]) -> SeriesPoint:
-    good = [p for p in points if p.row["verdict"] != "invalid" and not p.stored.failures]
-    bad = [p for p in points if p not in good]
+def _series_point(x: Any, found: Sequence[tuple[DonePoint, float]]) -> SeriesPoint:
+    good = [(p, y) for p, y in found if p.row["verdict"] != "invalid" and not p.stored.failures]
+    bad = [(p, y) for p, y in found if (p, y) not in good]
     return SeriesPoint(
         x=x,
-        values=tuple(float(p.row[y]) for p in good),
-        invalid=tuple(float(p.row[y]) for p in bad),
-        verdict=worst(p.row["verdict"] for p in good) if good else "invalid",
+        values=tuple(y for _, y in good),
+        invalid=tuple(y for _, y in bad),
+        verdict=worst(p.row["verdict"] for p, _ in good) if good else "invalid",
     )

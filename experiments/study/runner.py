@@ -101,15 +101,16 @@ def _folder(study: Study, planned: Sequence[PlannedPoint], scale: Scale, output:
             files = RunFiles(found)
             done = done_points(files, planned)
             _say(f"going on with {found}: {len(done)} of {len(planned)} points are done")
-            _write_description(RunFolder.reopen(found), study, planned, scale)
+            write_description(RunFolder.reopen(found), study, planned, scale)
             return files
         _say("there is nothing to go on with: starting anew")
     folder = RunFolder(output, study.name)
-    _write_description(folder, study, planned, scale)
+    write_description(folder, study, planned, scale)
     return RunFiles(folder.path)
 
 
-def _write_description(folder: RunFolder, study: Study, planned: Sequence[PlannedPoint], scale: Scale) -> None:
+def write_description(folder: RunFolder, study: Study, planned: Sequence[PlannedPoint], scale: Scale) -> None:
+    """The study as given and resolved, versions and machine."""
     (folder.path / "study.yaml").write_bytes(study.path.read_bytes())
     folder.write_json("environment.json", environment())
     folder.write_json(

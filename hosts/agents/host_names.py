@@ -14,13 +14,17 @@ HOSTS = Path("/etc/hosts")
 
 
 def name_hosts(job: JobDescription) -> None:
-    """Let this process, and its children, see the machine's /etc/hosts with the job's hosts added. UserError."""
+    """Let this process, and its children, see the machine's /etc/hosts, if it has one, with the job's hosts added.
+
+    UserError.
+    """
+    if not HOSTS.exists():
+        return
     agents = {agent.ip: agent.name for agent in (job.server, *job.workers)}
-    lines = [HOSTS.read_text().rstrip("\n")] if HOSTS.exists() else ["127.0.0.1 localhost"]
+    lines = [HOSTS.read_text().rstrip("\n")]
     # Sockets for both families see IPv4 addresses in the form of IPv6 (RFC 4291, section 2.5.5.2).
     lines += [f"{form}{ip} {name}" for ip, name in agents.items() for form in ("", "::ffff:")]
     try:
-        HOSTS.touch()
         unshare(CLONE_NEWNS)
         mount("none", "/", None, MS_REC | MS_PRIVATE)
         with tempfile.NamedTemporaryFile("w", prefix="gradbed-hosts-") as file:

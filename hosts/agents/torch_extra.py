@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.util
 
@@ -19,3 +20,6 @@ def load_torch(what: str) -> None:
     require_torch(what)
     for name in ("torch", "torch.distributed", "torch.nn.parallel"):
         importlib.import_module(name)
+    # What DistributedDataParallel and optimizers load when they are used first, where this version has it.
+    with contextlib.suppress(ImportError):
+        importlib.import_module("torch._dynamo")

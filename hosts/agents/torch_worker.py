@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import runpy
 import sys
@@ -50,7 +51,17 @@ def run_script(script: Script, job: JobDescription, index: int, interface: str, 
         finally:
             sys.stdout.flush()
             sys.stderr.flush()
+        _close_process_group()
         session.finish()
+
+
+def _close_process_group() -> None:
+    """As the end of a process would: ranks that still wait for this one learn that it has gone."""
+    from torch import distributed
+
+    if distributed.is_initialized():
+        distributed.destroy_process_group()
+    gc.collect()  # the script's objects, which hold connections, too
 
 
 def _redirect(output: str | tuple[int, int]) -> None:

@@ -2,7 +2,9 @@
 
 Packets are numbered as they are sent first. The other end (stream_receiver.py) acknowledges them cumulatively, and
 selectively those beyond the first gap (RFC 2018). A packet is lost when three that were sent after it have been
-acknowledged, or all have and nothing new may be sent (RFC 6675, RFC 5827), or when its timer runs out (RFC 6298).
+acknowledged, or all have and nothing new may be sent (RFC 6675, RFC 5827), or one that was sent a whole timeout later
+(RFC 8985). There is one timer (RFC 6298): where it runs out, the oldest packet is sent again, and what comes of that
+tells whether the others are lost or a worker was only kept waiting.
 What a repeated packet's acknowledgement says of time and order counts only if it cannot be due to an earlier
 transmission (Karn and Partridge 1987; RFC 8985, section 6.2, for the least round trip). Packets may be used in any
 order by the other end, so nothing waits for a gap but the window.
@@ -35,7 +37,6 @@ class _Flight:
     sent_us: int
     """Its latest transmission."""
     repeated: bool = False
-    timeouts: int = 0
     overtaken: int = 0
     lost: bool = False
 
@@ -56,6 +57,9 @@ class StreamSender:
         self._window = CongestionWindow(window_packets, congestion_control)
         self._min_timeout_us = min_timeout_us
         self._timeout = RetransmissionTimeout(INITIAL_FACTOR * min_timeout_us)
+        self._timeouts = 0
+        """How often the timer has run out since the last news."""
+        self._news_us = 0
         self._least_us: int | None = None
         self._next = first_sequence
         self._queued = 0
@@ -84,16 +88,11 @@ class StreamSender:
         for sequence, flight in self._flights.items():
             if flight.lost:
                 self.statistics.early_resends += 1
-            elif self._deadline_us(flight) <= now_us:
-                self.statistics.timeout_resends += 1
-                flight.timeouts += 1
-            else:
-                continue
-            self._window.lost(flight.order, next_order=self._order)
-            flight.order, flight.sent_us = self._order, now_us
-            flight.repeated, flight.overtaken, flight.lost = True, 0, False
-            self._order += 1
-            out.append(sequence)
+                out.append(self._again(sequence, now_us))
+        if not out and self._flights and self._timer_us() <= now_us:
+            self.statistics.timeout_resends += 1
+            self._timeouts += 1
+            out.append(self._again(self._oldest, now_us))
         while self._may_send_new:
             self._flights[self._next] = _Flight(order=self._order, sent_us=now_us)
             out.append(self._next)
@@ -102,15 +101,34 @@ class StreamSender:
             self._queued -= 1
         return out
 
-    def _deadline_us(self, flight: _Flight) -> int:
-        return flight.sent_us + backed_off_us(self._timeout.base_us(self._min_timeout_us), flight.timeouts)
+    def _again(self, sequence: int, now_us: int) -> int:
+        flight = self._flights[sequence]
+        self._window.lost(flight.order, next_order=self._order)
+        flight.order, flight.sent_us = self._order, now_us
+        flight.repeated, flight.overtaken, flight.lost = True, 0, False
+        self._order += 1
+        return sequence
+
+    @property
+    def _oldest(self) -> int:
+        """The packet whose latest transmission was made first."""
+        return min(self._flights, key=lambda sequence: self._flights[sequence].order)
+
+    def _timer_us(self) -> int:
+        """When the one timer runs out: of the oldest transmission, started anew by every news."""
+        since_us = max(self._flights[self._oldest].sent_us, self._news_us)
+        return since_us + backed_off_us(self._base_us, self._timeouts)
+
+    @property
+    def _base_us(self) -> int:
+        return self._timeout.base_us(self._min_timeout_us)
 
     @property
     def deadline_us(self) -> int | None:
         """When `transmissions` has something to send at the latest; None: only an acknowledgement brings that."""
         if self._may_send_new or any(flight.lost for flight in self._flights.values()):
             return 0
-        return min((self._deadline_us(flight) for flight in self._flights.values()), default=None)
+        return self._timer_us() if self._flights else None
 
     def acknowledge(self, sequence: int, selective: int, congested: bool, now_us: int) -> list[int]:
         """All before `sequence` have come, and sequence + 1 + k for every set bit k; returns those that is news of.
@@ -130,14 +148,15 @@ class StreamSender:
         if not news:
             self.statistics.stale_acknowledgements += 1
             return []
-        orders = []
+        self._news_us, self._timeouts = now_us, 0
+        through = []
         for number in news:
             flight = self._flights.pop(number)
             self._window.answered(flight.order, next_order=self._order, marked=congested, limiting=self._queued > 0)
             congested = False  # one mark, one reaction
             if self._learn(flight, now_us):
-                orders.append(flight.order)
-        self._note_overtaken(orders)
+                through.append(flight)
+        self._note_overtaken(through)
         return news
 
     def _learn(self, flight: _Flight, now_us: int) -> bool:
@@ -149,12 +168,15 @@ class StreamSender:
         self._least_us = round_trip_us if self._least_us is None else min(self._least_us, round_trip_us)
         return True
 
-    def _note_overtaken(self, orders: Sequence[int]) -> None:
-        """The transmissions with these places have got through: count that for those made before them."""
-        overtaken = [flight for flight in self._flights.values() if flight.order < max(orders, default=-1)]
+    def _note_overtaken(self, through: Sequence[_Flight]) -> None:
+        """These transmissions have got through: count that for those made before them."""
+        if not through:
+            return
+        last = max(through, key=lambda flight: flight.order)
+        overtaken = [flight for flight in self._flights.values() if flight.order < last.order]
         # Nothing will be sent whose acknowledgement could tell more.
         all_overtaken = not self._may_send_new and len(overtaken) == len(self._flights) <= LOST_AFTER
         for flight in overtaken:
-            flight.overtaken += sum(order > flight.order for order in orders)
-            if all_overtaken or flight.overtaken >= LOST_AFTER:
-                flight.lost = True
+            flight.overtaken += sum(later.order > flight.order for later in through)
+            long_before = flight.sent_us + self._base_us <= last.sent_us
+            flight.lost = flight.lost or all_overtaken or long_before or flight.overtaken >= LOST_AFTER

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from experiments.accounting import Tally
+from experiments.accounting import LinkEffect, Tally
 from experiments.counts import Counts, PortCounts
 from experiments.outcome import EVENT_CELLS, EVENT_JOBS, EVENTS, event_at
 from experiments.programs import P4_SOURCES
@@ -46,3 +46,30 @@ def test_events_have_the_names_and_places_of_the_p4_program() -> None:
     assert numbers == {name: index for index, name in enumerate(EVENTS)}
     sizes = dict(re.findall(r"#define (\w+) (\d+)", source))
     assert sizes == {"EVENTS": str(EVENT_CELLS), "EVENT_JOBS": str(EVENT_JOBS)}
+
+
+def test_an_account_by_the_link_alone() -> None:
+    """For packets that P4 switches do not count."""
+    effect = LinkEffect(losses=Tally(1, 100), duplicates=Tally(2, 200), queue_drops=Tally(3, 300))
+    counts = Counts(
+        ports={"h1": PortCounts(Tally(), Tally(), Tally(), Tally())},
+        towards_switch={"h1": effect},
+        towards_host={"h1": effect},
+        job_events={},
+        delivered={("h1", "e1"): Tally(18, 1800), ("e1", "h1"): Tally(7, 700), ("e1", "a1"): Tally(5, 500)},
+    )
+    assert counts.byte_hops == 3000
+    nothing = {"frames": 0, "bytes": 0}
+    statistics = {
+        "gradient_sent": {"frames": 20, "bytes": 2000},
+        "acknowledgement_sent": nothing,
+        "gradient_received": {"frames": 6, "bytes": 600},
+        "acknowledgement_received": nothing,
+        "socket_drops": 1,
+    }
+    account = counts.account("h1", statistics, by_link=True)
+    assert account.disagreements() == []
+    assert account.switch_sent == Tally(6, 600)
+    fewer = counts.account("h1", {**statistics, "socket_drops": 0}, by_link=True)
+    assert len(fewer.disagreements()) == 1
+    assert counts.since(counts).byte_hops == 0

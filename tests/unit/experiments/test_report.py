@@ -59,3 +59,21 @@ def test_every_job_is_compared_with_itself_alone() -> None:
         (2, "parameter server", 1.0),
         (2, "in-network", 0.25),
     ]
+
+
+def test_baselines_have_columns_but_no_server() -> None:
+    ring = replace(outcome("ring", 0, 0.005), resends=3, byte_hops=4000)
+    assert "bytes on all links" not in text(BOTH)
+    with_links = [replace(each, byte_hops=links) for each, links in zip(BOTH, (8000, 2000), strict=True)]
+    shown = text([*with_links, ring])
+    lines = {
+        line.split("\u2502")[1].strip(): line.split("\u2502")[2:] for line in shown.splitlines() if "\u2502" in line
+    }
+    into_server = [cell.strip() for cell in lines["gradients into the server's link, a round"]]
+    assert into_server[:4] == ["160,000.0 B", "20,000.0 B", "-", "0.1250"]
+    on_links = [cell.strip() for cell in lines["bytes on all links, a round"]]
+    assert on_links[:4] == ["2,000 B", "500 B", "1,000 B", "0.2500"]
+    assert [cell.strip() for cell in lines["gradient packets resent"]][2] == "3"
+    row = report.summary_rows([*BOTH, ring])[2]
+    assert (row["mode"], row["byte_hops"], row["ratio"], row["ideal_ratio"]) == ("ring", 4000, None, None)
+    assert report.ratio([*BOTH, ring]) == pytest.approx(0.125)

@@ -128,7 +128,7 @@ def test_everything_arrives_once_whatever_is_lost(seed: int) -> None:
     stream, receiver, arrived = sender(first=first), StreamReceiver(first), list[int]()
     stream.queue(100)
     now_us = 0
-    while not stream.finished:
+    for _ in range(10_000):
         sent = [number for number in stream.transmissions(now_us) if chance.random() < 0.7]
         chance.shuffle(sent)
         arrived += [number for number, new in zip(sent, receiver.accept(sent), strict=True) if new]
@@ -136,4 +136,33 @@ def test_everything_arrives_once_whatever_is_lost(seed: int) -> None:
         if sent and chance.random() < 0.7:
             stream.acknowledge(*receiver.acknowledgement, False, now_us)
         now_us = max(now_us, stream.deadline_us or 0)
+    assert stream.finished
     assert sorted((number - first) % (1 << 32) for number in arrived) == list(range(100))
+
+
+def test_a_timer_sends_one_packet_and_its_acknowledgement_reveals_the_rest() -> None:
+    stream = sender(window=8)
+    stream.queue(30)
+    stream.transmissions(0)
+    stream.acknowledge(8, 0, False, 500)
+    assert len(stream.transmissions(500)) == 8  # all of them get lost
+    timer_us = stream.deadline_us
+    assert timer_us is not None
+    assert stream.transmissions(timer_us) == [8]
+    assert stream.acknowledge(9, 0, False, timer_us + 500) == [8]
+    assert stream.transmissions(timer_us + 500)[:7] == list(range(9, 16))
+    assert (stream.statistics.timeout_resends, stream.statistics.early_resends) == (1, 7)
+
+
+def test_a_receiver_that_was_kept_waiting_costs_one_packet() -> None:
+    stream = sender(window=8)
+    stream.queue(30)
+    stream.transmissions(0)
+    stream.acknowledge(8, 0, False, 500)
+    stream.transmissions(500)
+    timer_us = stream.deadline_us
+    assert timer_us is not None
+    stream.transmissions(timer_us)
+    assert len(stream.acknowledge(16, 0, False, timer_us + 10)) == 8
+    assert stream.transmissions(timer_us + 10) == list(range(16, 24))
+    assert (stream.statistics.timeout_resends, stream.statistics.early_resends) == (1, 0)
