@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from hosts.protocols.gradient import gradient_frame
 from switch.codegen import build_program
 from switch.codegen.load import load_program
 from switch.codegen.probes import RecordingProbes
@@ -92,15 +93,20 @@ def test_router() -> None:
 
 def gradient(worker: int, number: int, flags: int, lanes: int) -> str:
     """A gradient frame of job 1 for designated switch 5, two workers."""
-    body = bytes([2, flags]) + (1).to_bytes(2, "big") + number.to_bytes(4, "big") + bytes([0, 5, 0, 2, 0, 0, 0, 0])
-    body += (1 << worker).to_bytes(8, "big") + (worker + lanes).to_bytes(4, "big") + b"".join((worker + i).to_bytes(4, "big") for i in range(lanes))
-    udp = (1000).to_bytes(2, "big") + (18242).to_bytes(2, "big") + (8 + len(body)).to_bytes(2, "big") + bytes(2)
-    head = bytes.fromhex("4500") + (28 + len(body)).to_bytes(2, "big") + bytes.fromhex("00010000 40110000")
-    head += bytes([10, 0, 0, 1 + worker, 10, 0, 0, 9])
-    total = sum(int.from_bytes(head[i : i + 2], "big") for i in range(0, 20, 2))
-    checksum = ~(total % 0xFFFF) & 0xFFFF
-    head = head[:10] + checksum.to_bytes(2, "big") + head[12:]
-    return (bytes.fromhex("0200000000aa0200000000010800") + head + udp + body).hex()
+    frame = gradient_frame(
+        src_mac="02:00:00:00:00:01",
+        dst_mac="02:00:00:00:00:aa",
+        src_ip=f"10.0.0.{1 + worker}",
+        dst_ip="10.0.0.9",
+        job=1,
+        packet_number=number,
+        worker_bitmap=1 << worker,
+        lanes=[worker + lane for lane in range(lanes)],
+        flags=flags,
+        switch_number=5,
+        fan_in=2,
+    )
+    return bytes(frame).hex()
 
 
 def test_aggregation() -> None:
