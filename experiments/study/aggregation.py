@@ -86,7 +86,7 @@ class AggregationConfiguration(PointConfiguration):
             means_nothing = {"placement": "none", "maximum": 0}
         elif self.switches.placement not in LIMITED:
             means_nothing = {"maximum": 0}
-        elif self.switches.maximum == 0:
+        elif self.switches.maximum == 0 and self.workload.jobs == 1:
             means_nothing = {"placement": "server-tor"}
         else:
             return self

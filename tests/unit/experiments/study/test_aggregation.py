@@ -42,6 +42,12 @@ def test_placements_that_do_not_choose_are_not_asked_for_a_number() -> None:
     assert ring[0].canonical() == ring[1].canonical()
     greedy = configuration(switches={"maximum": 3})
     assert greedy.canonical() != configuration(switches={"maximum": 1}).canonical()
+    # Without further switches every method leaves the server's ToR alone.
+    alone = configuration(switches={"placement": "random", "maximum": 0}).canonical()
+    assert alone == configuration(switches={"placement": "server-tor"}).canonical()
+    # Of several jobs each may use the ToRs of the others' servers then.
+    two = configuration(switches={"placement": "random", "maximum": 0}, workload={"jobs": 2, "workers": 3})
+    assert two.canonical() == two
 
 
 def test_a_workload_is_synthetic_unless_said() -> None:

@@ -1,0 +1,64 @@
+"""gradbed figures as a command: which studies it runs, and its exit status."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import experiments.figures.run
+from cli.main import main
+
+
+def gradbed(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    monkeypatch.setattr(sys, "argv", ["gradbed", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert isinstance(ended.value.code, int)
+    return ended.value.code
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any]]]:
+    """The studies that were to run, in place of running them; the second one fails its checks."""
+    calls: list[tuple[str, dict[str, Any]]] = []
+
+    def run_study_file(path: Path, **options: Any) -> int:
+        calls.append((path.stem, options))
+        return 1 if len(calls) == 2 else 0
+
+    monkeypatch.setattr(experiments.figures.run, "run_study_file", run_study_file)
+    return calls
+
+
+def test_some_figures(monkeypatch: pytest.MonkeyPatch, asked: list[tuple[str, dict[str, Any]]]) -> None:
+    assert gradbed(monkeypatch, "figures", "aggregation", "--only", "7,3", "--quick", "--scale", "0.5") == 1
+    assert [stem for stem, _ in asked] == ["aggregation_7_accuracy", "aggregation_3_loss"]
+    assert {(options["quick"], options["resume"], options["factor"]) for _, options in asked} == {(True, False, 0.5)}
+
+
+def test_all_figures_go_on_after_one_that_failed(
+    monkeypatch: pytest.MonkeyPatch, asked: list[tuple[str, dict[str, Any]]]
+) -> None:
+    assert gradbed(monkeypatch, "figures", "aggregation", "--resume") == 1
+    assert len(asked) == 7
+    assert all(options["resume"] for _, options in asked)
+
+
+def test_an_interruption_ends_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[Path] = []
+
+    def run_study_file(path: Path, **options: Any) -> int:
+        calls.append(path)
+        return 130
+
+    monkeypatch.setattr(experiments.figures.run, "run_study_file", run_study_file)
+    assert gradbed(monkeypatch, "figures", "aggregation") == 130
+    assert len(calls) == 1
+
+
+def test_a_figure_that_there_is_not(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert gradbed(monkeypatch, "figures", "aggregation", "--only", "8") == 2
+    assert capsys.readouterr().err == "gradbed: aggregation has no figure '8'; there are: 1, 2, 3, 4, 5, 6, 7\n"
