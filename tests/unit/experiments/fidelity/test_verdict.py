@@ -66,10 +66,17 @@ def test_the_worst_rule_decides_and_comes_first() -> None:
 
 
 def test_other_programs_are_named_where_they_may_be_the_cause() -> None:
-    assert judge(replace(GOOD, machine_busy=0.99, machine_others=0.5)).verdict == "valid"
-    report = judge(replace(GOOD, switch_waiting=0.2, machine_others=0.5))
+    assert judge(replace(GOOD, machine_busy=0.9, machine_others=0.2)).verdict == "valid"
+    report = judge(replace(GOOD, switch_waiting=0.2, machine_others=0.2))
     assert len(report.reasons) == 2
-    assert "other programs used 50 %" in report.reasons[-1]
+    assert "other programs used 20 %" in report.reasons[-1]
+
+
+def test_a_machine_that_others_use_is_doubtful_at_best() -> None:
+    report = judge(replace(GOOD, machine_busy=0.99, machine_others=0.5))
+    assert report.verdict == "doubtful"
+    assert report.reasons == ("of all processors other programs used 50 % (limit 30 %)",)
+    assert judge(replace(GOOD, machine_busy=1.0, machine_others=1.0)).verdict == "doubtful"
 
 
 def test_what_is_not_measured_breaks_no_rule() -> None:
