@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from cli import options
 from switch.errors import UserError
 
 app = typer.Typer(help="Measure this machine.", no_args_is_help=True)
@@ -54,13 +55,13 @@ def switch(
 
 
 @app.command()
-def throughput() -> int:
+def throughput(scale: options.Scale = None) -> int:
     """How near one job's throughput comes to the bound of the linear program; at least 80 %, and never above it."""
     from experiments.bench_throughput import run_bench_throughput
     from topo.namespaces import require_root
 
     require_root("gradbed bench throughput")
-    return run_bench_throughput()
+    return run_bench_throughput(factor=scale)
 
 
 @app.command()

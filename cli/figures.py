@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from cli import options
+
 app = typer.Typer(help="Make the figures of a system.", no_args_is_help=True)
 
 
@@ -21,10 +23,7 @@ def aggregation(
     only: Annotated[str, typer.Option(help="Numbers of the figures to make, such as 1 or 3,4.")] = "",
     resume: Annotated[bool, typer.Option("--resume", help="Go on where runs of these studies stopped.")] = False,
     output: Annotated[Path, typer.Option(help="Folder for results.")] = Path("results"),
-    scale: Annotated[
-        float | None,
-        typer.Option(min=0.001, max=1.0, help="Emulated over nominal link rate, instead of this machine's factor."),
-    ] = None,
+    scale: options.Scale = None,
 ) -> int:
     """The seven figures of in-network aggregation (docs/figures.md)."""
     from experiments.figures.run import make_figures

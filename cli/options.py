@@ -14,6 +14,10 @@ import typer
 from experiments.config import NetworkConfig
 from switch.errors import UserError
 
+Scale = Annotated[
+    float | None,
+    typer.Option(min=0.001, max=1.0, help="Emulated over nominal link rate, instead of this machine's factor."),
+]
 SwitchKind = Annotated[str, typer.Option("--switch", help="gradbed, or bmv2 where it is installed.")]
 
 NETWORK: dict[str, Any] = {

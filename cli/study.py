@@ -8,6 +8,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from cli import options
+
 STUDY_SUFFIXES = (".yaml", ".yml")
 
 
@@ -25,10 +27,7 @@ def study(
     quick: Annotated[bool, typer.Option("--quick", help="The small version: the file's quick section.")] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the newest run of this study.")] = False,
     output: Annotated[Path, typer.Option(help="Folder for results.")] = Path("results"),
-    scale: Annotated[
-        float | None,
-        typer.Option(min=0.001, max=1.0, help="Emulated over nominal link rate, instead of this machine's factor."),
-    ] = None,
+    scale: options.Scale = None,
 ) -> int:
     """Run an experiment from its file: gradbed run STUDY.yaml."""
     from experiments.study.command import run_study_file

@@ -87,10 +87,10 @@ class Reached:
         return "missed" if self.verdict == "valid" else "open"
 
 
-def run_bench_throughput(settings: Sequence[Setting] = SETTINGS, scale: Scale | None = None) -> int:
+def run_bench_throughput(settings: Sequence[Setting] = SETTINGS, factor: float | None = None) -> int:
     """Measure all settings and print a table. Exit status 1 if throughput exceeded the bound, sums were wrong, or
     less than LEAST_SHARE was reached though the machine was not the limit."""
-    used = scale or study_scale()
+    used = study_scale() if factor is None else Scale(factor)
     table = Table(title=f"Throughput / link rate, links at {used.factor:g} of 100 Mbit/s")
     for name in ("setting", "measured", "bound", "share", "fidelity", "80 %"):
         table.add_column(name, justify="left" if name in ("setting", "fidelity") else "right")

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 
 import pytest
 
-from experiments.bench_throughput import SETTINGS, Setting, measure, run_bench_throughput
+from experiments.bench_throughput import Setting, measure
 from experiments.scale import Scale
+from tests.emulation.sandboxed import ROOT, in_sandbox
 
 pytestmark = [
     pytest.mark.root,
@@ -15,6 +18,7 @@ pytestmark = [
 ]
 
 
+@in_sandbox
 def test_throughput_stays_below_the_bound() -> None:
     reached = measure(Setting("leaf-spine:2,1,2", "every-tor", workers=3), Scale(0.5))
     assert not reached.failures
@@ -25,4 +29,5 @@ def test_throughput_stays_below_the_bound() -> None:
 
 @pytest.mark.slow
 def test_throughput_reaches_four_fifths_of_the_bound() -> None:
-    assert run_bench_throughput(SETTINGS, Scale(0.05)) == 0
+    command = [sys.executable, "-m", "cli", "bench", "throughput", "--scale", "0.05"]
+    assert subprocess.run(command, cwd=ROOT, check=False).returncode == 0
