@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import importlib.util
+import sys
 
 from switch.errors import UserError
 
@@ -12,7 +13,7 @@ from switch.errors import UserError
 def require_torch(what: str) -> None:
     """UserError if PyTorch is not installed; it is not loaded. what: that needs it."""
     if importlib.util.find_spec("torch") is None:
-        raise UserError(f"{what} needs PyTorch: pip install 'gradbed[torch]'")
+        raise UserError(f"{what} needs PyTorch: {sys.executable} -m pip install torch")
 
 
 def load_torch(what: str) -> None:

@@ -15,7 +15,7 @@ from hosts.learning.settings import SyntheticSettings
 from tests.emulation.agent_hosts import ROOT, LauncherProcess, StarOfHosts
 from tests.emulation.test_ring import run
 
-pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'gradbed[torch]'")
+pytest.importorskip("torch", reason="PyTorch is not installed")
 
 pytestmark = [pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="needs root")]
 

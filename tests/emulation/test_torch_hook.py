@@ -15,7 +15,7 @@ import pytest
 
 from tests.emulation.agent_hosts import ROOT
 
-torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'gradbed[torch]'")
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
 pytestmark = [pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="needs root")]
 

@@ -12,7 +12,7 @@ import pytest
 from hosts import torch_hook
 from switch.errors import UserError
 
-torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'gradbed[torch]'")
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
 
 class FakeSession:
