@@ -15,7 +15,7 @@ from controller.planning.hosts import choose_hosts
 from controller.planning.lp_planner import LpPlanner, best_period
 from controller.planning.place import METHODS
 from controller.planning.problem import AggregationProblem
-from controller.planning.rates import Rates, solve_rates
+from controller.planning.rates import SPLITS, Rates, solve_rates
 from controller.planning.realised import realised_rates
 from controller.planning.routing import shortest_routes
 from switch.errors import UserError
@@ -185,13 +185,22 @@ def test_the_planner_takes_named_switches_and_a_demand() -> None:
             planner.choose(*asked)
 
 
-@pytest.mark.parametrize("method", ["greedy", "every-tor", "highest-degree", "grid"])
-def test_packets_come_near_the_bound_on_a_fat_tree(method: str) -> None:
+@pytest.mark.parametrize(
+    ("method", "with_answers"), [("greedy", 0.69), ("every-tor", 0.72), ("highest-degree", 0.99), ("grid", 0.78)]
+)
+def test_packets_come_near_the_bound_on_a_fat_tree(method: str, with_answers: float) -> None:
+    """Of gradients alone nearly all gets through; what their sums take on the way back depends on the switches."""
     topology = fat_tree(4, rate_bps=10_000_000)
     routes = shortest_routes(topology)
     workers, server = choose_hosts(topology, 15)
     choice = LpPlanner(3, method).choose(topology, routes, workers, server)
     problem = AggregationProblem(topology, routes, workers, server)
     bound = solve_rates(problem, choice.programmable).gamma_bps
+    gradients = 0.0
+    for splits in SPLITS:
+        rates = solve_rates(problem, choice.programmable, arrivals=True, splits=splits)
+        labels = designations(problem, rates, best_period(problem, rates))
+        gradients = max(gradients, realised_rates(problem, labels).gamma_bps)
+    assert 0.94 * bound < gradients <= bound * (1 + 1e-6)
     reached = realised_rates(problem, choice.designations, answers=True).gamma_bps
-    assert 0.65 * bound < reached <= bound * (1 + 1e-6)
+    assert with_answers * bound < reached <= bound * (1 + 1e-6)
