@@ -5,7 +5,7 @@
 event of the command's name:
 
 - link_statistics: "rows", the fields of LinkStatistics for each direction
-- statistics: "engine", "devices", "interfaces", the fields of the other classes of engine_statistics.py
+- statistics: "engine", "devices", "interfaces", the fields of the other classes of engine/statistics.py
 - quiesce (timeout_s): "idle", whether no packet is queued or in flight any more
 - set_link (device_id, port, link[, directions]): change the model of a port's directions, ["in", "out"] by default
 - set_link_up (device_id, port, up): cut the link at a port, or mend it; the ports at both its ends go down or up

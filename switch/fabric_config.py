@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from switch.engine_statistics import Direction
+from switch.engine.statistics import Direction
 from switch.errors import UserError
 from switch.link import LinkModel
 

@@ -40,7 +40,7 @@ class FabricProcess:
         return rows
 
     def statistics(self) -> dict[str, Any]:
-        """engine, devices and interfaces: the fields of the classes of switch.engine_statistics."""
+        """engine, devices and interfaces: the fields of the classes of switch.engine.statistics."""
         return self._ask("statistics", COMMAND_TIMEOUT_S)
 
     def quiesce(self, timeout_s: float) -> bool:

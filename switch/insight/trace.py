@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from switch.codegen import expressions as ex
 from switch.codegen import model as m
 from switch.codegen import probes as p
-from switch.engine_abi import DROP_PORT
+from switch.engine.abi import DROP_PORT
 from switch.insight import events as e
 from switch.insight.describe import Describer, leaves
 from switch.insight.instrumented import InstrumentedProgram

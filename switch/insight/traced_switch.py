@@ -6,8 +6,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from types import TracebackType
 
-from switch.engine_abi import DROP_PORT, MAX_FRAME_BYTES
-from switch.engine_device import EngineDevice
+from switch.engine.abi import DROP_PORT, MAX_FRAME_BYTES
+from switch.engine.device import EngineDevice
 from switch.errors import UserError
 from switch.insight.instrumented import InstrumentedProgram
 from switch.insight.recorder import Level, Recorder

@@ -9,7 +9,7 @@ from types import TracebackType
 from switch.codegen import BuiltProgram
 from switch.device import MeterRates, Replica
 from switch.engine import Engine, EngineDevice
-from switch.engine_abi import DROP_PORT
+from switch.engine.abi import DROP_PORT
 from switch.stf import names
 from switch.stf import statements as s
 from switch.stf.names import NoFit

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from switch.codegen import BuiltProgram
-from switch.engine_abi import DROP_PORT
+from switch.engine.abi import DROP_PORT
 from switch.stf.engine_target import EngineTarget
 from switch.stf.names import NoFit
 from switch.stf.statements import Expect, NoPacket, Packet, Script

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from switch.engine import Engine, EngineDevice
-from switch.engine_abi import MAX_FRAME_BYTES
+from switch.engine.abi import MAX_FRAME_BYTES
 from switch.link import LinkModel
 from tests.unit.engine.instructed import Egress, Ingress, instructed_program, pass_through, read_report
 

@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from switch.engine import Engine
-from switch.engine_statistics import DeviceStatistics
+from switch.engine.statistics import DeviceStatistics
 from switch.link import LinkModel
 from switch.simple_switch import drop_watch
 from switch.simple_switch.drop_watch import DropWatch

@@ -7,9 +7,9 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from switch import engine_abi as abi
 from switch.device import ActionCall, EntryCall, KeyMatch, MeterCounts, MeterRates, Program, Replica
-from switch.engine_statistics import DeviceStatistics
+from switch.engine import abi
+from switch.engine.statistics import DeviceStatistics
 from switch.runtime.state import SwitchState
 
 if TYPE_CHECKING:

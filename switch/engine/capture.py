@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from switch.engine_statistics import Direction
+from switch.engine.statistics import Direction
 from switch.errors import UserError
 
 if TYPE_CHECKING:

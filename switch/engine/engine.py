@@ -12,10 +12,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from switch import engine_abi as abi
-from switch.engine_capture import Capture
-from switch.engine_device import EngineDevice
-from switch.engine_statistics import (
+from switch.engine import abi
+from switch.engine.capture import Capture
+from switch.engine.device import EngineDevice
+from switch.engine.statistics import (
     DeviceStatistics,
     Direction,
     EngineStatistics,
