@@ -73,7 +73,7 @@ def _facts(plan: JobPlan) -> dict[str, Any]:
         "slot_policy": job.slot_policy,
         "slots": min((each.slots for each in job.slot_ranges.values()), default=None),
         "acknowledgement": plan.acknowledgement,
-        "multicast": [{"ip": answer.ip, "mac": answer.mac} for answer in plan.answers],
+        "multicast": [{"ip": ack.ip, "mac": ack.mac} for ack in plan.ack_trees],
     }
 
 
@@ -141,29 +141,29 @@ def create_app(topology: Topology, jobs: Jobs, southbound: Southbound) -> FastAP
     def get_plan_text() -> PlainTextResponse:
         return PlainTextResponse(plan_text(jobs.plan()) + "\n")
 
-    _answer_errors_in_one_line(app)
+    _errors_in_one_line(app)
     return app
 
 
-def _answer_errors_in_one_line(app: FastAPI) -> None:
-    def answer(status: int, detail: str) -> JSONResponse:
+def _errors_in_one_line(app: FastAPI) -> None:
+    def response(status: int, detail: str) -> JSONResponse:
         return JSONResponse({"detail": " ".join(detail.split())}, status)
 
     @app.exception_handler(UserError)
     def on_user_error(_request: Request, error: UserError) -> JSONResponse:
-        return answer(404 if isinstance(error, UnknownJob) else 400, str(error))
+        return response(404 if isinstance(error, UnknownJob) else 400, str(error))
 
     @app.exception_handler(SouthboundError)
     def on_southbound_error(_request: Request, error: SouthboundError) -> JSONResponse:
-        return answer(503, str(error))
+        return response(503, str(error))
 
     @app.exception_handler(RequestValidationError)
     def on_bad_request(_request: Request, error: RequestValidationError) -> JSONResponse:
-        return answer(422, _first_problem(error.errors()))
+        return response(422, _first_problem(error.errors()))
 
     @app.exception_handler(HTTPException)
     def on_http_error(_request: Request, error: HTTPException) -> JSONResponse:
-        return answer(error.status_code, str(error.detail))
+        return response(error.status_code, str(error.detail))
 
 
 def _first_problem(problems: Sequence[Any]) -> str:

@@ -104,7 +104,7 @@ def measure_growth(k: int, maximum: int) -> Growth:
         tuple(gammas),
         tuple(times),
         time.perf_counter() - wall,
-        solver.answered,
+        solver.asked,
         solver.solved,
     )
 

@@ -70,7 +70,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class AnswerTree:
+class AckTree:
     """A tree for ACKs and its multicast group."""
 
     tree: MulticastTree
@@ -83,22 +83,22 @@ class AnswerTree:
 class JobPlan:
     """A job's part of the network's plan.
 
-    answers: the tree of every fragment's ACK, in turn like designations. Empty without designated switches: then the
-    server sums alone and acknowledges each worker by unicast.
+    ack_trees: the tree of every fragment's ACK, in turn like designations. Empty without designated switches: then
+    the server sums alone and acknowledges each worker by unicast.
     """
 
     job: Job
-    answers: tuple[AnswerTree, ...]
+    ack_trees: tuple[AckTree, ...]
     plan: Plan
 
     @property
-    def trees(self) -> tuple[AnswerTree, ...]:
+    def trees(self) -> tuple[AckTree, ...]:
         """The different ones."""
-        return tuple({answer.group: answer for answer in self.answers}.values())
+        return tuple({ack.group: ack for ack in self.ack_trees}.values())
 
     @property
     def acknowledgement(self) -> Acknowledgement:
-        return "multicast" if self.answers else "unicast"
+        return "multicast" if self.ack_trees else "unicast"
 
 
 def choose_job(
@@ -137,17 +137,17 @@ def job_plan(topology: Topology, routes: Routes, job: Job, program: str = AGGREG
         )
         for switch in topology.switches
     }
-    answers = _answer_trees(topology, job)
+    ack_trees = _ack_trees(topology, job)
     plan = Plan(switches=steering).merged(
         *(
-            Plan(switches=multicast_plan(topology, answer.tree, answer.group, answer.ip, program))
-            for answer in {answer.group: answer for answer in answers}.values()
+            Plan(switches=multicast_plan(topology, ack.tree, ack.group, ack.ip, program))
+            for ack in {ack.group: ack for ack in ack_trees}.values()
         )
     )
-    return JobPlan(job, answers, plan)
+    return JobPlan(job, ack_trees, plan)
 
 
-def _answer_trees(topology: Topology, job: Job) -> tuple[AnswerTree, ...]:
+def _ack_trees(topology: Topology, job: Job) -> tuple[AckTree, ...]:
     """For every fragment in turn the tree of its ACK. The rarest sets of switches share one tree if there are too
     many."""
     turns = job.turns
@@ -155,12 +155,12 @@ def _answer_trees(topology: Topology, job: Job) -> tuple[AnswerTree, ...]:
     kept, rest = by_frequency, frozenset[int]()
     if len(by_frequency) > MAX_TREES:
         kept, rest = by_frequency[: MAX_TREES - 1], frozenset().union(*by_frequency[MAX_TREES - 1 :])
-    trees: dict[frozenset[int], AnswerTree] = {}
+    trees: dict[frozenset[int], AckTree] = {}
     for switches in dict.fromkeys([*kept, rest] if rest else kept):
         group = job.number * MAX_TREES + len(trees)
         via = [topology.switch_by_number(number).name for number in sorted(switches)]
         tree = multicast_tree(topology, job.server, job.workers, via)
-        trees[switches] = AnswerTree(tree, group, *multicast_address(group))
+        trees[switches] = AckTree(tree, group, *multicast_address(group))
     return tuple(trees[switches if switches in trees else rest] for switches in turns)
 
 

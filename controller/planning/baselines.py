@@ -1,4 +1,4 @@
-"""Placements to compare with: each answers with the programmable switches beside the server's ToR."""
+"""Placements to compare with: each returns the programmable switches beside the server's ToR."""
 
 from __future__ import annotations
 

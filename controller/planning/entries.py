@@ -10,7 +10,7 @@ from controller.planning.slots import SlotPolicy, SlotRange
 AGGREGATION_PROGRAM = "aggregation"
 
 RECLAIM_DISTANCE = 4096
-"""A fragment this much older than another of its job has been answered: workers have fewer in flight. A slot that
+"""A fragment this much older than another of its job has been acknowledged: workers have fewer in flight. A slot that
 still holds it is given to the newer one; were its ACK only late, workers would resend and the server would sum."""
 
 

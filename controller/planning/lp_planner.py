@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from controller.planning.answers import answer_links
 from controller.planning.assignment import designations, destination_shares, rounded_counts
 from controller.planning.place import NONE, check_demand, place
 from controller.planning.placement import AggregationChoice
 from controller.planning.problem import AggregationProblem
 from controller.planning.rates import SPLITS, Rates, RateSolver, solve_rates
 from controller.planning.realised import realised_rates
+from controller.planning.returned_sums import returned_sum_links
 from controller.planning.routing import Routes
 from topo.graph import Topology
 
@@ -61,13 +61,13 @@ def best_labels(problem: AggregationProblem, programmable: Sequence[str]) -> Agg
     from the server, where global sums come, too; a program that counts these avoids that, if only for one tree that
     passes through all switches (docs/placement.md, "From rates to packets").
     """
-    answers = answer_links(problem, (*programmable, problem.server_tor))
+    links = returned_sum_links(problem, (*programmable, problem.server_tor))
     found: list[tuple[float, AggregationChoice]] = []
-    for solver in (RateSolver(problem, arrivals=True), RateSolver(problem, arrivals=True, answers=answers)):
+    for solver in (RateSolver(problem, arrivals=True), RateSolver(problem, arrivals=True, returned_sums=links)):
         for splits in SPLITS:
             rates = solver.rates(programmable, splits=splits)
             labels = designations(problem, rates, best_period(problem, rates))
-            reached = realised_rates(problem, labels, answers=True).gamma_bps
+            reached = realised_rates(problem, labels, returned_sums=True).gamma_bps
             found.append((reached, AggregationChoice(rates.programmable, labels, rates)))
     return max(found, key=lambda each: each[0])[1]
 

@@ -16,8 +16,8 @@ obey: yb(g, s) of y(g, s) goes on by way of sd, which needs f >= y(g, sd) + sum 
     rows      f >= y(g, sd) + ... in place of f >= y(g, sd); for each s also y(g, s) - yb(g, s) <= a(s) and
               yb(g, s) <= b(s) for each group
 
-Nor does it know that global sums come back, each as large as a gradient: with `answers`, the links of their multicast
-tree carry gamma more.
+Nor does it know that global sums come back, each as large as a gradient: with `returned_sums`, the links of their
+multicast tree carry gamma more.
 """
 
 from __future__ import annotations
@@ -51,13 +51,15 @@ class _Entries:
 class RateProgram:
     """Makes the program of any set of programmable switches; the parts of each switch are computed once.
 
-    arrivals: with the fragments' arrival at the server. answers: links that every global sum crosses. See above.
+    arrivals: with the fragments' arrival at the server. returned_sums: links that every global sum crosses.
     """
 
-    def __init__(self, problem: AggregationProblem, arrivals: bool = False, answers: Sequence[NodePair] = ()) -> None:
+    def __init__(
+        self, problem: AggregationProblem, arrivals: bool = False, returned_sums: Sequence[NodePair] = ()
+    ) -> None:
         self.problem = problem
         self._arrivals = arrivals
-        self._answers = tuple(answers)
+        self._returned_sums = tuple(returned_sums)
         self.scale_bps = float(problem.link_rates_bps.max())
         self.sizes = np.array([len(group) for group in problem.groups])
         groups, links = len(problem.groups), len(problem.link_index)
@@ -247,7 +249,7 @@ class RateProgram:
             self._cross(found, problem.path(group.tor, problem.server), self.x(index), len(group))
             self._cross(found, problem.path(group.tor, problem.server_tor), self.y_server_tor(index), len(group))
         self._cross(found, problem.path(problem.server_tor, problem.server), F, 1)
-        self._cross(found, (problem.link_index[pair] for pair in self._answers), GAMMA, 1)
+        self._cross(found, (problem.link_index[pair] for pair in self._returned_sums), GAMMA, 1)
         return found.entries()
 
     def _block(self, switch: str) -> _Entries:

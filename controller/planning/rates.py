@@ -51,25 +51,27 @@ def solve_rates(
     server_tor: bool = True,
     arrivals: bool = False,
     splits: Splits = "free",
-    answers: Sequence[NodePair] = (),
+    returned_sums: Sequence[NodePair] = (),
 ) -> Rates:
     """Optimal rates for these programmable switches (the server's ToR is one more of them unless server_tor is
-    False). arrivals, answers: nearer to what packets can do (rate_program.RateProgram). UserError for names that
-    cannot be programmable."""
+    False). arrivals, returned_sums: nearer to what packets can do (rate_program.RateProgram). UserError for names
+    that cannot be programmable."""
     problem.check_programmable(programmable)
-    return RateSolver(problem, arrivals, answers).rates(programmable, server_tor, splits)
+    return RateSolver(problem, arrivals, returned_sums).rates(programmable, server_tor, splits)
 
 
 class RateSolver:
     """Solves the program for many sets of programmable switches of one problem.
 
-    Programs that are alike are solved once. solved, answered: programs solved, and questions asked.
+    Programs that are alike are solved once. solved, asked: programs solved, and asked for.
     """
 
-    def __init__(self, problem: AggregationProblem, arrivals: bool = False, answers: Sequence[NodePair] = ()) -> None:
+    def __init__(
+        self, problem: AggregationProblem, arrivals: bool = False, returned_sums: Sequence[NodePair] = ()
+    ) -> None:
         self.problem = problem
-        self.model = RateProgram(problem, arrivals, answers)
-        self.solved = self.answered = 0
+        self.model = RateProgram(problem, arrivals, returned_sums)
+        self.solved = self.asked = 0
         self._bound = 2.0**-20
         self._known: dict[Signature, float] = {}
 
@@ -102,7 +104,7 @@ class RateSolver:
         return self._named(tuple(programmable), gamma, np.where(flows < TOLERANCE, 0.0, flows))
 
     def _optimum(self, program: SparseProgram) -> float:
-        self.answered += 1
+        self.asked += 1
         reduced = quotient(program)
         if reduced.signature not in self._known:
             self.solved += 1

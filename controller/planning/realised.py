@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from controller.planning.answers import answer_links
 from controller.planning.designation import Designation
 from controller.planning.problem import AggregationProblem, NodePair
+from controller.planning.returned_sums import returned_sum_links
 from switch.errors import UserError
 
 
@@ -28,13 +28,13 @@ class RealisedRates:
 
 
 def realised_rates(
-    problem: AggregationProblem, labels: Mapping[str, tuple[Designation, ...]], answers: bool = False
+    problem: AggregationProblem, labels: Mapping[str, tuple[Designation, ...]], returned_sums: bool = False
 ) -> RealisedRates:
     """Of labels for all workers of the problem, whoever made them; an empty tuple is straight to the server.
 
-    answers: count the global sums, too, that come back along multicast trees, one for each set of switches that a
-    fragment has; without switches that sum there are none, and they mirror the gradients. A switch sends one sum for
-    each fragment that any worker sends it. UserError if periods differ.
+    returned_sums: count the global sums, too, that come back along multicast trees, one for each set of switches that
+    a fragment has; without switches that sum there are none, and they mirror the gradients. A switch sends one sum
+    for each fragment that any worker sends it. UserError if periods differ.
     """
     period = max(1, *(len(labels[worker]) for worker in problem.workers))
     straight = (Designation(0, 0),) * period
@@ -74,9 +74,9 @@ def realised_rates(
     for (start, goal), packets in trips.items():
         for link in problem.path(start, goal):
             links[pairs[link]] += packets
-    if answers and intake:
+    if returned_sums and intake:
         for switches, packets in passed.items():
-            for pair in answer_links(problem, switches):
+            for pair in returned_sum_links(problem, switches):
                 links[pair] += packets
     return _fullest(problem, period, links, intake)
 

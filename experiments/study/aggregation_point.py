@@ -388,7 +388,7 @@ def _bounds_bps(
         worker: tuple(Label(**label.model_dump()) for label in own)
         for worker, own in zip(job.workers, description.designations or [()] * len(job.workers), strict=True)
     }
-    packets_bps = realised_rates(problem, labels, answers=True).gamma_bps
+    packets_bps = realised_rates(problem, labels, returned_sums=True).gamma_bps
     if configuration.switches.placement == "none":
         return solve_rates(problem, (), server_tor=False).gamma_bps, packets_bps
     switches = [name for name in choice.switches if name != problem.server_tor]

@@ -15,9 +15,9 @@ from hosts.learning.fragments import cut, join
 from hosts.learning.shifted_sums import restored
 from hosts.protocols.gradient_format import Flags
 from hosts.protocols.gradient_frames import congested
+from hosts.transport.aggregation_paths import aggregation_paths
 from hosts.transport.raw_socket import RawSocket
 from hosts.transport.sender import Attempt, Sender
-from hosts.transport.ways import ways
 from switch.errors import UserError
 
 
@@ -44,7 +44,7 @@ class ServerExchange:
         self._sender = Sender(
             window_fragments=job.window_fragments,
             min_timeout_us=job.min_timeout_us,
-            paths=ways(job.designations),
+            paths=aggregation_paths(job.designations),
             congestion_control=job.congestion_control,
             sliding=job.slot_policy == "static",
         )

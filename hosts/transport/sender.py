@@ -4,7 +4,7 @@ The caller passes in the time and moves the packets. Fragments are sent in order
 congestion window allows. One that is unanswered is sent again when its timer runs out, or sooner: when several that
 were sent after it on the same path have been answered (RFC 5681, RFC 6675), or when all have been (RFC 5827). That
 holds for repeated transmissions, too. Paths are told apart since packets keep their order only among those that meet
-at the same designated switches (hosts.transport.ways).
+at the same designated switches (hosts.transport.aggregation_paths).
 
 What is sent again goes to the designated switch as a RETRY at first: if this worker's gradient is what the slot waits
 for, it completes the sum there, and if it is not, the switch drops it, so a loss costs the server's link nothing.
@@ -105,7 +105,7 @@ class Sender:
         sliding: bool = False,
         retries: int = RETRIES,
     ) -> None:
-        """window_fragments: the window's maximum. paths: names of the ways that packet numbers go in turn: number n
+        """window_fragments: the window's maximum. paths: the paths that packet numbers take in turn: number n
         goes paths[n % len(paths)]. sliding: unanswered fragments are never window_fragments or more apart.
         retries: 0 makes all that is sent again a RESEND."""
         self._window = CongestionWindow(window_fragments, congestion_control)

@@ -56,15 +56,15 @@ def check_job(topology: Topology, planned: JobPlan, plan: Plan) -> None:
             assert arrival.summed_at == tuple(designated)
             assert arrival.node == job.server
             assert arrival.dst_mac == topology.host(job.server).mac
-            ways = [worker, *arrival.path[1 : arrival.path.index(designated[0]) + 1]]
+            walked = [worker, *arrival.path[1 : arrival.path.index(designated[0]) + 1]]
             shortest = nx.shortest_path_length(topology.graph, worker, designated[0])
-            assert len(ways) - 1 == shortest
+            assert len(walked) - 1 == shortest
         unsummed = walker.send(worker, job.server, job.number, STRAIGHT_TO_SERVER)
         assert (unsummed.node, unsummed.summed_at) == (job.server, ())
-        answer = walker.send(job.server, worker, job.number, acknowledgement=True)
-        assert answer.node == worker
-    for answer, designated in zip(planned.answers, job.turns, strict=True):
-        arrivals = walker.multicast(job.server, answer.ip)
+        ack = walker.send(job.server, worker, job.number, acknowledgement=True)
+        assert ack.node == worker
+    for ack, designated in zip(planned.ack_trees, job.turns, strict=True):
+        arrivals = walker.multicast(job.server, ack.ip)
         reached = [arrival.node for arrival in arrivals if topology.is_host(arrival.node)]
         assert sorted(reached) == sorted(job.workers)
         passed = {node for arrival in arrivals for node in arrival.path}
@@ -112,13 +112,13 @@ def test_without_aggregation_a_job_leaves_the_switches_alone() -> None:
     workers, server = choose_hosts(topology, 8)
     job, plan = planned(topology, workers, server, NoPlacement())
     assert job.job.designated_switches == ()
-    assert (job.acknowledgement, job.answers) == ("unicast", ())
+    assert (job.acknowledgement, job.ack_trees) == ("unicast", ())
     assert plan == routing_plan(topology, shortest_routes(topology))
     check_job(topology, job, plan)
 
 
-def test_answers_go_only_where_a_slot_waits_for_them() -> None:
-    """Each of two core switches sums half of the fragments: the answers to the others do not climb up to it."""
+def test_acks_go_only_where_a_slot_waits_for_them() -> None:
+    """Each of two core switches sums half of the fragments: the ACKs to the others do not climb up to it."""
     topology = fat_tree(4)
     workers = ("h2", "h5", "h9")
     job, _ = planned(topology, workers, "h1", ExplicitPlacement(("c1", "c3")))
@@ -126,11 +126,11 @@ def test_answers_go_only_where_a_slot_waits_for_them() -> None:
     last = topology.switch("e1").number
     assert job.job.turns == (frozenset({numbers[0], last}), frozenset({numbers[1], last}))
     assert len(job.trees) == 2
-    for answer, own, other in zip(job.answers, ("c1", "c3"), ("c3", "c1"), strict=True):
-        assert own in answer.tree.children and other not in answer.tree.children
+    for ack, own, other in zip(job.ack_trees, ("c1", "c3"), ("c3", "c1"), strict=True):
+        assert own in ack.tree.children and other not in ack.tree.children
         # One copy on every link, and the workers of other pods are reached through the switch that must be passed.
-        assert len(answer.tree.edges()) == len({child for _, child in answer.tree.edges()})
-        assert len(answer.tree.children[own]) == 2
+        assert len(ack.tree.edges()) == len({child for _, child in ack.tree.edges()})
+        assert len(ack.tree.children[own]) == 2
 
 
 def test_too_many_sets_of_switches_share_a_tree() -> None:
@@ -139,7 +139,7 @@ def test_too_many_sets_of_switches_share_a_tree() -> None:
     assert len(switches) > MAX_TREES
     job, _ = planned(topology, ("h3", "h20"), "h1", ExplicitPlacement(switches))
     assert len(job.trees) == MAX_TREES
-    assert len({answer.group for answer in job.trees}) == MAX_TREES
+    assert len({ack.group for ack in job.trees}) == MAX_TREES
     check_job(topology, *planned(topology, ("h3", "h20"), "h1", ExplicitPlacement(switches)))
 
 
@@ -307,7 +307,7 @@ def test_every_worker_can_have_labels_of_its_own() -> None:
     job, plan = planned(topology, tuple(labels), "h1", Fixed())
     assert job.job.designated_switches == (number["l2"], number["l3"], last)
     labelled = {w: tuple(label for label in own if label.switch_number) for w, own in labels.items()}
-    check_job(topology, replace(job, job=replace(job.job, designations=labelled), answers=job.answers[:1]), plan)
+    check_job(topology, replace(job, job=replace(job.job, designations=labelled), ack_trees=job.ack_trees[:1]), plan)
 
 
 def test_slots_of_a_job_are_in_its_roles() -> None:

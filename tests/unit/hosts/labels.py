@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from tests.unit.hosts.slot_model import Label
 
 
-def labels(ways: Sequence[Sequence[int]], second: int = 0) -> list[list[Label]]:
+def labels(designated: Sequence[Sequence[int]], second: int = 0) -> list[list[Label]]:
     """Labels by worker and turn.
 
-    ways: for each worker, the designated switch of each turn (0: none); all have equally many turns. second: the
-    switch at the second level, which sums what the others let go (0: none); it may be a first choice, too.
+    designated: for each worker, the designated switch of each turn (0: none); all have equally many turns. second:
+    the switch at the second level, which sums what the others let go (0: none); it may be a first choice, too.
     """
-    turns = [list(turn) for turn in zip(*ways, strict=True)]
-    out: list[list[Label]] = [[] for _ in ways]
+    turns = [list(turn) for turn in zip(*designated, strict=True)]
+    out: list[list[Label]] = [[] for _ in designated]
     for turn in turns:
         through_second = sum(1 for switch in turn if switch) if second else 0
         for worker, switch in enumerate(turn):

@@ -159,12 +159,12 @@ def two_levels(parents: Mapping[str, str], workers: int) -> list[list[str]]:
             out.append(node)
         return out
 
-    ways = []
+    levels = []
     for worker in range(workers):
         others = {node for other in range(workers) if other != worker for node in above(other)}
         shared = [node for node in above(worker) if node in others]
-        ways.append([shared[0]] if shared[0] == "tor" else [shared[0], "tor"])
-    return ways
+        levels.append([shared[0]] if shared[0] == "tor" else [shared[0], "tor"])
+    return levels
 
 
 def star(workers: int) -> dict[str, str]:

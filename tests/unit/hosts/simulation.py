@@ -13,10 +13,10 @@ import numpy as np
 
 from hosts.learning.shifted_sums import restored, shifted
 from hosts.protocols.gradient_format import MAX_MAGNITUDE, Flags
+from hosts.transport.aggregation_paths import aggregation_paths
 from hosts.transport.collector import Collector
 from hosts.transport.congestion_window import CongestionControl
 from hosts.transport.sender import RETRIES, Attempt, Sender
-from hosts.transport.ways import ways
 from tests.unit.hosts.slot_model import Label, Packet
 
 JOB = 7
@@ -138,7 +138,7 @@ class JobSimulation:
             multicast=settings.multicast,
         )
         self.server = self._agent()
-        paths = ways([network.labels(worker) for worker in range(settings.workers)])
+        paths = aggregation_paths([network.labels(worker) for worker in range(settings.workers)])
         self.workers = [
             WorkerState(
                 Sender(

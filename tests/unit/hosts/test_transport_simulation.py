@@ -24,7 +24,7 @@ def simulate(
     *,
     workers: int = 4,
     switches: int = 2,
-    ways: Sequence[Sequence[int]] | None = None,
+    designated: Sequence[Sequence[int]] | None = None,
     second: int = 0,
     slots: int = 64,
     hop: Hop = PERFECT,
@@ -34,12 +34,13 @@ def simulate(
 ) -> JobSimulation:
     """Run a job over a perfect network unless told otherwise; its sums are checked.
 
-    ways: by worker and turn, the designated switch; without any, all workers deal fragments to all switches in turn.
+    designated: by worker and turn, the designated switch; without any, all workers deal fragments to all switches in
+    turn.
     forget_at_us: when all switches restart with empty slots.
     """
     turns = list(range(1, switches + 1)) or [0]
     network = ReorderingNetwork(
-        labels=labels(ways or [turns] * workers, second),
+        labels=labels(designated or [turns] * workers, second),
         switches=switches,
         slots=slots,
         hop=hop,
@@ -76,11 +77,11 @@ hops = st.builds(
 def designations(draw: st.DrawFn) -> dict[str, Any]:
     """Any choice of switches, by worker and turn, on one or two levels."""
     workers, switches, turns = draw(st.integers(1, 6)), draw(st.integers(0, 3)), draw(st.integers(1, 3))
-    way = st.lists(st.integers(0, switches), min_size=turns, max_size=turns)
+    turns_of_worker = st.lists(st.integers(0, switches), min_size=turns, max_size=turns)
     return {
         "workers": workers,
         "switches": switches,
-        "ways": draw(st.lists(way, min_size=workers, max_size=workers)),
+        "designated": draw(st.lists(turns_of_worker, min_size=workers, max_size=workers)),
         "second": draw(st.integers(0, switches)),
     }
 
@@ -147,8 +148,8 @@ def test_perfect_network_needs_no_resends_and_one_packet_per_fragment(sliding: b
 
 def test_two_levels_leave_one_packet_per_fragment_too() -> None:
     """Two racks, a worker without a switch in its rack, and fragments that the second level has for itself."""
-    ways = [[1, 3], [1, 3], [2, 3], [2, 3], [3, 3]]
-    simulation = simulate(workers=5, switches=3, ways=ways, second=3, slots=4096)
+    designated = [[1, 3], [1, 3], [2, 3], [2, 3], [3, 3]]
+    simulation = simulate(workers=5, switches=3, designated=designated, second=3, slots=4096)
     assert simulation.collector.statistics.merged_partials == 3 * 12
     assert simulation.collector.statistics.merged_singles == 0
     assert simulation.resends == 0
@@ -225,9 +226,9 @@ def test_marks_halve_the_window_and_change_nothing_else() -> None:
 def test_overlapping_partial_sums_are_dropped_and_repaired() -> None:
     """With heavy reordering and loss, the case that the collector must not merge does occur."""
     hop = Hop(loss=0.25, duplicate=0.25, delay_us=50, jitter_us=4000)
-    ways = [[1], [1], [2], [2], [3], [3]]
+    designated = [[1], [1], [2], [2], [3], [3]]
     runs = [
-        simulate(seed=seed, workers=6, switches=3, ways=ways, second=3, slots=4, hop=hop, retries=1)
+        simulate(seed=seed, workers=6, switches=3, designated=designated, second=3, slots=4, hop=hop, retries=1)
         for seed in range(6)
     ]
     assert sum(run.collector.statistics.overlaps for run in runs) > 0

@@ -186,9 +186,9 @@ def test_the_planner_takes_named_switches_and_a_demand() -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "with_answers"), [("greedy", 0.69), ("every-tor", 0.72), ("highest-degree", 0.99), ("grid", 0.78)]
+    ("method", "share"), [("greedy", 0.69), ("every-tor", 0.72), ("highest-degree", 0.99), ("grid", 0.78)]
 )
-def test_packets_come_near_the_bound_on_a_fat_tree(method: str, with_answers: float) -> None:
+def test_packets_come_near_the_bound_on_a_fat_tree(method: str, share: float) -> None:
     """Of gradients alone nearly all gets through; what their sums take on the way back depends on the switches."""
     topology = fat_tree(4, rate_bps=10_000_000)
     routes = shortest_routes(topology)
@@ -202,5 +202,5 @@ def test_packets_come_near_the_bound_on_a_fat_tree(method: str, with_answers: fl
         labels = designations(problem, rates, best_period(problem, rates))
         gradients = max(gradients, realised_rates(problem, labels).gamma_bps)
     assert 0.94 * bound < gradients <= bound * (1 + 1e-6)
-    reached = realised_rates(problem, choice.designations, answers=True).gamma_bps
-    assert with_answers * bound < reached <= bound * (1 + 1e-6)
+    reached = realised_rates(problem, choice.designations, returned_sums=True).gamma_bps
+    assert share * bound < reached <= bound * (1 + 1e-6)

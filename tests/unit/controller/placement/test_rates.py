@@ -119,7 +119,7 @@ def test_alike_programs_are_solved_once() -> None:
     server, *workers = [host.name for host in topology.hosts]
     solver = RateSolver(AggregationProblem.of(topology, workers, server))
     gammas = {switch: solver.gamma((switch,)) for switch in solver.problem.candidates}
-    assert solver.solved < solver.answered
+    assert solver.solved < solver.asked
     for switch, gamma in gammas.items():
         assert gamma * 10 == pytest.approx(plain_gamma(solver.problem, (switch,)), rel=1e-6)
 

@@ -8,7 +8,7 @@ from controller.planning.multicast import multicast_tree
 from controller.planning.problem import AggregationProblem, NodePair
 
 
-def answer_links(problem: AggregationProblem, switches: Iterable[str]) -> tuple[NodePair, ...]:
+def returned_sum_links(problem: AggregationProblem, switches: Iterable[str]) -> tuple[NodePair, ...]:
     """The links between switches, in direction of travel, that an ACK crosses on its way from the server to all
     workers and through all `switches`. ACKs carry the global sums, so they are as large as gradients.
 
