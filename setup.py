@@ -9,7 +9,7 @@ setup(
     python_requires=">=3.10",
     packages=find_packages(include=["cli*", "experiments*", "controller*", "hosts*", "topo*", "switch*"]),
     package_data={
-        "experiments": ["studies/*.yaml"],
+        "experiments": ["systems/*/studies/*.yaml", "bench/switch/*.c", "bench/switch/programs/*.p4"],
         "switch": ["runtime/*.c", "runtime/*.h", "compiler/p4include/*.p4"],
     },
     install_requires=[

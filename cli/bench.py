@@ -23,7 +23,7 @@ def lanes(
     repetitions: Annotated[int, typer.Option(min=1, help="Measurements of each figure; medians are shown.")] = 5,
 ) -> int:
     """How many lanes a gradient packet should have: compile time against gradient bytes summed per second."""
-    from experiments.bench_lanes import run_bench_lanes
+    from experiments.systems.aggregation.bench.lanes import run_bench_lanes
 
     return run_bench_lanes(repetitions)
 
@@ -33,7 +33,7 @@ def start(
     repetitions: Annotated[int, typer.Option(min=1, help="Starts of each kind; medians are shown.")] = 3,
 ) -> int:
     """How long k=4 and k=6 fat-trees take to come up, and a whole run of one round."""
-    from experiments.bench_start import run_bench_start
+    from experiments.bench.start import run_bench_start
     from topo.namespaces import require_root
 
     require_root("gradbed bench start")
@@ -46,7 +46,7 @@ def switch(
     seconds: Annotated[float, typer.Option(min=0.1, help="Length of one turn.")] = 0.5,
 ) -> int:
     """The switch beside a forwarder without P4, and BMv2 where GRADBED_BMV2 names it."""
-    from experiments.bench_switch.run import run_bench_switch
+    from experiments.bench.switch.run import run_bench_switch
     from topo.namespaces import require_root
     from topo.sandbox import run_in_sandbox
 
@@ -57,7 +57,7 @@ def switch(
 @app.command()
 def throughput(scale: options.Scale = None) -> int:
     """How near one job's throughput comes to the bound of the linear program; at least 80 %, and never above it."""
-    from experiments.bench_throughput import run_bench_throughput
+    from experiments.systems.aggregation.bench.throughput import run_bench_throughput
     from topo.namespaces import require_root
 
     require_root("gradbed bench throughput")
@@ -73,7 +73,7 @@ def placement(
     output: Annotated[Path | None, typer.Option(help="Folder for a figure of how the time grows.")] = None,
 ) -> int:
     """How long the placement of programmable switches takes, and how near it comes to the optimum."""
-    from experiments.bench_placement import run_bench_placement
+    from experiments.systems.aggregation.bench.placement import run_bench_placement
 
     return run_bench_placement(_sizes(sizes), instances, output)
 

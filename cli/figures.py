@@ -26,6 +26,6 @@ def aggregation(
     scale: options.Scale = None,
 ) -> int:
     """The seven figures of in-network aggregation (docs/figures.md)."""
-    from experiments.figures.run import make_figures
+    from experiments.study.make_figures import make_figures
 
     return make_figures("aggregation", only, quick=quick, resume=resume, output=output, factor=scale)

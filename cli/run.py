@@ -105,7 +105,7 @@ def torch(
 ) -> int:
     """Train your own PyTorch model, its gradients summed in the switches: the script runs in every worker's host."""
     from experiments.config import TorchConfig
-    from experiments.torch_run import run_torch
+    from experiments.systems.aggregation.torch_run import run_torch
 
     return run_torch(
         options.validated(

@@ -29,12 +29,12 @@ from controller.config import ControllerConfig
 from controller.events import EventJobAdded, EventJobDeleted, EventSwitchConnected, EventSwitchDisconnected
 from controller.jobs import Jobs
 from controller.journal import Journal
-from controller.planning.aggregation import JobPlan
 from controller.rest import create_app
 from controller.rest_server import RestServer, inherited_socket, listening_socket
 from controller.southbound.interface import SwitchStatus
 from controller.southbound.openflow import OpenFlowSouthbound
 from controller.switches import openflow_southbound, southbound
+from controller.systems.aggregation.job_plan import JobPlan
 from switch.errors import UserError
 from switch.parent_death import die_with_parent
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from controller.planning.aggregation import MAX_JOB
 from controller.planning.legacy import LegacyKind
-from controller.planning.slots import DEFAULT_SLOTS
 from controller.southbound.target import Target
+from controller.systems.aggregation.job_plan import MAX_JOB
+from controller.systems.aggregation.slots import DEFAULT_SLOTS
 from switch.errors import UserError
 from topo.graph import Topology
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from os_ken.controller.event import EventBase
 
-from controller.planning.aggregation import JobPlan
 from controller.southbound.interface import SwitchStatus
+from controller.systems.aggregation.job_plan import JobPlan
 
 
 class EventSwitchConnected(EventBase):  # type: ignore[misc]

@@ -7,14 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from controller.journal import Journal, JournalContents
-from controller.planning.aggregation import Job, JobPlan, choose_job, job_plan
 from controller.planning.congestion import congestion_plan
 from controller.planning.legacy import LegacyKind, with_legacy_switches
-from controller.planning.placement import AggregationPlanner, SharedPathPlacement
 from controller.planning.plan import Plan
 from controller.planning.routing import routing_plan, shortest_routes
-from controller.planning.slots import DEFAULT_SLOTS, SlotPolicy, SlotRange, free_range
 from controller.southbound.interface import Southbound
+from controller.systems.aggregation.job_plan import Job, JobPlan, choose_job, job_plan
+from controller.systems.aggregation.placement.planner import AggregationPlanner, SharedPathPlacement
+from controller.systems.aggregation.slots import DEFAULT_SLOTS, SlotPolicy, SlotRange, free_range
 from switch.errors import UserError
 from topo.graph import Topology
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from controller.planning.aggregation import Job
+from controller.systems.aggregation.job_plan import Job
 from switch.errors import UserError
 
 

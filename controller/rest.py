@@ -12,12 +12,12 @@ from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
 from controller.jobs import Jobs, UnknownJob
-from controller.planning.aggregation import Acknowledgement, JobPlan
-from controller.planning.designation import Designation
-from controller.planning.planners import PlannerOptions
-from controller.planning.slots import SlotPolicy, SlotRange
 from controller.planning.text import plan_text
 from controller.southbound.interface import Southbound, SouthboundError
+from controller.systems.aggregation.designation import Designation
+from controller.systems.aggregation.job_plan import Acknowledgement, JobPlan
+from controller.systems.aggregation.placement.planners import PlannerOptions
+from controller.systems.aggregation.slots import SlotPolicy, SlotRange
 from switch.errors import UserError
 from topo.graph import Topology
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.testbed import Testbed
-from hosts.job import JobDescription
+from hosts.systems.aggregation.description import JobDescription
 from switch.errors import UserError
 from topo.json_lines import JsonLinesProcess, own_program
 

@@ -19,13 +19,14 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
-from experiments import accounting, report
+from experiments import accounting
 from experiments.config import AggregationConfig, JobConfig
-from experiments.outcome import BASELINES, ModeOutcome, RoundOutcome
-from experiments.programmable import Hosts, ProgrammableChoice, choose_programmable
 from experiments.programs import aggregation_program, forward_program
 from experiments.run_folder import RunFolder, environment
-from hosts.agents.torch_extra import require_torch
+from experiments.systems.aggregation import report
+from experiments.systems.aggregation.outcome import BASELINES, ModeOutcome, RoundOutcome
+from experiments.systems.aggregation.programmable import Hosts, ProgrammableChoice, choose_programmable
+from hosts.torch_hook.torch_extra import require_torch
 from switch.build import compiler
 from switch.errors import UserError
 from topo.graph import Topology
@@ -200,7 +201,7 @@ def _progress() -> Progress:
 
 
 def _write(outcomes: Sequence[ModeOutcome], folder: RunFolder) -> None:
-    from experiments.figure import draw
+    from experiments.systems.aggregation.figure import draw
 
     folder.write_rows(
         "rounds.csv",

@@ -12,8 +12,8 @@ from pathlib import Path
 from experiments.calibration import NOMINAL_RATE_MBPS, Trial, find_factor, store
 from experiments.fidelity.report import FidelityMeasures, FidelityReport
 from experiments.scale import Scale
-from experiments.study.aggregation import AggregationConfiguration, AggregationSystem
-from experiments.study.system import PointTask
+from experiments.system import PointTask
+from experiments.systems.aggregation.system import AggregationConfiguration, AggregationSystem
 from switch.errors import UserError
 from topo.namespaces import require_root
 from topo.sandbox import run_in_sandbox

@@ -7,8 +7,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from controller.planning.planners import PlacementName, PlannerOptions
-from controller.planning.slots import DEFAULT_SLOTS, SlotPolicy
+from controller.systems.aggregation.placement.planners import PlacementName, PlannerOptions
+from controller.systems.aggregation.slots import DEFAULT_SLOTS, SlotPolicy
 from switch.link import LinkModel
 
 
@@ -107,4 +107,4 @@ class TorchConfig(JobConfig):
     arguments: tuple[str, ...] = ()
     workers: int = Field(default=4, ge=1)
     exchange: Literal["server", "ring"] = "server"
-    """Who sums, as in hosts.job.JobDescription."""
+    """Who sums, as in hosts.systems.aggregation.description.JobDescription."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from experiments.accounting import HostAccount, LinkEffect, Tally
-from experiments.outcome import EVENT_JOBS, event_at
+from experiments.systems.aggregation.outcome import EVENT_JOBS, event_at
 from experiments.testbed import Testbed
 
 Counters = Mapping[str, list[dict[str, int]]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from controller.planning.slots import DEFAULT_SLOTS
+from controller.systems.aggregation.slots import DEFAULT_SLOTS
 from switch.p4c import find_p4c
 from switch.program_cache import CompiledFiles, compiled_files
 from topo.network import SwitchKind

@@ -10,7 +10,7 @@ from pathlib import Path
 from controller.client import ControllerClient
 from controller.config import ControllerConfig, ProgramFiles
 from controller.planning.legacy import LegacyKind
-from controller.planning.slots import DEFAULT_SLOTS
+from controller.systems.aggregation.slots import DEFAULT_SLOTS
 from switch.program_cache import CompiledFiles
 from topo.fabric_layout import LinkKind
 from topo.graph import Topology

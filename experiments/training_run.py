@@ -10,11 +10,11 @@ from experiments.accounting import Tally
 from experiments.agents import Agents
 from experiments.config import AggregationConfig, JobConfig
 from experiments.counts import Counts
-from experiments.outcome import ModeOutcome, RoundOutcome
+from experiments.systems.aggregation.outcome import ModeOutcome, RoundOutcome
 from experiments.testbed import Testbed
-from hosts.job import AgentAddress, Exchange, JobDescription, WorkerAddress
 from hosts.learning.reference import ReferenceRound
 from hosts.learning.settings import ExternalSettings, TrainingSettings
+from hosts.systems.aggregation.description import AgentAddress, Exchange, JobDescription, WorkerAddress
 from switch.errors import UserError
 from topo.graph import Host, Topology
 
@@ -27,7 +27,7 @@ OnRound = Callable[[int, RoundOutcome], None]
 @dataclass(frozen=True)
 class Training:
     """A job to run. reference: what its weights must be. request: further fields of controller.rest.JobRequest.
-    exchange: who sums, as in hosts.job.JobDescription."""
+    exchange: who sums, as in hosts.systems.aggregation.description.JobDescription."""
 
     workers: tuple[str, ...]
     server: str

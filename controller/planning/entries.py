@@ -1,17 +1,12 @@
-"""The table entries of p4src/aggregation.p4 and of the routers that share its forwarding."""
+"""The table entries that the programs of p4src/ share: forwarding and congestion marking."""
 
 from __future__ import annotations
 
 from ipaddress import IPv4Address, IPv4Network
 
 from controller.planning.plan import Lpm, TableEntry
-from controller.planning.slots import SlotPolicy, SlotRange
 
 AGGREGATION_PROGRAM = "aggregation"
-
-RECLAIM_DISTANCE = 4096
-"""A fragment this much older than another of its job has been acknowledged: workers have fewer in flight. A slot that
-still holds it is given to the newer one; were its ACK only late, workers would resend and the server would sum."""
 
 
 def mac_number(mac: str) -> int:
@@ -42,33 +37,6 @@ def multicast_route(address: IPv4Address, group: int) -> TableEntry:
         match={"hdr.ipv4.dst_addr": int(address)},
         action="replicate",
         params={"group": group},
-    )
-
-
-def designated_route(switch_number: int, port: int) -> TableEntry:
-    """Gradient packets whose designated switch is `switch_number` leave by `port`."""
-    return TableEntry(
-        table="designated_routes",
-        match={"hdr.gradient.switch_number": switch_number},
-        action="towards_designated",
-        params={"port": port},
-    )
-
-
-def aggregation_role(job: int, switch_number: int, policy: SlotPolicy, slots: SlotRange) -> TableEntry:
-    """The switch that bears `switch_number` sums the gradients of `job` that name it, in these slots of its own."""
-    # With a static range no worker is further ahead than the range is long.
-    distance = slots.slots if policy == "static" else RECLAIM_DISTANCE
-    return TableEntry(
-        table="roles",
-        match={"hdr.gradient.job": job},
-        action="aggregate_indexed" if policy == "static" else "aggregate_hashed",
-        params={
-            "switch_number": switch_number,
-            "first_slot": slots.first_slot,
-            "slots": slots.slots,
-            "reclaim_distance": distance,
-        },
     )
 
 

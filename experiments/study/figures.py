@@ -10,7 +10,7 @@ from experiments.plotting.series import draw_companion, draw_series, explain_mar
 from experiments.plotting.style import figure, save
 from experiments.study.model import FigureSection
 from experiments.study.results import SeriesPoint, StudyResults
-from experiments.study.system import Metric
+from experiments.system import Metric
 
 Series = dict[Any, list[SeriesPoint]]
 

@@ -13,8 +13,8 @@ from experiments.study.expansion import expand, with_values
 from experiments.study.figures import KINDS
 from experiments.study.model import FigureSection, Point, Study, StudyHead
 from experiments.study.schema import known_keys
-from experiments.study.system import PointConfiguration, System, find_system, suggestion
 from experiments.study.yaml_text import Place, YamlDocument, read_yaml
+from experiments.system import PointConfiguration, System, find_system, suggestion
 from switch.errors import UserError
 
 POINT_COLUMNS = ("seed", "repetition", "verdict", "scale_factor", "link_rate_bps")

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from experiments.study.sections import Section
-from experiments.study.system import PointConfiguration, System
+from experiments.system import PointConfiguration, System
 
 Axis = Annotated[list[Any], Field(min_length=1)]
 

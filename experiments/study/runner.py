@@ -15,7 +15,7 @@ from experiments.scale import Scale
 from experiments.study.digest import digest, identity
 from experiments.study.model import Point, Study
 from experiments.study.run_files import DonePoint, RunFiles, StoredPoint, find_run
-from experiments.study.system import PointResult, PointTask
+from experiments.system import PointResult, PointTask
 from experiments.tables import write_tables
 from switch.errors import UserError
 

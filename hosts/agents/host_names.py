@@ -6,7 +6,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from hosts.job import JobDescription
+from hosts.systems.aggregation.description import JobDescription
 from switch.errors import UserError
 from topo.namespaces import CLONE_NEWNS, MS_BIND, MS_PRIVATE, MS_REC, mount, unshare
 

@@ -32,15 +32,15 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from hosts.agents.channel import BEGIN, STOP, Channel, write_event
-from hosts.agents.exchanges import open_exchange
 from hosts.agents.host_names import name_hosts
 from hosts.agents.namespace import enter_network_namespace
-from hosts.agents.server import Server
-from hosts.agents.torch_extra import load_torch
-from hosts.agents.torch_worker import Script, run_script
-from hosts.agents.worker import Worker
-from hosts.job import JobDescription
+from hosts.collectives.worker import Worker
 from hosts.learning.dataset import SHAPES, load
+from hosts.systems.aggregation.description import JobDescription
+from hosts.systems.aggregation.exchanges import open_exchange
+from hosts.systems.aggregation.server import Server
+from hosts.torch_hook.script import Script, run_script
+from hosts.torch_hook.torch_extra import load_torch
 from hosts.transport.raw_socket import RawSocket
 from switch.errors import UserError
 from switch.parent_death import die_with_parent

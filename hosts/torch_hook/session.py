@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from hosts.agents.channel import Channel
 from hosts.agents.clock import now_us
-from hosts.agents.exchange import Exchange
-from hosts.agents.exchanges import open_exchange
-from hosts.job import JobDescription
+from hosts.collectives.exchange import Exchange
 from hosts.learning.settings import ExternalSettings
+from hosts.systems.aggregation.description import JobDescription
+from hosts.systems.aggregation.exchanges import open_exchange
 from switch.errors import UserError
 
 

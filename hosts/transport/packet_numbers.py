@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hosts.protocols.gradient_format import PACKET_NUMBERS
+from hosts.systems.aggregation.gradient_format import PACKET_NUMBERS
 
 
 def forward_distance(start: int, number: int) -> int:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hosts.protocols.gradient_format import UDP_PORT
+from hosts.systems.aggregation.gradient_format import UDP_PORT
 from hosts.transport.message_batch import ReceiveBatch, SendBatch
 from hosts.transport.packet_filter import DROP_ALL, attach_filter, udp_destination_port
 from switch.errors import UserError

@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hosts.protocols.gradient_format import PACKET_NUMBERS
-from hosts.protocols.ring_format import SELECTIVE_BITS
+from hosts.collectives.ring_format import SELECTIVE_BITS
+from hosts.systems.aggregation.gradient_format import PACKET_NUMBERS
 from hosts.transport.congestion_window import CongestionControl, CongestionWindow
 from hosts.transport.packet_numbers import forward_distance
 from hosts.transport.retransmission_timeout import RetransmissionTimeout, backed_off_us

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from hosts.job import JobDescription
+from hosts.systems.aggregation.description import JobDescription
 from switch.parent_death import die_with_parent
 
 ROOT = Path(__file__).resolve().parents[2]

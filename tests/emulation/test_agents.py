@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from hosts.job import JobDescription
 from hosts.learning.reference import reference, synthetic_reference
 from hosts.learning.settings import SyntheticSettings, TrainingSettings
-from hosts.protocols.gradient_format import frame_bytes
+from hosts.systems.aggregation.description import JobDescription
+from hosts.systems.aggregation.gradient_format import frame_bytes
 from tests.emulation.agent_hosts import ROOT, LauncherProcess, StarOfHosts
 
 pytestmark = [pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="needs root")]

@@ -11,8 +11,8 @@ pytestmark = pytest.mark.root
 
 @in_sandbox
 def test_one_switch_and_a_path() -> None:
-    from experiments.bench_switch import workloads
-    from experiments.bench_switch.rates import measure
+    from experiments.bench.switch import workloads
+    from experiments.bench.switch.rates import measure
 
     wanted = [("bare", 1), ("gradbed", 1), ("bare", 2), ("gradbed", 2), ("gradbed, veth", 2)]
     rates = measure(workloads.aggregation(), wanted, rounds=2, measure_s=0.1)
@@ -25,6 +25,6 @@ def test_one_switch_and_a_path() -> None:
 
 @in_sandbox
 def test_writes() -> None:
-    from experiments.bench_switch.control_plane import writes_per_s
+    from experiments.bench.switch.control_plane import writes_per_s
 
     assert min(writes_per_s(1500, rounds=2)) > 0

@@ -18,9 +18,9 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
 from controller.client import ControllerClient
-from experiments.outcome import EVENT_JOBS, event_at
-from hosts.protocols.gradient import Gradient, gradient_frame
-from hosts.protocols.gradient_format import Flags, frame_bytes
+from experiments.systems.aggregation.outcome import EVENT_JOBS, event_at
+from hosts.systems.aggregation.gradient import Gradient, gradient_frame
+from hosts.systems.aggregation.gradient_format import Flags, frame_bytes
 from switch.engine import Engine
 from switch.p4runtime import P4RuntimeServer
 from switch.program_cache import compiled_files

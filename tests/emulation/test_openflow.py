@@ -13,8 +13,8 @@ import pytest
 from scapy.layers.inet import ICMP, IP, UDP
 from scapy.layers.l2 import ARP, Ether
 
-from hosts.protocols.gradient import Gradient, gradient_frame
-from hosts.protocols.gradient_format import Flags
+from hosts.systems.aggregation.gradient import Gradient, gradient_frame
+from hosts.systems.aggregation.gradient_format import Flags
 from switch.errors import UserError
 from tests.emulation.programs import PATIENCE_S, eventually
 from tests.emulation.sandboxed import in_sandbox

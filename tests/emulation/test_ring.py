@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from hosts.collectives.ring_format import ring_frame_bytes
 from hosts.learning.reference import reference, synthetic_reference
 from hosts.learning.settings import SyntheticSettings, TrainingSettings
-from hosts.protocols.ring_format import ring_frame_bytes
 from tests.emulation.agent_hosts import ROOT, LauncherProcess, StarOfHosts
 
 pytestmark = [pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="needs root")]

@@ -18,7 +18,7 @@ from tests.emulation.programs import eventually
 from tests.emulation.sandboxed import in_sandbox
 
 if TYPE_CHECKING:
-    from experiments.outcome import ModeOutcome
+    from experiments.systems.aggregation.outcome import ModeOutcome
     from experiments.testbed import Testbed
 
 pytestmark = pytest.mark.root
@@ -34,8 +34,8 @@ class Run:
 
     def __init__(self, folder: Path, **options: Any) -> None:
         from experiments.aggregation import make_testbed, make_trainings
-        from experiments.programmable import choose_programmable
         from experiments.run_folder import RunFolder
+        from experiments.systems.aggregation.programmable import choose_programmable
         from topo.registry import parse_topology
 
         common = {
@@ -99,7 +99,7 @@ def check_accounts(outcomes: list[ModeOutcome]) -> None:
 
 def events_of(testbed: Testbed, switch: str) -> dict[str, int]:
     """Of all jobs together."""
-    from experiments.outcome import event_at
+    from experiments.systems.aggregation.outcome import event_at
 
     found: Counter[str] = Counter()
     for cell in testbed.client.counters(switch)["events"]:

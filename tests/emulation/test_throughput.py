@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from experiments.bench_throughput import Setting, measure
 from experiments.scale import Scale
+from experiments.systems.aggregation.bench.throughput import Setting, measure
 from tests.emulation.sandboxed import ROOT, in_sandbox
 
 pytestmark = [

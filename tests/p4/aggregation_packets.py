@@ -14,19 +14,13 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 
-from controller.planning.entries import (
-    RECLAIM_DISTANCE,
-    aggregation_role,
-    congestion_threshold,
-    designated_route,
-    ipv4_route,
-    multicast_route,
-)
+from controller.planning.entries import congestion_threshold, ipv4_route, multicast_route
 from controller.planning.plan import MulticastGroup, SwitchPlan
-from controller.planning.slots import SlotPolicy, SlotRange
-from experiments.outcome import event_at
-from hosts.protocols.gradient import Gradient, gradient_frame
-from hosts.protocols.gradient_format import CE, ECN_MASK, ECT_0, UDP_PORT, Flags
+from controller.systems.aggregation.entries import RECLAIM_DISTANCE, aggregation_role, designated_route
+from controller.systems.aggregation.slots import SlotPolicy, SlotRange
+from experiments.systems.aggregation.outcome import event_at
+from hosts.systems.aggregation.gradient import Gradient, gradient_frame
+from hosts.systems.aggregation.gradient_format import CE, ECN_MASK, ECT_0, UDP_PORT, Flags
 from tests.p4.switch_under_test import SwitchUnderTest, only
 
 LANES = 32

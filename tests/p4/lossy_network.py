@@ -15,8 +15,8 @@ from types import TracebackType
 
 import numpy as np
 
-from hosts.protocols.gradient_format import Flags, frame_bytes
-from hosts.protocols.gradient_frames import Frames, as_bytes, pack_frames, parse_frames
+from hosts.systems.aggregation.gradient_format import Flags, frame_bytes
+from hosts.systems.aggregation.gradient_frames import Frames, as_bytes, pack_frames, parse_frames
 from switch.codegen import BuiltProgram
 from switch.device import ActionCall, KeyMatch
 from switch.engine import Engine
@@ -66,7 +66,7 @@ def digits(bitmap: int) -> int:
 
 @dataclass
 class Server:
-    """Merges by bitmap (hosts/transport/collector.py says how and why)."""
+    """Merges by bitmap (hosts/systems/aggregation/collector.py says how and why)."""
 
     bitmaps: list[int] = field(default_factory=lambda: [0] * FRAGMENTS)
     sums: list[int] = field(default_factory=lambda: [0] * FRAGMENTS)

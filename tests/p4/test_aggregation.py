@@ -12,9 +12,9 @@ from scapy.layers.inet import ICMP, IP
 from scapy.layers.l2 import Ether
 from scapy.packet import Raw
 
-from controller.planning.entries import RECLAIM_DISTANCE
-from hosts.protocols.gradient import Gradient
-from hosts.protocols.gradient_format import Flags, frame_bytes
+from controller.systems.aggregation.entries import RECLAIM_DISTANCE
+from hosts.systems.aggregation.gradient import Gradient
+from hosts.systems.aggregation.gradient_format import Flags, frame_bytes
 from tests.emulation.sandboxed import in_sandbox
 from tests.p4.aggregation_packets import (
     DEFINES,

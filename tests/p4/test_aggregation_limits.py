@@ -10,8 +10,8 @@ import pytest
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
-from hosts.protocols.gradient import Gradient
-from hosts.protocols.gradient_format import CE, ECT_0, MAX_MAGNITUDE, Flags, frame_bytes
+from hosts.systems.aggregation.gradient import Gradient
+from hosts.systems.aggregation.gradient_format import CE, ECT_0, MAX_MAGNITUDE, Flags, frame_bytes
 from tests.emulation.sandboxed import in_sandbox
 from tests.p4.aggregation_packets import (
     DEFINES,

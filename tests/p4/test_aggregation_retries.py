@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hosts.protocols.gradient import Gradient
-from hosts.protocols.gradient_format import Flags
+from hosts.systems.aggregation.gradient import Gradient
+from hosts.systems.aggregation.gradient_format import Flags
 from tests.emulation.sandboxed import in_sandbox
 from tests.p4.aggregation_packets import (
     DEFINES,

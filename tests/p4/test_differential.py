@@ -271,13 +271,13 @@ CASES = {
     ),
     "acl_router": Case(PROGRAMS / "acl_router.p4", ipv4_marker, is_ipv4_marker, acl_router_entities),
     "acl": Case(
-        ROOT / "experiments/bench_switch/programs/acl.p4",
+        ROOT / "experiments/bench/switch/programs/acl.p4",
         lambda port: ipv4_marker(port, UDP),
         is_ipv4_marker,
         acl_entities,
     ),
     "ndn_registers": Case(
-        ROOT / "experiments/bench_switch/programs/ndn_registers.p4", ndn_marker, is_ndn_marker, ndn_entities
+        ROOT / "experiments/bench/switch/programs/ndn_registers.p4", ndn_marker, is_ndn_marker, ndn_entities
     ),
     "stateful": Case(
         PROGRAMS / "stateful.p4",

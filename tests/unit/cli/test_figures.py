@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-import experiments.figures.run
+import experiments.study.make_figures
 from cli.main import main
 
 
@@ -29,7 +29,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any]]]:
         calls.append((path.stem, options))
         return 1 if len(calls) == 2 else 0
 
-    monkeypatch.setattr(experiments.figures.run, "run_study_file", run_study_file)
+    monkeypatch.setattr(experiments.study.make_figures, "run_study_file", run_study_file)
     return calls
 
 
@@ -54,7 +54,7 @@ def test_an_interruption_ends_all(monkeypatch: pytest.MonkeyPatch) -> None:
         calls.append(path)
         return 130
 
-    monkeypatch.setattr(experiments.figures.run, "run_study_file", run_study_file)
+    monkeypatch.setattr(experiments.study.make_figures, "run_study_file", run_study_file)
     assert gradbed(monkeypatch, "figures", "aggregation") == 130
     assert len(calls) == 1
 

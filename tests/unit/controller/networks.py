@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import networkx as nx
 from hypothesis import strategies as st
 
-from controller.planning.aggregation import JobPlan, choose_job, job_plan
-from controller.planning.placement import SharedPathPlacement
 from controller.planning.routing import shortest_routes
+from controller.systems.aggregation.job_plan import JobPlan, choose_job, job_plan
+from controller.systems.aggregation.placement.planner import SharedPathPlacement
 from topo.addressing import make_host, make_switch
 from topo.fat_tree import fat_tree
 from topo.graph import Endpoint, Link, Topology

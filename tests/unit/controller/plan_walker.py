@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address
 from typing import Any
 
-from controller.planning.designation import STRAIGHT_TO_SERVER, Designation
 from controller.planning.plan import Lpm, Plan, TableEntry
+from controller.systems.aggregation.designation import STRAIGHT_TO_SERVER, Designation
 from topo.graph import Topology
 
 IPV4_DST = "hdr.ipv4.dst_addr"

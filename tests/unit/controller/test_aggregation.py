@@ -8,20 +8,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.planning.aggregation import MAX_JOB, MAX_TREES, JobPlan, choose_job, job_plan
-from controller.planning.designation import STRAIGHT_TO_SERVER, Designation
 from controller.planning.hosts import choose_hosts, choose_hosts_of_jobs
 from controller.planning.multicast import multicast_address, multicast_tree
-from controller.planning.placement import (
+from controller.planning.plan import Plan
+from controller.planning.routing import routing_plan, shortest_routes
+from controller.systems.aggregation.designation import STRAIGHT_TO_SERVER, Designation
+from controller.systems.aggregation.job_plan import MAX_JOB, MAX_TREES, JobPlan, choose_job, job_plan
+from controller.systems.aggregation.placement.planner import (
     AggregationChoice,
     AggregationPlanner,
     ExplicitPlacement,
     NoPlacement,
     SharedPathPlacement,
 )
-from controller.planning.plan import Plan
-from controller.planning.routing import routing_plan, shortest_routes
-from controller.planning.slots import SlotRange
+from controller.systems.aggregation.slots import SlotRange
 from switch.errors import UserError
 from tests.unit.controller.networks import REGULAR, network, random_networks
 from tests.unit.controller.plan_walker import PlanWalker

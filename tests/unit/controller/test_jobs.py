@@ -6,9 +6,9 @@ import pytest
 
 from controller.jobs import Jobs, UnknownJob
 from controller.journal import Journal, JournalContents
-from controller.planning.placement import ExplicitPlacement, NoPlacement
-from controller.planning.slots import SlotRange
 from controller.southbound.interface import SouthboundError
+from controller.systems.aggregation.placement.planner import ExplicitPlacement, NoPlacement
+from controller.systems.aggregation.slots import SlotRange
 from switch.errors import UserError
 from tests.unit.controller.fake_southbound import FakeSouthbound
 from topo.fat_tree import fat_tree

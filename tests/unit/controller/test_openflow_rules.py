@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from os_ken.ofproto import ofproto_v1_3_parser as parser
 
 from controller.planning.diff import switch_diff
-from controller.planning.entries import designated_route, ipv4_route, mac_number, multicast_route
+from controller.planning.entries import ipv4_route, mac_number, multicast_route
 from controller.planning.legacy import with_legacy_switches
 from controller.planning.openflow_rules import openflow_plan
 from controller.planning.plan import (
@@ -29,6 +29,7 @@ from controller.planning.plan import (
 from controller.planning.routing import routing_plan, shortest_routes
 from controller.planning.text import plan_text
 from controller.southbound.openflow_codec import flow_mod, held_flows
+from controller.systems.aggregation.entries import designated_route
 from switch.errors import UserError
 from tests.unit.controller.fake_openflow import FakeSwitch
 from topo.leaf_spine import leaf_spine

@@ -8,13 +8,14 @@ from ipaddress import IPv4Address, IPv4Network
 
 import pytest
 
-from controller.planning.entries import designated_route, ipv4_route, multicast_route
+from controller.planning.entries import ipv4_route, multicast_route
 from controller.planning.openflow_rules import openflow_plan
 from controller.planning.plan import MulticastGroup, Plan, SwitchPlan
 from controller.southbound.by_protocol import SouthboundByProtocol
 from controller.southbound.interface import SouthboundError, SwitchStatus
 from controller.southbound.openflow import OpenFlowSouthbound
 from controller.southbound.target import Target
+from controller.systems.aggregation.entries import designated_route
 from switch.errors import UserError
 from tests.unit.controller.fake_openflow import FakeDatapath, FakeSwitch
 from tests.unit.controller.fake_southbound import FakeSouthbound

@@ -7,7 +7,7 @@ import itertools
 import networkx as nx
 import pytest
 
-from controller.planning.spanning import least_spanning_edges
+from controller.systems.aggregation.placement.spanning import least_spanning_edges
 from topo.registry import parse_topology
 
 

@@ -7,8 +7,13 @@ from pathlib import Path
 import pytest
 
 from cli.bench import placement
-from experiments.bench_placement import LINK_RATE_BPS, measure_growth, measure_quality, run_bench_placement
-from experiments.random_fabrics import random_fabric
+from experiments.systems.aggregation.bench.placement import (
+    LINK_RATE_BPS,
+    measure_growth,
+    measure_quality,
+    run_bench_placement,
+)
+from experiments.systems.aggregation.bench.random_fabrics import random_fabric
 from switch.errors import UserError
 
 

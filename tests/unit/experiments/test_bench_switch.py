@@ -9,11 +9,11 @@ import pytest
 
 from controller.planning.plan import Lpm, TableEntry, Ternary
 from controller.southbound.pipeline import Pipeline
-from experiments.bench_switch import workloads
-from experiments.bench_switch.control_plane import CompileTimes
-from experiments.bench_switch.goals import Goal, control_goals, rate_goals, table_goal
-from experiments.bench_switch.rates import Rates
-from experiments.bench_switch.subjects import Kind, Subject
+from experiments.bench.switch import workloads
+from experiments.bench.switch.control_plane import CompileTimes
+from experiments.bench.switch.goals import Goal, control_goals, rate_goals, table_goal
+from experiments.bench.switch.rates import Rates
+from experiments.bench.switch.subjects import Kind, Subject
 from switch.codegen import build_program
 from switch.device import ActionCall, KeyMatch
 from switch.engine import Engine

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from experiments.bench_throughput import SETTINGS, Reached
+from experiments.systems.aggregation.bench.throughput import SETTINGS, Reached
 
 
 @pytest.mark.parametrize(

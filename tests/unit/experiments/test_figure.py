@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from experiments.figure import draw
+from experiments.systems.aggregation.figure import draw
 from tests.unit.experiments.outcomes import BOTH, outcome
 
 

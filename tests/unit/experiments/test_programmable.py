@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from controller.planning.hosts import choose_hosts_of_jobs
-from controller.planning.planners import PlannerOptions
-from experiments.programmable import choose_programmable
+from controller.systems.aggregation.placement.planners import PlannerOptions
+from experiments.systems.aggregation.programmable import choose_programmable
 from switch.errors import UserError
 from topo.fat_tree import fat_tree
 from topo.leaf_spine import leaf_spine

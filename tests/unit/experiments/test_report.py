@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from experiments import report
+from experiments.systems.aggregation import report
 from tests.unit.experiments.outcomes import BOTH, outcome
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from experiments.aggregation import run_aggregation
 from experiments.config import AggregationConfig, TorchConfig
-from experiments.torch_run import run_torch
+from experiments.systems.aggregation.torch_run import run_torch
 from switch.errors import UserError
 
 

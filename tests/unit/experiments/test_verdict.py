@@ -9,8 +9,8 @@ import pytest
 
 from experiments import aggregation
 from experiments.config import AggregationConfig
-from experiments.outcome import ModeOutcome
 from experiments.run_folder import RunFolder
+from experiments.systems.aggregation.outcome import ModeOutcome
 from switch.errors import UserError
 from tests.unit.experiments.outcomes import BOTH
 from tests.unit.experiments.test_accounting import AGREEING, tally

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from hosts.collectives.ring_reduction import RingMessage, RingReduction
 from hosts.learning.shifted_sums import restored, shifted
 from hosts.transport.congestion_window import CongestionControl
-from hosts.transport.ring_reduction import RingMessage, RingReduction
 from hosts.transport.stream_receiver import StreamReceiver
 from hosts.transport.stream_sender import StreamSender
 from tests.unit.hosts.simulation import Clock

@@ -12,11 +12,11 @@ from typing import Protocol
 import numpy as np
 
 from hosts.learning.shifted_sums import restored, shifted
-from hosts.protocols.gradient_format import MAX_MAGNITUDE, Flags
-from hosts.transport.aggregation_paths import aggregation_paths
-from hosts.transport.collector import Collector
+from hosts.systems.aggregation.collector import Collector
+from hosts.systems.aggregation.gradient_format import MAX_MAGNITUDE, Flags
+from hosts.systems.aggregation.paths import aggregation_paths
+from hosts.systems.aggregation.sender import RETRIES, Attempt, Sender
 from hosts.transport.congestion_window import CongestionControl
-from hosts.transport.sender import RETRIES, Attempt, Sender
 from tests.unit.hosts.slot_model import Label, Packet
 
 JOB = 7

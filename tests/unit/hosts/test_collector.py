@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hosts.protocols.gradient_format import Flags
-from hosts.transport.collector import Answers, Collector
+from hosts.systems.aggregation.collector import Answers, Collector
+from hosts.systems.aggregation.gradient_format import Flags
 from switch.errors import UserError
 
 LANES = 2

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
-from hosts.protocols.gradient import Gradient, gradient_frame
-from hosts.protocols.gradient_format import (
+from hosts.systems.aggregation.gradient import Gradient, gradient_frame
+from hosts.systems.aggregation.gradient_format import (
     CE,
     ECT_0,
     GRADIENT_BYTES,
@@ -23,7 +23,14 @@ from hosts.protocols.gradient_format import (
     Flags,
     frame_bytes,
 )
-from hosts.protocols.gradient_frames import as_bytes, congested, frame_dtype, magnitudes, pack_frames, parse_frames
+from hosts.systems.aggregation.gradient_frames import (
+    as_bytes,
+    congested,
+    frame_dtype,
+    magnitudes,
+    pack_frames,
+    parse_frames,
+)
 
 macs = st.binary(min_size=6, max_size=6)
 ips = st.integers(0, (1 << 32) - 1)

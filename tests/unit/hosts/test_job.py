@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from hosts.job import DIRECT, Designation, JobDescription, ip_integer, mac_bytes
 from hosts.learning.settings import SyntheticSettings
+from hosts.systems.aggregation.description import DIRECT, Designation, JobDescription, ip_integer, mac_bytes
 from switch.errors import UserError
 
 

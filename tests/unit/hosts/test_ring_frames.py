@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
+from hosts.collectives.ring import Ring, ring_frame
+from hosts.collectives.ring_format import RING_PORT, RingFlags, ring_frame_bytes
+from hosts.collectives.ring_frames import met_congestion, pack_ring_frames, parse_ring_frames, ring_frame_dtype
 from hosts.protocols.datagram_frames import as_bytes
-from hosts.protocols.gradient_format import CE, ECT_0, MAX_FRAME_BYTES, MAX_LANES
-from hosts.protocols.ring import Ring, ring_frame
-from hosts.protocols.ring_format import RING_PORT, RingFlags, ring_frame_bytes
-from hosts.protocols.ring_frames import met_congestion, pack_ring_frames, parse_ring_frames, ring_frame_dtype
+from hosts.systems.aggregation.gradient_format import CE, ECT_0, MAX_FRAME_BYTES, MAX_LANES
 
 LANES = 32
 NUMBERS = {"job": 16, "sequence": 32, "selective": 64, "round": 32, "fragment_number": 32, "step": 16, "shift": 16}

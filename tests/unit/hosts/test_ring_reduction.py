@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hosts.protocols.ring_format import RingFlags
-from hosts.transport.ring_reduction import RingMessage, RingReduction, segment_bounds
+from hosts.collectives.ring_format import RingFlags
+from hosts.collectives.ring_reduction import RingMessage, RingReduction, segment_bounds
 
 LARGEST = (1 << 31) - 1
 

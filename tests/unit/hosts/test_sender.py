@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from hosts.systems.aggregation.sender import EARLY_RESEND_AFTER, RETRIES, Attempt, Sender, Transmission
 from hosts.transport.congestion_window import INITIAL_FRAGMENTS
 from hosts.transport.retransmission_timeout import CONSTANT_TIMEOUTS, MAX_BACKED_OFF_US
 from hosts.transport.round_trips import INITIAL_FACTOR, LOSSLESS_PATIENCE
-from hosts.transport.sender import EARLY_RESEND_AFTER, RETRIES, Attempt, Sender, Transmission
 
 MIN_TIMEOUT_US = 1000
 INITIAL_US = INITIAL_FACTOR * MIN_TIMEOUT_US

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hosts.protocols.gradient_format import MAX_MAGNITUDE
+from hosts.systems.aggregation.gradient_format import MAX_MAGNITUDE
+from hosts.systems.aggregation.sender import RETRIES
 from hosts.transport.congestion_window import CongestionControl
-from hosts.transport.sender import RETRIES
 from tests.unit.hosts.labels import labels
 from tests.unit.hosts.reordering_network import Hop, ReorderingNetwork
 from tests.unit.hosts.simulation import JobSettings, JobSimulation

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from hosts.protocols.gradient_format import frame_bytes
+from hosts.systems.aggregation.gradient_format import frame_bytes
+from hosts.systems.aggregation.sender import RETRIES
 from hosts.transport.congestion_window import CongestionControl
-from hosts.transport.sender import RETRIES
 from switch.link import LinkModel
 from tests.unit.hosts.queueing_network import QueueingNetwork, fat_tree_of_eight, star, two_levels
 from tests.unit.hosts.simulation import JobSettings, JobSimulation

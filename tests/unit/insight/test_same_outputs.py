@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from hosts.protocols.gradient import gradient_frame
+from hosts.systems.aggregation.gradient import gradient_frame
 from switch.codegen import build_program
 from switch.codegen.load import load_program
 from switch.codegen.probes import RecordingProbes

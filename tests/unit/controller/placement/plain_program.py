@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 import scipy.optimize
 
-from controller.planning.problem import AggregationProblem
+from controller.systems.aggregation.placement.problem import AggregationProblem
 
 Flow = tuple[str, ...]
 

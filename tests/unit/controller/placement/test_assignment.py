@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.planning.assignment import designations, destination_shares, rounded_counts
-from controller.planning.designation import STRAIGHT_TO_SERVER, Designation
 from controller.planning.hosts import choose_hosts
-from controller.planning.lp_planner import LpPlanner, best_period
-from controller.planning.place import METHODS
-from controller.planning.problem import AggregationProblem
-from controller.planning.rates import SPLITS, Rates, solve_rates
-from controller.planning.realised import realised_rates
 from controller.planning.routing import shortest_routes
+from controller.systems.aggregation.designation import STRAIGHT_TO_SERVER, Designation
+from controller.systems.aggregation.placement.assignment import designations, destination_shares, rounded_counts
+from controller.systems.aggregation.placement.lp_planner import LpPlanner, best_period
+from controller.systems.aggregation.placement.place import METHODS
+from controller.systems.aggregation.placement.problem import AggregationProblem
+from controller.systems.aggregation.placement.rates import SPLITS, Rates, solve_rates
+from controller.systems.aggregation.placement.realised import realised_rates
 from switch.errors import UserError
 from tests.unit.controller.networks import network
 from tests.unit.controller.placement.examples import problems_with_switches, two_racks

@@ -7,11 +7,11 @@ import math
 import pytest
 from hypothesis import given, settings
 
-from controller.planning import greedy as greedy_module
-from controller.planning.place import METHODS, place
-from controller.planning.problem import AggregationProblem
-from controller.planning.rates import RateSolver
-from experiments.random_fabrics import random_fabric
+from controller.systems.aggregation.placement import greedy as greedy_module
+from controller.systems.aggregation.placement.place import METHODS, place
+from controller.systems.aggregation.placement.problem import AggregationProblem
+from controller.systems.aggregation.placement.rates import RateSolver
+from experiments.systems.aggregation.bench.random_fabrics import random_fabric
 from switch.errors import UserError
 from tests.unit.controller.networks import network
 from tests.unit.controller.placement.examples import random_problems, two_racks

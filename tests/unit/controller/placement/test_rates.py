@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from controller.planning.equitable import quotient
-from controller.planning.problem import AggregationProblem
-from controller.planning.rates import SPLITS, RateSolver, solve_rates
+from controller.systems.aggregation.placement.equitable import quotient
+from controller.systems.aggregation.placement.problem import AggregationProblem
+from controller.systems.aggregation.placement.rates import SPLITS, RateSolver, solve_rates
 from tests.unit.controller.placement.examples import problems_with_switches, two_racks
 from tests.unit.controller.placement.plain_program import plain_gamma
 from topo.fat_tree import fat_tree

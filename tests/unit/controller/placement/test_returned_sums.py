@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from controller.planning.designation import Designation
 from controller.planning.hosts import choose_hosts
-from controller.planning.lp_planner import LpPlanner
-from controller.planning.problem import AggregationProblem
-from controller.planning.rates import solve_rates
-from controller.planning.realised import realised_rates
-from controller.planning.returned_sums import returned_sum_links
 from controller.planning.routing import shortest_routes
+from controller.systems.aggregation.designation import Designation
+from controller.systems.aggregation.placement.lp_planner import LpPlanner
+from controller.systems.aggregation.placement.problem import AggregationProblem
+from controller.systems.aggregation.placement.rates import solve_rates
+from controller.systems.aggregation.placement.realised import realised_rates
+from controller.systems.aggregation.placement.returned_sums import returned_sum_links
 from topo.fat_tree import fat_tree
 from topo.registry import parse_topology
 

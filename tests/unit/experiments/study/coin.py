@@ -10,10 +10,10 @@ from pathlib import Path
 
 from pydantic import Field
 
+from experiments import system
 from experiments.fidelity.report import FidelityReport, VerdictWord
-from experiments.study import system
 from experiments.study.sections import Section
-from experiments.study.system import Metric, PointConfiguration, PointResult, PointTask
+from experiments.system import Metric, PointConfiguration, PointResult, PointTask
 
 TRACE = "GRADBED_TEST_TRACE"
 """Environment variable: a file to which every run adds a line."""

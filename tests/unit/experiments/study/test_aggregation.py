@@ -9,9 +9,9 @@ import pytest
 from pydantic import ValidationError
 
 from experiments.scale import Scale
-from experiments.study.aggregation import AggregationConfiguration, AggregationSystem, TrainingWorkload
-from experiments.study.aggregation_point import emulated_config, jain_index
-from experiments.study.system import PointTask
+from experiments.system import PointTask
+from experiments.systems.aggregation.point import emulated_config, jain_index
+from experiments.systems.aggregation.system import AggregationConfiguration, AggregationSystem, TrainingWorkload
 
 
 def configuration(**sections: Any) -> AggregationConfiguration:

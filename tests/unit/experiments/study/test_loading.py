@@ -11,7 +11,7 @@ from experiments.study.model import Study
 from experiments.study.yaml_text import StudyError
 from tests.unit.experiments.study import coin  # registers the system
 
-STUDIES = Path(__file__).resolve().parents[4] / "experiments" / "studies"
+STUDIES = Path(__file__).resolve().parents[4] / "experiments" / "systems" / "aggregation" / "studies"
 
 GOOD = """\
 name: tosses

@@ -1,0 +1,37 @@
+"""The table entries of p4src/aggregation.p4 beside those that all programs share (controller/planning/entries.py)."""
+
+from __future__ import annotations
+
+from controller.planning.plan import TableEntry
+from controller.systems.aggregation.slots import SlotPolicy, SlotRange
+
+RECLAIM_DISTANCE = 4096
+"""A fragment this much older than another of its job has been acknowledged: workers have fewer in flight. A slot that
+still holds it is given to the newer one; were its ACK only late, workers would resend and the server would sum."""
+
+
+def designated_route(switch_number: int, port: int) -> TableEntry:
+    """Gradient packets whose designated switch is `switch_number` leave by `port`."""
+    return TableEntry(
+        table="designated_routes",
+        match={"hdr.gradient.switch_number": switch_number},
+        action="towards_designated",
+        params={"port": port},
+    )
+
+
+def aggregation_role(job: int, switch_number: int, policy: SlotPolicy, slots: SlotRange) -> TableEntry:
+    """The switch that bears `switch_number` sums the gradients of `job` that name it, in these slots of its own."""
+    # With a static range no worker is further ahead than the range is long.
+    distance = slots.slots if policy == "static" else RECLAIM_DISTANCE
+    return TableEntry(
+        table="roles",
+        match={"hdr.gradient.job": job},
+        action="aggregate_indexed" if policy == "static" else "aggregate_hashed",
+        params={
+            "switch_number": switch_number,
+            "first_slot": slots.first_slot,
+            "slots": slots.slots,
+            "reclaim_distance": distance,
+        },
+    )

@@ -1,0 +1,188 @@
+"""The plan of one aggregation job.
+
+A gradient packet that names a designated switch follows that switch's designated routes to it; the sum, and
+whatever the switch could not sum, goes on from there to the second switch that the packet names, the server's ToR,
+and from the last one along the IPv4 routes to the server. All are the routes in force (routing.py): a job adds
+entries towards its designated switches and changes no path. The server's ACKs run down multicast trees that pass
+through the designated switches of the fragment, so that each one can free its slot: fragments with different
+switches have trees of their own, since a detour that an ACK need not make takes capacity from gradients.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from controller.planning.entries import AGGREGATION_PROGRAM
+from controller.planning.multicast import MulticastTree, multicast_address, multicast_plan, multicast_tree
+from controller.planning.plan import Plan, SwitchPlan
+from controller.planning.routing import Routes
+from controller.systems.aggregation.designation import Designation
+from controller.systems.aggregation.entries import aggregation_role, designated_route
+from controller.systems.aggregation.placement.planner import AggregationPlanner
+from controller.systems.aggregation.slots import DEFAULT_SLOTS, SlotPolicy, SlotRange
+from switch.errors import UserError
+from topo.graph import Topology
+
+MAX_WORKERS = 64
+"""A gradient packet has one bit for each worker."""
+
+MAX_TREES = 16
+"""Of a job. Multicast groups are numbered in 16 bits: a job's are MAX_TREES times its number, and the next ones."""
+
+MAX_JOB = 0xFFFF // MAX_TREES
+"""Jobs are numbered from 1."""
+
+Acknowledgement = Literal["multicast", "unicast"]
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job with all decisions made: its plan follows from this alone, so this is what a controller must remember.
+
+    designations: the labels of every worker's packets, in turn (placement.AggregationChoice). slot_ranges: by name,
+    for every switch that sums for the job.
+    """
+
+    number: int
+    workers: tuple[str, ...]
+    server: str
+    designations: Mapping[str, tuple[Designation, ...]]
+    slot_policy: SlotPolicy = "dynamic"
+    slot_ranges: Mapping[str, SlotRange] = field(default_factory=dict)
+
+    @property
+    def designated_switches(self) -> tuple[int, ...]:
+        """The numbers of all switches that sum for the job, those of the first level first."""
+        labels = [label for worker in self.workers for label in self.designations[worker]]
+        numbers = [*(label.switch_number for label in labels), *(label.next_switch for label in labels)]
+        return tuple(dict.fromkeys(number for number in numbers if number))
+
+    @property
+    def turns(self) -> tuple[frozenset[int], ...]:
+        """For every fragment in turn the numbers of the switches that some worker designates for it."""
+        labels = [self.designations[worker] for worker in self.workers if self.designations[worker]]
+        return tuple(
+            frozenset(n for label in of_fragment for n in (label.switch_number, label.next_switch) if n)
+            for of_fragment in zip(*labels, strict=True)
+        )
+
+
+@dataclass(frozen=True)
+class AckTree:
+    """A tree for ACKs and its multicast group."""
+
+    tree: MulticastTree
+    group: int
+    ip: str
+    mac: str
+
+
+@dataclass(frozen=True)
+class JobPlan:
+    """A job's part of the network's plan.
+
+    ack_trees: the tree of every fragment's ACK, in turn like designations. Empty without designated switches: then
+    the server sums alone and acknowledges each worker by unicast.
+    """
+
+    job: Job
+    ack_trees: tuple[AckTree, ...]
+    plan: Plan
+
+    @property
+    def trees(self) -> tuple[AckTree, ...]:
+        """The different ones."""
+        return tuple({ack.group: ack for ack in self.ack_trees}.values())
+
+    @property
+    def acknowledgement(self) -> Acknowledgement:
+        return "multicast" if self.ack_trees else "unicast"
+
+
+def choose_job(
+    topology: Topology,
+    routes: Routes,
+    number: int,
+    workers: Sequence[str],
+    server: str,
+    planner: AggregationPlanner,
+    slots: int = DEFAULT_SLOTS,
+) -> Job:
+    """A job that shares all `slots` of its switches; UserError if workers, server or choice make no sense here."""
+    if not 1 <= number <= MAX_JOB:
+        raise UserError(f"no job number left: {MAX_JOB} jobs were given one, restart the controller")
+    check_hosts(topology, workers, server)
+    choice = planner.choose(topology, routes, workers, server)
+    job = Job(number, tuple(workers), server, choice.designations)
+    names = [topology.switch_by_number(each).name for each in job.designated_switches]
+    return Job(number, job.workers, server, choice.designations, "dynamic", dict.fromkeys(names, SlotRange(0, slots)))
+
+
+def job_plan(topology: Topology, routes: Routes, job: Job, program: str = AGGREGATION_PROGRAM) -> JobPlan:
+    """What the switches need for the job."""
+    if not job.designated_switches:
+        return JobPlan(job, (), Plan(switches={}))
+    numbers = {topology.switch_by_number(number).name: number for number in job.designated_switches}
+    steering = {
+        switch.name: SwitchPlan.of(
+            program,
+            [
+                aggregation_role(job.number, number, job.slot_policy, job.slot_ranges[name])
+                if name == switch.name
+                else designated_route(number, topology.port(switch.name, routes.next_hop(switch.name, name)))
+                for name, number in numbers.items()
+            ],
+        )
+        for switch in topology.switches
+    }
+    ack_trees = _ack_trees(topology, job)
+    plan = Plan(switches=steering).merged(
+        *(
+            Plan(switches=multicast_plan(topology, ack.tree, ack.group, ack.ip, program))
+            for ack in {ack.group: ack for ack in ack_trees}.values()
+        )
+    )
+    return JobPlan(job, ack_trees, plan)
+
+
+def _ack_trees(topology: Topology, job: Job) -> tuple[AckTree, ...]:
+    """For every fragment in turn the tree of its ACK. The rarest sets of switches share one tree if there are too
+    many."""
+    turns = job.turns
+    by_frequency = [switches for switches, _ in Counter(turns).most_common()]
+    kept, rest = by_frequency, frozenset[int]()
+    if len(by_frequency) > MAX_TREES:
+        kept, rest = by_frequency[: MAX_TREES - 1], frozenset().union(*by_frequency[MAX_TREES - 1 :])
+    trees: dict[frozenset[int], AckTree] = {}
+    for switches in dict.fromkeys([*kept, rest] if rest else kept):
+        group = job.number * MAX_TREES + len(trees)
+        via = [topology.switch_by_number(number).name for number in sorted(switches)]
+        tree = multicast_tree(topology, job.server, job.workers, via)
+        trees[switches] = AckTree(tree, group, *multicast_address(group))
+    return tuple(trees[switches if switches in trees else rest] for switches in turns)
+
+
+def check_hosts(topology: Topology, workers: Sequence[str], server: str) -> None:
+    """UserError unless workers and server are distinct hosts, as many as a job may have."""
+    if not workers:
+        raise UserError("a job needs at least one worker")
+    if len(workers) > MAX_WORKERS:
+        raise UserError(f"a job has at most {MAX_WORKERS} workers (one bit each in a packet), got {len(workers)}")
+    if len(workers) + 1 > len(topology.hosts):
+        raise UserError(
+            f"{len(workers)} workers and a server need {len(workers) + 1} hosts, "
+            f"the topology has {len(topology.hosts)}"
+        )
+    switches = {switch.name for switch in topology.switches}
+    for name in (*workers, server):
+        if name in switches:
+            raise UserError(f"{name} is a switch; workers and server are hosts")
+        topology.host(name)
+    repeated = sorted({name for name in workers if workers.count(name) > 1})
+    if repeated:
+        raise UserError(f"worker named twice: {', '.join(repeated)}")
+    if server in workers:
+        raise UserError(f"{server} cannot be both server and worker")

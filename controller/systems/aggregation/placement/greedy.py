@@ -1,0 +1,65 @@
+"""Greedy placement of programmable switches: steps S11 to S16 of the source patent, with ties broken knowingly.
+
+The gains of single switches are not submodular: two switches may be worth nothing alone and much together, so which
+of several equally good switches is taken decides what can follow. Among switches that lead to the same gamma
+
+1. one is taken with which the best next switch leads to the highest gamma (one step ahead), as long as this asks for
+   at most LOOK_AHEAD_PROGRAMS linear programs in a round: otherwise for those first by 2 and 3 only;
+2. then the one that leaves the workers the most room, which is the highest sum of all workers' rates while each has
+   gamma;
+3. then the one with the lowest switch number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from controller.systems.aggregation.placement.rates import RateSolver
+
+LOOK_AHEAD_PROGRAMS = 256
+
+SAME = 1e-7
+"""Rates that differ by less, as a share of the fastest link's rate, are equal here: the solver is exact to less."""
+
+
+def greedy(solver: RateSolver, maximum: int) -> tuple[str, ...]:
+    """At most `maximum` switches in the order of choice."""
+    return max(greedy_rounds(solver, maximum), key=len, default=())
+
+
+def greedy_rounds(solver: RateSolver, maximum: int) -> Iterator[tuple[str, ...]]:
+    """The switches chosen after each round, in the order of choice.
+
+    Ends before `maximum` where gamma cannot rise any more, because a worker's own link is full.
+    """
+    candidates, limit = solver.problem.candidates, solver.model.access_bound
+    maximum = min(maximum, len(candidates))
+    chosen: tuple[str, ...] = ()
+    while len(chosen) < maximum and solver.gamma(chosen) < limit - SAME:
+        left = [switch for switch in candidates if switch not in chosen]
+        gammas = {switch: solver.gamma((*chosen, switch)) for switch in left}
+        best = max(gammas.values())
+        ties = [switch for switch in left if gammas[switch] >= best - SAME]
+        if len(ties) > 1 and len(chosen) + 1 < maximum:
+            ties = _by_headroom(solver, chosen, ties, best)
+            ahead = ties[: max(1, LOOK_AHEAD_PROGRAMS // len(left))]
+            if len(ahead) > 1:
+                ties = _by_next_step(solver, chosen, left, ahead)
+        chosen = (*chosen, ties[0])
+        yield chosen
+
+
+def _by_headroom(solver: RateSolver, chosen: tuple[str, ...], ties: list[str], gamma: float) -> list[str]:
+    """Most room first; equal ones stay in order of number."""
+    # A tie may reach a little less than the best, and must have a solution all the same.
+    floor = max(0.0, gamma - 2 * SAME)
+    room = {switch: round(solver.headroom((*chosen, switch), floor) / SAME) for switch in ties}
+    return sorted(ties, key=lambda switch: -room[switch])
+
+
+def _by_next_step(solver: RateSolver, chosen: tuple[str, ...], left: list[str], ties: list[str]) -> list[str]:
+    """Highest gamma after the best next switch first; equal ones stay in order."""
+    reach = {
+        switch: max(solver.gamma((*chosen, switch, second)) for second in left if second != switch) for switch in ties
+    }
+    return sorted(ties, key=lambda switch: -round(reach[switch] / SAME))

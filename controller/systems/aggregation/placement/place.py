@@ -1,0 +1,85 @@
+"""Placement of programmable switches by any method behind one function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from controller.systems.aggregation.placement.baselines import (
+    every_tor,
+    highest_degree,
+    merging_switches,
+    random_switches,
+)
+from controller.systems.aggregation.placement.exhaustive import exhaustive
+from controller.systems.aggregation.placement.greedy import greedy
+from controller.systems.aggregation.placement.milp import milp
+from controller.systems.aggregation.placement.problem import AggregationProblem
+from controller.systems.aggregation.placement.rates import Rates, RateSolver
+from switch.errors import UserError
+
+NONE = "none"
+
+METHODS: dict[str, Callable[[RateSolver, int, int], tuple[str, ...]]] = {
+    "greedy": lambda solver, maximum, seed: greedy(solver, maximum),
+    "exhaustive": lambda solver, maximum, seed: exhaustive(solver, maximum),
+    "milp": lambda solver, maximum, seed: milp(solver, maximum),
+    NONE: lambda solver, maximum, seed: (),
+    "server-tor": lambda solver, maximum, seed: (),
+    "every-tor": lambda solver, maximum, seed: every_tor(solver.problem),
+    "random": lambda solver, maximum, seed: random_switches(solver.problem, maximum, seed),
+    "highest-degree": lambda solver, maximum, seed: highest_degree(solver.problem, maximum),
+    "grid": lambda solver, maximum, seed: merging_switches(solver.problem),
+}
+"""By name: (solver, M, seed) to switches. none: not even the server's ToR sums. server-tor: only it does (ATP; Lao et
+al., NSDI 2021). every-tor and grid take as many switches as they need, whatever M is."""
+
+
+@dataclass(frozen=True)
+class PlacementChoice:
+    """programmable: the chosen switches without the server's ToR, by greedy in the order of choice."""
+
+    programmable: tuple[str, ...]
+    rates: Rates
+
+
+def place(
+    problem: AggregationProblem,
+    maximum: int,
+    method: str = "greedy",
+    seed: int = 0,
+    demand_bps: float | None = None,
+    solver: RateSolver | None = None,
+) -> PlacementChoice:
+    """Choose at most `maximum` switches beside the server's ToR, and the best rates with them.
+
+    seed: of the method random. demand_bps: the rate that every worker needs. solver: one of this problem that has
+    solved programs before. UserError if the method is unknown, `maximum` is negative or above the number of
+    switches, or the demand cannot be met.
+    """
+    if method not in METHODS:
+        raise UserError(f"unknown placement method {method!r}: choose one of {', '.join(METHODS)}")
+    switches = len(problem.topology.switches)
+    if not 0 <= maximum <= switches:
+        raise UserError(
+            f"the number of programmable switches must be 0 to {switches} (all of this network), got {maximum}"
+        )
+    solver = solver or RateSolver(problem)
+    programmable = METHODS[method](solver, maximum, seed)
+    rates = solver.rates(programmable, server_tor=method != NONE)
+    check_demand(rates, demand_bps)
+    return PlacementChoice(programmable, rates)
+
+
+def check_demand(rates: Rates, demand_bps: float | None) -> None:
+    """UserError if a rate is demanded for every worker that is not positive or higher than these."""
+    if demand_bps is None:
+        return
+    if not demand_bps > 0:
+        raise UserError(f"the demanded rate must be positive, got {demand_bps:g} bit/s")
+    if rates.gamma_bps < demand_bps * (1 - 1e-9):
+        raise UserError(
+            f"the demand of {demand_bps:g} bit/s for each worker cannot be met: {len(rates.programmable)} "
+            f"programmable switches beside the server's ToR reach {rates.gamma_bps:g} bit/s; "
+            "allow more switches or ask for less"
+        )

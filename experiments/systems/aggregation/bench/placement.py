@@ -1,0 +1,194 @@
+"""How long planning takes and how good it is.
+
+Growth: greedy placement on fat-trees with a worker on every second host, with the time of each round. Quality: on
+small random networks greedy beside the exhaustive optimum, and the linear program's gamma beside what labelled
+packets can reach.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from controller.planning.hosts import choose_hosts
+from controller.systems.aggregation.placement.greedy import greedy_rounds
+from controller.systems.aggregation.placement.lp_planner import best_labels
+from controller.systems.aggregation.placement.place import place
+from controller.systems.aggregation.placement.problem import AggregationProblem
+from controller.systems.aggregation.placement.rates import RateSolver
+from controller.systems.aggregation.placement.realised import realised_rates
+from experiments.systems.aggregation.bench.random_fabrics import random_fabric
+from switch.errors import UserError
+from topo.fat_tree import fat_tree
+
+LINK_RATE_BPS = 10_000_000_000
+GOALS_S = {(8, 8): 20.0, (16, 16): 600.0}
+"""(k, M): wall time on two processors."""
+
+QUALITY_MAXIMA = (1, 2, 3)
+QUALITY_CAPACITIES_BPS = (None, 20_000_000.0)
+
+
+@dataclass(frozen=True)
+class Growth:
+    """One placement. round_cpu_s[i]: processor time until i + 1 switches were chosen. asked, solved: linear programs,
+    and those among them that were unlike all before."""
+
+    k: int
+    maximum: int
+    switches: int
+    workers: int
+    gammas_bps: tuple[float, ...]
+    round_cpu_s: tuple[float, ...]
+    wall_s: float
+    asked: int
+    solved: int
+
+    @property
+    def cpu_s(self) -> float:
+        return self.round_cpu_s[-1]
+
+
+@dataclass(frozen=True)
+class Quality:
+    """Shares on one random network: greedy's gamma of the optimum; of greedy's, gamma with the arrival of fragments
+    and what packets reach."""
+
+    maximum: int
+    greedy: float
+    arrivals: float
+    packets: float
+
+
+def run_bench_placement(sizes: Sequence[tuple[int, int]], instances: int, output: Path | None) -> int:
+    """sizes: (k, M) of fat-trees. output: folder for the figure. Exit status 0."""
+    console = Console()
+    grown = []
+    for k, maximum in sizes:
+        with console.status(f"fat-tree:{k}, M = {maximum}"):
+            grown.append(measure_growth(k, maximum))
+    console.print(growth_table(grown))
+    with console.status("random networks"):
+        qualities = [quality for seed in range(instances) for quality in measure_quality(seed)]
+    if qualities:
+        console.print(quality_table(qualities, instances))
+    if output is not None:
+        for path in draw(grown, output):
+            console.print(str(path))
+    return 0
+
+
+def measure_growth(k: int, maximum: int) -> Growth:
+    """Place `maximum` switches by greedy in a fat-tree, from the graph on (routes included)."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    topology = fat_tree(k, rate_bps=LINK_RATE_BPS)
+    workers, server = choose_hosts(topology, len(topology.hosts) // 2)
+    solver = RateSolver(AggregationProblem.of(topology, workers, server))
+    if not 0 < maximum < len(topology.switches):
+        raise UserError(f"fat-tree:{k} has 1 to {len(topology.switches) - 1} switches to choose, got {maximum}")
+    gammas, times = [], []
+    for chosen in greedy_rounds(solver, maximum):
+        times.append(time.process_time() - cpu)
+        gammas.append(solver.gamma(chosen) * solver.model.scale_bps)
+    return Growth(
+        k,
+        maximum,
+        len(topology.switches),
+        len(workers),
+        tuple(gammas),
+        tuple(times),
+        time.perf_counter() - wall,
+        solver.asked,
+        solver.solved,
+    )
+
+
+def measure_quality(seed: int) -> list[Quality]:
+    topology = random_fabric(seed)
+    server, *workers = [host.name for host in topology.hosts]
+    found = []
+    for capacity_bps in QUALITY_CAPACITIES_BPS:
+        problem = AggregationProblem.of(topology, workers, server, capacity_bps)
+        solver = RateSolver(problem)
+        for maximum in QUALITY_MAXIMA:
+            best = place(problem, maximum, "exhaustive", solver=solver).rates.gamma_bps
+            choice = place(problem, maximum, "greedy", solver=solver)
+            arrivals = RateSolver(problem, arrivals=True)
+            bound_bps = arrivals.gamma(choice.programmable) * arrivals.model.scale_bps
+            labels = best_labels(problem, choice.programmable).designations
+            reached = realised_rates(problem, labels)
+            gamma = choice.rates.gamma_bps
+            found.append(Quality(maximum, gamma / best, bound_bps / gamma, reached.gamma_bps / gamma))
+    return found
+
+
+def growth_table(grown: Sequence[Growth]) -> Table:
+    table = Table(title="Greedy placement on fat-trees, gamma in shares of a link's rate")
+    for name in ("k", "switches", "workers", "M", "gamma", "solved", "CPU s", "wall s", "goal s"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for row in grown:
+        goal_s = GOALS_S.get((row.k, row.maximum))
+        met = "" if goal_s is None else f"{goal_s:g}: {'met' if row.wall_s <= goal_s else 'missed'}"
+        table.add_row(
+            str(row.k),
+            str(row.switches),
+            str(row.workers),
+            str(row.maximum),
+            f"{row.gammas_bps[-1] / LINK_RATE_BPS:.4f}",
+            str(row.solved),
+            f"{row.cpu_s:.1f}",
+            f"{row.wall_s:.1f}",
+            met,
+        )
+    return table
+
+
+def quality_table(qualities: Sequence[Quality], instances: int) -> Table:
+    table = Table(title=f"{instances} random networks of 7 switches, each without and with a capacity of switches")
+    for name in ("M", "share of", "mean", "least", "all of it"):
+        table.add_column(name, justify="left" if name == "share of" else "right")
+    for maximum in QUALITY_MAXIMA:
+        rows = [quality for quality in qualities if quality.maximum == maximum]
+        for name, shares in (
+            ("greedy of the optimum", [row.greedy for row in rows]),
+            ("gamma with arrivals of gamma", [row.arrivals for row in rows]),
+            ("packets of gamma", [row.packets for row in rows]),
+        ):
+            whole = sum(share > 1 - 1e-6 for share in shares) / len(shares)
+            table.add_row(str(maximum), name, f"{statistics.mean(shares):.4f}", f"{min(shares):.3f}", f"{whole:.0%}")
+    return table
+
+
+def draw(grown: Sequence[Growth], folder: Path) -> list[Path]:
+    """Processor time after each round, and gamma: placement.png and placement.pdf in `folder`."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    plt.rcParams.update({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False})
+    figure, (times, gammas) = plt.subplots(1, 2, figsize=(8, 3.2), layout="constrained")
+    for row in grown:
+        chosen = range(1, len(row.gammas_bps) + 1)
+        label = f"k = {row.k}: {row.switches} switches, {row.workers} workers"
+        times.plot(chosen, row.round_cpu_s, marker=".", label=label)
+        gammas.plot(chosen, [gamma / LINK_RATE_BPS for gamma in row.gammas_bps], marker=".")
+    times.set_yscale("log")
+    times.set_ylabel("processor time (s)")
+    times.legend(frameon=False, fontsize=7)
+    gammas.set_ylabel("gamma / link rate")
+    gammas.set_ylim(bottom=0)
+    for axes in (times, gammas):
+        axes.set_xlabel("programmable switches chosen")
+    folder.mkdir(parents=True, exist_ok=True)
+    written = [folder / f"placement{suffix}" for suffix in (".png", ".pdf")]
+    for path in written:
+        figure.savefig(path, dpi=150)
+    plt.close(figure)
+    return written

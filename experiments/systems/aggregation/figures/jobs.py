@@ -1,0 +1,77 @@
+"""Figure 5: what each of several jobs gets, and how fair that is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from experiments.plotting.series import draw_series, explain_marks
+from experiments.plotting.style import COLOURS, figure, save
+from experiments.study.model import FigureSection
+from experiments.study.results import StudyResults
+from experiments.system import Metric
+
+GROUP_WIDTH = 0.75
+"""Of the jobs of all series at one place."""
+
+
+def draw(results: StudyResults, section: FigureSection, metrics: Mapping[str, Metric], path: Path) -> list[Path]:
+    """experiments.study.figures.KINDS. Left: every job beside the others, with the bound that it would have alone."""
+    jobs = {(row["digest"], row["job"]): row for row in results.table("jobs")}
+    counts = sorted({point.row["workload.jobs"] for point in results.points})
+    names = list(dict.fromkeys(point.row["switches.placement"] for point in results.points))
+    with figure(width_in=5.0, height_in=3.6, columns=2) as (made, axes):
+        verdicts = []
+        for number, name in enumerate(names):
+            for job in range(1, max(counts) + 1):
+                measured, bounds = (
+                    results.derived_series(
+                        lambda row: row["workload.jobs"],
+                        partial(_of_job, jobs, name, job, column),
+                        lambda row: row["switches.placement"],
+                    ).get(name, [])
+                    for column in ("throughput_bps", "bound_bps")
+                )
+                for point, bound in zip(measured, bounds, strict=True):
+                    place = counts.index(point.x) + _offset(number, len(names), job, point.x)
+                    draw_series(axes[0], [point], label=None, number=number, x_of={point.x: place})
+                    alone = (*bound.values, *bound.invalid)
+                    axes[0].plot([place], [sum(alone) / len(alone)], "_", color=COLOURS[number], markersize=8)
+                    verdicts.append(point.verdict)
+        fairness = results.derived_series(
+            lambda row: row["workload.jobs"], lambda row: row["fairness"], lambda row: row["switches.placement"]
+        )
+        for number, name in enumerate(names):
+            places = {count: index + 0.12 * (number - 1) for index, count in enumerate(counts)}
+            draw_series(axes[1], fairness[name], label=name, number=number, x_of=places)
+        axes[0].set_ylabel("throughput of each job / link rate")
+        axes[0].set_ylim(0, 1.08)
+        axes[1].set_ylabel("Jain's fairness index")
+        axes[1].set_ylim(0, 1.08)
+        axes[1].plot([], [], "_", color="black", markersize=8, label="bound of a job alone")
+        for panel in axes:
+            panel.set_xticks(range(len(counts)), [str(count) for count in counts])
+            panel.set_xlim(-0.6, len(counts) - 0.4)
+            panel.set_xlabel("jobs at the same time")
+        explain_marks(axes[1], verdicts)
+        handles, labels = axes[1].get_legend_handles_labels()
+        made.legend(handles, labels, loc="outside lower center", ncols=3)
+        return save(made, path)
+
+
+def _of_job(
+    jobs: Mapping[tuple[str, int], Mapping[str, Any]], name: str, job: int, column: str, row: Mapping[str, Any]
+) -> float | None:
+    found = jobs.get((row["digest"], job))
+    if found is None or row["switches.placement"] != name:
+        return None
+    return float(found[column]) / float(row["link_rate_bps"])
+
+
+def _offset(number: int, series: int, job: int, jobs: int) -> float:
+    """From the middle of a group: series beside each other, and in each its jobs."""
+    width = GROUP_WIDTH / series
+    inside = 0.0 if jobs == 1 else (job - 1) / (jobs - 1) - 0.5
+    return width * (number - (series - 1) / 2 + 0.7 * inside)

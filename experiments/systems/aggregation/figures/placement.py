@@ -1,0 +1,93 @@
+"""Figure 1: throughput against the number of programmable switches, a panel for each topology."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from experiments.plotting.series import draw_series, explain_marks
+from experiments.plotting.style import COLOURS, figure, save
+from experiments.study.model import FigureSection
+from experiments.study.results import SeriesPoint, StudyResults
+from experiments.system import Metric
+from experiments.systems.aggregation.figures.modes import in_link_rates
+
+LIMITED = ("greedy", "exhaustive", "milp", "highest-degree", "random")
+"""Methods that choose at most M switches: lines. The others take what they take: places beside the M axis."""
+UNLIMITED = ("none", "server-tor", "every-tor", "grid")
+GAP = 1.6
+"""Between the largest M and the first of the other methods."""
+DODGE = 0.14
+
+
+def draw(results: StudyResults, section: FigureSection, metrics: Mapping[str, Metric], path: Path) -> list[Path]:
+    """experiments.study.figures.KINDS; the section's y is the throughput that is drawn."""
+    kinds = list(dict.fromkeys(point.row["topology.kind"] for point in results.points))
+    with figure(width_in=5.4, height_in=3.9, columns=len(kinds)) as (made, axes):
+        for panel, kind in zip(axes, kinds, strict=True):
+            _draw_panel(panel, results, section, kind)
+        axes[0].set_ylabel("throughput / link rate")
+        explain_marks(axes[0], [point.row["verdict"] for point in results.points])
+        handles, labels = axes[0].get_legend_handles_labels()
+        made.legend(handles, labels, loc="outside lower center", ncols=4)
+        return save(made, path)
+
+
+def _draw_panel(axes: Any, results: StudyResults, section: FigureSection, kind: str) -> None:
+    measured = _series(results, section.y, kind)
+    bounds = {name: _series(results, name, kind) for name in ("bound_bps", "packet_bound_bps")}
+    most = max((point.x for name in LIMITED for point in measured.get(name, [])), default=0)
+    lines = [name for name in LIMITED if name in measured]
+    others = [name for name in UNLIMITED if name in measured]
+    for number, name in enumerate(lines):
+        offset = DODGE * (number - (len(lines) - 1) / 2)
+        places = {point.x: point.x + offset for point in measured[name]}
+        draw_series(axes, measured[name], label=name, number=number, x_of=places)
+        _draw_bounds(axes, bounds, name, places, COLOURS[number])
+    for place, name in enumerate(others):
+        # The same run stands for every M.
+        alone = {point.x: most + GAP + place for point in measured[name][:1]}
+        draw_series(axes, measured[name][:1], label=None, number=len(lines), x_of=alone)
+        _draw_bounds(axes, bounds, name, alone, COLOURS[len(lines)])
+    axes.axvline(most + GAP / 2, color="grey", linewidth=0.6)
+    ticks = {float(m): str(m) for m in range(most + 1)}
+    ticks |= {most + GAP + place: name for place, name in enumerate(others)}
+    axes.set_xticks(list(ticks), list(ticks.values()))
+    for label in axes.get_xticklabels()[most + 1 :]:
+        label.set(rotation=35, ha="right", rotation_mode="anchor")
+    axes.set_title(kind)
+    axes.set_xlabel("programmable switches besides the server's ToR (M), or a rule without limit")
+    axes.set_xlim(-0.5, most + GAP + len(others) - 0.5)
+    axes.set_ylim(0, 1.08)
+    axes.plot([], [], "_", color="black", markersize=11, label="bound of the linear program")
+    axes.plot([], [], ".", color="black", markersize=3, label="bound for packets with these labels")
+
+
+def _series(results: StudyResults, name: str, kind: str) -> dict[str, list[SeriesPoint]]:
+    return results.derived_series(
+        lambda row: row["switches.maximum"],
+        lambda row: in_link_rates(row, name) if row["topology.kind"] == kind else None,
+        lambda row: row["switches.placement"],
+    )
+
+
+def _draw_bounds(
+    axes: Any,
+    bounds: Mapping[str, Mapping[str, Sequence[SeriesPoint]]],
+    method: str,
+    places: Mapping[int, float],
+    colour: str,
+) -> None:
+    """A dash for the program's bound and a dot for that of packets, the mean of the repetitions at each place."""
+    for name, marker, size in (("bound_bps", "_", 11), ("packet_bound_bps", ".", 3)):
+        found = [point for point in bounds[name].get(method, []) if point.x in places]
+        values = [(*point.values, *point.invalid) for point in found]
+        axes.plot(
+            [places[point.x] for point in found],
+            [sum(each) / len(each) for each in values],
+            marker,
+            color=colour if marker == "_" else "black",
+            markersize=size,
+            zorder=4,
+        )

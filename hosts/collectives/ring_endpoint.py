@@ -1,0 +1,116 @@
+"""A worker's end of a ring: packs, sends, receives, sorts and counts frames to the next and from the one before."""
+
+from __future__ import annotations
+
+import select
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hosts.collectives.ring_format import RingFlags
+from hosts.collectives.ring_frames import pack_ring_frames, parse_ring_frames
+from hosts.collectives.ring_reduction import RingMessage
+from hosts.protocols.datagram_frames import Frames
+from hosts.systems.aggregation.description import JobDescription, ip_integer
+from hosts.systems.aggregation.endpoint import QUIET_MS, mac_array
+from hosts.transport.raw_socket import RawSocket
+from hosts.transport.statistics import EndpointStatistics
+
+
+@dataclass(frozen=True)
+class RingReceived:
+    """The wanted frames of a batch."""
+
+    data: Frames
+    """From the worker before."""
+    acknowledgements: Frames
+    """From the next one."""
+
+
+class RingEndpoint:
+    """Worker `index` of a job between its neighbours."""
+
+    def __init__(self, job: JobDescription, index: int, raw_socket: RawSocket) -> None:
+        self._job = job
+        self._socket = raw_socket
+        own = job.workers[index]
+        self._own_ip = ip_integer(own.ip)
+        self._own_mac = mac_array(own.mac)
+        self._gateway_mac = mac_array(own.gateway_mac)
+        self._before_ip = ip_integer(job.workers[index - 1].ip)
+        self._next_ip = ip_integer(job.workers[(index + 1) % len(job.workers)].ip)
+        self.statistics = EndpointStatistics()
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
+    def send(self, messages: Sequence[RingMessage], sequences: Sequence[int]) -> None:
+        """Send messages to the next worker under their sequence numbers."""
+        frames = pack_ring_frames(
+            np.stack([message.lanes for message in messages]),
+            src_mac=self._own_mac,
+            dst_mac=self._gateway_mac,
+            src_ip=self._own_ip,
+            dst_ip=self._next_ip,
+            job=self._job.job,
+            sequence=sequences,
+            flags=[int(message.half or 0) for message in messages],
+            round=[message.round for message in messages],
+            fragment_number=[message.fragment for message in messages],
+            step=[message.step for message in messages],
+            shift=[message.shift for message in messages],
+        )
+        sent = self._socket.send(frames)
+        self.statistics.gradient_sent.add(sent, frames.itemsize)
+        self.statistics.send_failures += len(frames) - sent
+
+    def acknowledge(self, sequence: int, selective: int, congested: bool) -> None:
+        """Tell the worker before what has come."""
+        frames = pack_ring_frames(
+            np.empty((1, 0), np.int32),
+            src_mac=self._own_mac,
+            dst_mac=self._gateway_mac,
+            src_ip=self._own_ip,
+            dst_ip=self._before_ip,
+            job=self._job.job,
+            sequence=sequence,
+            selective=np.uint64(selective),
+            flags=int(RingFlags.ACK | (RingFlags.CONGESTION if congested else 0)),
+        )
+        sent = self._socket.send(frames)
+        self.statistics.acknowledgement_sent.add(sent, frames.itemsize)
+        self.statistics.send_failures += 1 - sent
+
+    def receive(self) -> RingReceived | None:
+        """The wanted ones (perhaps none) among one batch of frames; None: nothing waits. Does not block."""
+        buffer, lengths = self._socket.receive()
+        if len(lengths) == 0:
+            return None
+        parsed = parse_ring_frames(buffer, lengths, self._job.lanes)
+        statistics = self.statistics
+        statistics.malformed += parsed.malformed
+        statistics.gradient_received.add(len(parsed.data), parsed.data.itemsize)
+        statistics.acknowledgement_received.add(len(parsed.acknowledgements), parsed.acknowledgements.itemsize)
+        return RingReceived(
+            self._wanted(parsed.data, self._before_ip), self._wanted(parsed.acknowledgements, self._next_ip)
+        )
+
+    def _wanted(self, frames: Frames, src_ip: int) -> Frames:
+        wanted = (frames["job"] == self._job.job) & (frames["dst_ip"] == self._own_ip) & (frames["src_ip"] == src_ip)
+        self.statistics.misdirected += len(frames) - int(np.count_nonzero(wanted))
+        return frames if wanted.all() else frames[wanted]
+
+    def settle(self) -> None:
+        """Count what still arrives, until nothing has come for a while."""
+        poll = select.poll()
+        poll.register(self.fileno(), select.POLLIN)
+        while poll.poll(QUIET_MS):
+            while self.receive() is not None:
+                pass
+
+    def report(self) -> dict[str, Any]:
+        """The statistics so far, as JSON."""
+        self.statistics.socket_drops = self._socket.drops()
+        return self.statistics.to_json()

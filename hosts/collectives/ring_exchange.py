@@ -1,0 +1,165 @@
+"""Sums by ring all-reduce: the workers alone, each sending to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hosts.agents.channel import Channel
+from hosts.agents.clock import now_us
+from hosts.collectives.ring_endpoint import RingEndpoint
+from hosts.collectives.ring_format import RingFlags
+from hosts.collectives.ring_frames import met_congestion
+from hosts.collectives.ring_reduction import RingMessage, RingReduction
+from hosts.learning.fragments import cut, join
+from hosts.protocols.datagram_frames import Frames
+from hosts.systems.aggregation.description import JobDescription
+from hosts.systems.aggregation.gradient_format import PACKET_NUMBERS
+from hosts.transport.raw_socket import RawSocket
+from hosts.transport.stream_receiver import StreamReceiver
+from hosts.transport.stream_sender import StreamSender
+from switch.errors import UserError
+
+
+class RingExchange:
+    """hosts.collectives.exchange.Exchange on an open raw socket.
+
+    The worker before may be a round ahead, since it needs nothing of this one to begin: what it sends early waits.
+    """
+
+    def __init__(self, job: JobDescription, index: int, raw_socket: RawSocket, channel: Channel) -> None:
+        self._job = job
+        self._index = index
+        self._channel = channel
+        self._endpoint = RingEndpoint(job, index, raw_socket)
+        self._sender = StreamSender(
+            window_packets=job.window_fragments,
+            min_timeout_us=job.min_timeout_us,
+            congestion_control=job.congestion_control,
+            first_sequence=job.first_packet_number,
+        )
+        self._receiver = StreamReceiver(job.first_packet_number)
+        self._next_sequence = job.first_packet_number
+        self._on_way: dict[int, RingMessage] = {}  # by sequence
+        self._early: list[RingMessage] = []
+        self._next_round = 0
+        self._reduction: RingReduction | None = None
+
+    def all_reduce(self, round_number: int, values: NDArray[np.int32]) -> NDArray[np.int64] | None:
+        reduction = RingReduction(round_number, self._index, len(self._job.workers), cut(values, self._job.lanes))
+        self._reduction, self._next_round = reduction, round_number + 1
+        self._queue(reduction.begin())
+        early, self._early = self._early, []
+        for message in early:
+            self._take(message)
+        if not self._serve_until(lambda: reduction.finished):
+            return None
+        self._reduction = None
+        return join(reduction.sums, len(values))
+
+    def flush(self) -> None:
+        self._serve_until(lambda: self._sender.finished)
+
+    def linger(self) -> None:
+        while not self._channel.stopped:
+            self._serve()
+            self._wait(None)
+
+    def settle(self) -> None:
+        self._endpoint.settle()
+
+    def report(self) -> dict[str, Any]:
+        return {
+            **self._endpoint.report(),
+            **self._sender.statistics.to_json(),
+            **self._receiver.statistics.to_json(),
+        }
+
+    def _serve_until(self, finished: Callable[[], bool]) -> bool:
+        """False when stopped before."""
+        progress_us = now_us()
+        while True:
+            if self._serve():
+                progress_us = now_us()
+            if finished():
+                return True
+            give_up_us = progress_us + self._job.give_up_us
+            if now_us() > give_up_us:
+                raise UserError(self._silence())
+            self._wait(give_up_us)
+            if self._channel.stopped:
+                return False
+
+    def _silence(self) -> str:
+        missing = 0 if self._reduction is None else self._reduction.missing
+        return (
+            f"no news on the ring for {self._job.give_up_us / 1e6:g} s in round {self._next_round - 1} "
+            f"({missing} of {self._job.fragments_per_round} fragments missing)"
+        )
+
+    def _wait(self, until_us: int | None) -> None:
+        deadlines_us = [deadline for deadline in (self._sender.deadline_us, until_us) if deadline is not None]
+        timeout_us = max(0, min(deadlines_us) - now_us()) if deadlines_us else None
+        self._channel.wait(self._endpoint.fileno(), timeout_us)
+
+    def _serve(self) -> bool:
+        """Take in all that waits, then send what is due. True if anything was news."""
+        news = False
+        while (received := self._endpoint.receive()) is not None:
+            news |= self._take_acknowledgements(received.acknowledgements)
+            news |= self._take_data(received.data)
+        sequences = self._sender.transmissions(now_us())
+        if sequences:
+            self._endpoint.send([self._on_way[sequence] for sequence in sequences], sequences)
+        return news
+
+    def _take_acknowledgements(self, frames: Frames) -> bool:
+        marks = met_congestion(frames).tolist()
+        columns = (frames["sequence"].tolist(), frames["selective"].tolist(), marks)
+        acknowledged = [
+            sequence
+            for number, selective, marked in zip(*columns, strict=True)
+            for sequence in self._sender.acknowledge(number, selective, marked, now_us())
+        ]
+        for sequence in acknowledged:
+            del self._on_way[sequence]
+        return bool(acknowledged)
+
+    def _take_data(self, frames: Frames) -> bool:
+        if not len(frames):
+            return False
+        new = self._receiver.accept(frames["sequence"].tolist())
+        # One acknowledgement tells of the whole batch.
+        self._endpoint.acknowledge(*self._receiver.acknowledgement, bool(met_congestion(frames).any()))
+        for message in _messages(frames[np.array(new)]):
+            self._take(message)
+        return any(new)
+
+    def _take(self, message: RingMessage) -> None:
+        if message.round == self._next_round:
+            self._early.append(message)
+            return
+        answer = None if self._reduction is None else self._reduction.accept(message)
+        if answer is None:
+            self._receiver.statistics.rejected += 1
+        else:
+            self._queue(answer)
+
+    def _queue(self, messages: list[RingMessage]) -> None:
+        for message in messages:
+            self._on_way[self._next_sequence] = message
+            self._next_sequence = (self._next_sequence + 1) % PACKET_NUMBERS
+        self._sender.queue(len(messages))
+
+
+def _messages(frames: Frames) -> Iterable[RingMessage]:
+    lanes = frames["lanes"].astype(np.int32)
+    names = ("round", "step", "fragment_number", "flags", "shift")
+    for row, (round_number, step, fragment, flags, shift) in zip(
+        lanes, zip(*(frames[name].tolist() for name in names), strict=True), strict=True
+    ):
+        half = next((flag for flag in (RingFlags.LOW, RingFlags.HIGH) if flags & flag), None)
+        yield RingMessage(round_number, step, fragment, row, half, shift)

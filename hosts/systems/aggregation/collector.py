@@ -1,0 +1,243 @@
+"""The parameter server's side: merges contributions and partial sums, each worker exactly once. No sockets.
+
+A packet's bitmap says whose gradients its lanes contain. If none of them is in the fragment's sum yet, the packet
+is added; if all of them are, it is a duplicate; if it holds all that the sum has and more, it takes the sum's
+place (which happens when a worker's first packet passed a switch by and its resend did not). Anything else
+overlaps and is dropped, and the workers that are missing are asked for their own, alone. They are asked, too, when
+a switch could not add a packet for fear of an overflow: what it holds of the others will not become complete.
+The sums of the round before stay, because a worker that has lost the answer asks for it with a resend: it can be
+one round behind the others, never two, since no round completes without it.
+
+Sums are exact, in 64 bits; answers carry them in 32 (hosts.learning.shifted_sums).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hosts.learning.shifted_sums import shifted
+from hosts.systems.aggregation.gradient_format import BITMAP_BITS, PACKET_NUMBERS, Flags
+from hosts.transport.packet_numbers import forward_distance
+from hosts.transport.statistics import CollectorStatistics
+from switch.errors import UserError
+
+_KEPT_ROUNDS = 2
+_ASKS = Flags.RESEND | Flags.RETRY
+_DELAYED = _ASKS | Flags.LATE
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What to send after a batch of packets; what global sums hold is `Collector.global_sums(packet_numbers)`."""
+
+    complete: list[tuple[int, bool]] = field(default_factory=list)
+    """(packet number, whether a packet completed it that a repair delayed) of global sums that are new: to all."""
+    repeats: list[tuple[int, int | None]] = field(default_factory=list)
+    """(packet number, worker): answers to repeated packets, to that worker alone, or to all (None)."""
+    requests: list[tuple[int, int]] = field(default_factory=list)
+    """(packet number, worker): NACKs, to that worker alone."""
+
+
+@dataclass(frozen=True)
+class GlobalSums:
+    """Global sums of some fragments as answers carry them."""
+
+    lanes: NDArray[np.int32]
+    """Shape (fragments, lanes)."""
+    shifts: NDArray[np.int64]
+    """A sum is lane * 2^shift, shape (fragments,)."""
+    congested: NDArray[np.bool_]
+    """Whether a packet in the sum met a long queue, shape (fragments,)."""
+
+
+class _Round:
+    """Sums of one round."""
+
+    def __init__(self, fragments: int, lanes: int) -> None:
+        self.sums: NDArray[np.int64] = np.zeros((fragments, lanes), np.int64)
+        self.congested: NDArray[np.bool_] = np.zeros(fragments, np.bool_)
+        self.clear(missing=0)
+
+    def clear(self, missing: int) -> None:
+        self.sums[:] = 0
+        self.congested[:] = False
+        self.bitmaps = [0] * len(self.sums)
+        self.missing = missing
+        self.repeated_us: dict[tuple[int, int], int] = {}
+        self.requested_us: dict[tuple[int, int], int] = {}
+
+
+class Collector:
+    """Sums of the present and the previous round."""
+
+    def __init__(
+        self,
+        *,
+        workers: int,
+        fragments_per_round: int,
+        lanes: int,
+        repeat_interval_us: int,
+        first_number: int = 0,
+        multicast: bool = False,
+    ) -> None:
+        """repeat_interval_us: nothing is sent again, or asked for again, for the same fragment and worker sooner.
+        multicast: an answer that several workers miss is repeated to all of them at once."""
+        if not 1 <= workers <= BITMAP_BITS:
+            raise UserError(
+                f"the worker bitmap has {BITMAP_BITS} bits: use 1 to {BITMAP_BITS} workers, not {workers}"
+            )
+        if not 1 <= fragments_per_round <= PACKET_NUMBERS // 4:
+            raise UserError(f"a round has 1 to {PACKET_NUMBERS // 4} fragments, not {fragments_per_round}")
+        self.full_bitmap = (1 << workers) - 1
+        self._fragments = fragments_per_round
+        self._repeat_interval_us = repeat_interval_us
+        self._multicast = multicast
+        self._round = 0
+        self._first_number = first_number
+        self._rounds = [_Round(fragments_per_round, lanes) for _ in range(_KEPT_ROUNDS)]
+        self._rounds[0].clear(missing=fragments_per_round)
+        self.statistics = CollectorStatistics()
+
+    @property
+    def complete_rounds(self) -> int:
+        """Rounds, from the first on, whose every fragment has its global sum."""
+        return self._round + (self._kept(self._round).missing == 0)
+
+    def _kept(self, round_number: int) -> _Round:
+        return self._rounds[round_number % _KEPT_ROUNDS]
+
+    def _locate(self, number: int) -> tuple[int, int] | None:
+        """(round, fragment) of a packet number of the previous, the present or the next round."""
+        distance = forward_distance(self._first_number - self._fragments, number)
+        ahead, fragment = divmod(distance, self._fragments)
+        round_number = self._round - 1 + ahead
+        if ahead > 2 or round_number < 0:
+            return None
+        return round_number, fragment
+
+    def _advance(self) -> None:
+        self._round += 1
+        self._first_number = (self._first_number + self._fragments) % PACKET_NUMBERS
+        self._kept(self._round).clear(missing=self._fragments)
+
+    def sum(self, packet_number: int) -> NDArray[np.int64]:
+        """The sum so far of a fragment of the present or the previous round, shape (lanes,); a view."""
+        place = self._locate(packet_number)
+        if place is None or place[0] > self._round:
+            raise KeyError(packet_number)
+        row: NDArray[np.int64] = self._kept(place[0]).sums[place[1]]
+        return row
+
+    def global_sums(self, packet_numbers: Sequence[int]) -> GlobalSums:
+        """What answers for complete fragments of the present or the previous round carry; counts as sent."""
+        lanes, shifts = shifted(np.stack([self.sum(number) for number in packet_numbers]))
+        congested = np.empty(len(packet_numbers), np.bool_)
+        for position, number in enumerate(packet_numbers):
+            place = self._locate(number)
+            assert place is not None
+            congested[position] = self._kept(place[0]).congested[place[1]]
+        self.statistics.shifted_answers += int(np.count_nonzero(shifts))
+        return GlobalSums(lanes, shifts, congested)
+
+    def accept(
+        self,
+        *,
+        packet_numbers: Sequence[int],
+        bitmaps: Sequence[int],
+        flags: Sequence[int],
+        congested: Sequence[bool],
+        senders: Sequence[int],
+        lanes: NDArray[np.int32],
+        now_us: int,
+    ) -> Answers:
+        """Merge a batch of packets; lanes: shape (packets, lanes).
+
+        congested: whether a packet, or one in its sum, met a long queue. senders: index of the worker whose packet
+        it is, or whose packet made a switch release the sum: the one to answer.
+        """
+        answers = Answers()
+        for position, (number, bitmap) in enumerate(zip(packet_numbers, bitmaps, strict=True)):
+            place = self._locate(number)
+            if place is None or bitmap == 0 or bitmap & ~self.full_bitmap:
+                self.statistics.rejected += 1
+                continue
+            round_number, fragment = place
+            if round_number > self._round:
+                if self._kept(self._round).missing:
+                    # Nobody gets there without this round's sums: not a packet of this job's run.
+                    self.statistics.rejected += 1
+                    continue
+                self._advance()
+            kept = self._kept(round_number)
+            have = kept.bitmaps[fragment]
+            overlap = have & bitmap
+            self.statistics.congestion_marks += congested[position]
+            if overlap == 0 or (overlap == have != bitmap):
+                self._merge(kept, fragment, bitmap, flags[position], lanes[position])
+                kept.congested[fragment] |= congested[position]
+                if have | bitmap == self.full_bitmap:
+                    kept.missing -= 1
+                    answers.complete.append((number, bool(flags[position] & _DELAYED)))
+            elif overlap != bitmap:
+                self.statistics.overlaps += 1
+                self._request(kept, fragment, number, bitmap & ~have, now_us, answers)
+            else:
+                self.statistics.duplicates += 1
+                # Sums that a repeated packet released from a switch are marked like it.
+                asks = flags[position] & _ASKS and have == self.full_bitmap
+                if asks:
+                    self._repeat(kept, fragment, number, senders[position], now_us, answers)
+            if flags[position] & Flags.OVERFLOW:
+                self.statistics.overflows += 1
+                missing = self.full_bitmap & ~kept.bitmaps[fragment]
+                self._request(kept, fragment, number, missing, now_us, answers)
+        return answers
+
+    def _merge(self, kept: _Round, fragment: int, bitmap: int, flags: int, lanes: NDArray[np.int32]) -> None:
+        row = kept.sums[fragment]
+        if kept.bitmaps[fragment] & bitmap:
+            row[:] = lanes
+            self.statistics.superseded += 1
+        else:
+            np.add(row, lanes, out=row)
+        kept.bitmaps[fragment] |= bitmap
+        if flags & Flags.PARTIAL:
+            self.statistics.merged_partials += 1
+        else:
+            self.statistics.merged_singles += 1
+
+    def _request(self, kept: _Round, fragment: int, number: int, missing: int, now_us: int, answers: Answers) -> None:
+        """Ask the workers of the bitmap `missing`."""
+        while missing:
+            worker = (missing & -missing).bit_length() - 1
+            missing &= missing - 1
+            if self._is_recent(kept.requested_us, (fragment, worker), now_us):
+                self.statistics.suppressed_requests += 1
+            else:
+                kept.requested_us[fragment, worker] = now_us
+                self.statistics.requests += 1
+                answers.requests.append((number, worker))
+
+    def _repeat(self, kept: _Round, fragment: int, number: int, worker: int, now_us: int, answers: Answers) -> None:
+        """Answer a worker again; the second one that asks gets the answer for all, since more will follow."""
+        repeated_us = kept.repeated_us
+        for_all = self._multicast and any(
+            self._is_recent(repeated_us, (fragment, other), now_us)
+            for other in range(self.full_bitmap.bit_length())
+            if other != worker
+        )
+        if self._is_recent(repeated_us, (fragment, worker), now_us):
+            self.statistics.suppressed_repeats += 1
+            return
+        self.statistics.repeats += 1
+        answers.repeats.append((number, None if for_all else worker))
+        for answered in range(self.full_bitmap.bit_length()) if for_all else [worker]:
+            repeated_us[fragment, answered] = now_us
+
+    def _is_recent(self, last_us: dict[tuple[int, int], int], key: tuple[int, int], now_us: int) -> bool:
+        before_us = last_us.get(key)
+        return before_us is not None and now_us - before_us < self._repeat_interval_us

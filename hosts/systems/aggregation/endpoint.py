@@ -1,0 +1,152 @@
+"""One agent's end of a job: packs, sends, receives, sorts and counts the job's frames."""
+
+from __future__ import annotations
+
+import select
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hosts.systems.aggregation.description import AgentAddress, Designation, JobDescription, ip_integer, mac_bytes
+from hosts.systems.aggregation.gradient_format import Flags
+from hosts.systems.aggregation.gradient_frames import Frames, pack_frames, parse_frames
+from hosts.transport.raw_socket import RawSocket
+from hosts.transport.statistics import EndpointStatistics
+
+QUIET_MS = 50
+"""At the end of a run: silence after which no frame is expected any more."""
+
+
+def label_array(designations: Sequence[Designation]) -> NDArray[np.int64]:
+    """switch_number, fan_in, next_switch and next_fan_in of each, shape (designations, 4)."""
+    return np.array([(d.switch_number, d.fan_in, d.next_switch, d.next_fan_in) for d in designations], np.int64)
+
+
+def mac_array(mac: str) -> NDArray[np.uint8]:
+    """A MAC address as `pack_frames` takes it."""
+    return np.frombuffer(mac_bytes(mac), np.uint8)
+
+
+@dataclass(frozen=True)
+class Received:
+    """The wanted frames of a batch."""
+
+    frames: Frames
+    """Gradients and sums, or global sums."""
+    requests: list[int]
+    """Packet numbers of NACKs."""
+
+
+class Endpoint:
+    """Sends one kind of frame, gradients or acknowledgements, and takes in the other."""
+
+    def __init__(
+        self,
+        job: JobDescription,
+        own: AgentAddress,
+        peers: Sequence[AgentAddress],
+        raw_socket: RawSocket,
+        *,
+        sends_acknowledgements: bool,
+        group_ips: Collection[str] = (),
+    ) -> None:
+        """peers: whose frames are taken in. group_ips: multicast addresses that are ours, too."""
+        self._job = job
+        self._socket = raw_socket
+        self._sends_acknowledgements = sends_acknowledgements
+        self._own_ip = ip_integer(own.ip)
+        self._own_mac = mac_array(own.mac)
+        self._gateway_mac = mac_array(own.gateway_mac)
+        self._own_ips = np.array([ip_integer(ip) for ip in (own.ip, *group_ips)], np.uint32)
+        self._peer_ips = np.array([ip_integer(peer.ip) for peer in peers], np.uint32)
+        self.statistics = EndpointStatistics()
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
+    def send(
+        self,
+        lanes: NDArray[np.int32],
+        *,
+        packet_numbers: Sequence[int],
+        worker_bitmap: int,
+        dst_ip: ArrayLike,
+        flags: ArrayLike = 0,
+        labels: NDArray[np.int64] | None = None,
+        magnitude: ArrayLike | None = None,
+        dst_mac: ArrayLike | None = None,
+    ) -> None:
+        """Send one frame per row of `lanes`, shape (frames, lanes), to the gateway unless told otherwise.
+
+        labels: the designations, shape (frames, 4), columns as in `label_array`; None: past all switches. magnitude:
+        as in `pack_frames`.
+        """
+        if labels is None:
+            labels = np.zeros((1, 4), np.int64)
+        frames = pack_frames(
+            lanes,
+            src_mac=self._own_mac,
+            dst_mac=self._gateway_mac if dst_mac is None else dst_mac,
+            src_ip=self._own_ip,
+            dst_ip=dst_ip,
+            job=self._job.job,
+            packet_number=packet_numbers,
+            worker_bitmap=worker_bitmap,
+            flags=flags,
+            magnitude=magnitude,
+            switch_number=labels[:, 0],
+            fan_in=labels[:, 1],
+            next_switch=labels[:, 2],
+            next_fan_in=labels[:, 3],
+        )
+        sent = self._socket.send(frames)
+        statistics = self.statistics
+        kind = statistics.acknowledgement_sent if self._sends_acknowledgements else statistics.gradient_sent
+        kind.add(sent, frames.itemsize)
+        statistics.send_failures += len(frames) - sent
+
+    def receive(self) -> Received | None:
+        """The wanted ones (perhaps none) among one batch of frames; None: nothing waits. Does not block."""
+        buffer, lengths = self._socket.receive()
+        if len(lengths) == 0:
+            return None
+        parsed = parse_frames(buffer, lengths, self._job.lanes)
+        self.statistics.malformed += parsed.malformed
+        frames = self._wanted(parsed.frames)
+        requests = self._wanted(parsed.negative_acknowledgements)
+        return Received(frames, requests["packet_number"].tolist())
+
+    def _wanted(self, frames: Frames) -> Frames:
+        """Count frames of one length, and pick those that are for this agent."""
+        acknowledgement = frames["flags"] & Flags.ACK != 0
+        acknowledgements = int(np.count_nonzero(acknowledgement))
+        self.statistics.acknowledgement_received.add(acknowledgements, frames.itemsize)
+        self.statistics.gradient_received.add(len(frames) - acknowledgements, frames.itemsize)
+        wanted = (
+            (acknowledgement != self._sends_acknowledgements)
+            & (frames["job"] == self._job.job)
+            & (frames["dst_ip"][:, None] == self._own_ips).any(axis=1)
+            & (frames["src_ip"][:, None] == self._peer_ips).any(axis=1)
+        )
+        self.statistics.misdirected += len(frames) - int(np.count_nonzero(wanted))
+        return frames if wanted.all() else frames[wanted]
+
+    def drain(self) -> None:
+        """Count what is waiting, and forget it."""
+        while self.receive() is not None:
+            pass
+
+    def settle(self) -> None:
+        """Count what still arrives, until nothing has come for a while."""
+        poll = select.poll()
+        poll.register(self.fileno(), select.POLLIN)
+        while poll.poll(QUIET_MS):
+            self.drain()
+
+    def report(self) -> dict[str, Any]:
+        """The statistics so far, as JSON."""
+        self.statistics.socket_drops = self._socket.drops()
+        return self.statistics.to_json()

@@ -1,0 +1,310 @@
+"""A worker's side of a round: which fragment goes out when, until every global sum is there. No sockets.
+
+The caller passes in the time and moves the packets. Fragments are sent in order, as many of them on their way as the
+congestion window allows. One that is unanswered is sent again when its timer runs out, or sooner: when several that
+were sent after it on the same path have been answered (RFC 5681, RFC 6675), or when all have been (RFC 5827). That
+holds for repeated transmissions, too. Paths are told apart since packets keep their order only among those that meet
+at the same designated switches (hosts.systems.aggregation.paths).
+
+What is sent again goes to the designated switch as a RETRY at first: if this worker's gradient is what the slot waits
+for, it completes the sum there, and if it is not, the switch drops it, so a loss costs the server's link nothing.
+Only when that has not helped several times does a RESEND make the switch give up its sum to the server. When the
+server asks for a fragment it gets a direct copy, past all switches.
+
+Until a round's first answer nobody knows whether the other workers have begun. So long only the oldest fragment
+has a timer, as TCP has one for all its segments; then each has its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from hosts.systems.aggregation.gradient_format import Flags
+from hosts.transport.congestion_window import CongestionControl, CongestionWindow
+from hosts.transport.packet_numbers import forward_distance
+from hosts.transport.round_trips import RoundTrips
+from hosts.transport.statistics import SenderStatistics
+
+EARLY_RESEND_AFTER = 3
+"""Later transmissions answered on the same path before a fragment counts as lost (RFC 5681's DupThresh)."""
+RETRIES = 3
+"""How often a fragment is sent again before switches are told to give up its sum."""
+
+
+class Attempt(Enum):
+    """How a fragment is sent."""
+
+    FIRST = auto()
+    LATE = auto()
+    """For the first time, less than a window after a timer that may have held it up: how long others wait for its
+    sum tells them nothing."""
+    RETRY = auto()
+    """Again, as if it were the first time."""
+    RESEND = auto()
+    """Again, and the designated switch gives up what it has."""
+    DIRECT = auto()
+    """Past all switches, since the server asked for it."""
+
+    @property
+    def flags(self) -> int:
+        """Of the gradient packet."""
+        return int(_FLAGS[self])
+
+
+_FLAGS = {
+    Attempt.FIRST: 0,
+    Attempt.LATE: Flags.LATE,
+    Attempt.RETRY: Flags.RETRY,
+    Attempt.RESEND: Flags.RESEND,
+    Attempt.DIRECT: Flags.RESEND,
+}
+
+
+@dataclass(frozen=True)
+class Transmission:
+    """A fragment to send now."""
+
+    fragment: int
+    """Index within the round."""
+    attempt: Attempt
+
+
+@dataclass
+class _Flight:
+    """A fragment that waits for its global sum."""
+
+    path: int
+    first_order: int
+    """Its first transmission's place among all transmissions."""
+    order: int
+    """Its latest transmission's place."""
+    first_sent_us: int
+    sent_us: int
+    timeouts: int = 0
+    repeats: int = 0
+    """Transmissions after the first that the server did not ask for."""
+    later_answers: int = 0
+    lost: bool = False
+    """Overtaken often enough: to be sent again at once."""
+    requested: bool = False
+    """By the server."""
+
+
+class Sender:
+    """Windows, timers and repeated transmissions of one worker; `begin` starts each round."""
+
+    def __init__(
+        self,
+        *,
+        window_fragments: int,
+        min_timeout_us: int,
+        paths: Sequence[int] = (0,),
+        congestion_control: CongestionControl = "aimd",
+        sliding: bool = False,
+        retries: int = RETRIES,
+    ) -> None:
+        """window_fragments: the window's maximum. paths: the paths that packet numbers take in turn: number n
+        goes paths[n % len(paths)]. sliding: unanswered fragments are never window_fragments or more apart.
+        retries: 0 makes all that is sent again a RESEND."""
+        self._window = CongestionWindow(window_fragments, congestion_control)
+        self._maximum_fragments = window_fragments
+        self._span_fragments = window_fragments if sliding else None
+        self._paths = tuple(paths)
+        self._retries = retries
+        self._round_trips = RoundTrips(min_timeout_us)
+        self._first_number = 0
+        self._count = 0
+        self._next = 0
+        self._order = 0
+        self._flights: dict[int, _Flight] = {}  # in the order of fragments
+        self._sent_once = 0  # among them
+        self._answered: list[bool] = []
+        self._requested_ahead: set[int] = set()
+        self._late_below = 0
+        """Fragments that others may have sent long ago, while a timer held up this worker's window."""
+        self.statistics = SenderStatistics(window=self._window.statistics)
+
+    def begin(self, first_number: int, count: int, now_us: int) -> None:
+        """Start a round of `count` fragments, the first with packet number `first_number`."""
+        if not self.finished:
+            raise RuntimeError("a round begins before the one before it has ended")
+        self._first_number = first_number
+        self._count = count
+        self._next = 0
+        self._answered = [False] * count
+        self._requested_ahead.clear()
+        self._late_below = 0
+        self._round_trips.begin(now_us)
+
+    @property
+    def finished(self) -> bool:
+        """All fragments of the round are answered."""
+        return self._next == self._count and not self._flights
+
+    @property
+    def missing(self) -> int:
+        """Fragments of the round without a global sum."""
+        return self._count - self._next + len(self._flights)
+
+    @property
+    def _may_send_new(self) -> bool:
+        if self._next == self._count or len(self._flights) >= self._maximum_fragments:
+            return False
+        # What is under repair mostly waits for some other worker's packet, not for one of ours on its way (the pipe
+        # of RFC 6675): a window that losses have made small goes on. A probe repairs nothing.
+        on_their_way = self._sent_once if self._round_trips.all_have_begun else len(self._flights)
+        if on_their_way >= self._window.fragments:
+            return False
+        if self._span_fragments is None or not self._flights:
+            return True
+        return self._next - next(iter(self._flights)) < self._span_fragments
+
+    def transmissions(self, now_us: int) -> list[Transmission]:
+        """What to send now, repeated ones first; counts as sent."""
+        out = []
+        for fragment, flight in self._flights.items():
+            if flight.requested:
+                self.statistics.direct_copies += 1
+                out.append(self._again(fragment, flight, Attempt.DIRECT, now_us))
+            elif flight.lost:
+                self.statistics.early_resends += 1
+                self._window.lost(flight.order, next_order=self._order)
+                out.append(self._repeat(fragment, flight, now_us))
+        for fragment, flight in self._timed():
+            if self._deadline_us(flight) <= now_us:
+                self.statistics.timeout_resends += 1
+                if self._round_trips.all_have_begun:
+                    self._window.lost(flight.order, next_order=self._order)
+                flight.timeouts += 1
+                out.append(self._repeat(fragment, flight, now_us))
+        while self._may_send_new:
+            out.append(self._send_new(now_us))
+        return out
+
+    def _send_new(self, now_us: int) -> Transmission:
+        fragment = self._next
+        self._flights[fragment] = _Flight(
+            path=self._paths[(self._first_number + fragment) % len(self._paths)],
+            first_order=self._order,
+            order=self._order,
+            first_sent_us=now_us,
+            sent_us=now_us,
+        )
+        self._sent_once += 1
+        self._order += 1
+        self._next += 1
+        if fragment in self._requested_ahead:
+            self.statistics.direct_copies += 1
+            return Transmission(fragment, Attempt.DIRECT)
+        return Transmission(fragment, Attempt.LATE if fragment < self._late_below else Attempt.FIRST)
+
+    def _repeat(self, fragment: int, flight: _Flight, now_us: int) -> Transmission:
+        attempt = Attempt.RETRY if flight.repeats < self._retries else Attempt.RESEND
+        self.statistics.given_up += attempt is Attempt.RESEND
+        flight.repeats += 1
+        if flight.timeouts:
+            self._late_below = self._next + self._window.fragments
+        return self._again(fragment, flight, attempt, now_us)
+
+    def _again(self, fragment: int, flight: _Flight, attempt: Attempt, now_us: int) -> Transmission:
+        self._sent_once -= flight.order == flight.first_order
+        flight.order = self._order
+        flight.sent_us = now_us
+        flight.later_answers = 0
+        flight.lost = False
+        flight.requested = False
+        self._order += 1
+        return Transmission(fragment, attempt)
+
+    def _timed(self) -> list[tuple[int, _Flight]]:
+        """Fragments whose timers run, oldest first."""
+        flights = list(self._flights.items())
+        return flights if self._round_trips.all_have_begun else flights[:1]
+
+    def _deadline_us(self, flight: _Flight) -> int:
+        # Computed anew each time, so that a fresh sample moves the timers that run.
+        return self._round_trips.deadline_us(
+            flight.sent_us,
+            timeouts=flight.timeouts,
+            resent=flight.order != flight.first_order,
+            unanswered=len(self._flights),
+        )
+
+    @property
+    def deadline_us(self) -> int | None:
+        """When `transmissions` has something to send at the latest; None: only an answer can bring that about."""
+        if self._may_send_new or any(flight.lost or flight.requested for flight in self._flights.values()):
+            return 0
+        return min((self._deadline_us(flight) for _, flight in self._timed()), default=None)
+
+    def answer(
+        self,
+        packet_numbers: Sequence[int],
+        after_resends: Sequence[bool],
+        now_us: int,
+        congested: Sequence[bool] | None = None,
+    ) -> list[tuple[int, int]]:
+        """Take in a batch of global sums.
+
+        after_resends: whether each was marked as made complete, or asked for, by a repeated packet of any worker.
+        congested: whether each, or a packet in its sum, met a long queue. Returns (position in the batch, fragment)
+        for those that are news. Repeats, other rounds' numbers and fragments that were never sent change nothing
+        but the statistics.
+        """
+        news = []
+        for position, (number, after_resend) in enumerate(zip(packet_numbers, after_resends, strict=True)):
+            fragment = forward_distance(self._first_number, number)
+            if fragment >= self._next:
+                self.statistics.stale_answers += 1
+                continue
+            if self._answered[fragment]:
+                self.statistics.duplicate_answers += 1
+                continue
+            self._answered[fragment] = True
+            flight = self._flights.pop(fragment)
+            self._sent_once -= flight.order == flight.first_order
+            self._window.answered(
+                flight.first_order,
+                next_order=self._order,
+                marked=congested is not None and bool(congested[position]),
+                limiting=self._next < self._count,
+            )
+            self._learn(flight, after_resend, now_us)
+            news.append((position, fragment))
+        return news
+
+    def request(self, packet_numbers: Sequence[int]) -> None:
+        """The server asks for these fragments alone. One that has not been sent yet will go directly, too."""
+        for number in packet_numbers:
+            fragment = forward_distance(self._first_number, number)
+            if fragment >= self._count or self._answered[fragment]:
+                self.statistics.stale_requests += 1
+            elif fragment in self._flights:
+                self._flights[fragment].requested = True
+            else:
+                self._requested_ahead.add(fragment)
+
+    def _learn(self, answered: _Flight, after_resend: bool, now_us: int) -> None:
+        if not self._round_trips.all_have_begun:
+            for flight in self._flights.values():
+                flight.timeouts = 0  # a probe's say nothing about losses
+                flight.repeats = 0
+        self._round_trips.answer(answered.first_sent_us, now_us, after_resend=after_resend)
+        # An answer that came sooner than any round trip cannot be due to the latest transmission.
+        least_us = self._round_trips.least_us
+        latest = after_resend and least_us is not None and now_us - answered.sent_us >= least_us
+        self._note_overtaken(answered.path, answered.order if latest else answered.first_order)
+
+    def _note_overtaken(self, path: int, order: int) -> None:
+        """A transmission with place `order` has got through: count that for those sent before it on its path."""
+        on_path = [flight for flight in self._flights.values() if flight.path == path]
+        overtaken = [flight for flight in on_path if flight.order < order]
+        # Nothing will be sent whose answer could tell more.
+        stuck = not self._may_send_new and len(self._flights) <= EARLY_RESEND_AFTER
+        all_overtaken = (stuck or self._next == self._count) and len(overtaken) == len(on_path)
+        for flight in overtaken:
+            flight.later_answers += 1
+            if all_overtaken or flight.later_answers >= EARLY_RESEND_AFTER:
+                flight.lost = True

@@ -1,0 +1,75 @@
+"""A worker whose gradients come from a PyTorch script: the script in this process, in the host's network."""
+
+from __future__ import annotations
+
+import gc
+import os
+import runpy
+import sys
+import traceback
+
+from pydantic import BaseModel, ConfigDict
+
+from hosts import torch_hook
+from hosts.agents.channel import Channel
+from hosts.collectives.process_group import process_group_environment
+from hosts.systems.aggregation.description import JobDescription
+from hosts.torch_hook.session import Session
+from switch.errors import UserError
+
+
+class Script(BaseModel):
+    """What to run. output: descriptors of the script's standard output and error, or a file for both."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    path: str
+    arguments: tuple[str, ...] = ()
+    output: str | tuple[int, int]
+
+
+def run_script(script: Script, job: JobDescription, index: int, interface: str, channel: Channel) -> None:
+    """Run a script to its end, then serve until stop. UserError if it fails; the traceback goes to its output."""
+    _redirect(script.output)
+    with Session(job, index, interface, channel) as session:
+        os.environ.update(process_group_environment(job, index, interface))
+        torch_hook.attach(session)
+        sys.argv = [script.path, *script.arguments]
+        sys.path.insert(0, os.path.dirname(script.path))
+        channel.emit("ready")
+        try:
+            runpy.run_path(script.path, run_name="__main__")
+        except SystemExit as ending:
+            if ending.code not in (None, 0):
+                raise UserError(f"the script ended with status {ending.code}") from None
+        except UserError:
+            raise
+        except Exception as error:
+            traceback.print_exc()
+            reason = " ".join(str(error).split()) or "no message"
+            raise UserError(f"the script failed: {type(error).__name__}: {reason}") from None
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+        _close_process_group()
+        session.finish()
+
+
+def _close_process_group() -> None:
+    """As the end of a process would: ranks that still wait for this one learn that it has gone."""
+    from torch import distributed
+
+    if distributed.is_initialized():
+        distributed.destroy_process_group()
+    gc.collect()  # the script's objects, which hold connections, too
+
+
+def _redirect(output: str | tuple[int, int]) -> None:
+    """Let descriptors 1 and 2 be the script's."""
+    if isinstance(output, str):
+        descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+        output = (descriptor, descriptor)
+    for descriptor, standard in zip(output, (1, 2), strict=True):
+        os.dup2(descriptor, standard)
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(line_buffering=True)  # type: ignore[union-attr]
