@@ -140,7 +140,7 @@ def _compile_with_p4c(p4c: str, program: Path) -> dict[str, Any]:
 
     with tempfile.TemporaryDirectory() as folder:
         bmv2_json = Path(folder) / "program.json"
-        compile_with_p4c(p4c, program, {}, bmv2_json, Path(folder) / "program.p4info.txtpb")
+        compile_with_p4c(p4c, program, {}, bmv2_json, Path(folder) / "program.p4info.txt")
         return _read_json(bmv2_json)
 
 

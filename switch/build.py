@@ -38,6 +38,11 @@ def compiler() -> tuple[str, str]:
     )
 
 
+def compiler_flags(optimise: str, extra_flags: Sequence[str] = ()) -> list[str]:
+    """All that the C compiler is told about how to compile; not where its files are."""
+    return [*FLAGS, optimise, *extra_flags]
+
+
 def shared_library(
     name: str,
     sources: Sequence[Path],
@@ -52,7 +57,7 @@ def shared_library(
     RuntimeError with the compiler's words if it refuses the code.
     """
     cc, version = compiler()
-    flags = [*FLAGS, optimise, *extra_flags]
+    flags = compiler_flags(optimise, extra_flags)
     digest = hashlib.sha256("\0".join([cc, version, *flags, text]).encode())
     headers = sorted(h for d in include_dirs for h in d.glob("*.h"))
     for path in [*sources, *headers]:

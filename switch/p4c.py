@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Mapping
@@ -21,8 +22,17 @@ def version(p4c: str) -> str:
     return subprocess.run([p4c, "--version"], capture_output=True, text=True, check=False).stdout
 
 
+def version_number(p4c: str) -> tuple[int, ...]:
+    """(1, 2, 4, 2) of "Version 1.2.4.2 (SHA: ...)"; () if it does not say."""
+    found = re.search(r"\b\d+(?:\.\d+)+", version(p4c))
+    return tuple(map(int, found[0].split("."))) if found else ()
+
+
 def compile_with_p4c(p4c: str, source: Path, defines: Mapping[str, str], json: Path, p4info: Path) -> None:
-    """Write BMv2 JSON and P4Info (as text) of `source`. UserError with p4c's words if it refuses."""
+    """Write BMv2 JSON and P4Info (as text) of `source`. UserError with p4c's words if it refuses.
+
+    p4info: its name ends in .txt, the one suffix for text that every p4c knows (.txtpb: from 1.2.4.8 on).
+    """
     command = [
         p4c,
         "--arch=v1model",

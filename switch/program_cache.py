@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import tempfile
 from collections.abc import Mapping
@@ -23,18 +24,17 @@ class CompiledFiles:
 def compiled_files(source: Path, defines: Mapping[str, str], p4c: str | None = None) -> CompiledFiles:
     """Compile `source` with our compiler, or with the p4c at this path.
 
-    Taken from the cache if neither the compiler nor any .p4 file beside the source has changed. UserError (our
+    Taken from the cache if neither the compiler nor any file that the source includes has changed. UserError (our
     compiler's is CompileError) if the program is wrong.
     """
-    inputs = sorted(source.parent.rglob("*.p4"))
-    if p4c is None:
-        own = Path(__file__).parent / "compiler"
-        inputs += [*sorted(own.rglob("*.py")), *sorted(own.rglob("*.p4"))]
-    digest = hashlib.sha256(repr((source.name, sorted(defines.items()), p4c and version(p4c))).encode())
-    for path in inputs:
-        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    from switch.compiler import files_of
+
+    digest = hashlib.sha256(repr((source.name, sorted(defines.items()))).encode())
+    digest.update(version(p4c).encode() if p4c else _compiler_digest())
+    for name, text in files_of(source, defines=defines):
+        digest.update(f"{name}\0{text}\0".encode())
     stem = cache_dir() / f"{source.stem}-{digest.hexdigest()[:32]}"
-    files = CompiledFiles(stem.with_name(f"{stem.name}.json"), stem.with_name(f"{stem.name}.p4info.txtpb"))
+    files = CompiledFiles(stem.with_name(f"{stem.name}.json"), stem.with_name(f"{stem.name}.p4info.txt"))
     if files.json.exists() and files.p4info.exists():
         return files
     stem.parent.mkdir(parents=True, exist_ok=True)
@@ -48,6 +48,15 @@ def compiled_files(source: Path, defines: Mapping[str, str], p4c: str | None = N
         scratch.p4info.replace(files.p4info)
         scratch.json.replace(files.json)
     return files
+
+
+@functools.cache
+def _compiler_digest() -> bytes:
+    """Of our compiler; its .p4 files are among those that a program includes."""
+    digest = hashlib.sha256()
+    for path in sorted((Path(__file__).parent / "compiler").rglob("*.py")):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.digest()
 
 
 def _compile(source: Path, defines: Mapping[str, str], files: CompiledFiles) -> None:

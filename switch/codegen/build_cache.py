@@ -14,17 +14,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from switch.build import cache_dir, compiler
+from switch.build import cache_dir, compiler, compiler_flags
 from switch.codegen.model import ProgramModel
 from switch.runtime.library import RUNTIME_DIR
 
 
-def cache_entry(bmv2_json: Mapping[str, Any], flags: Sequence[str]) -> Path | None:
+def cache_entry(bmv2_json: Mapping[str, Any], optimise: str, extra_flags: Sequence[str] = ()) -> Path | None:
     """Where the build of this program with these flags is noted; None if the program is not even JSON."""
     try:
         text = json.dumps(bmv2_json, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError):
         return None
+    flags = compiler_flags(optimise, extra_flags)
     digest = hashlib.sha256("\0".join([*compiler(), *flags, _generator_digest(), text]).encode())
     return cache_dir() / f"program-{digest.hexdigest()[:32]}.model"
 

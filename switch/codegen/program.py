@@ -42,7 +42,7 @@ def build_program(
     Raises MalformedProgram (a ValueError) with one line that says what is wrong with the JSON, and UserError
     without a C compiler.
     """
-    entry = cache_entry(bmv2_json, (optimise, *extra_flags))
+    entry = cache_entry(bmv2_json, optimise, extra_flags)
     found = find_build(entry) if entry else None
     if found:
         model, library = found

@@ -76,6 +76,23 @@ def compile_p4(
         sys.setrecursionlimit(limit)
 
 
+def files_of(
+    path: Path, *, include_dirs: Sequence[Path] = (), defines: Mapping[str, str] | None = None
+) -> list[tuple[str, str]]:
+    """(name, text) of the program's file and of every file that it includes with these macros.
+
+    What the preprocessor finds wrong with them is left to a compilation. UserError if `path` cannot be read.
+    """
+    sources = SourceManager()
+    try:
+        Preprocessor(sources, Reporter(sources), include_dirs, defines).run(path)
+    except Abandoned:
+        pass
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror or error}") from None
+    return [(source.short_name, source.text) for source in sources.files]
+
+
 def _compile(
     path: Path,
     include_dirs: Sequence[Path],

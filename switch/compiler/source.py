@@ -89,6 +89,11 @@ class SourceManager:
         shown = name if name is not None else str(path)
         return self.add(text, shown, short_name or os.path.basename(shown), path.parent)
 
+    @property
+    def files(self) -> Sequence[SourceFile]:
+        """Those read so far, in order; one that is included twice is there twice."""
+        return self._files
+
     def add_expansion(self, macro: str, used_at: int, body: Sequence[int]) -> int:
         """Register one use of a macro; returns the position of its first body token, the others follow."""
         base = self._next_expansion

@@ -229,9 +229,11 @@ class Externs:
     def _clone(self, node: s.Call, target: s.CallTarget, arguments: list[Value]) -> Value:
         kind = self._constant(arguments[0], node, "the type of a clone")
         name = "clone_ingress_pkt_to_egress" if kind.name == "I2E" else "clone_egress_pkt_to_egress"
-        number = 0
-        if len(arguments) > 2:
-            number = self._field_list(node, target, arguments[2])
+        number = (
+            self._field_list(node, target, arguments[2])
+            if len(arguments) > 2
+            else self._code.program.empty_field_list()
+        )
         self._emit(node, name, self._scalar(arguments[1], node), ir.Number(number))
         return Nothing()
 

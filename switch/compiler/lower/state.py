@@ -112,6 +112,11 @@ class ProgramState:
         self._other_field_lists[number] = fields
         return number
 
+    def empty_field_list(self) -> int:
+        """The number in BMv2 JSON of a list without fields: BMv2 looks every list up that an action names."""
+        known = next((number for number, fields in self._other_field_lists.items() if not fields), None)
+        return self.add_field_list([]) if known is None else known
+
     def _next_field_list(self) -> int:
         return len(self._field_lists) + len(self._other_field_lists) + 1
 

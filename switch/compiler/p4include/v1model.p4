@@ -85,7 +85,8 @@ extern direct_meter<T> {
     void read(out T result);
 }
 
-// An array of `size` values that outlive packets. Reading behind its end leaves `result` as it was.
+// An array of `size` values that outlive packets. Reading behind its end gives 0, and writing there does nothing.
+// BMv2 has no such rule: its debug build leaves `result` as it was, its release build reads and writes other memory.
 #if V1MODEL_VERSION >= 20200408
 extern register<T, I>
 #else

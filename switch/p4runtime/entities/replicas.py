@@ -28,7 +28,7 @@ def canonical_replicas(messages: Iterable[Any]) -> list[Any]:
 
 def _decode(message: Any, pipeline: Pipeline) -> Replica:
     if message.backup_replicas:
-        raise unimplemented("backup replicas are not supported: ports of this switch do not go down")
+        raise unimplemented("backup replicas are not supported: a replica whose port is down is lost")
     instance: int = message.instance
     if instance >> pipeline.instance_width_bits:
         raise invalid(f"replica instance {instance} does not fit in {pipeline.instance_width_bits} bits")

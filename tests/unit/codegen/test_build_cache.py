@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from switch import build
 from switch.codegen import MalformedProgram, build_program, program
 from switch.codegen.build_cache import cache_entry
 from tests.unit.codegen import program_maker as make
@@ -52,10 +53,17 @@ def test_what_counts(generated: list[object]) -> None:
     assert len({built.library for built in builds}) == 3
 
 
+def test_the_flags_of_every_build_count(generated: list[object], monkeypatch: pytest.MonkeyPatch) -> None:
+    first = build_program(small())
+    monkeypatch.setattr(build, "FLAGS", (*build.FLAGS, "-DOTHER"))
+    assert build_program(small()).library != first.library
+    assert len(generated) == 2
+
+
 @pytest.mark.parametrize("damage", [b"", b"\x80\x05no pickle", b"garbage"])
 def test_a_damaged_note_is_written_anew(damage: bytes, generated: list[object]) -> None:
     library = build_program(small()).library
-    entry = cache_entry(small(), ("-O2",))
+    entry = cache_entry(small(), "-O2")
     assert entry is not None
     entry.write_bytes(damage)
     assert build_program(small()).library == library

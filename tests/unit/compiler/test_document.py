@@ -16,6 +16,8 @@ from tests.unit.compiler.programs import HEAD, compile_text, control
 ROOT = Path(__file__).parents[3]
 PROGRAMS = sorted((ROOT / "tests" / "p4" / "programs").glob("*.p4")) + sorted((ROOT / "p4src").glob("*.p4"))
 LANES = 64
+COPIES = ("clone_ingress_pkt_to_egress", "clone_egress_pkt_to_egress", "resubmit", "recirculate")
+STD = "inout standard_metadata_t std)"
 
 
 def lanes_program() -> str:
@@ -80,6 +82,39 @@ def test_references_lead_somewhere(document: dict[str, Any]) -> None:
                 assert len(entry["action_data"]) == len(actions[entry["action_id"]]["runtime_data"])
         for node in pipeline["conditionals"]:
             assert {node["true_next"], node["false_next"]} <= names
+
+
+def test_copies_and_digests_name_lists_that_exist() -> None:
+    """BMv2 looks every list up that an action names, also where the program gives none, and ends without it."""
+    ingress = """
+        clone(CloneType.I2E, 1);
+        clone(CloneType.I2E, 2);
+        clone3(CloneType.I2E, 3, { meta.x });
+        clone_preserving_field_list(CloneType.I2E, 4, 7);
+        resubmit_preserving_field_list(8);
+        resubmit({ });
+        resubmit(hdr.h);
+        digest(1, { hdr.h.a });
+        digest(1, hdr.g);"""
+    egress = "clone(CloneType.E2E, 5); recirculate_preserving_field_list(9); recirculate({ hdr.h.a });"
+    text = control(ingress).replace(
+        "inout standard_metadata_t std) { apply { } }", f"{STD} {{ apply {{ {egress} }} }}", 1
+    )
+    document = compile_text(text).json
+    lists = {item["id"]: item["elements"] for item in document["field_lists"]}
+    learned = {item["id"] for item in document["learn_lists"]}
+    named: dict[str, list[int]] = {}
+    for action in document["actions"]:
+        for primitive in action["primitives"]:
+            if primitive["op"] in (*COPIES, "generate_digest"):
+                number = int(primitive["parameters"][-1]["value"], 16)
+                named.setdefault(primitive["op"], []).append(number)
+    copies = [number for op in COPIES for number in named[op]]
+    assert [len(named[op]) for op in COPIES] == [4, 1, 3, 2]
+    assert set(copies) == set(lists) and 0 not in lists
+    assert lists[copies[0]] == lists[copies[4]] == []
+    assert len(learned) == 2 and set(named["generate_digest"]) == learned
+    assert len({item["name"] for item in document["field_lists"]}) == len(lists)
 
 
 def test_fields_exist(document: dict[str, Any]) -> None:

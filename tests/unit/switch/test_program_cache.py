@@ -60,6 +60,21 @@ def test_definitions_and_included_files_count(source: Path, compilations: list[P
     assert len(compilations) == 3
 
 
+def test_a_file_of_another_folder_counts(source: Path) -> None:
+    """What #include names may lie anywhere, and be called anything."""
+    included = source.parents[1] / "common" / "ports.h"
+    included.parent.mkdir()
+    program = source.parent / "router.p4"
+    named = '#define WHERE "../common/ports.h"\n#include WHERE\n'
+    program.write_text(program.read_text().replace("const bit<32> PORTS = 512;\n", named))
+    sizes = []
+    for size in (16, 32):
+        included.write_text(f"const bit<32> PORTS = {size};\n")
+        arrays = json.loads(compiled_files(program, {}).json.read_text())["counter_arrays"]
+        sizes += [array["size"] for array in arrays if not array["is_direct"]]
+    assert sizes == [16, 32]
+
+
 def test_a_wrong_program_leaves_nothing_in_the_cache(source: Path) -> None:
     source.write_text(source.read_text().replace("CountArrivals() arrivals;", "CountArrivals() arrivals"))
     for _ in range(2):
