@@ -14,6 +14,7 @@ setup(
     },
     install_requires=[
         "fastapi>=0.100",
+        "fastapi-offline>=1.7",
         "fastparquet>=2024.2",
         "finsy>=0.30,<0.31",
         "matplotlib>=3.7",

@@ -8,11 +8,13 @@ from typing import Annotated, Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
+from controller import rest_examples
 from controller.jobs import Jobs, UnknownJob
 from controller.planning.text import plan_text
+from controller.rest_docs import documented_app, example
 from controller.southbound.interface import Southbound, SouthboundError
 from controller.systems.aggregation.designation import Designation
 from controller.systems.aggregation.job_plan import Acknowledgement, JobPlan
@@ -24,6 +26,8 @@ from topo.graph import Topology
 
 class JobRequest(PlannerOptions):
     """A job to add. Without a placement the controller takes its own. slot_policy, slots: as for Jobs.add."""
+
+    model_config = ConfigDict(json_schema_extra={"example": rest_examples.JOB_REQUEST})
 
     workers: Annotated[list[str], Field(min_length=1)]
     server: str
@@ -82,17 +86,25 @@ def _listed(plan: JobPlan) -> ListedJob:
     return ListedJob(**_facts(plan), workers=list(job.workers), server=job.server, slot_ranges=dict(job.slot_ranges))
 
 
+DESCRIPTION = """What the network is, what its switches hold and count, and the jobs whose gradients they sum.
+
+Errors are `{"detail": "one line"}`: 400 and 422 for requests that make no sense, 404 for what is not there, 503 while
+a switch is away. The examples are of the network `star:2`."""
+
+
 def create_app(topology: Topology, jobs: Jobs, southbound: Southbound) -> FastAPI:
     """The interface over a controller's parts. Handlers are plain functions: FastAPI runs them in threads."""
-    app = FastAPI(title="gradbed controller")
+    app = documented_app("gradbed controller", DESCRIPTION)
     numbers = {switch.name: switch.number for switch in topology.switches}
 
-    @app.get("/topology")
+    @app.get("/topology", responses=example(rest_examples.TOPOLOGY))
     def get_topology() -> Topology:
+        """Hosts, switches, and links with their rate, delay and queue."""
         return topology
 
-    @app.get("/switches")
+    @app.get("/switches", responses=example(rest_examples.SWITCHES))
     def get_switches() -> list[dict[str, Any]]:
+        """The switches: whether each is connected, and the program that it runs."""
         return [
             {
                 "name": status.name,
@@ -104,8 +116,9 @@ def create_app(topology: Topology, jobs: Jobs, southbound: Southbound) -> FastAP
             for status in southbound.status()
         ]
 
-    @app.get("/switches/{name}/counters")
+    @app.get("/switches/{name}/counters", responses=example(rest_examples.COUNTERS))
     def get_counters(name: str) -> dict[str, list[dict[str, int]]]:
+        """A switch's counters by name: those of their cells that are not zero."""
         if name not in numbers:
             raise HTTPException(404, f"there is no switch {name!r}")
         return {
@@ -117,12 +130,14 @@ def create_app(topology: Topology, jobs: Jobs, southbound: Southbound) -> FastAP
             for counter, cells in southbound.counters(name).items()
         }
 
-    @app.get("/jobs")
+    @app.get("/jobs", responses=example([rest_examples.LISTED_JOB]))
     def get_jobs() -> list[ListedJob]:
+        """The jobs that run now, with their hosts and slots."""
         return [_listed(job) for job in jobs.all()]
 
-    @app.post("/jobs", status_code=201)
+    @app.post("/jobs", status_code=201, responses=example(rest_examples.NEW_JOB, status=201))
     def post_job(request: JobRequest) -> NewJob:
+        """Plan a job and bring the switches to it; the answer is what its agents must know of the network."""
         planner = request.planner()
         return NewJob(
             **_facts(jobs.add(request.workers, request.server, planner, request.slot_policy, request.slots))
@@ -130,15 +145,18 @@ def create_app(topology: Topology, jobs: Jobs, southbound: Southbound) -> FastAP
 
     @app.delete("/jobs/{job}", status_code=204)
     def delete_job(job: int) -> Response:
+        """Take a job's entries and groups out of the switches. Its number is not used again."""
         jobs.delete(job)
         return Response(status_code=204)
 
-    @app.get("/plan")
+    @app.get("/plan", responses=example(rest_examples.PLAN))
     def get_plan() -> Response:
+        """What all switches should hold now: table entries, multicast groups, registers."""
         return Response(jobs.plan().to_json(), media_type="application/json")
 
-    @app.get("/plan.txt")
+    @app.get("/plan.txt", response_class=PlainTextResponse, responses=example(rest_examples.PLAN_TEXT, "text/plain"))
     def get_plan_text() -> PlainTextResponse:
+        """The same, to be read."""
         return PlainTextResponse(plan_text(jobs.plan()) + "\n")
 
     _errors_in_one_line(app)

@@ -44,25 +44,37 @@ def ask(page: Path, question: str, *, width_px: int = 1200, dark: bool = False) 
     with tempfile.TemporaryDirectory() as folder:
         wrapper = Path(folder) / "wrapper.html"
         wrapper.write_text(_WRAPPER.format(width_px=width_px, page=page.as_uri(), question=question))
-        dumped = _run(
-            BROWSER,
-            "--headless",
-            "--disable-gpu",
-            "--disable-dev-shm-usage",
-            "--no-sandbox",  # Chromium's own sandbox is not for root; the page is ours
-            "--allow-file-access-from-files",
-            "--no-first-run",
-            f"--blink-settings=preferredColorScheme={0 if dark else 1}",
-            f"--user-data-dir={folder}/profile",
-            "--virtual-time-budget=10000",
-            "--dump-dom",
-            wrapper.as_uri(),
-        )
+        dumped = _dumped(wrapper.as_uri(), folder, "--allow-file-access-from-files", dark=dark)
     told = re.search(r'<pre id="answer">(.+?)</pre>', dumped, re.DOTALL)
     assert told, f"the browser gave no answer: {dumped[-2000:]}"
     answer = json.loads(html.unescape(told[1]))
     assert "error" not in answer, answer["error"]
     return answer.get("value")
+
+
+def dom(url: str) -> str:
+    """The document at a URL once its scripts have run, as HTML, in a browser that reaches this machine only."""
+    assert BROWSER is not None, WHY_NOT
+    with tempfile.TemporaryDirectory() as folder:
+        return _dumped(url, folder, "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1")
+
+
+def _dumped(url: str, folder: str, *options: str, dark: bool = False) -> str:
+    assert BROWSER is not None, WHY_NOT
+    return _run(
+        BROWSER,
+        "--headless",
+        "--disable-gpu",
+        "--disable-dev-shm-usage",
+        "--no-sandbox",  # Chromium's own sandbox is not for root; the pages are ours
+        "--no-first-run",
+        f"--blink-settings=preferredColorScheme={0 if dark else 1}",
+        f"--user-data-dir={folder}/profile",
+        "--virtual-time-budget=10000",
+        *options,
+        "--dump-dom",
+        url,
+    )
 
 
 def _run(*command: str) -> str:

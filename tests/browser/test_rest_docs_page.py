@@ -1,0 +1,31 @@
+"""The description of the REST interface, as a browser without the internet shows it."""
+
+from __future__ import annotations
+
+import pytest
+
+from controller.jobs import Jobs
+from controller.rest import create_app
+from controller.rest_server import RestServer, listening_socket
+from tests.browser.browser import BROWSER, WHY_NOT, dom
+from tests.unit.controller.fake_southbound import FakeSouthbound
+from topo.star import star
+
+pytestmark = pytest.mark.skipif(BROWSER is None, reason=WHY_NOT)
+
+
+def test_every_endpoint_is_on_the_page() -> None:
+    topology = star(2)
+    southbound = FakeSouthbound(["s1"])
+    app = create_app(topology, Jobs(topology, southbound), southbound)
+    listener = listening_socket("127.0.0.1:0")
+    server = RestServer(app, [listener])
+    server.start()
+    try:
+        page = dom(f"http://127.0.0.1:{listener.getsockname()[1]}/")
+    finally:
+        server.stop()
+    paths = app.openapi()["paths"]
+    assert len(paths) >= 6
+    for path, methods in paths.items():
+        assert page.count(f'data-path="{path}"') == len(methods), path
