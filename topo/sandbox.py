@@ -3,11 +3,11 @@
 Three processes stand between the caller and the function:
 
     caller      relays signals, waits                                          namespaces of the caller
-    doorman     only there because a process cannot move itself into a new pid namespace
+    monitor     only there because a process cannot move itself into a new pid namespace
     init        pid 1: reaps orphans, passes signals on                        the new namespaces
     function    pid 2
 
-The kernel kills the doorman with the caller and init with the doorman (PR_SET_PDEATHSIG), and a pid namespace dies
+The kernel kills the monitor with the caller and init with the monitor (PR_SET_PDEATHSIG), and a pid namespace dies
 with its init; network namespaces, and both ends of their veth pairs, go with their last process. So SIGKILL to the
 caller leaves nothing behind.
 """
@@ -74,14 +74,14 @@ def run_in_sandbox(function: Callable[[], int], what: str = "this command") -> i
     former_mask = signal.pthread_sigmask(signal.SIG_BLOCK, {*relayed, signal.SIGCHLD})
     report_read, report_write = os.pipe()
     caller = os.getpid()
-    doorman = os.fork()
-    if doorman == 0:
+    monitor = os.fork()
+    if monitor == 0:
         os.close(report_read)
-        _doorman(function, caller, relayed, former_mask, report_write)
+        _monitor(function, caller, relayed, former_mask, report_write)
     os.close(report_write)
     with _wakeups({*relayed, signal.SIGCHLD}, former_mask) as wakeups:
         init, problem = _read_report(report_read)
-        status = _relay_until_exit(doorman, init, wakeups)
+        status = _relay_until_exit(monitor, init, wakeups)
     if problem:
         raise UserError(f"{what} needs namespaces of its own: {problem} (in a container: run it privileged)")
     return status
@@ -119,9 +119,9 @@ def _read_report(report: int) -> tuple[int, str]:
     return int(told.get("init", 0)), told.get("problem", "")
 
 
-def _relay_until_exit(doorman: int, init: int, wakeups: int) -> int:
+def _relay_until_exit(monitor: int, init: int, wakeups: int) -> int:
     while True:
-        exited, status = os.waitpid(doorman, os.WNOHANG)
+        exited, status = os.waitpid(monitor, os.WNOHANG)
         if exited:
             return _exit_status(status)
         for number in os.read(wakeups, 64):
@@ -140,10 +140,10 @@ def _exit_status(wait_status: int) -> int:
     return code if code >= 0 else 128 - code
 
 
-# The doorman's and init's side.
+# The monitor's and init's side.
 
 
-def _doorman(
+def _monitor(
     function: Callable[[], int],
     caller: int,
     relayed: set[signal.Signals],
@@ -184,7 +184,7 @@ def _init(
     try:
         die_with_parent()
         if select.select([lifeline], [], [], 0)[0]:
-            os._exit(1)  # the doorman died before the kernel knew that we want to go with it
+            os._exit(1)  # the monitor died before the kernel knew that we want to go with it
         os.close(lifeline)
         _mount_proc_and_sys()
         loopback_up()
