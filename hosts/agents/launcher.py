@@ -8,7 +8,7 @@ reads JSON lines from standard input:
     {"command": "start", "role": "server", "host_pid": 130, "interface": "h1-eth0", "job": {...}}
     {"command": "start", "role": "worker", ..., "script": {"path": "/x/train.py", "output": "/x/log"}}
     {"command": "begin"}     to the workers that wait, once all agents have reported ready
-    {"command": "stop"}      to all agents, a job's server first, so that workers count its last answers
+    {"command": "stop"}      to all agents, a job's server first, so that workers count its last ACKs
 
 Several jobs may run at once, on different hosts; with "job": 7, begin and stop are for the agents of job 7 alone.
 The events of all agents come out as JSON lines with "job" and "name": ready, round, done (an agent's rounds are

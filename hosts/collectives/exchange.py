@@ -12,7 +12,7 @@ class Exchange(Protocol):
     """One worker's side. Rounds are numbered from 0 and come in order."""
 
     def all_reduce(self, round_number: int, values: NDArray[np.int32]) -> NDArray[np.int64] | None:
-        """The sum of all workers' `values` of a round, flat, in the form of hosts.learning.shifted_sums.as_answered.
+        """The sum of all workers' `values` of a round, flat, in the form of hosts.learning.shifted_sums.as_sent.
 
         None: stopped before it was complete. UserError if nothing has come for the job's give_up_us.
         """

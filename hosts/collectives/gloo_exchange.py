@@ -15,7 +15,7 @@ from torch import distributed
 from hosts.agents.channel import Channel
 from hosts.collectives.process_group import process_group_environment
 from hosts.learning.quantise import VALUE_LIMIT
-from hosts.learning.shifted_sums import as_answered
+from hosts.learning.shifted_sums import as_sent
 from hosts.systems.aggregation.description import JobDescription
 from switch.errors import UserError
 
@@ -48,7 +48,7 @@ class GlooExchange:
         if self._channel.stopped:
             return None
         try:
-            return as_answered(self._sum(values), self._job.lanes)
+            return as_sent(self._sum(values), self._job.lanes)
         except RuntimeError as error:
             raise UserError(f"all-reduce by Gloo failed in round {round_number}: {_first_line(error)}") from None
 

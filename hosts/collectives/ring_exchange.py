@@ -142,11 +142,11 @@ class RingExchange:
         if message.round == self._next_round:
             self._early.append(message)
             return
-        answer = None if self._reduction is None else self._reduction.accept(message)
-        if answer is None:
+        messages = None if self._reduction is None else self._reduction.accept(message)
+        if messages is None:
             self._receiver.statistics.rejected += 1
         else:
-            self._queue(answer)
+            self._queue(messages)
 
     def _queue(self, messages: list[RingMessage]) -> None:
         for message in messages:

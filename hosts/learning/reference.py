@@ -1,6 +1,6 @@
 """The run that every other is measured against: all workers in one process, no network.
 
-Sums are exact, and then what answers carry of them; for that the length of a fragment matters (shifted_sums.py).
+Sums are exact, and then what ACKs carry of them; for that the length of a fragment matters (shifted_sums.py).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 
 from hosts.learning.dataset import load
 from hosts.learning.settings import SyntheticSettings, TrainingSettings
-from hosts.learning.shifted_sums import as_answered
+from hosts.learning.shifted_sums import as_sent
 from hosts.learning.synthetic import sum_digest, synthetic_gradient
 from hosts.learning.trainer import Replica, Shard
 
@@ -43,7 +43,7 @@ def reference(settings: TrainingSettings, workers: int, lanes: int) -> Iterator[
         total = np.zeros(replica.network.parameters, np.int64)
         for contribution in contributions:
             total += contribution.values
-        replica.apply(as_answered(total, lanes))
+        replica.apply(as_sent(total, lanes))
         yield ReferenceRound(
             round=round_number,
             weights_sha256=replica.digest(),
@@ -60,4 +60,4 @@ def synthetic_reference(settings: SyntheticSettings, workers: int, lanes: int) -
         total = np.zeros(settings.values, np.int64)
         for worker in range(workers):
             total += synthetic_gradient(settings, worker, round_number)
-        yield sum_digest(as_answered(total, lanes))
+        yield sum_digest(as_sent(total, lanes))

@@ -1,4 +1,4 @@
-"""Exact 64-bit sums as answers carry them: int32 lanes, and for each fragment a shift that is almost always 0.
+"""Exact 64-bit sums as ACKs carry them: int32 lanes, and for each fragment a shift that is almost always 0.
 
 The global sum of a fragment stands for lane * 2^shift. The shift is the least for which all its lanes, rounded to
 the nearest integer (ties to even), fit int32. Server, workers and the single-process reference share this one rule,
@@ -44,6 +44,6 @@ def restored(lanes: NDArray[np.int32], shifts: NDArray[np.integer]) -> NDArray[n
     return sums
 
 
-def as_answered(total: NDArray[np.int64], lanes: int) -> NDArray[np.int64]:
+def as_sent(total: NDArray[np.int64], lanes: int) -> NDArray[np.int64]:
     """What workers receive of an exact flat sum that travels in fragments of `lanes` lanes."""
     return join(restored(*shifted(cut(total, lanes))), len(total))

@@ -1,7 +1,7 @@
-"""How many fragments a worker may have unanswered: TCP's slow start, additive increase, multiplicative decrease.
+"""How many fragments a worker may have unacknowledged: TCP's slow start, additive increase, multiplicative decrease.
 
-What TCP counts in segments is counted in fragments here (RFC 5681, section 3.1): in slow start each answer opens
-the window by one fragment, later a window's worth of answers does. An answer that is marked (ECN, RFC 3168, section
+What TCP counts in segments is counted in fragments here (RFC 5681, section 3.1): in slow start each ACK opens
+the window by one fragment, later a window's worth of ACKs does. An ACK that is marked (ECN, RFC 3168, section
 6.1.2) or a loss halves it, at most once per round trip: only transmissions that were made after the last decrease
 count. Time and packets are the caller's; transmissions are numbered in the order in which they were made.
 """
@@ -17,8 +17,8 @@ CongestionControl = Literal["aimd", "ecn", "none"]
 INITIAL_FRAGMENTS = 10
 """RFC 6928, section 2."""
 LEAST_FRAGMENTS = 4
-"""A loss is found without a timer once three later fragments are answered (RFC 5681): fewer would leave it to timers,
-which take a hundred times as long as a round trip."""
+"""A loss is found without a timer once three later fragments are acknowledged (RFC 5681): fewer would leave it to
+timers, which take a hundred times as long as a round trip."""
 LEAST_AFTER_LOSS_FRAGMENTS = 8
 """Losses alone close the window no further. Links that lose packets at random hit most fragments of many workers;
 small windows then drive the workers apart, and timers grow with the wait for each other."""
@@ -35,7 +35,7 @@ class CongestionWindow:
         self._size = float(min(INITIAL_FRAGMENTS, maximum_fragments) if self._adapts else maximum_fragments)
         self._threshold = float(maximum_fragments)
         self._counts_from = 0
-        self._answers = 0
+        self._acks = 0
         self._total = 0
         self.statistics = WindowStatistics(least=self.fragments, greatest=self.fragments, last=self.fragments)
 
@@ -43,15 +43,15 @@ class CongestionWindow:
     def fragments(self) -> int:
         return int(self._size)
 
-    def answered(self, order: int, *, next_order: int, marked: bool, limiting: bool) -> None:
-        """An answer to the transmission with place `order` has come.
+    def acknowledged(self, order: int, *, next_order: int, marked: bool, limiting: bool) -> None:
+        """An ACK to the transmission with place `order` has come.
 
         next_order: the place of the next transmission. limiting: fragments wait for the window to open; where none
-        do, answers do not show that the network carries more (RFC 7661).
+        do, ACKs do not show that the network carries more (RFC 7661).
         """
-        self._answers += 1
+        self._acks += 1
         self._total += self.fragments
-        self.statistics.mean = self._total / self._answers
+        self.statistics.mean = self._total / self._acks
         if marked:
             self.statistics.congestion_marks += 1
             self._decrease(order, next_order, LEAST_FRAGMENTS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 CONSTANT_TIMEOUTS = 4
 """A fragment's first timers are all equally long, only the later ones double (tcp_thin_linear_timeouts in Linux):
-the last fragments of a round are a thin stream, with no answers to later ones that would reveal a loss sooner."""
+the last fragments of a round are a thin stream, with no ACKs to later ones that would reveal a loss sooner."""
 MAX_BACKED_OFF_US = 1_000_000
 """Doubling ends here, unless the timeout itself is longer."""
 

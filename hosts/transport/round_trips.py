@@ -5,8 +5,8 @@ slow in two ways. It repairs a loss: the server marks the sums that a repeated p
 one that a timer held up (else timers would lengthen the waits, and waits the timers), and these are no samples. All
 others are, even of a fragment that this worker did send again, since its first transmission was the one that counted
 (so the mark resolves the ambiguity that Karn and Partridge 1987 avoid). Or the slowest worker began its round later:
-that lateness is the same for all fragments sent before the round's first answer, which measures it; it is taken off
-their samples, and timers start at the first answer at the earliest.
+that lateness is the same for all fragments sent before the round's first ACK, which measures it; it is taken off
+their samples, and timers start at the first ACK at the earliest.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ INITIAL_FACTOR = 10
 KEPT_ROUNDS = 16
 """For how many rounds the least round trip (a windowed minimum, as in RFC 8985, section 6.2) and losses are known."""
 LOSSLESS_PATIENCE = 4
-"""How many minimum timeouts an answer may be late while nothing gets lost, so that only a busy machine delays it."""
+"""How many minimum timeouts an ACK may be late while nothing gets lost, so that only a busy machine delays it."""
 PROBE_PATIENCE = 8
-"""Before the first answer a timer is as many times longer as fragments are out, at most this: the more are out,
+"""Before the first ACK a timer is as many times longer as fragments are out, at most this: the more are out,
 the less likely are losses to have stopped all of them, and the more likely is a late worker."""
 THIN_STREAM = 3
-"""Few enough fragments unanswered to know that queues are short: they are the last of the round for all workers,
-except for those that lost an answer."""
+"""Few enough fragments unacknowledged to know that queues are short: they are the last of the round for all workers,
+except for those that lost an ACK."""
 
 
 class RoundTrips:
@@ -36,7 +36,7 @@ class RoundTrips:
         self._min_timeout_us = min_timeout_us
         self._timeout = RetransmissionTimeout(INITIAL_FACTOR * min_timeout_us)
         self._start_us = 0
-        self._first_answer_us: int | None = None
+        self._first_ack_us: int | None = None
         self._lateness_us = 0
         self._least_us: int | None = None
         self._least_of_rounds_us: deque[int] = deque(maxlen=KEPT_ROUNDS)
@@ -47,27 +47,27 @@ class RoundTrips:
         if self._least_us is not None:
             self._least_of_rounds_us.append(self._least_us)
         self._start_us = now_us
-        self._first_answer_us = None
+        self._first_ack_us = None
         self._lateness_us = 0
         self._least_us = None
         self._lossless_rounds += 1
 
     @property
     def all_have_begun(self) -> bool:
-        """The round has had an answer; so every worker has begun it."""
-        return self._first_answer_us is not None
+        """The round has had an ACK; so every worker has begun it."""
+        return self._first_ack_us is not None
 
     @property
     def least_us(self) -> int | None:
-        """Least round trip of this round and those before; None: no answer yet."""
+        """Least round trip of this round and those before; None: no ACK yet."""
         present = [] if self._least_us is None else [self._least_us]
         return min([*self._least_of_rounds_us, *present], default=None)
 
-    def answer(self, first_sent_us: int, now_us: int, *, after_resend: bool) -> None:
+    def acknowledged(self, first_sent_us: int, now_us: int, *, after_resend: bool) -> None:
         """A global sum has come. first_sent_us: when its fragment was sent first. after_resend: it is marked."""
         least_us = self.least_us
-        if self._first_answer_us is None:
-            self._first_answer_us = now_us
+        if self._first_ack_us is None:
+            self._first_ack_us = now_us
             if least_us is not None:
                 self._lateness_us = max(0, now_us - self._start_us - least_us)
         round_trip_us = now_us - first_sent_us
@@ -78,24 +78,24 @@ class RoundTrips:
         if after_resend:
             self._lossless_rounds = 0
             return
-        if first_sent_us <= self._first_answer_us:
+        if first_sent_us <= self._first_ack_us:
             round_trip_us = max(self.least_us or 0, round_trip_us - self._lateness_us)
         self._timeout.sample(round_trip_us)
 
-    def deadline_us(self, sent_us: int, *, timeouts: int, resent: bool, unanswered: int) -> int:
+    def deadline_us(self, sent_us: int, *, timeouts: int, resent: bool, unacknowledged: int) -> int:
         """When the timer of a fragment runs out.
 
         sent_us, resent: of its latest transmission. timeouts: how often its timer has run out before.
-        unanswered: number of fragments that have been sent and are not answered.
+        unacknowledged: number of fragments that have been sent and are not acknowledged.
         """
         margin_us = self._min_timeout_us
         if self._lossless_rounds >= KEPT_ROUNDS:
             margin_us *= LOSSLESS_PATIENCE
         base_us = self._timeout.base_us(margin_us)
-        if self._first_answer_us is None:
-            patient_us = min(base_us * min(unanswered, PROBE_PATIENCE), MAX_BACKED_OFF_US)
+        if self._first_ack_us is None:
+            patient_us = min(base_us * min(unacknowledged, PROBE_PATIENCE), MAX_BACKED_OFF_US)
             return sent_us + backed_off_us(max(base_us, patient_us), timeouts)
         least_us = self.least_us
-        if resent and unanswered <= THIN_STREAM and least_us is not None:
+        if resent and unacknowledged <= THIN_STREAM and least_us is not None:
             base_us = min(base_us, least_us + margin_us)
-        return max(sent_us, self._first_answer_us) + backed_off_us(base_us, timeouts)
+        return max(sent_us, self._first_ack_us) + backed_off_us(base_us, timeouts)

@@ -52,16 +52,16 @@ class WindowStatistics:
     least: int = 0
     greatest: int = 0
     mean: float = 0.0
-    """Over answers: what the window was when they came."""
+    """Over ACKs: what the window was when they came."""
     last: int = 0
     decreases: int = 0
     congestion_marks: int = 0
-    """Answers that were marked, or whose sum was."""
+    """ACKs that were marked, or whose sum was."""
 
 
 @dataclass
 class SenderStatistics:
-    """A worker's repeated transmissions and useless answers, in packets."""
+    """A worker's repeated transmissions and useless ACKs, in packets."""
 
     timeout_resends: int = 0
     early_resends: int = 0
@@ -69,8 +69,8 @@ class SenderStatistics:
     """Fragments sent past all switches because the server asked for them."""
     given_up: int = 0
     """Among the first two: those that told switches to give up their sums."""
-    duplicate_answers: int = 0
-    stale_answers: int = 0
+    duplicate_acks: int = 0
+    stale_acks: int = 0
     """For other rounds or fragments never sent."""
     stale_requests: int = 0
     """Requests for a fragment that has its global sum, or is of another round."""
@@ -102,13 +102,13 @@ class CollectorStatistics:
     repeats: int = 0
     """Global sums sent again to a worker that asked."""
     suppressed_repeats: int = 0
-    """Requests too soon after the last answer to the same worker."""
+    """Requests too soon after the last ACK to the same worker."""
     requests: int = 0
     """NACKs: a worker was asked for its gradient alone."""
     suppressed_requests: int = 0
     """Too soon after the last one to the same worker."""
-    shifted_answers: int = 0
-    """Answers, new and repeated, whose sum had left the range of int32 and was rounded."""
+    shifted_acks: int = 0
+    """ACKs, new and repeated, whose sum had left the range of int32 and was rounded."""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

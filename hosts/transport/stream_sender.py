@@ -152,7 +152,9 @@ class StreamSender:
         through = []
         for number in news:
             flight = self._flights.pop(number)
-            self._window.answered(flight.order, next_order=self._order, marked=congested, limiting=self._queued > 0)
+            self._window.acknowledged(
+                flight.order, next_order=self._order, marked=congested, limiting=self._queued > 0
+            )
             congested = False  # one mark, one reaction
             if self._learn(flight, now_us):
                 through.append(flight)

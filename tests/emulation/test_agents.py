@@ -138,7 +138,7 @@ def slot_switch(star: StarOfHosts, job: JobDescription, **config: Any) -> Iterat
 def test_sums_in_a_switch_with_loss_and_duplicates(
     slot_policy: str, headroom_bits: int, loss: float, mark: float
 ) -> None:
-    """Aggregation, multicast answers, repairs, packet numbers past 2^32; frames counted as the kernel does."""
+    """Aggregation, multicast ACKs, repairs, packet numbers past 2^32; frames counted as the kernel does."""
     workers = 3
     with StarOfHosts(workers + 1) as star, LauncherProcess() as launcher:
         job = star.job(
@@ -170,7 +170,7 @@ def test_sums_in_a_switch_with_loss_and_duplicates(
             surplus = worker["gradient_sent"]["frames"] - fragments - repeated
             assert 0 <= surplus <= worker["direct_copies"]
             assert (worker["window"]["congestion_marks"] > 0) == (mark > 0)
-        for kind in ("overflows", "requests", "shifted_answers"):
+        for kind in ("overflows", "requests", "shifted_acks"):
             assert (server[kind] > 0) == (headroom_bits < 0), kind
         assert (server["congestion_marks"] > 0) == (mark > 0)
 
@@ -191,13 +191,13 @@ def test_two_jobs_at_once() -> None:
         for name in ("worker 0", "worker 1"):
             rounds = [e for e in launcher.events if (e["event"], e["job"], e["name"]) == ("round", 4, name)]
             assert [r["sums_sha256"] for r in rounds] == expected
-        assert stop(launcher, synthetic)["server"]["shifted_answers"] > 0
+        assert stop(launcher, synthetic)["server"]["shifted_acks"] > 0
         train(launcher, training)
         assert_equals_reference(launcher.events, training)
         stop(launcher, training)
 
 
-def test_a_worker_gives_up_when_nobody_answers() -> None:
+def test_a_worker_gives_up_when_nobody_acknowledges() -> None:
     with StarOfHosts(2) as star, LauncherProcess() as launcher:
         job = star.job(1, workload=TRAINING, give_up_us=300_000)
         launcher.start(star, job)
@@ -211,7 +211,7 @@ def test_a_worker_gives_up_when_nobody_answers() -> None:
 def test_stop_ends_workers_in_the_middle_and_end_of_input_ends_the_launcher() -> None:
     with StarOfHosts(2) as star, LauncherProcess() as launcher:
         launcher.start(star, star.job(1, workload=TRAINING))
-        launcher.tell("begin")  # nobody routes: the worker waits for its first answer
+        launcher.tell("begin")  # nobody routes: the worker waits for its first ACK
         launcher.tell("stop")
         launcher.wait_for("stopped")
         assert {e["name"] for e in launcher.events if e["event"] == "final"} == {"worker 0", "server"}

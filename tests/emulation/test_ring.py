@@ -70,7 +70,7 @@ def test_two_jobs_over_linux_routing() -> None:
         assert len(rounds) == 3 * 3
 
 
-def test_a_worker_gives_up_when_nobody_answers() -> None:
+def test_a_worker_gives_up_when_nobody_acknowledges() -> None:
     with StarOfHosts(3) as star, LauncherProcess() as launcher:
         job = star.job(
             2, exchange="ring", give_up_us=300_000, workload={"kind": "synthetic", "values": 9, "rounds": 1}

@@ -42,7 +42,7 @@ def example() -> Any:
 
 def single_process(workers: int, steps: int, samples: int) -> tuple[list[list[float]], str]:
     """Losses of all ranks, and the digest of the weights: the same model, one gradient after the other."""
-    from hosts.learning.shifted_sums import as_answered
+    from hosts.learning.shifted_sums import as_sent
     from hosts.learning.tensor_scales import TensorScales
 
     torch.set_num_threads(1)  # as the agents do: the order of additions must not depend on the machine
@@ -65,7 +65,7 @@ def single_process(workers: int, steps: int, samples: int) -> tuple[list[list[fl
             losses[rank].append(loss.item())
             flat = torch.cat([parameter.grad.flatten() for parameter in parameters]).double().numpy()
             total = total + scales.quantised(order, flat).values.astype("int64")
-        mean = torch.from_numpy(scales.mean(order, as_answered(total, LANES), workers))
+        mean = torch.from_numpy(scales.mean(order, as_sent(total, LANES), workers))
         sizes = [parameter.numel() for parameter in parameters]
         for parameter, part in zip(parameters, mean.split(sizes), strict=True):
             parameter.grad = part.to(parameter).reshape(parameter.shape)

@@ -5,10 +5,10 @@ is added; if all of them are, it is a duplicate; if it holds all that the sum ha
 place (which happens when a worker's first packet passed a switch by and its resend did not). Anything else
 overlaps and is dropped, and the workers that are missing are asked for their own, alone. They are asked, too, when
 a switch could not add a packet for fear of an overflow: what it holds of the others will not become complete.
-The sums of the round before stay, because a worker that has lost the answer asks for it with a resend: it can be
+The sums of the round before stay, because a worker that has lost the ACK asks for it with a resend: it can be
 one round behind the others, never two, since no round completes without it.
 
-Sums are exact, in 64 bits; answers carry them in 32 (hosts.learning.shifted_sums).
+Sums are exact, in 64 bits; ACKs carry them in 32 (hosts.learning.shifted_sums).
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ _DELAYED = _ASKS | Flags.LATE
 
 
 @dataclass(frozen=True)
-class Answers:
+class Replies:
     """What to send after a batch of packets; what global sums hold is `Collector.global_sums(packet_numbers)`."""
 
     complete: list[tuple[int, bool]] = field(default_factory=list)
     """(packet number, whether a packet completed it that a repair delayed) of global sums that are new: to all."""
     repeats: list[tuple[int, int | None]] = field(default_factory=list)
-    """(packet number, worker): answers to repeated packets, to that worker alone, or to all (None)."""
+    """(packet number, worker): ACKs to repeated packets, to that worker alone, or to all (None)."""
     requests: list[tuple[int, int]] = field(default_factory=list)
     """(packet number, worker): NACKs, to that worker alone."""
 
 
 @dataclass(frozen=True)
 class GlobalSums:
-    """Global sums of some fragments as answers carry them."""
+    """Global sums of some fragments as ACKs carry them."""
 
     lanes: NDArray[np.int32]
     """Shape (fragments, lanes)."""
@@ -85,7 +85,7 @@ class Collector:
         multicast: bool = False,
     ) -> None:
         """repeat_interval_us: nothing is sent again, or asked for again, for the same fragment and worker sooner.
-        multicast: an answer that several workers miss is repeated to all of them at once."""
+        multicast: an ACK that several workers miss is repeated to all of them at once."""
         if not 1 <= workers <= BITMAP_BITS:
             raise UserError(
                 f"the worker bitmap has {BITMAP_BITS} bits: use 1 to {BITMAP_BITS} workers, not {workers}"
@@ -133,14 +133,14 @@ class Collector:
         return row
 
     def global_sums(self, packet_numbers: Sequence[int]) -> GlobalSums:
-        """What answers for complete fragments of the present or the previous round carry; counts as sent."""
+        """What ACKs for complete fragments of the present or the previous round carry; counts as sent."""
         lanes, shifts = shifted(np.stack([self.sum(number) for number in packet_numbers]))
         congested = np.empty(len(packet_numbers), np.bool_)
         for position, number in enumerate(packet_numbers):
             place = self._locate(number)
             assert place is not None
             congested[position] = self._kept(place[0]).congested[place[1]]
-        self.statistics.shifted_answers += int(np.count_nonzero(shifts))
+        self.statistics.shifted_acks += int(np.count_nonzero(shifts))
         return GlobalSums(lanes, shifts, congested)
 
     def accept(
@@ -153,13 +153,13 @@ class Collector:
         senders: Sequence[int],
         lanes: NDArray[np.int32],
         now_us: int,
-    ) -> Answers:
+    ) -> Replies:
         """Merge a batch of packets; lanes: shape (packets, lanes).
 
         congested: whether a packet, or one in its sum, met a long queue. senders: index of the worker whose packet
-        it is, or whose packet made a switch release the sum: the one to answer.
+        it is, or whose packet made a switch release the sum: the one to acknowledge.
         """
-        answers = Answers()
+        replies = Replies()
         for position, (number, bitmap) in enumerate(zip(packet_numbers, bitmaps, strict=True)):
             place = self._locate(number)
             if place is None or bitmap == 0 or bitmap & ~self.full_bitmap:
@@ -181,21 +181,21 @@ class Collector:
                 kept.congested[fragment] |= congested[position]
                 if have | bitmap == self.full_bitmap:
                     kept.missing -= 1
-                    answers.complete.append((number, bool(flags[position] & _DELAYED)))
+                    replies.complete.append((number, bool(flags[position] & _DELAYED)))
             elif overlap != bitmap:
                 self.statistics.overlaps += 1
-                self._request(kept, fragment, number, bitmap & ~have, now_us, answers)
+                self._request(kept, fragment, number, bitmap & ~have, now_us, replies)
             else:
                 self.statistics.duplicates += 1
                 # Sums that a repeated packet released from a switch are marked like it.
                 asks = flags[position] & _ASKS and have == self.full_bitmap
                 if asks:
-                    self._repeat(kept, fragment, number, senders[position], now_us, answers)
+                    self._repeat(kept, fragment, number, senders[position], now_us, replies)
             if flags[position] & Flags.OVERFLOW:
                 self.statistics.overflows += 1
                 missing = self.full_bitmap & ~kept.bitmaps[fragment]
-                self._request(kept, fragment, number, missing, now_us, answers)
-        return answers
+                self._request(kept, fragment, number, missing, now_us, replies)
+        return replies
 
     def _merge(self, kept: _Round, fragment: int, bitmap: int, flags: int, lanes: NDArray[np.int32]) -> None:
         row = kept.sums[fragment]
@@ -210,7 +210,7 @@ class Collector:
         else:
             self.statistics.merged_singles += 1
 
-    def _request(self, kept: _Round, fragment: int, number: int, missing: int, now_us: int, answers: Answers) -> None:
+    def _request(self, kept: _Round, fragment: int, number: int, missing: int, now_us: int, replies: Replies) -> None:
         """Ask the workers of the bitmap `missing`."""
         while missing:
             worker = (missing & -missing).bit_length() - 1
@@ -220,10 +220,10 @@ class Collector:
             else:
                 kept.requested_us[fragment, worker] = now_us
                 self.statistics.requests += 1
-                answers.requests.append((number, worker))
+                replies.requests.append((number, worker))
 
-    def _repeat(self, kept: _Round, fragment: int, number: int, worker: int, now_us: int, answers: Answers) -> None:
-        """Answer a worker again; the second one that asks gets the answer for all, since more will follow."""
+    def _repeat(self, kept: _Round, fragment: int, number: int, worker: int, now_us: int, replies: Replies) -> None:
+        """Send a worker the ACK again; the second one that asks gets it for all, since more will follow."""
         repeated_us = kept.repeated_us
         for_all = self._multicast and any(
             self._is_recent(repeated_us, (fragment, other), now_us)
@@ -234,9 +234,9 @@ class Collector:
             self.statistics.suppressed_repeats += 1
             return
         self.statistics.repeats += 1
-        answers.repeats.append((number, None if for_all else worker))
-        for answered in range(self.full_bitmap.bit_length()) if for_all else [worker]:
-            repeated_us[fragment, answered] = now_us
+        replies.repeats.append((number, None if for_all else worker))
+        for acknowledged in range(self.full_bitmap.bit_length()) if for_all else [worker]:
+            repeated_us[fragment, acknowledged] = now_us
 
     def _is_recent(self, last_us: dict[tuple[int, int], int], key: tuple[int, int], now_us: int) -> bool:
         before_us = last_us.get(key)

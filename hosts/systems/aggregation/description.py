@@ -118,17 +118,17 @@ class JobDescription(_Value):
     workers: tuple[WorkerAddress, ...]
     server: AgentAddress
     window_fragments: int = Field(default=32, ge=1)
-    """A worker never has more fragments unanswered."""
+    """A worker never has more fragments unacknowledged."""
     congestion_control: CongestionControl = "aimd"
     """aimd: a worker's window follows what it hears of queues (ECN) and losses. ecn: of queues alone, which suits
     links that lose packets for other reasons. none: the window is always window_fragments."""
     slot_policy: Literal["dynamic", "static"] = "dynamic"
-    """How switches choose slots. static: by packet number modulo slots, so that unanswered packet numbers of a worker
-    may not lie window_fragments or more apart."""
+    """How switches choose slots. static: by packet number modulo slots, so that unacknowledged packet numbers of a
+    worker may not lie window_fragments or more apart."""
     min_timeout_us: int = Field(default=50_000, ge=1000)
     """How much longer than its usual round trip a fragment's timer is at least."""
     give_up_us: int = Field(default=30_000_000, ge=1000)
-    """A worker ends with an error after so long without any answer."""
+    """A worker ends with an error after so long without any ACK."""
     first_packet_number: int = Field(default=0, ge=0, lt=PACKET_NUMBERS)
     workload: Settings = TrainingSettings()
 

@@ -5,7 +5,7 @@
 All fields are big-endian, lanes two's complement. The packet carries the whole choice of where it is summed: at the
 designated switch `switch_number` with the gradients of `fan_in` workers, then, as a sum or because that switch could
 not take it, at `next_switch` with those of `next_fan_in` workers; 0 stands for none. The UDP source port repeats
-switch_number for switches that can match nothing deeper, and is 0x4742 when there is none and in answers of the
+switch_number for switches that can match nothing deeper, and is 0x4742 when there is none and in ACKs of the
 server. Import this module and Scapy dissects such packets by itself (sniff, rdpcap).
 """
 

@@ -89,10 +89,10 @@ def pack_frames(
     frames with the flag ACK. Datagrams are atomic (DF, identification 0, RFC 6864); the UDP checksum is 0.
     """
     count, lane_count = lanes.shape
-    answers = np.asarray(flags) & Flags.ACK != 0
+    acks = np.asarray(flags) & Flags.ACK != 0
     numbers = np.asarray(switch_number)
     if magnitude is None:
-        magnitude = 0 if answers.all() else np.where(answers, 0, magnitudes(lanes))
+        magnitude = 0 if acks.all() else np.where(acks, 0, magnitudes(lanes))
     return pack_datagrams(
         frame_dtype(lane_count),
         {
@@ -113,7 +113,7 @@ def pack_frames(
         dst_mac=dst_mac,
         src_ip=src_ip,
         dst_ip=dst_ip,
-        src_port=np.where(answers | (numbers == 0), UDP_PORT, numbers),
+        src_port=np.where(acks | (numbers == 0), UDP_PORT, numbers),
         dst_port=UDP_PORT,
         tos=tos,
         ttl=ttl,

@@ -1,17 +1,17 @@
 """A worker's side of a round: which fragment goes out when, until every global sum is there. No sockets.
 
 The caller passes in the time and moves the packets. Fragments are sent in order, as many of them on their way as the
-congestion window allows. One that is unanswered is sent again when its timer runs out, or sooner: when several that
-were sent after it on the same path have been answered (RFC 5681, RFC 6675), or when all have been (RFC 5827). That
-holds for repeated transmissions, too. Paths are told apart since packets keep their order only among those that meet
-at the same designated switches (hosts.systems.aggregation.paths).
+congestion window allows. One that is unacknowledged is sent again when its timer runs out, or sooner: when several
+that were sent after it on the same path have been acknowledged (RFC 5681, RFC 6675), or all have been (RFC 5827).
+That holds for repeated transmissions, too. Paths are told apart since packets keep their order only among those that
+meet at the same designated switches (hosts.systems.aggregation.paths).
 
 What is sent again goes to the designated switch as a RETRY at first: if this worker's gradient is what the slot waits
 for, it completes the sum there, and if it is not, the switch drops it, so a loss costs the server's link nothing.
 Only when that has not helped several times does a RESEND make the switch give up its sum to the server. When the
 server asks for a fragment it gets a direct copy, past all switches.
 
-Until a round's first answer nobody knows whether the other workers have begun. So long only the oldest fragment
+Until a round's first ACK nobody knows whether the other workers have begun. So long only the oldest fragment
 has a timer, as TCP has one for all its segments; then each has its own.
 """
 
@@ -28,7 +28,7 @@ from hosts.transport.round_trips import RoundTrips
 from hosts.transport.statistics import SenderStatistics
 
 EARLY_RESEND_AFTER = 3
-"""Later transmissions answered on the same path before a fragment counts as lost (RFC 5681's DupThresh)."""
+"""Later transmissions acknowledged on the same path before a fragment counts as lost (RFC 5681's DupThresh)."""
 RETRIES = 3
 """How often a fragment is sent again before switches are told to give up its sum."""
 
@@ -85,7 +85,7 @@ class _Flight:
     timeouts: int = 0
     repeats: int = 0
     """Transmissions after the first that the server did not ask for."""
-    later_answers: int = 0
+    later_acks: int = 0
     lost: bool = False
     """Overtaken often enough: to be sent again at once."""
     requested: bool = False
@@ -106,7 +106,7 @@ class Sender:
         retries: int = RETRIES,
     ) -> None:
         """window_fragments: the window's maximum. paths: the paths that packet numbers take in turn: number n
-        goes paths[n % len(paths)]. sliding: unanswered fragments are never window_fragments or more apart.
+        goes paths[n % len(paths)]. sliding: unacknowledged fragments are never window_fragments or more apart.
         retries: 0 makes all that is sent again a RESEND."""
         self._window = CongestionWindow(window_fragments, congestion_control)
         self._maximum_fragments = window_fragments
@@ -120,7 +120,7 @@ class Sender:
         self._order = 0
         self._flights: dict[int, _Flight] = {}  # in the order of fragments
         self._sent_once = 0  # among them
-        self._answered: list[bool] = []
+        self._acknowledged: list[bool] = []
         self._requested_ahead: set[int] = set()
         self._late_below = 0
         """Fragments that others may have sent long ago, while a timer held up this worker's window."""
@@ -133,14 +133,14 @@ class Sender:
         self._first_number = first_number
         self._count = count
         self._next = 0
-        self._answered = [False] * count
+        self._acknowledged = [False] * count
         self._requested_ahead.clear()
         self._late_below = 0
         self._round_trips.begin(now_us)
 
     @property
     def finished(self) -> bool:
-        """All fragments of the round are answered."""
+        """All fragments of the round are acknowledged."""
         return self._next == self._count and not self._flights
 
     @property
@@ -212,7 +212,7 @@ class Sender:
         self._sent_once -= flight.order == flight.first_order
         flight.order = self._order
         flight.sent_us = now_us
-        flight.later_answers = 0
+        flight.later_acks = 0
         flight.lost = False
         flight.requested = False
         self._order += 1
@@ -229,17 +229,17 @@ class Sender:
             flight.sent_us,
             timeouts=flight.timeouts,
             resent=flight.order != flight.first_order,
-            unanswered=len(self._flights),
+            unacknowledged=len(self._flights),
         )
 
     @property
     def deadline_us(self) -> int | None:
-        """When `transmissions` has something to send at the latest; None: only an answer can bring that about."""
+        """When `transmissions` has something to send at the latest; None: only an ACK can bring that about."""
         if self._may_send_new or any(flight.lost or flight.requested for flight in self._flights.values()):
             return 0
         return min((self._deadline_us(flight) for _, flight in self._timed()), default=None)
 
-    def answer(
+    def acknowledge(
         self,
         packet_numbers: Sequence[int],
         after_resends: Sequence[bool],
@@ -257,15 +257,15 @@ class Sender:
         for position, (number, after_resend) in enumerate(zip(packet_numbers, after_resends, strict=True)):
             fragment = forward_distance(self._first_number, number)
             if fragment >= self._next:
-                self.statistics.stale_answers += 1
+                self.statistics.stale_acks += 1
                 continue
-            if self._answered[fragment]:
-                self.statistics.duplicate_answers += 1
+            if self._acknowledged[fragment]:
+                self.statistics.duplicate_acks += 1
                 continue
-            self._answered[fragment] = True
+            self._acknowledged[fragment] = True
             flight = self._flights.pop(fragment)
             self._sent_once -= flight.order == flight.first_order
-            self._window.answered(
+            self._window.acknowledged(
                 flight.first_order,
                 next_order=self._order,
                 marked=congested is not None and bool(congested[position]),
@@ -279,32 +279,32 @@ class Sender:
         """The server asks for these fragments alone. One that has not been sent yet will go directly, too."""
         for number in packet_numbers:
             fragment = forward_distance(self._first_number, number)
-            if fragment >= self._count or self._answered[fragment]:
+            if fragment >= self._count or self._acknowledged[fragment]:
                 self.statistics.stale_requests += 1
             elif fragment in self._flights:
                 self._flights[fragment].requested = True
             else:
                 self._requested_ahead.add(fragment)
 
-    def _learn(self, answered: _Flight, after_resend: bool, now_us: int) -> None:
+    def _learn(self, acknowledged: _Flight, after_resend: bool, now_us: int) -> None:
         if not self._round_trips.all_have_begun:
             for flight in self._flights.values():
                 flight.timeouts = 0  # a probe's say nothing about losses
                 flight.repeats = 0
-        self._round_trips.answer(answered.first_sent_us, now_us, after_resend=after_resend)
-        # An answer that came sooner than any round trip cannot be due to the latest transmission.
+        self._round_trips.acknowledged(acknowledged.first_sent_us, now_us, after_resend=after_resend)
+        # An ACK that came sooner than any round trip cannot be due to the latest transmission.
         least_us = self._round_trips.least_us
-        latest = after_resend and least_us is not None and now_us - answered.sent_us >= least_us
-        self._note_overtaken(answered.path, answered.order if latest else answered.first_order)
+        latest = after_resend and least_us is not None and now_us - acknowledged.sent_us >= least_us
+        self._note_overtaken(acknowledged.path, acknowledged.order if latest else acknowledged.first_order)
 
     def _note_overtaken(self, path: int, order: int) -> None:
         """A transmission with place `order` has got through: count that for those sent before it on its path."""
         on_path = [flight for flight in self._flights.values() if flight.path == path]
         overtaken = [flight for flight in on_path if flight.order < order]
-        # Nothing will be sent whose answer could tell more.
+        # Nothing will be sent whose ACK could tell more.
         stuck = not self._may_send_new and len(self._flights) <= EARLY_RESEND_AFTER
         all_overtaken = (stuck or self._next == self._count) and len(overtaken) == len(on_path)
         for flight in overtaken:
-            flight.later_answers += 1
-            if all_overtaken or flight.later_answers >= EARLY_RESEND_AFTER:
+            flight.later_acks += 1
+            if all_overtaken or flight.later_acks >= EARLY_RESEND_AFTER:
                 flight.lost = True

@@ -39,7 +39,7 @@ class Server:
         self._group_macs = np.array([mac_array(group.mac) for group in job.multicast])
 
     def run(self) -> None:
-        """Serve until stop; a worker may ask for an answer again long after the last round."""
+        """Serve until stop; a worker may ask for an ACK again long after the last round."""
         self._channel.emit("ready")
         done = False
         while not self._channel.stopped:
@@ -58,7 +58,7 @@ class Server:
         return {**self._endpoint.report(), **self._collector.statistics.to_json()}
 
     def _serve(self, frames: Frames) -> None:
-        answers = self._collector.accept(
+        replies = self._collector.accept(
             packet_numbers=frames["packet_number"].tolist(),
             bitmaps=frames["worker_bitmap"].tolist(),
             flags=frames["flags"].tolist(),
@@ -67,19 +67,19 @@ class Server:
             lanes=frames["lanes"].astype(np.int32),
             now_us=now_us(),
         )
-        answered: list[tuple[int, int | None, bool]] = [
-            *((number, None, repeated) for number, repeated in answers.complete),
-            *((number, worker, True) for number, worker in answers.repeats),
+        acknowledged: list[tuple[int, int | None, bool]] = [
+            *((number, None, repeated) for number, repeated in replies.complete),
+            *((number, worker, True) for number, worker in replies.repeats),
         ]
-        to_all = [(number, repeated) for number, worker, repeated in answered if worker is None]
+        to_all = [(number, repeated) for number, worker, repeated in acknowledged if worker is None]
         if self._job.multicast:
             self._multicast(to_all)
         else:
             self._unicast([(number, ip, repeated) for number, repeated in to_all for ip in self._worker_ips])
         self._unicast(
-            [(number, self._worker_ips[worker], True) for number, worker in answers.repeats if worker is not None]
+            [(number, self._worker_ips[worker], True) for number, worker in replies.repeats if worker is not None]
         )
-        self._request(answers.requests)
+        self._request(replies.requests)
 
     def _multicast(self, complete: Sequence[tuple[int, bool]]) -> None:
         """complete: (packet number, whether it is due to a repeated packet)."""

@@ -54,7 +54,7 @@ class ServerExchange:
         return None if sums is None else join(sums, len(values))
 
     def flush(self) -> None:
-        """The server has all that it needs: it has answered."""
+        """The server has all that it needs: it has acknowledged."""
 
     def linger(self) -> None:
         while not self._channel.stopped:
@@ -75,7 +75,7 @@ class ServerExchange:
         progress_us = now_us()
         while True:
             # All that has arrived comes first: an agent that the scheduler kept waiting must not take the
-            # answers in its queue for lost.
+            # ACKs in its queue for lost.
             while (received := self._endpoint.receive()) is not None:
                 if self._take_in(received, sums):
                     progress_us = now_us()
@@ -114,7 +114,7 @@ class ServerExchange:
         """True if anything was news."""
         frames = received.frames
         self._sender.request(received.requests)
-        news = self._sender.answer(
+        news = self._sender.acknowledge(
             frames["packet_number"].tolist(),
             (frames["flags"] & Flags.RESEND != 0).tolist(),
             now_us(),

@@ -82,7 +82,7 @@ class RingSimulation:
         self.clock.run()
 
     def check(self) -> None:
-        """Every worker has every sum, in the form of the parameter server's answers, and nothing is under way."""
+        """Every worker has every sum, in the form of the parameter server's ACKs, and nothing is under way."""
         exact = self.gradients.sum(axis=0, dtype=np.int64)
         expected = restored(*shifted(exact.reshape(-1, self.settings.lanes))).reshape(exact.shape)
         for index, worker in enumerate(self.workers):
@@ -127,11 +127,11 @@ class RingSimulation:
         if worker.reduction is None or message.round > worker.round:
             worker.early.append(message)
             return
-        answer = worker.reduction.accept(message)
-        if answer is None:
+        messages = worker.reduction.accept(message)
+        if messages is None:
             self.rejected += 1
         else:
-            self._queue(index, answer)
+            self._queue(index, messages)
 
     def _end_if_finished(self, index: int) -> None:
         worker = self.workers[index]

@@ -274,7 +274,7 @@ class JobSimulation:
             self._transmit(worker)
             return
         repeated = bool(packet.flags & Flags.RESEND)
-        news = state.sender.answer([packet.number], [repeated], self.clock.now_us, [packet.congested])
+        news = state.sender.acknowledge([packet.number], [repeated], self.clock.now_us, [packet.congested])
         for _, fragment in news:
             self.deliveries += 1
             self.sums[worker, state.round, fragment] = np.array(packet.lanes, np.int64) << packet.magnitude
@@ -291,7 +291,7 @@ class JobSimulation:
 
     def _at_server(self, packet: Packet) -> None:
         assert packet.worker is not None
-        answers = self.collector.accept(
+        replies = self.collector.accept(
             packet_numbers=[packet.number],
             bitmaps=[packet.bitmap],
             flags=[packet.flags],
@@ -301,12 +301,12 @@ class JobSimulation:
             now_us=self.clock.now_us,
         )
         everyone: Sequence[int | None] = [None] if self.settings.multicast else range(self.settings.workers)
-        for number, repeated in answers.complete:
+        for number, repeated in replies.complete:
             for worker in everyone:
                 self._acknowledge(number, worker, repeated)
-        for number, worker in answers.repeats:
+        for number, worker in replies.repeats:
             self._acknowledge(number, worker, True)
-        for number, worker in answers.requests:
+        for number, worker in replies.requests:
             self.network.send_to_workers(Packet(Flags.ACK | Flags.NACK, JOB, number, Label(), 0, 0, (), worker))
 
     def _acknowledge(self, number: int, worker: int | None, repeated: bool) -> None:

@@ -1,4 +1,4 @@
-"""Merging by worker bitmap, answers and repeats of the server's side."""
+"""Merging by worker bitmap, ACKs and their repeats of the server's side."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hosts.systems.aggregation.collector import Answers, Collector
+from hosts.systems.aggregation.collector import Collector, Replies
 from hosts.systems.aggregation.gradient_format import Flags
 from switch.errors import UserError
 
@@ -36,7 +36,7 @@ def give(
     congested: bool = False,
     sender: int = 0,
     now_us: int = 0,
-) -> Answers:
+) -> Replies:
     return c.accept(
         packet_numbers=[number],
         bitmaps=[bitmap],
@@ -50,11 +50,11 @@ def give(
 
 def test_disjoint_contributions_are_added_and_completed_once() -> None:
     c = collector()
-    assert give(c, 0, 0b001, 5) == Answers()
-    assert give(c, 0, 0b110, 70, flags=Flags.PARTIAL) == Answers(complete=[(0, False)])
+    assert give(c, 0, 0b001, 5) == Replies()
+    assert give(c, 0, 0b110, 70, flags=Flags.PARTIAL) == Replies(complete=[(0, False)])
     assert c.sum(0).tolist() == [75, 75]
     assert c.complete_rounds == 0
-    assert give(c, 1, 0b111, 1, flags=Flags.PARTIAL) == Answers(complete=[(1, False)])
+    assert give(c, 1, 0b111, 1, flags=Flags.PARTIAL) == Replies(complete=[(1, False)])
     assert c.complete_rounds == 1
     assert (c.statistics.merged_singles, c.statistics.merged_partials) == (1, 2)
 
@@ -62,20 +62,20 @@ def test_disjoint_contributions_are_added_and_completed_once() -> None:
 def test_duplicates_and_overlaps_change_nothing() -> None:
     c = collector()
     give(c, 0, 0b011, 5, flags=Flags.PARTIAL)
-    assert give(c, 0, 0b001, 5, flags=Flags.RESEND) == Answers()
+    assert give(c, 0, 0b001, 5, flags=Flags.RESEND) == Replies()
     assert give(c, 0, 0b110, 9, flags=Flags.PARTIAL).complete == []
     assert c.sum(0).tolist() == [5, 5]
     assert (c.statistics.duplicates, c.statistics.overlaps) == (1, 1)
-    assert give(c, 0, 0b100, 4) == Answers(complete=[(0, False)])
+    assert give(c, 0, 0b100, 4) == Replies(complete=[(0, False)])
     assert c.sum(0).tolist() == [9, 9]
 
 
 def test_a_sum_that_contains_all_that_is_there_takes_its_place() -> None:
     c = collector()
     give(c, 0, 0b001, 5)
-    assert give(c, 0, 0b011, 25, flags=Flags.PARTIAL) == Answers()
+    assert give(c, 0, 0b011, 25, flags=Flags.PARTIAL) == Replies()
     assert c.sum(0).tolist() == [25, 25]
-    assert give(c, 0, 0b111, 125, flags=Flags.PARTIAL) == Answers(complete=[(0, False)])
+    assert give(c, 0, 0b111, 125, flags=Flags.PARTIAL) == Replies(complete=[(0, False)])
     assert c.sum(0).tolist() == [125, 125]
     assert (c.statistics.superseded, c.statistics.merged_singles, c.statistics.merged_partials) == (2, 1, 2)
     assert give(c, 0, 0b111, 125, flags=Flags.PARTIAL).complete == []
@@ -100,7 +100,7 @@ def test_sums_that_a_resend_completed_are_told_apart() -> None:
     assert give(c, 1, 0b100, flags=Flags.RESEND).complete == [(1, True)]
 
 
-def test_the_worker_whose_resend_released_a_finished_sum_is_answered() -> None:
+def test_the_worker_whose_resend_released_a_finished_sum_is_acknowledged() -> None:
     c = collector()
     give(c, 0, 0b111, flags=Flags.PARTIAL)
     assert give(c, 0, 0b111, flags=Flags.PARTIAL, sender=2).repeats == []  # a copy made by the network
@@ -114,7 +114,7 @@ def test_the_round_before_stays_and_the_one_before_that_goes() -> None:
         assert give(c, number, 1, 10 + number).complete == [(number, False)]
     assert give(c, 1, 1, flags=Flags.RESEND).repeats == [(1, 0)]
     assert c.sum(1).tolist() == [11, 11]
-    assert give(c, 0, 1, flags=Flags.RESEND) == Answers()
+    assert give(c, 0, 1, flags=Flags.RESEND) == Replies()
     assert c.statistics.rejected == 1
     with pytest.raises(KeyError):
         c.sum(0)
@@ -125,7 +125,7 @@ def test_the_round_before_stays_and_the_one_before_that_goes() -> None:
 def test_nobody_is_ahead_of_an_incomplete_round() -> None:
     c = collector(workers=2, fragments=1)
     give(c, 0, 0b01, 3)
-    assert give(c, 1, 0b01, 4) == Answers()
+    assert give(c, 1, 0b01, 4) == Replies()
     assert c.statistics.rejected == 1
     assert give(c, 0, 0b10, 5).complete == [(0, False)]
     assert c.sum(0).tolist() == [8, 8]
@@ -134,7 +134,7 @@ def test_nobody_is_ahead_of_an_incomplete_round() -> None:
 @pytest.mark.parametrize("bitmap", [0, 0b1000, 0b1001, 1 << 63])
 def test_bitmaps_of_strangers_are_rejected(bitmap: int) -> None:
     c = collector(workers=3)
-    assert give(c, 0, bitmap, 1) == Answers()
+    assert give(c, 0, bitmap, 1) == Replies()
     assert c.statistics.rejected == 1
     assert c.sum(0).tolist() == [0, 0]
 
@@ -145,21 +145,21 @@ def test_packet_numbers_wrap() -> None:
         assert give(c, number, 1, 7).complete == [(number, False)]
     assert c.complete_rounds == 2
     assert give(c, (1 << 32) - 1, 1, flags=Flags.RESEND).repeats == [((1 << 32) - 1, 0)]
-    assert give(c, (1 << 32) - 3, 1) == Answers()
+    assert give(c, (1 << 32) - 3, 1) == Replies()
     assert c.statistics.rejected == 1
 
 
 def test_numbers_before_the_first_round_are_rejected() -> None:
     c = collector(workers=1, fragments=2)
-    assert give(c, (1 << 32) - 1, 1) == Answers()
+    assert give(c, (1 << 32) - 1, 1) == Replies()
     assert c.statistics.rejected == 1
 
 
 def test_sixty_four_workers_and_no_more() -> None:
     c = collector(workers=64, fragments=1)
     for worker in range(64):
-        answers = give(c, 0, 1 << worker, 1)
-    assert answers.complete == [(0, False)]
+        replies = give(c, 0, 1 << worker, 1)
+    assert replies.complete == [(0, False)]
     assert c.sum(0).tolist() == [64, 64]
     with pytest.raises(UserError, match="64 bits"):
         collector(workers=65)
@@ -167,7 +167,7 @@ def test_sixty_four_workers_and_no_more() -> None:
         collector(fragments=0)
 
 
-def test_sums_are_exact_and_answers_have_shifts_where_they_must() -> None:
+def test_sums_are_exact_and_acks_have_shifts_where_they_must() -> None:
     c = collector(workers=3)
     top = (1 << 31) - 1
     for worker in range(3):
@@ -178,7 +178,7 @@ def test_sums_are_exact_and_answers_have_shifts_where_they_must() -> None:
     assert sums.lanes.dtype == np.int32
     assert sums.shifts.tolist() == [0, 2]
     assert sums.lanes.tolist() == [[-3] * LANES, [round(3 * top / 4)] * LANES]
-    assert c.statistics.shifted_answers == 1
+    assert c.statistics.shifted_acks == 1
 
 
 def test_a_dropped_partial_sum_makes_the_server_ask_for_what_it_lacks_alone() -> None:
@@ -186,7 +186,7 @@ def test_a_dropped_partial_sum_makes_the_server_ask_for_what_it_lacks_alone() ->
     give(c, 0, 0b00011, flags=Flags.PARTIAL)
     assert give(c, 0, 0b01110, flags=Flags.PARTIAL, now_us=1).requests == [(0, 2), (0, 3)]
     assert give(c, 0, 0b11110, flags=Flags.PARTIAL, now_us=2).requests == [(0, 4)]  # the others have been asked
-    assert give(c, 0, 0b00100, flags=Flags.RESEND, now_us=3) == Answers()
+    assert give(c, 0, 0b00100, flags=Flags.RESEND, now_us=3) == Replies()
     late = give(c, 0, 0b11110, flags=Flags.PARTIAL, now_us=2 + INTERVAL_US)
     assert late.requests == [(0, 3), (0, 4)]
     assert (c.statistics.requests, c.statistics.suppressed_requests) == (5, 2)
@@ -196,9 +196,9 @@ def test_a_dropped_partial_sum_makes_the_server_ask_for_what_it_lacks_alone() ->
 def test_a_packet_that_a_switch_could_not_add_makes_the_server_ask_all_that_are_missing() -> None:
     c = collector(workers=3)
     assert give(c, 0, 0b010, flags=Flags.OVERFLOW).requests == [(0, 0), (0, 2)]
-    assert give(c, 0, 0b100, flags=Flags.OVERFLOW, now_us=1) == Answers()
+    assert give(c, 0, 0b100, flags=Flags.OVERFLOW, now_us=1) == Replies()
     assert give(c, 0, 0b001, flags=Flags.OVERFLOW).complete == [(0, False)]
-    assert give(c, 0, 0b001, flags=Flags.OVERFLOW, now_us=INTERVAL_US) == Answers()  # nobody is missing
+    assert give(c, 0, 0b001, flags=Flags.OVERFLOW, now_us=INTERVAL_US) == Replies()  # nobody is missing
     assert (c.statistics.overflows, c.statistics.requests) == (4, 2)
 
 
@@ -215,7 +215,7 @@ def test_marks_of_the_packets_in_a_sum_are_echoed() -> None:
     assert c.global_sums([2]).congested.tolist() == [False]  # nothing is left of the round before
 
 
-def test_an_answer_that_two_workers_miss_is_repeated_to_all() -> None:
+def test_an_ack_that_two_workers_miss_is_repeated_to_all() -> None:
     c = collector(workers=3, multicast=True)
     give(c, 0, 0b111)
     assert give(c, 0, 0b001, flags=Flags.RETRY, sender=0).repeats == [(0, 0)]
@@ -236,10 +236,10 @@ def test_any_sequence_of_bitmaps_counts_each_worker_once(data: st.DataObject) ->
     for _ in range(data.draw(st.integers(0, 20))):
         bitmap = data.draw(st.integers(1, (1 << workers) - 1))
         value = sum(5**worker for worker in range(workers) if bitmap >> worker & 1)
-        answers = give(c, 0, bitmap, value, flags=data.draw(st.sampled_from([0, 2, 4, 6, 0x24, 0x44])))
+        replies = give(c, 0, bitmap, value, flags=data.draw(st.sampled_from([0, 2, 4, 6, 0x24, 0x44])))
         if bitmap != included and included & bitmap in (0, included):
             included |= bitmap
-            assert bool(answers.complete) == (included == c.full_bitmap)
+            assert bool(replies.complete) == (included == c.full_bitmap)
         else:
-            assert not answers.complete
+            assert not replies.complete
         assert c.sum(0)[0] == sum(5**worker for worker in range(workers) if included >> worker & 1)

@@ -20,7 +20,7 @@ from hosts.learning.model import Network
 from hosts.learning.quantise import VALUE_LIMIT
 from hosts.learning.reference import reference, synthetic_reference
 from hosts.learning.settings import HEADROOM_BITS, SyntheticSettings, TrainingSettings
-from hosts.learning.shifted_sums import as_answered, restored, shifted
+from hosts.learning.shifted_sums import as_sent, restored, shifted
 from hosts.learning.trainer import Replica, Shard
 from hosts.learning.workload import TrainingWorkload, gradient_values, workload
 
@@ -115,9 +115,9 @@ def test_workers_that_exchange_fragments_equal_the_reference(headroom_bits: int)
         while len(pieces) > 1:
             shuffle.shuffle(pieces)
             pieces.append(np.add(pieces.pop(), pieces.pop()))
-        answers, shifts = shifted(pieces[0])
+        carried, shifts = shifted(pieces[0])
         for own in workloads:
-            own.apply(join(restored(answers, shifts), len(gradients[0])))
+            own.apply(join(restored(carried, shifts), len(gradients[0])))
         reports = [own.report() for own in workloads]
         assert [report["weights_sha256"] for report in reports] == [expected.weights_sha256] * workers
         assert tuple(report["loss"] for report in reports) == expected.losses
@@ -141,7 +141,7 @@ def test_synthetic_workers_report_the_digests_of_the_reference() -> None:
         gradients = [own.gradient(round_number) for own in workloads]
         assert all(gradient.dtype == np.int32 for gradient in gradients)
         assert 0.99 * VALUE_LIMIT < np.abs(gradients[0].astype(np.int64)).max() <= VALUE_LIMIT
-        total = as_answered(np.sum(gradients, axis=0, dtype=np.int64), 64)
+        total = as_sent(np.sum(gradients, axis=0, dtype=np.int64), 64)
         for own in workloads:
             own.apply(total)
             assert own.report() == {"sums_sha256": digest}

@@ -49,14 +49,14 @@ def test_first_timers_are_constant_and_later_ones_double_up_to_a_bound() -> None
 
 
 def base_us(trips: RoundTrips) -> int:
-    return trips.deadline_us(1 << 40, timeouts=0, resent=False, unanswered=99) - (1 << 40)
+    return trips.deadline_us(1 << 40, timeouts=0, resent=False, unacknowledged=99) - (1 << 40)
 
 
 def one_round(trips: RoundTrips, start_us: int, *round_trips_us: int) -> None:
-    """Fragments sent at the start, each answered after so long."""
+    """Fragments sent at the start, each acknowledged after so long."""
     trips.begin(start_us)
     for round_trip_us in round_trips_us:
-        trips.answer(start_us, start_us + round_trip_us, after_resend=False)
+        trips.acknowledged(start_us, start_us + round_trip_us, after_resend=False)
 
 
 def test_lateness_of_others_is_taken_off_the_samples() -> None:
@@ -89,12 +89,12 @@ def test_a_longer_way_is_no_lateness_for_ever() -> None:
     assert 50_000 + MARGIN_US <= base_us(trips) < 51_000 + MARGIN_US
 
 
-def test_fragments_sent_after_the_first_answer_count_in_full() -> None:
+def test_fragments_sent_after_the_first_ack_count_in_full() -> None:
     trips = RoundTrips(MIN_TIMEOUT_US)
     one_round(trips, 0, 2000, 2000)
     trips.begin(1_000_000)
-    trips.answer(1_000_000, 1_500_000, after_resend=True)
-    trips.answer(1_500_001, 1_500_001 + 40_000, after_resend=False)
+    trips.acknowledged(1_000_000, 1_500_000, after_resend=True)
+    trips.acknowledged(1_500_001, 1_500_001 + 40_000, after_resend=False)
     # RTTVAR = 3/4 * 750 + 1/4 * 38000, SRTT = 7/8 * 2000 + 1/8 * 40000
     assert base_us(trips) == round(6750 + 4 * (0.75 * 750 + 0.25 * 38_000))
 
@@ -104,8 +104,8 @@ def test_marked_sums_are_no_samples() -> None:
     one_round(trips, 0, 2000)
     before_us = base_us(trips)
     trips.begin(1_000_000)
-    trips.answer(1_000_000, 1_300_000, after_resend=True)
-    trips.answer(1_000_000, 1_500_000, after_resend=True)
+    trips.acknowledged(1_000_000, 1_300_000, after_resend=True)
+    trips.acknowledged(1_000_000, 1_500_000, after_resend=True)
     assert base_us(trips) == before_us == 2000 + 4 * 1000
 
 
@@ -114,50 +114,50 @@ def test_patience_shrinks_with_a_loss_and_grows_again_without() -> None:
     for number in range(50):
         one_round(trips, number * 1_000_000, 2000)
     assert base_us(trips) == 2000 + MARGIN_US
-    trips.answer(49_000_000, 49_002_000, after_resend=True)
+    trips.acknowledged(49_000_000, 49_002_000, after_resend=True)
     for number in range(50, 50 + KEPT_ROUNDS):
         assert base_us(trips) == 2000 + MIN_TIMEOUT_US
         one_round(trips, number * 1_000_000, 2000)
     assert base_us(trips) == 2000 + MARGIN_US
 
 
-def test_timers_start_at_the_first_answer() -> None:
+def test_timers_start_at_the_first_ack() -> None:
     trips = RoundTrips(MIN_TIMEOUT_US)
     trips.begin(0)
     assert not trips.all_have_begun
-    trips.answer(0, 400_000, after_resend=True)
+    trips.acknowledged(0, 400_000, after_resend=True)
     assert trips.all_have_begun
-    assert trips.deadline_us(0, timeouts=0, resent=False, unanswered=9) == 400_000 + INITIAL_US
-    assert trips.deadline_us(400_001, timeouts=0, resent=False, unanswered=9) == 400_001 + INITIAL_US
+    assert trips.deadline_us(0, timeouts=0, resent=False, unacknowledged=9) == 400_000 + INITIAL_US
+    assert trips.deadline_us(400_001, timeouts=0, resent=False, unacknowledged=9) == 400_001 + INITIAL_US
 
 
 def test_probes_are_more_patient_the_more_fragments_are_out() -> None:
     trips = RoundTrips(MIN_TIMEOUT_US)
     trips.begin(0)
-    for unanswered, factor in ((1, 1), (3, 3), (PROBE_PATIENCE, PROBE_PATIENCE), (500, PROBE_PATIENCE)):
-        assert trips.deadline_us(7, timeouts=0, resent=False, unanswered=unanswered) == 7 + factor * INITIAL_US
+    for count, factor in ((1, 1), (3, 3), (PROBE_PATIENCE, PROBE_PATIENCE), (500, PROBE_PATIENCE)):
+        assert trips.deadline_us(7, timeouts=0, resent=False, unacknowledged=count) == 7 + factor * INITIAL_US
 
 
 def test_the_patience_of_probes_has_an_end() -> None:
     trips = RoundTrips(200_000)
     one_round(trips, 0, 100_000)
     trips.begin(1_000_000)
-    assert trips.deadline_us(0, timeouts=0, resent=False, unanswered=1) == 900_000
-    assert trips.deadline_us(0, timeouts=0, resent=False, unanswered=8) == MAX_BACKED_OFF_US
+    assert trips.deadline_us(0, timeouts=0, resent=False, unacknowledged=1) == 900_000
+    assert trips.deadline_us(0, timeouts=0, resent=False, unacknowledged=8) == MAX_BACKED_OFF_US
 
 
 def test_resends_of_the_last_fragments_wait_for_a_short_round_trip_only() -> None:
     trips = RoundTrips(MIN_TIMEOUT_US)
     one_round(trips, 0, 2000, 90_000)
-    trips.answer(0, 91_000, after_resend=True)
+    trips.acknowledged(0, 91_000, after_resend=True)
     now_us = 100_000
     usual_us = base_us(trips)
     assert usual_us > 90_000
 
-    def timer_us(resent: bool, unanswered: int, timeouts: int = 0) -> int:
-        return trips.deadline_us(now_us, timeouts=timeouts, resent=resent, unanswered=unanswered) - now_us
+    def timer_us(resent: bool, unacknowledged: int, timeouts: int = 0) -> int:
+        return trips.deadline_us(now_us, timeouts=timeouts, resent=resent, unacknowledged=unacknowledged) - now_us
 
-    assert timer_us(resent=True, unanswered=THIN_STREAM) == 2000 + MIN_TIMEOUT_US
-    assert timer_us(resent=True, unanswered=THIN_STREAM + 1) == usual_us
-    assert timer_us(resent=False, unanswered=1) == usual_us
-    assert timer_us(resent=True, unanswered=1, timeouts=CONSTANT_TIMEOUTS) == 2 * (2000 + MIN_TIMEOUT_US)
+    assert timer_us(resent=True, unacknowledged=THIN_STREAM) == 2000 + MIN_TIMEOUT_US
+    assert timer_us(resent=True, unacknowledged=THIN_STREAM + 1) == usual_us
+    assert timer_us(resent=False, unacknowledged=1) == usual_us
+    assert timer_us(resent=True, unacknowledged=1, timeouts=CONSTANT_TIMEOUTS) == 2 * (2000 + MIN_TIMEOUT_US)

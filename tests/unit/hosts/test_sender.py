@@ -29,8 +29,8 @@ def sender(
     return made
 
 
-def answer(s: Sender, numbers: list[int], now_us: int, *, after_resend: bool = False) -> list[tuple[int, int]]:
-    return s.answer(numbers, [after_resend] * len(numbers), now_us)
+def acknowledge(s: Sender, numbers: list[int], now_us: int, *, after_resend: bool = False) -> list[tuple[int, int]]:
+    return s.acknowledge(numbers, [after_resend] * len(numbers), now_us)
 
 
 def firsts(*fragments: int) -> list[Transmission]:
@@ -45,21 +45,21 @@ def resends(*fragments: int) -> list[Transmission]:
     return [Transmission(fragment, Attempt.RESEND) for fragment in fragments]
 
 
-def test_the_window_opens_as_answers_come() -> None:
+def test_the_window_opens_as_acks_come() -> None:
     s = sender(window=4, count=6)
     assert s.deadline_us == 0
     assert s.transmissions(0) == firsts(0, 1, 2, 3)
     assert s.transmissions(1) == []
-    assert answer(s, [2, 0], 100) == [(0, 2), (1, 0)]
+    assert acknowledge(s, [2, 0], 100) == [(0, 2), (1, 0)]
     assert s.transmissions(100) == firsts(4, 5)
     assert s.missing == 4
-    answer(s, [1, 3, 4, 5], 200)
+    acknowledge(s, [1, 3, 4, 5], 200)
     assert s.finished
     assert s.missing == 0
     assert s.deadline_us is None
 
 
-def test_a_fragment_that_nobody_answers_is_resent_with_growing_patience() -> None:
+def test_a_fragment_that_nobody_acknowledges_is_resent_with_growing_patience() -> None:
     s = sender(window=1, count=1)
     assert s.transmissions(0) == firsts(0)
     assert s.deadline_us == INITIAL_US
@@ -76,7 +76,7 @@ def test_a_fragment_that_nobody_answers_is_resent_with_growing_patience() -> Non
     assert s.statistics.timeout_resends == CONSTANT_TIMEOUTS + 30
 
 
-def test_before_the_first_answer_only_the_oldest_fragment_probes() -> None:
+def test_before_the_first_ack_only_the_oldest_fragment_probes() -> None:
     s = sender(window=4, count=9)
     s.transmissions(0)
     assert s.deadline_us == 4 * INITIAL_US
@@ -85,15 +85,15 @@ def test_before_the_first_answer_only_the_oldest_fragment_probes() -> None:
     assert s.statistics.timeout_resends == 2
 
 
-def test_each_fragment_has_its_own_timer_from_the_first_answer_on() -> None:
+def test_each_fragment_has_its_own_timer_from_the_first_ack_on() -> None:
     s = sender(window=2, count=3)
     s.transmissions(0)
-    answer(s, [0], 400)
+    acknowledge(s, [0], 400)
     s.transmissions(450)
     timeout_us = 400 + MARGIN_US  # the smoothed round trip and the least margin
     assert s.deadline_us == 400 + timeout_us
     assert s.transmissions(400 + timeout_us) == retries(1)
-    assert s.deadline_us == 450 + timeout_us  # fragment 2 left 50 us after the first answer
+    assert s.deadline_us == 450 + timeout_us  # fragment 2 left 50 us after the first ACK
 
 
 def test_probes_do_not_count_as_timeouts_of_their_fragment() -> None:
@@ -102,7 +102,7 @@ def test_probes_do_not_count_as_timeouts_of_their_fragment() -> None:
     for _ in range(CONSTANT_TIMEOUTS + 2):
         now_us = s.deadline_us or 0
         assert [again.fragment for again in s.transmissions(now_us)] == [0]
-    answer(s, [1], now_us, after_resend=True)
+    acknowledge(s, [1], now_us, after_resend=True)
     assert s.deadline_us == now_us + INITIAL_US
 
 
@@ -112,7 +112,7 @@ def test_a_resend_that_was_not_needed_still_gives_a_sample() -> None:
     for s, after_resend in ((needless, False), (needed, True)):
         s.transmissions(0)
         s.transmissions(INITIAL_US)
-        answer(s, [0], INITIAL_US + 20_000, after_resend=after_resend)
+        acknowledge(s, [0], INITIAL_US + 20_000, after_resend=after_resend)
         s.transmissions(INITIAL_US + 20_000)
     assert needless.deadline_us == INITIAL_US + 20_000 + (30_000 + 4 * 15_000)
     assert needed.deadline_us == INITIAL_US + 20_000 + INITIAL_US  # nothing learned
@@ -121,33 +121,33 @@ def test_a_resend_that_was_not_needed_still_gives_a_sample() -> None:
 def test_sums_that_took_a_resend_of_another_worker_are_no_samples() -> None:
     s = sender(window=1, count=3)
     s.transmissions(0)
-    answer(s, [0], 7000, after_resend=True)
+    acknowledge(s, [0], 7000, after_resend=True)
     s.transmissions(7000)
     assert s.deadline_us == 7000 + INITIAL_US
-    answer(s, [1], 7400)
+    acknowledge(s, [1], 7400)
     s.transmissions(7400)
     # After a loss the margin is small; the round trip is far below the first, which was all lateness.
     assert s.deadline_us == 7400 + 400 + MIN_TIMEOUT_US
 
 
-def test_an_answer_shortens_timers_that_run_already() -> None:
+def test_an_ack_shortens_timers_that_run_already() -> None:
     s = sender(window=2, count=2)
     s.transmissions(0)
     assert s.deadline_us == 2 * INITIAL_US
-    answer(s, [0], 500)
+    acknowledge(s, [0], 500)
     assert s.deadline_us == 500 + 500 + MARGIN_US
 
 
-def test_fast_retransmission_after_enough_later_answers() -> None:
+def test_fast_retransmission_after_enough_later_acks() -> None:
     s = sender(window=8, count=8)
     s.transmissions(0)
-    answer(s, list(range(1, EARLY_RESEND_AFTER)), 100)
+    acknowledge(s, list(range(1, EARLY_RESEND_AFTER)), 100)
     assert s.transmissions(100) == []
-    answer(s, [EARLY_RESEND_AFTER], 101)
+    acknowledge(s, [EARLY_RESEND_AFTER], 101)
     assert s.deadline_us == 0
     assert s.transmissions(101) == retries(0)
-    answer(s, [5, 6, 7], 102)
-    # Fragment 0 left again after 5, 6 and 7; nothing that left later is answered.
+    acknowledge(s, [5, 6, 7], 102)
+    # Fragment 0 left again after 5, 6 and 7; nothing that left later is acknowledged.
     assert s.transmissions(102) == retries(4)
     assert s.statistics.early_resends == 2
     assert s.statistics.timeout_resends == 0
@@ -156,40 +156,40 @@ def test_fast_retransmission_after_enough_later_answers() -> None:
 def test_a_lost_resend_is_found_by_fragments_sent_after_it() -> None:
     s = sender(window=8, count=12)
     s.transmissions(0)
-    answer(s, [1, 2, 3], 100)
+    acknowledge(s, [1, 2, 3], 100)
     assert s.transmissions(100) == retries(0) + firsts(8, 9, 10)
-    answer(s, [4, 5, 6, 7], 150)
+    acknowledge(s, [4, 5, 6, 7], 150)
     assert s.transmissions(150) == firsts(11)
-    answer(s, [8, 9], 200)
+    acknowledge(s, [8, 9], 200)
     assert s.transmissions(200) == []
-    answer(s, [10], 200)
+    acknowledge(s, [10], 200)
     assert s.transmissions(200) == retries(0)
 
 
-def test_at_the_end_of_a_round_one_later_answer_is_enough() -> None:
+def test_at_the_end_of_a_round_one_later_ack_is_enough() -> None:
     s = sender(window=8, count=4)
     s.transmissions(0)
-    answer(s, [0, 1], 100)
+    acknowledge(s, [0, 1], 100)
     assert s.transmissions(100) == []
-    answer(s, [3], 101)
-    assert s.transmissions(101) == retries(2)  # nothing is left that could be answered later
+    acknowledge(s, [3], 101)
+    assert s.transmissions(101) == retries(2)  # nothing is left that could be acknowledged later
 
 
 def test_lost_resends_are_found_by_later_resends_only_if_these_made_the_difference() -> None:
     for after_resend, waited_us, expected in ((True, 100, retries(0, 1)), (False, 100, []), (True, 99, [])):
         s = sender(window=8, count=4)
         s.transmissions(0)
-        answer(s, [3], 100)
+        acknowledge(s, [3], 100)
         assert s.transmissions(100) == retries(0, 1, 2)
         # With no mark, some worker's first packet was late. Sooner than any round trip, the resend was not it.
-        answer(s, [2], 100 + waited_us, after_resend=after_resend)
+        acknowledge(s, [2], 100 + waited_us, after_resend=after_resend)
         assert s.transmissions(100 + waited_us) == expected
 
 
-def test_a_fragment_marked_lost_and_answered_in_time_is_not_resent() -> None:
+def test_a_fragment_marked_lost_and_acknowledged_in_time_is_not_resent() -> None:
     s = sender(window=8, count=8)
     s.transmissions(0)
-    answer(s, [1, 2, 3, 0], 100)
+    acknowledge(s, [1, 2, 3, 0], 100)
     assert s.transmissions(100) == []
     assert s.deadline_us != 0
 
@@ -197,25 +197,25 @@ def test_a_fragment_marked_lost_and_answered_in_time_is_not_resent() -> None:
 def test_paths_do_not_overtake_each_other() -> None:
     s = sender(window=16, count=16, paths=2)
     s.transmissions(0)
-    answer(s, [1, 3, 5, 7, 9], 100)
+    acknowledge(s, [1, 3, 5, 7, 9], 100)
     assert s.transmissions(100) == []  # all on the other path
-    answer(s, [2, 4, 6], 101)
+    acknowledge(s, [2, 4, 6], 101)
     assert s.transmissions(101) == retries(0)
 
 
 def test_the_path_follows_the_packet_number_not_the_index() -> None:
     s = sender(window=8, count=8, paths=2, first_number=5)
     s.transmissions(0)
-    answer(s, [7, 9, 11], 100)
+    acknowledge(s, [7, 9, 11], 100)
     assert s.transmissions(100) == retries(0)
 
 
-def test_answers_that_are_no_news() -> None:
+def test_acks_that_are_no_news() -> None:
     s = sender(window=2, count=4, first_number=(1 << 32) - 1)
     s.transmissions(0)
-    assert answer(s, [0, 0, 1, 3, (1 << 32) - 2], 10) == [(0, 1)]
-    assert s.statistics.duplicate_answers == 1
-    assert s.statistics.stale_answers == 3  # one not sent yet, one of no round, one of the round before
+    assert acknowledge(s, [0, 0, 1, 3, (1 << 32) - 2], 10) == [(0, 1)]
+    assert s.statistics.duplicate_acks == 1
+    assert s.statistics.stale_acks == 3  # one not sent yet, one of no round, one of the round before
 
 
 def test_rounds_follow_each_other() -> None:
@@ -223,10 +223,10 @@ def test_rounds_follow_each_other() -> None:
     s.transmissions(0)
     with pytest.raises(RuntimeError):
         s.begin(2, 2, 15)
-    answer(s, [0, 1], 10)
+    acknowledge(s, [0, 1], 10)
     s.begin(2, 2, 15)
     assert s.transmissions(20) == firsts(0, 1)
-    assert answer(s, [1, 3], 30) == [(1, 1)]
+    assert acknowledge(s, [1, 3], 30) == [(1, 1)]
 
 
 def test_after_some_retries_switches_are_told_to_give_up() -> None:
@@ -237,7 +237,7 @@ def test_after_some_retries_switches_are_told_to_give_up() -> None:
         attempts += s.transmissions(s.deadline_us or 0)
     assert attempts == [*retries(*[0] * RETRIES), *resends(0, 0)]
     assert s.statistics.given_up == 2
-    answer(s, [0], 10**7)
+    acknowledge(s, [0], 10**7)
     assert s.transmissions(10**7) == [Transmission(1, Attempt.LATE)]
     assert s.transmissions(s.deadline_us or 0) == retries(1)
 
@@ -258,29 +258,29 @@ def test_what_the_server_asks_for_goes_directly_and_at_once() -> None:
     assert s.transmissions(10) == []
     s.request([2, 4, (1 << 32) - 1])  # not sent yet, and two of no round
     assert s.transmissions(10) == []
-    answer(s, [0], 20)
+    acknowledge(s, [0], 20)
     assert s.transmissions(20) == [Transmission(2, Attempt.DIRECT)]
     s.request([0])
     assert s.transmissions(20) == []
     assert (s.statistics.direct_copies, s.statistics.stale_requests) == (2, 3)
-    answer(s, [1, 2], 30)
+    acknowledge(s, [1, 2], 30)
     assert s.transmissions(30) == firsts(3)
-    answer(s, [3], 40)
+    acknowledge(s, [3], 40)
     s.begin(4, 3, 50)
     assert s.transmissions(50) == firsts(0, 1)
-    answer(s, [4], 60)
+    acknowledge(s, [4], 60)
     assert s.transmissions(60) == firsts(2)  # it was another round's fragment 2 that was asked for
 
 
-def test_with_static_slots_unanswered_fragments_lie_within_the_window() -> None:
+def test_with_static_slots_unacknowledged_fragments_lie_within_the_window() -> None:
     s = sender(window=4, count=9, sliding=True)
     assert s.transmissions(0) == firsts(0, 1, 2, 3)
-    answer(s, [1, 2], 10)
+    acknowledge(s, [1, 2], 10)
     assert s.transmissions(10) == []
     assert s.deadline_us != 0
-    answer(s, [3], 20)
+    acknowledge(s, [3], 20)
     assert s.transmissions(20) == retries(0)
-    answer(s, [0], 30)
+    acknowledge(s, [0], 30)
     assert s.transmissions(30) == firsts(4, 5, 6, 7)
 
 
@@ -291,13 +291,13 @@ def test_losses_and_marks_close_the_window_once_per_round_trip() -> None:
     for _ in range(2):  # slow start
         first = s.statistics.window.last
         outstanding = [f for f in range(200) if f in s._flights]
-        answer(s, outstanding, 100)
+        acknowledge(s, outstanding, 100)
         assert s.statistics.window.last == 2 * first
         s.transmissions(100)
-    s.answer([30, 31, 32, 33], [False] * 4, 200, [True] * 4)
+    s.acknowledge([30, 31, 32, 33], [False] * 4, 200, [True] * 4)
     assert (s.statistics.window.last, s.statistics.window.decreases) == (20, 1)
     assert s.transmissions(200) == []
-    answer(s, list(range(35, 50)), 300)  # 34 is lost, but left before the last decrease
+    acknowledge(s, list(range(35, 50)), 300)  # 34 is lost, but left before the last decrease
     assert s.transmissions(300) == retries(34)
     assert s.statistics.window.decreases == 1
     assert s.statistics.window.congestion_marks == 4
@@ -309,7 +309,7 @@ def test_probes_for_late_workers_do_not_close_the_window() -> None:
     s.transmissions(0)
     assert s.transmissions(s.deadline_us or 0) == retries(0)
     assert s.statistics.window.decreases == 0
-    answer(s, [1], 10**6)
+    acknowledge(s, [1], 10**6)
     assert s.transmissions(s.deadline_us or 0)
     s.transmissions(10**7)
     assert s.statistics.window.decreases > 0
@@ -318,11 +318,11 @@ def test_probes_for_late_workers_do_not_close_the_window() -> None:
 def test_what_a_timer_held_up_is_marked_late_for_a_window() -> None:
     s = sender(window=4, count=20)
     s.transmissions(0)
-    answer(s, [1], 400)
+    acknowledge(s, [1], 400)
     assert s.transmissions(400) == firsts(4)
     due_us = s.deadline_us or 0
     assert s.transmissions(due_us)[:1] == retries(0)
-    answer(s, [0, 2, 3, 4, 5, 6], due_us + 400)
+    acknowledge(s, [0, 2, 3, 4, 5, 6], due_us + 400)
     sent = s.transmissions(due_us + 400)
     late = [sending.fragment for sending in sent if sending.attempt is Attempt.LATE]
     assert late == [f for f in range(5, 9) if f in {sending.fragment for sending in sent}]

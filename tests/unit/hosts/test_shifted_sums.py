@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hosts.learning.shifted_sums import as_answered, restored, shifted
+from hosts.learning.shifted_sums import as_sent, restored, shifted
 
 MAX, MIN = (1 << 31) - 1, -(1 << 31)
 sums = st.one_of(
@@ -63,6 +63,6 @@ def test_the_ends_of_the_range(value: int, lane: int, shift: int) -> None:
 
 def test_a_fragment_has_a_shift_of_its_own() -> None:
     total = np.array([1, 3, 1 << 33, 3, 7], np.int64)
-    assert as_answered(total, 2).tolist() == [1, 3, 1 << 33, 0, 7]
-    assert as_answered(total, 5).tolist() == [0, 0, 1 << 33, 0, 8]
-    assert as_answered(total[:2], 64).tolist() == [1, 3]
+    assert as_sent(total, 2).tolist() == [1, 3, 1 << 33, 0, 7]
+    assert as_sent(total, 5).tolist() == [0, 0, 1 << 33, 0, 8]
+    assert as_sent(total[:2], 64).tolist() == [1, 3]

@@ -178,7 +178,7 @@ def test_sums_that_could_overflow_in_a_switch_become_exact_at_the_server_without
     statistics = simulation.collector.statistics
     assert statistics.overflows > 0
     assert statistics.requests > 0
-    assert statistics.shifted_answers > 0
+    assert statistics.shifted_acks > 0
     assert simulation.timeout_resends == 0
 
 
@@ -195,7 +195,7 @@ def test_retries_leave_switches_their_sums() -> None:
         for retries in (RETRIES, 0)
     )
     assert retried.given_up < 10
-    # In the one case lost sums and answers alone cost the server packets beyond one for each fragment.
+    # In the one case lost sums and ACKs alone cost the server packets beyond one for each fragment.
     packets = [s.collector.statistics.merged_singles + s.collector.statistics.duplicates for s in (retried, given_up)]
     assert 2 * packets[0] < packets[1]
 

@@ -88,7 +88,7 @@ def test_losses_cost_tenths_of_a_second(in_network: bool, seed: int) -> None:
     simulation = simulate(Case(loss=0.02, duplicate=0.02, rounds=40), in_network, seed)
     assert statistics.median(simulation.round_times_us) < 400_000
     assert max(simulation.round_times_us) < 2_000_000
-    # All eight workers resend those (87 a round), one each of the lost answers (15), and both may be lost again.
+    # All eight workers resend those (87 a round), one each of the lost ACKs (15), and both may be lost again.
     assert simulation.resends / 40 < 130
 
 
@@ -142,7 +142,7 @@ def two_levels_of_eight(retries: int, seed: int) -> tuple[QueueingNetwork, JobSi
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_retries_take_half_of_the_packets_off_the_servers_link(seed: int) -> None:
-    """Of what switches would give up; a sum for each fragment remains, and what lost answers cost."""
+    """Of what switches would give up; a sum for each fragment remains, and what lost ACKs cost."""
     (network, retried), (other_network, given_up) = two_levels_of_eight(RETRIES, seed), two_levels_of_eight(0, seed)
     assert network.to_server.packets < 0.5 * other_network.to_server.packets
     assert statistics.median(retried.round_times_us) < 1.5 * statistics.median(given_up.round_times_us)
