@@ -284,6 +284,8 @@ int gb_engine_set_link(struct gb_engine *engine, uint64_t device_id, uint32_t po
     int outcome = device ? -EINVAL : -ESRCH;
     if (direction && direction->reported) {
         uint64_t seed = direction->model.seed;
+        if (model->rate_bps != direction->model.rate_bps)
+            direction->busy_remainder = 0;
         direction->model = *model;
         direction->model.seed = seed;
         outcome = 0;
@@ -317,6 +319,11 @@ int gb_engine_load(struct gb_engine *engine, uint64_t device_id, struct gb_switc
             gb_switch_watch_ports(state, device->ports_down);
             if (state->program->phv_words > engine->pool.phv_words)
                 engine->pool.phv_words = state->program->phv_words;
+            uint32_t headroom_bytes = state->program->max_header_bytes;
+            if (headroom_bytes > MOST_HEADROOM_BYTES)
+                headroom_bytes = MOST_HEADROOM_BYTES;
+            if (headroom_bytes > engine->pool.headroom_bytes)
+                engine->pool.headroom_bytes = headroom_bytes;
         }
         device->state = state;
     }
@@ -376,7 +383,7 @@ int gb_engine_listen(struct gb_engine *engine, uint64_t device_id, uint32_t kind
 /* ---- Frames ---- */
 
 static int offer_frame(struct gb_engine *engine, struct direction *in, const uint8_t *frame, uint32_t length) {
-    struct packet *packet = packet_from_bytes(&engine->pool, frame, length);
+    struct packet *packet = packet_from_bytes(&engine->pool, frame, length, engine->pool.headroom_bytes);
     if (!packet)
         return -ENOMEM;
     engine_catch_up(engine);

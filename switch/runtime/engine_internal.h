@@ -29,10 +29,9 @@ struct packet {
     uint64_t due_ns;                /* in flight: when it arrives */
     uint32_t port;                  /* STAGE_PARSE: arrived at; STAGE_ENQUEUE: goes to */
     uint32_t truncate_bytes;        /* UINT32_MAX: whole */
-    uint32_t capacity;
     uint8_t stage, priority;        /* priority: of the queue that it left */
+    uint8_t size;                   /* of its buffer: which of PACKET_SIZES */
     bool duplicate;
-    uint8_t *buffer;
 };
 
 struct packet_list {
@@ -42,10 +41,13 @@ struct packet_list {
 
 struct phv { struct phv *next; uint32_t words, unused; uint64_t cells[]; };
 
+enum { PACKET_SIZES = 5, MOST_HEADROOM_BYTES = 16384 };
+
 struct packet_pool {
-    struct packet *free_small, *free_large;
+    struct packet *free_packets[PACKET_SIZES];
     struct phv *free_phv;
     uint32_t phv_words;             /* of new PHVs: what the largest program needs */
+    uint32_t headroom_bytes;        /* of frames from outside, likewise */
     uint64_t live;
     uint64_t bytes;
 };
@@ -53,12 +55,13 @@ struct packet_pool {
 /* Empty, with room for `room` bytes from view.data on and at least `headroom` before. NULL when out of memory, when
  * the pool has reached its limit, and when no buffer is that large. */
 struct packet *packet_take(struct packet_pool *, uint32_t headroom, uint32_t room);
-struct packet *packet_from_bytes(struct packet_pool *, const uint8_t *data, uint32_t length);
+struct packet *packet_from_bytes(struct packet_pool *, const uint8_t *data, uint32_t length, uint32_t headroom);
 /* Copy of a frame's bytes, without PHV. */
-struct packet *packet_copy_frame(struct packet_pool *, const struct packet *);
+struct packet *packet_copy_frame(struct packet_pool *, const struct packet *, uint32_t headroom);
 /* Copy in the middle of a pipeline: PHV, standard metadata, payload. */
-struct packet *packet_copy_parsed(struct packet_pool *, const struct packet *, uint32_t phv_words);
-bool packet_ensure_headroom(struct packet_pool *, struct packet *, uint32_t headroom);
+struct packet *packet_copy_parsed(struct packet_pool *, const struct packet *, const struct gb_program *);
+/* The packet, or another with its contents that takes its place. NULL when out of memory: the packet stays. */
+struct packet *packet_with_headroom(struct packet_pool *, struct packet *, uint32_t headroom);
 /* Gives the PHV back as well. */
 void packet_free(struct packet_pool *, struct packet *);
 void packet_pool_free(struct packet_pool *);
@@ -144,6 +147,7 @@ struct direction {
     struct packet_queue queue;
     struct packet_list flight;      /* by time of arrival */
     uint64_t busy_until_ns;         /* the packet being sent has left by then */
+    uint64_t busy_remainder;        /* and this many nanoseconds, divided by rate_bps, later */
     uint64_t backlog_start_ns;      /* clock time at which the present stretch of backlog began; 0: there is none */
     uint64_t backlog_bytes;         /* that began to be sent since */
     struct timer departure, arrival;

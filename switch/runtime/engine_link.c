@@ -156,12 +156,22 @@ static void lose(struct gb_engine *engine, struct direction *direction, struct p
     packet_free(&engine->pool, packet);
 }
 
+/* When a frame whose transmission begins now has been sent. What is left of a nanosecond is carried over to the next
+ * one that follows at once: rates are exact, however short the frames. */
+static uint64_t sending_ends(struct direction *direction, uint64_t length, uint64_t now_ns) {
+    uint64_t rate_bps = direction->model.rate_bps;
+    uint64_t bit_ns = length * UINT64_C(8000000000);
+    if (direction->busy_until_ns == now_ns)
+        bit_ns += direction->busy_remainder;
+    direction->busy_remainder = bit_ns % rate_bps;
+    return now_ns + bit_ns / rate_bps;
+}
+
 static void transmit(struct gb_engine *engine, struct direction *direction, struct packet *packet) {
     const struct gb_link_model *model = &direction->model;
     uint64_t sent_ns = engine->now_ns;
     if (model->rate_bps) {
-        sent_ns += packet->view.length * UINT64_C(8000000000) / model->rate_bps;
-        direction->busy_until_ns = sent_ns;
+        sent_ns = direction->busy_until_ns = sending_ends(direction, packet->view.length, sent_ns);
         direction->backlog_bytes += packet->view.length;
     }
     if (direction->departures)
@@ -180,7 +190,7 @@ static void transmit(struct gb_engine *engine, struct direction *direction, stru
             return;
         }
         if (duplication < model->duplicate_threshold) {
-            struct packet *duplicate = packet_copy_frame(&engine->pool, packet);
+            struct packet *duplicate = packet_copy_frame(&engine->pool, packet, engine->pool.headroom_bytes);
             propagate(engine, direction, packet, arrival_ns);
             if (duplicate) {
                 duplicate->duplicate = true;

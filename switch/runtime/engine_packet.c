@@ -1,50 +1,63 @@
-/* Packet buffers and PHVs: taken from the system as needed, kept for the next packet.
+/* Packets and PHVs: taken from the system as needed, kept for the next packet.
  *
- * A frame lies at the end of its buffer, so that all the spare room is headroom, where deparsers put what they add.
+ * A packet and its buffer are one piece of memory, of one of a few sizes. A frame lies at the end of its buffer, so
+ * that all the spare room is headroom, where deparsers put what they add.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine_internal.h"
 
-enum { SMALL_BYTES = 4096, LARGE_BYTES = 32768, ALIGNMENT = 64 };
+enum { ALIGNMENT = 64 };
+
+/* Of buffers: for acknowledgements and the like, for an MTU of 1,500, for that and long headers, and for jumbo frames
+ * with short and with long ones. */
+static const uint32_t SIZES[PACKET_SIZES] = {448, 1984, 4096, 12288, 32768};
 
 /* A storm (packets that multiply in a loop) must not take the machine's memory. */
 static const uint64_t LIMIT_BYTES = UINT64_C(1) << 30;
 
-static struct packet *packet_new(struct packet_pool *pool, uint32_t capacity) {
-    if (pool->bytes + sizeof(struct packet) + capacity > LIMIT_BYTES)
+/* Where the buffer begins; a multiple of ALIGNMENT. */
+static const size_t BUFFER_OFFSET = (sizeof(struct packet) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+
+static uint8_t *buffer_of(struct packet *packet) {
+    return (uint8_t *)packet + BUFFER_OFFSET;
+}
+
+static struct packet *packet_new(struct packet_pool *pool, uint8_t size) {
+    size_t bytes = BUFFER_OFFSET + SIZES[size];
+    if (pool->bytes + bytes > LIMIT_BYTES)
         return NULL;
-    struct packet *packet = calloc(1, sizeof *packet);
+    struct packet *packet = aligned_alloc(ALIGNMENT, bytes);
     if (!packet)
         return NULL;
-    packet->buffer = aligned_alloc(ALIGNMENT, capacity);
-    if (!packet->buffer) {
-        free(packet);
-        return NULL;
-    }
-    packet->capacity = capacity;
-    pool->bytes += sizeof *packet + capacity;
+    memset(packet, 0, sizeof *packet);
+    packet->size = size;
+    pool->bytes += bytes;
     return packet;
 }
 
 /* Empty, with room for `room` bytes (and little more) and all the headroom that is left. */
 static void packet_place(struct packet *packet, uint32_t room) {
-    packet->view.headroom = (packet->capacity - room) / ALIGNMENT * ALIGNMENT;
-    packet->view.data = packet->buffer + packet->view.headroom;
+    packet->view.headroom = (SIZES[packet->size] - room) / ALIGNMENT * ALIGNMENT;
+    packet->view.data = buffer_of(packet) + packet->view.headroom;
     packet->view.length = 0;
 }
 
+/* Whether a buffer of that size has the room, and the headroom, which is rounded down to a multiple of ALIGNMENT. */
+static bool fits(uint8_t size, uint32_t headroom, uint32_t room) {
+    return room <= SIZES[size] && (SIZES[size] - room) / ALIGNMENT * ALIGNMENT >= headroom;
+}
+
 struct packet *packet_take(struct packet_pool *pool, uint32_t headroom, uint32_t room) {
-    if (room > LARGE_BYTES || headroom > LARGE_BYTES - room)
-        return NULL;
-    /* Rounding the headroom down may cost up to ALIGNMENT - 1 bytes. */
-    bool small = headroom + room <= SMALL_BYTES - ALIGNMENT;
-    struct packet **free_list = small ? &pool->free_small : &pool->free_large;
-    struct packet *packet = *free_list;
+    uint8_t size = 0;
+    while (!fits(size, headroom, room))
+        if (++size == PACKET_SIZES)
+            return NULL;
+    struct packet *packet = pool->free_packets[size];
     if (packet)
-        *free_list = packet->next;
-    else if (!(packet = packet_new(pool, small ? SMALL_BYTES : LARGE_BYTES)))
+        pool->free_packets[size] = packet->next;
+    else if (!(packet = packet_new(pool, size)))
         return NULL;
     packet_place(packet, room);
     packet->view.phv = NULL;
@@ -59,8 +72,8 @@ struct packet *packet_take(struct packet_pool *pool, uint32_t headroom, uint32_t
     return packet;
 }
 
-struct packet *packet_from_bytes(struct packet_pool *pool, const uint8_t *data, uint32_t length) {
-    struct packet *packet = packet_take(pool, 0, length);
+struct packet *packet_from_bytes(struct packet_pool *pool, const uint8_t *data, uint32_t length, uint32_t headroom) {
+    struct packet *packet = packet_take(pool, headroom, length);
     if (packet) {
         memcpy(packet->view.data, data, length);
         packet->view.length = length;
@@ -68,8 +81,8 @@ struct packet *packet_from_bytes(struct packet_pool *pool, const uint8_t *data, 
     return packet;
 }
 
-struct packet *packet_copy_frame(struct packet_pool *pool, const struct packet *from) {
-    struct packet *copy = packet_from_bytes(pool, from->view.data, from->view.length);
+struct packet *packet_copy_frame(struct packet_pool *pool, const struct packet *from, uint32_t headroom) {
+    struct packet *copy = packet_from_bytes(pool, from->view.data, from->view.length, headroom);
     if (copy) {
         copy->device = from->device;
         copy->port = from->port;
@@ -78,12 +91,13 @@ struct packet *packet_copy_frame(struct packet_pool *pool, const struct packet *
     return copy;
 }
 
-struct packet *packet_copy_parsed(struct packet_pool *pool, const struct packet *from, uint32_t phv_words) {
+struct packet *packet_copy_parsed(struct packet_pool *pool, const struct packet *from,
+                                  const struct gb_program *program) {
     const struct gb_packet *view = &from->view;
-    struct packet *copy = packet_take(pool, view->headroom, view->length);
+    struct packet *copy = packet_take(pool, program->max_header_bytes, view->length);
     if (!copy)
         return NULL;
-    copy->view.phv = phv_take(pool, phv_words);
+    copy->view.phv = phv_take(pool, program->phv_words);
     if (!copy->view.phv) {
         packet_free(pool, copy);
         return NULL;
@@ -91,7 +105,7 @@ struct packet *packet_copy_parsed(struct packet_pool *pool, const struct packet 
     /* Headers are in the PHV; the deparser writes them out again in front of the payload. */
     memcpy(copy->view.data + view->payload_offset, view->data + view->payload_offset,
            view->length - view->payload_offset);
-    memcpy(copy->view.phv, view->phv, (size_t)phv_words * sizeof *view->phv);
+    memcpy(copy->view.phv, view->phv, (size_t)program->phv_words * sizeof *view->phv);
     copy->view.length = view->length;
     copy->view.payload_offset = view->payload_offset;
     copy->view.std = view->std;
@@ -100,32 +114,30 @@ struct packet *packet_copy_parsed(struct packet_pool *pool, const struct packet 
     return copy;
 }
 
-bool packet_ensure_headroom(struct packet_pool *pool, struct packet *packet, uint32_t headroom) {
+struct packet *packet_with_headroom(struct packet_pool *pool, struct packet *packet, uint32_t headroom) {
     struct gb_packet *view = &packet->view;
-    if (view->headroom >= headroom)
-        return true;
     uint32_t length = view->length;
-    const uint8_t *old_data = view->data;
-    if (packet->capacity >= length && (packet->capacity - length) / ALIGNMENT * ALIGNMENT >= headroom) {
+    if (view->headroom >= headroom)
+        return packet;
+    if (fits(packet->size, headroom, length)) {
+        const uint8_t *old_data = view->data;
         packet_place(packet, length);
         memmove(view->data, old_data, length);
         view->length = length;
-        return true;
+        return packet;
     }
     struct packet *larger = packet_take(pool, headroom, length);
     if (!larger)
-        return false;
-    memcpy(larger->view.data, old_data, length);
-    uint8_t *old_buffer = packet->buffer;
-    uint32_t old_capacity = packet->capacity;
-    packet->buffer = larger->buffer;
-    packet->capacity = larger->capacity;
-    view->data = larger->view.data;
-    view->headroom = larger->view.headroom;
-    larger->buffer = old_buffer;
-    larger->capacity = old_capacity;
-    packet_free(pool, larger);
-    return true;
+        return NULL;
+    struct packet place = *larger;
+    *larger = *packet;
+    larger->size = place.size;
+    larger->view.data = place.view.data;
+    larger->view.headroom = place.view.headroom;
+    memcpy(larger->view.data, view->data, length);
+    view->phv = NULL;
+    packet_free(pool, packet);
+    return larger;
 }
 
 uint64_t *phv_take(struct packet_pool *pool, uint32_t words) {
@@ -161,9 +173,8 @@ void phv_give(struct packet_pool *pool, uint64_t *cells) {
 
 void packet_free(struct packet_pool *pool, struct packet *packet) {
     phv_give(pool, packet->view.phv);
-    struct packet **free_list = packet->capacity == SMALL_BYTES ? &pool->free_small : &pool->free_large;
-    packet->next = *free_list;
-    *free_list = packet;
+    packet->next = pool->free_packets[packet->size];
+    pool->free_packets[packet->size] = packet;
     pool->live--;
 }
 
@@ -173,18 +184,13 @@ void list_free(struct packet_pool *pool, struct packet_list *list) {
         packet_free(pool, packet);
 }
 
-static void free_packets(struct packet *packet) {
-    while (packet) {
-        struct packet *next = packet->next;
-        free(packet->buffer);
-        free(packet);
-        packet = next;
-    }
-}
-
 void packet_pool_free(struct packet_pool *pool) {
-    free_packets(pool->free_small);
-    free_packets(pool->free_large);
+    for (int size = 0; size < PACKET_SIZES; size++)
+        while (pool->free_packets[size]) {
+            struct packet *next = pool->free_packets[size]->next;
+            free(pool->free_packets[size]);
+            pool->free_packets[size] = next;
+        }
     while (pool->free_phv) {
         struct phv *next = pool->free_phv->next;
         free(pool->free_phv);

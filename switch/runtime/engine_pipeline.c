@@ -66,9 +66,8 @@ static void to_traffic_manager(struct gb_engine *engine, struct packet *packet, 
 static void replicate(struct gb_engine *engine, struct packet *packet, const struct replica_set *set,
                       bool from_egress) {
     struct device *device = packet->device;
-    uint32_t phv_words = device->state->program->phv_words;
     for (uint32_t i = 0; i + 1 < set->count; i++) {
-        struct packet *copy = packet_copy_parsed(&engine->pool, packet, phv_words);
+        struct packet *copy = packet_copy_parsed(&engine->pool, packet, device->state->program);
         if (!copy) {
             device->statistics.buffer_drops++;
             continue;
@@ -94,9 +93,8 @@ static void clone_ingress(struct gb_engine *engine, const struct packet *packet)
     const struct replica_set *session = replica_map_find(&device->sessions, packet->view.requests.clone_session);
     if (!session || session->count == 0)
         return;
-    struct packet *clone = packet_copy_frame(&engine->pool, packet);
-    if (!clone || !packet_ensure_headroom(&engine->pool, clone, program->max_header_bytes) ||
-        !(clone->view.phv = phv_take(&engine->pool, program->phv_words))) {
+    struct packet *clone = packet_copy_frame(&engine->pool, packet, program->max_header_bytes);
+    if (!clone || !(clone->view.phv = phv_take(&engine->pool, program->phv_words))) {
         device->statistics.buffer_drops++;
         if (clone)
             packet_free(&engine->pool, clone);
@@ -119,7 +117,7 @@ static void clone_egress(struct gb_engine *engine, const struct packet *packet) 
     const struct replica_set *session = replica_map_find(&device->sessions, packet->view.requests.clone_session);
     if (!session || session->count == 0)
         return;
-    struct packet *clone = packet_copy_parsed(&engine->pool, packet, program->phv_words);
+    struct packet *clone = packet_copy_parsed(&engine->pool, packet, program);
     if (!clone) {
         device->statistics.buffer_drops++;
         return;
@@ -203,10 +201,12 @@ void pipeline_begin(struct gb_engine *engine, struct packet *packet) {
         return;
     }
     const struct gb_program *program = state->program;
-    if (!packet_ensure_headroom(&engine->pool, packet, program->max_header_bytes)) {
+    struct packet *roomy = packet_with_headroom(&engine->pool, packet, program->max_header_bytes);
+    if (!roomy) {
         drop(engine, packet, &device->statistics.buffer_drops);
         return;
     }
+    packet = roomy;
     if (packet->stage == STAGE_PARSE) {
         packet->view.phv = phv_take(&engine->pool, program->phv_words);
         if (!packet->view.phv) {

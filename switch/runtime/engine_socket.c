@@ -73,7 +73,7 @@ static unsigned refill(struct gb_engine *engine, struct receive_batch *batch) {
     for (; i < SOCKET_BATCH; i++) {
         if (batch->packets[i])
             continue;
-        struct packet *packet = packet_take(&engine->pool, VLAN_TAG_BYTES, batch->room);
+        struct packet *packet = packet_take(&engine->pool, VLAN_TAG_BYTES + engine->pool.headroom_bytes, batch->room);
         if (!packet)
             break;
         engine->idle_packets++;

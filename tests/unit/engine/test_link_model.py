@@ -52,6 +52,33 @@ def test_frames_are_sent_one_after_the_other() -> None:
         assert arrivals_us(engine) == [150, 160, 1160]
 
 
+@pytest.mark.parametrize(("rate_bps", "count"), [(400_000_000_000, 1000), (7_777_777, 100)])
+def test_short_frames_on_a_fast_link_take_their_time_to_the_nanosecond(rate_bps: int, count: int) -> None:
+    with host_port(LinkModel(rate_bps=rate_bps, queue_packets=count)) as engine:
+        for _ in range(count):
+            engine.inject(1, 1, pass_through(2) + b"x" * 64)
+        engine.advance(10_000_000)
+        times_ns = [time_ns for time_ns, *_ in engine.drain_with_times()]
+    assert times_ns == [number * 64 * 8 * 10**9 // rate_bps for number in range(1, count + 1)]
+
+
+def test_a_pause_or_another_rate_begins_at_a_whole_nanosecond() -> None:
+    # 64 bytes take 1.28 ns.
+    frame = pass_through(2) + b"x" * 64
+    with host_port(LinkModel(rate_bps=400_000_000_000)) as engine:
+        for count in (3, 4, 1):
+            for _ in range(count):
+                engine.inject(1, 1, frame)
+            engine.advance(1)
+        assert [ns for ns, *_ in engine.drain_with_times()] == [1, 2, 3, 1001, 1002, 1003, 1005, 2001]
+        engine.inject(1, 1, frame)
+        engine.advance(0.001)
+        engine.set_link(1, 2, LinkModel(rate_bps=800_000_000_000))
+        engine.inject(1, 1, frame)
+        engine.advance(1)
+        assert [ns for ns, *_ in engine.drain_with_times()] == [3001, 3001]
+
+
 def test_an_idle_link_does_not_save_up_its_rate() -> None:
     with host_port(LinkModel(rate_bps=8_000_000)) as engine:
         for _ in range(2):

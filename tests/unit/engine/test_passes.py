@@ -97,6 +97,19 @@ def test_truncation_ends_with_the_switch(engine: Engine, device: EngineDevice) -
     assert read_report(sent).payload == b"12345678"
 
 
+@pytest.mark.parametrize(
+    "first",
+    [pass_through(2, Ingress.TRUNCATE, 40, Egress.RECIRCULATE), pass_through(2, egress=Egress.RECIRCULATE)],
+    ids=["truncated before", "control"],
+)
+def test_truncation_ends_with_the_pass(engine: Engine, device: EngineDevice, first: bytes) -> None:
+    """What was cut off is gone, but what the next pass adds is not cut off."""
+    second = pass_through(2, egress=Egress.GROW, egress_argument=1)
+    engine.inject(1, 1, first + second + b"12345678" * 4)
+    engine.advance(0)
+    assert engine.drain() == [(1, 2, b"g" * 1024 + b"12345678" * 4)]
+
+
 @pytest.mark.parametrize("kilobytes", [1, 5, 8])
 def test_packets_grow_into_larger_buffers(engine: Engine, device: EngineDevice, kilobytes: int) -> None:
     engine.inject(1, 1, pass_through(2, egress=Egress.GROW, egress_argument=kilobytes) + b"x" * 1000)

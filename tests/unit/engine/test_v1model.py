@@ -104,3 +104,12 @@ def test_truncate(engine: Engine, switch: EngineDevice) -> None:
     engine.inject(1, 1, order(TRUNCATE, 6))
     engine.advance(0)
     assert engine.drain() == [(1, 2, order(TRUNCATE, 6)[:6])]
+
+
+def test_copies_take_buffers_of_their_own_size(engine: Engine, switch: EngineDevice) -> None:
+    switch.multicast_group_set(6, [Replica(2, instance) for instance in range(100)])
+    before = engine.statistics().pool_bytes
+    engine.inject(1, 1, order(MULTICAST, 6) + bytes(100))
+    engine.advance(0)
+    assert len(engine.drain()) == 100
+    assert engine.statistics().pool_bytes - before < 100 * 1024
