@@ -27,6 +27,7 @@ from experiments.systems.aggregation.programmable import Hosts, ProgrammableChoi
 from experiments.systems.aggregation.system import LIMITED, AggregationConfiguration, TrainingWorkload
 from experiments.testbed import Testbed
 from experiments.training_run import Training, start_jobs
+from hosts.collectives.ring_format import ring_frame_bytes
 from hosts.learning.reference import reference, synthetic_reference
 from hosts.learning.settings import SyntheticSettings, TrainingSettings
 from hosts.systems.aggregation.description import JobDescription
@@ -345,7 +346,7 @@ def _job_rows(
             "server": job.server,
             "round_time_s": round_time_s,
             "throughput_bps": gradient_bits / round_time_s,
-            "wire_throughput_bps": _wire_bits(job, description, measured) / round_time_s,
+            "wire_throughput_bps": wire_bits(job, description, measured) / round_time_s,
             "bound_bps": bound_bps,
             "packet_bound_bps": packet_bound_bps,
             "gradient_bytes": gradient_bits // 8,
@@ -358,16 +359,20 @@ def _after_warm_up(rounds: Sequence[float]) -> Sequence[float]:
     return rounds[WARM_UP_ROUNDS:] or rounds
 
 
-def _wire_bits(job: PointJob, description: JobDescription, measured: Measured) -> float:
-    """What switches counted of a worker's frames in a round, less those sent again; of the worker with the least."""
-    rounds = job.training.settings.rounds
+def wire_bits(job: PointJob, description: JobDescription, measured: Measured) -> float:
+    """What came from a worker in a round, less what was sent again; of the worker with the least.
+
+    Switches counted a worker's gradients. They know no ring packets: those the link counted, ACKs taken off.
+    """
+    frame = frame_bytes(description.lanes) if job.has_server else ring_frame_bytes(description.lanes)
     counted: list[float] = []
     for index, host in enumerate(job.workers):
         statistics_of = measured.final[description.job, f"worker {index}"]
         again = sum(statistics_of.get(name, 0) for name in ("timeout_resends", "early_resends", "direct_copies"))
-        received = measured.counts.ports[host].received
-        counted.append(8 * (received.bytes - again * frame_bytes(description.lanes)) / rounds)
-    return min(counted)
+        account = measured.counts.account(host, statistics_of, by_link=not job.has_server)
+        acknowledged = 0 if job.has_server else statistics_of["acknowledgement_sent"]["bytes"]
+        counted.append(8 * (account.switch_received.bytes - acknowledged - again * frame))
+    return min(counted) / job.training.settings.rounds
 
 
 def _bounds_bps(
