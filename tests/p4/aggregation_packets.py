@@ -31,7 +31,7 @@ SERVER_PORT, ONWARD_PORT, MARKING_PORT = 1, 4, 5
 GROUP_PORTS = (2, 3)
 GROUP = 9
 OWN_NUMBER, NEXT_NUMBER = 20, 21
-JOB, OTHER_JOB, STATIC_JOB, LONE_SLOT_JOB = 1, 2, 3, 4
+JOB, OTHER_JOB, STATIC_JOB, LONE_SLOT_JOB, LATER_JOB = 1, 2, 3, 4, 5
 SERVER_IP, MARKED_SERVER_IP, GROUP_IP = "10.0.0.2", "10.0.7.2", "239.66.0.1"
 
 DEFINES = {
@@ -45,11 +45,12 @@ ROLES: dict[int, tuple[SlotPolicy, SlotRange]] = {
     OTHER_JOB: ("dynamic", SlotRange(0, DYNAMIC_SLOTS)),
     STATIC_JOB: ("static", SlotRange(8, 3)),
     LONE_SLOT_JOB: ("static", SlotRange(11, 1)),
+    LATER_JOB: ("static", SlotRange(9, 2)),  # as if STATIC_JOB were gone
 }
 
 
 def switch_plan(own_number: int, onward_number: int) -> SwitchPlan:
-    """Of a switch that sums for four jobs. Packets for other numbers leave by ONWARD_PORT, those for the server by
+    """Of a switch that sums for some jobs. Packets for other numbers leave by ONWARD_PORT, those for the server by
     SERVER_PORT, or, for a second address of it, by a port that marks all that it can."""
     return SwitchPlan.of(
         "aggregation",
@@ -114,6 +115,14 @@ def gradient(
 
 def resend(worker: int, number: int = 0, **fields: int) -> bytes:
     return gradient(worker, number, flags=Flags.RESEND, **fields)  # type: ignore[arg-type]
+
+
+def expiring(frame: bytes, ttl: int = 1) -> bytes:
+    """The frame after so many hops that this TTL is left."""
+    packet = Ether(frame)
+    packet[IP].ttl = ttl
+    del packet[IP].chksum
+    return bytes(packet)
 
 
 def answer(number: int = 0, *, job: int = JOB, flags: int = Flags.ACK, dst_ip: str = GROUP_IP) -> bytes:

@@ -32,6 +32,7 @@ from tests.p4.aggregation_packets import (
     Run,
     answer,
     colliding_numbers,
+    expiring,
     failures,
     gradient,
     parsed,
@@ -188,6 +189,19 @@ def sums_of_switches_are_added_too(run: Run) -> None:
     assert run.events()["overlap"] == 1
 
 
+def a_sum_begins_its_way_with_a_ttl_of_its_own(run: Run) -> None:
+    """However far the packet came that made it leave: the last gradient, a retry, or a resend."""
+    run.consumed(expiring(gradient(0)))
+    run.consumed(gradient(1))
+    for last in (gradient(2), gradient(0, flags=Flags.RETRY), resend(1)):
+        packet = run.to_server(expiring(last))
+        assert (packet[Gradient].lanes, packet[IP].ttl) == (values(0, 1, 2), 63)
+    # What is not summed here is forwarded, and forwarding ends with its TTL.
+    run.consumed(expiring(gradient(0)))
+    assert run.to_server(expiring(gradient(0), ttl=2))[IP].ttl == 1
+    assert run.events()["stale"] == 2
+
+
 def other_switches_packets_pass(run: Run) -> None:
     packet = parsed(only(run.switch.exchange(2, gradient(0, switch_number=NEXT_NUMBER)), ONWARD_PORT))
     assert packet[Gradient].switch_number == NEXT_NUMBER
@@ -257,6 +271,7 @@ BEHAVIOURS = (
     a_much_newer_fragment_takes_an_abandoned_slot,
     an_acknowledgement_frees_its_own_fragment_only,
     sums_of_switches_are_added_too,
+    a_sum_begins_its_way_with_a_ttl_of_its_own,
     other_switches_packets_pass,
     ordinary_packets_are_routed,
     bad_packets_are_dropped,

@@ -18,6 +18,7 @@ from tests.p4.aggregation_packets import (
     DYNAMIC_SLOTS,
     JOB,
     LANES,
+    LATER_JOB,
     LONE_SLOT_JOB,
     MARKED_SERVER_IP,
     MARKING_PORT,
@@ -134,6 +135,20 @@ def exhaustion_is_counted_while_all_slots_are_held(run: Run) -> None:
         run.consumed(gradient(0, newer))
     run.single_to_server(gradient(0, more))
     assert run.events()["exhaustion"] == 3
+
+
+def slots_that_another_range_left_held_count(run: Run) -> None:
+    """STATIC_JOB is gone without a word, and slots 9 and 10 of its three are LATER_JOB's."""
+    for number in range(3):
+        run.consumed(gradient(0, number, job=STATIC_JOB))
+    run.single_to_server(gradient(0, 0, job=LATER_JOB))
+    assert run.events(LATER_JOB) == {"contention": 1, "exhaustion": 1}
+    run.answered(answer(2, job=STATIC_JOB))
+    run.single_to_server(gradient(0, 0, job=LATER_JOB))
+    assert run.events(LATER_JOB) == {"contention": 2, "exhaustion": 1}
+    run.consumed(gradient(0, 1, job=LATER_JOB))
+    run.single_to_server(gradient(0, 0, job=LATER_JOB))
+    assert run.events(LATER_JOB) == {"contention": 3, "exhaustion": 2, "claimed": 1}
 
 
 # ---- No sum leaves int32 ----
@@ -294,6 +309,7 @@ BEHAVIOURS = (
     ranges_of_jobs_do_not_mix,
     contention_is_told_from_collision,
     exhaustion_is_counted_while_all_slots_are_held,
+    slots_that_another_range_left_held_count,
     sums_up_to_the_largest_int32_are_made,
     what_would_go_beyond_is_not_added,
     bounds_count_and_not_lanes,
@@ -328,10 +344,26 @@ def an_idle_slot_goes_to_who_needs_it(run: Run) -> None:
     assert run.events() == {"claimed": 1, "reclaimed": 1, "added": 1, "resend_summed": 1}
 
 
+def a_slot_that_changes_its_range_is_held_once(run: Run) -> None:
+    run.consumed(gradient(0, 1, job=STATIC_JOB))
+    time.sleep(0.3)
+    for number in (0, 1):  # the first in STATIC_JOB's slot
+        run.consumed(gradient(0, number, job=LATER_JOB))
+    assert run.events(LATER_JOB) == {"reclaimed": 1, "claimed": 1}
+    run.single_to_server(gradient(0, 2**32 - 2, job=LATER_JOB))
+    assert run.events(LATER_JOB)["exhaustion"] == 1
+    run.answered(answer(1, job=LATER_JOB))
+    run.single_to_server(gradient(0, 2**32 - 2, job=LATER_JOB))
+    assert run.events(LATER_JOB) == {"reclaimed": 1, "claimed": 1, "released": 1, "collision": 2, "exhaustion": 1}
+
+
+IDLE_BEHAVIOURS = (an_idle_slot_goes_to_who_needs_it, a_slot_that_changes_its_range_is_held_once)
+
+
 @pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("kind", KINDS)
 @in_sandbox
 def test_idle_slots(kind: str, compiler: str, tmp_path: Path) -> None:
     plan, defines = switch_plan(OWN_NUMBER, NEXT_NUMBER), {**DEFINES, "RECLAIM_IDLE_TICKS": "2"}
     with switch_under_test(kind, compiler, "aggregation", defines, plan, PORTS, tmp_path) as switch:
-        assert failures([an_idle_slot_goes_to_who_needs_it], [switch], lambda: Run(switch)) == []
+        assert failures(IDLE_BEHAVIOURS, [switch], lambda: Run(switch)) == []
