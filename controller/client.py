@@ -33,7 +33,7 @@ class ControllerClient:
     address: "HOST:PORT", or the path of a unix socket (with or without "unix:" before it).
     """
 
-    def __init__(self, address: str, timeout_s: float = 120.0) -> None:
+    def __init__(self, address: str, timeout_s: float = 180.0) -> None:
         self._address = address
         self._path = unix_path(address)
         self._timeout_s = timeout_s

@@ -15,7 +15,7 @@ from controller import rest_examples
 from controller.jobs import Jobs, UnknownJob
 from controller.planning.text import plan_text
 from controller.rest_docs import documented_app, example
-from controller.southbound.interface import Southbound, SouthboundError
+from controller.southbound.interface import Southbound, SouthboundError, SouthboundTimeout
 from controller.systems.aggregation.designation import Designation
 from controller.systems.aggregation.job_plan import Acknowledgement, JobPlan
 from controller.systems.aggregation.placement.planners import PlannerOptions
@@ -89,7 +89,8 @@ def _listed(plan: JobPlan) -> ListedJob:
 DESCRIPTION = """What the network is, what its switches hold and count, and the jobs whose gradients they sum.
 
 Errors are `{"detail": "one line"}`: 400 and 422 for requests that make no sense, 404 for what is not there, 503 while
-a switch is away. The examples are of the network `star:2`."""
+a switch is away, 504 when one is late. The examples are of the network `star:2`. Over TCP the Host of a request must
+be `localhost`, this machine's name, or the address that was called; any other is answered with 400."""
 
 
 def create_app(topology: Topology, jobs: Jobs, southbound: Southbound) -> FastAPI:
@@ -173,7 +174,7 @@ def _errors_in_one_line(app: FastAPI) -> None:
 
     @app.exception_handler(SouthboundError)
     def on_southbound_error(_request: Request, error: SouthboundError) -> JSONResponse:
-        return response(503, str(error))
+        return response(504 if isinstance(error, SouthboundTimeout) else 503, str(error))
 
     @app.exception_handler(RequestValidationError)
     def on_bad_request(_request: Request, error: RequestValidationError) -> JSONResponse:

@@ -12,11 +12,14 @@ from pathlib import Path
 
 import uvicorn
 from fastapi import FastAPI
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from controller.address import unix_path
 from switch.errors import UserError
 
 BACKLOG = 64
+LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 
 def inherited_socket(fd: int) -> socket.socket:
@@ -62,11 +65,31 @@ def _remove_stale(path: Path) -> None:
                 path.unlink()
 
 
+class HostCheck:
+    """Answers over TCP only requests for a loopback name, this machine's name, or the address that was called.
+
+    Otherwise a web page could point a name of its own at 127.0.0.1, and the reader's browser would let it command
+    the switches (DNS rebinding). No browser calls a unix socket.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        address, port = scope.get("server") or ("", None)
+        app = self._app
+        if port is not None:
+            called = f"[{address}]" if ":" in address else address
+            names = [*LOOPBACK_NAMES, socket.gethostname(), called]
+            app = TrustedHostMiddleware(app, names, www_redirect=False)
+        await app(scope, receive, send)
+
+
 class RestServer:
     """uvicorn in a thread of its own; requests that arrive before it is up wait in the sockets' backlogs."""
 
     def __init__(self, app: FastAPI, listeners: Sequence[socket.socket]) -> None:
-        config = uvicorn.Config(app, log_level="warning", access_log=False, lifespan="off")
+        config = uvicorn.Config(HostCheck(app), log_level="warning", access_log=False, lifespan="off")
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(
             target=self._server.run, kwargs={"sockets": list(listeners)}, name="rest", daemon=True

@@ -19,7 +19,7 @@ from controller.southbound.codec import (
     encode_group,
     encode_register,
 )
-from controller.southbound.interface import CounterCell, SouthboundError
+from controller.southbound.interface import CounterCell, SouthboundError, SouthboundTimeout
 from controller.southbound.pipeline import Pipeline
 from controller.southbound.rpc_errors import describe, is_away
 from switch.errors import UserError
@@ -145,6 +145,8 @@ class SwitchContents:
             action=p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT,
             config=pipeline.config(),
         )
+        # Should it fail half-way, or be cancelled, only the switch knows what it runs.
+        self._running_cookie, self._held = 0, None
         try:
             await self._stub.SetForwardingPipelineConfig(request, timeout=PUSH_TIMEOUT_S)
         except grpc.aio.AioRpcError as error:
@@ -232,6 +234,8 @@ class SwitchContents:
 
     def _failure(self, error: grpc.aio.AioRpcError, what: str, subjects: Sequence[str] = ()) -> SouthboundError:
         kind = SouthboundError if is_away(error) else SwitchRefuses
+        if error.code() == grpc.StatusCode.DEADLINE_EXCEEDED:
+            kind = SouthboundTimeout
         if error.code() == grpc.StatusCode.FAILED_PRECONDITION and what != PUSH:
             kind = _PipelineLost
         return kind(f"{self._name}: {describe(error, what, subjects)}")

@@ -13,6 +13,10 @@ class SouthboundError(Exception):
     """A switch did not do what it was asked; one line that names the switch."""
 
 
+class SouthboundTimeout(SouthboundError):
+    """A switch is there, as far as we know, but did not answer in time."""
+
+
 @dataclass(frozen=True)
 class SwitchStatus:
     """connected: pipeline and plan are in place. pipeline: what runs ("aggregation 1f0c..."); None if nothing
@@ -50,11 +54,13 @@ class Southbound(Protocol):
 
     def apply(self, plan: Plan) -> None:
         """Go over to another plan for the same switches, writing the difference. SouthboundError if a switch is
-        away or refuses; the plan before then stays the one that switches are brought to."""
+        away, refuses, or is late (SouthboundTimeout); the plan before then stays the one that switches are
+        brought to, and nothing goes on writing the other."""
 
     def status(self) -> list[SwitchStatus]: ...
 
     def counters(self, switch: str) -> dict[str, list[CounterCell]]:
-        """All counter arrays of a switch, by their short name, read now. SouthboundError if it is away."""
+        """All counter arrays of a switch, by their short name, read now. SouthboundError if it is away or
+        late."""
 
     def stop(self) -> None: ...

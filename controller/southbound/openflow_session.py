@@ -15,7 +15,7 @@ from typing import Any
 from controller.planning.diff import SwitchDiff, switch_diff
 from controller.planning.plan import SwitchPlan
 from controller.planning.text import flow_text
-from controller.southbound.interface import CounterCell, SouthboundError, SwitchStatus
+from controller.southbound.interface import CounterCell, SouthboundError, SouthboundTimeout, SwitchStatus
 from controller.southbound.openflow_codec import (
     decode_group,
     flow_delete,
@@ -247,7 +247,7 @@ class OpenFlowSession:
         if exchange.error:
             raise SwitchRefuses(f"{self.name}: {exchange.error}")
         if not answered:
-            raise SouthboundError(f"{self.name}: no answer within {REPLY_TIMEOUT_S:.0f} s ({messages[0].subject})")
+            raise SouthboundTimeout(f"{self.name}: no answer within {REPLY_TIMEOUT_S:g} s ({messages[0].subject})")
         return exchange
 
     def _set_status(self, status: SwitchStatus) -> None:

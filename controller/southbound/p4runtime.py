@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Coroutine, Mapping
+from collections.abc import Awaitable, Coroutine, Mapping
 from typing import Any, TypeVar
 
 import grpc
 
 from controller.planning.plan import Plan
-from controller.southbound.contents import PUSH_TIMEOUT_S
-from controller.southbound.interface import CounterCell, StatusListener, SwitchStatus
+from controller.southbound.contents import CALL_TIMEOUT_S, PUSH_TIMEOUT_S
+from controller.southbound.interface import CounterCell, SouthboundTimeout, StatusListener, SwitchStatus
 from controller.southbound.pipeline import Pipeline
 from controller.southbound.session import SwitchSession
 from controller.southbound.target import Target
@@ -66,7 +66,7 @@ class P4RuntimeSouthbound:
                 raise UserError(f"{name}: no pipeline is named {switch.program!r}")
             self._pipelines[switch.program].schema.normalised(switch)
         self._thread.start()
-        self._run(self._open(plan), timeout_s=PUSH_TIMEOUT_S)
+        self._run(self._open(plan))
 
     def wait_ready(self, timeout_s: float) -> None:
         def refused() -> list[SwitchStatus]:
@@ -84,24 +84,25 @@ class P4RuntimeSouthbound:
             raise UserError(f"switch {first.name}{others} is not ready: {first.error}")
 
     def apply(self, plan: Plan) -> None:
-        self._run(self._apply(plan), timeout_s=PUSH_TIMEOUT_S)
+        self._run(self._apply(plan))
 
     def status(self) -> list[SwitchStatus]:
         return [session.status for session in self._sessions.values()]
 
     def counters(self, switch: str) -> dict[str, list[CounterCell]]:
-        return self._run(self._sessions[switch].counters(), timeout_s=PUSH_TIMEOUT_S)
+        return self._run(_in_time(self._sessions[switch].counters(), switch, CALL_TIMEOUT_S))
 
     def stop(self) -> None:
         """End all sessions; the switches keep what they hold."""
         if self._thread.is_alive():
-            self._run(self._close(), timeout_s=PUSH_TIMEOUT_S)
+            self._run(self._close())
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()
         self._loop.close()
 
-    def _run(self, work: Coroutine[Any, Any, T], timeout_s: float) -> T:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout_s)
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Work bounds itself in time: what waits for a switch is cancelled there, not left to go on here."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     async def _open(self, plan: Plan) -> None:
         for name, target in self._targets.items():
@@ -120,7 +121,7 @@ class P4RuntimeSouthbound:
         ]
 
     async def _apply(self, plan: Plan) -> None:
-        """All switches at once; if any fails, all go back to the plan before."""
+        """All switches at once; if any fails or is late, all go back to the plan before."""
         async with self._one_plan_at_a_time:
             await self._apply_or_restore(plan)
 
@@ -128,11 +129,17 @@ class P4RuntimeSouthbound:
         sessions = self._sessions.values()
         before = [session.plan for session in sessions]
         outcomes = await asyncio.gather(
-            *(session.apply(plan[session.name]) for session in sessions), return_exceptions=True
+            *(_in_time(session.apply(plan[session.name]), session.name, PUSH_TIMEOUT_S) for session in sessions),
+            return_exceptions=True,
         )
         failures = [outcome for outcome in outcomes if outcome is not None]
         if failures:
-            await asyncio.gather(*(session.restore(old) for session, old in zip(sessions, before, strict=True)))
+            restored = (
+                _in_time(session.restore(old), session.name, CALL_TIMEOUT_S)
+                for session, old in zip(sessions, before, strict=True)
+            )
+            # One that is late again is mended by the next plan or the next connection.
+            await asyncio.gather(*restored, return_exceptions=True)
             raise failures[0]
 
     async def _close(self) -> None:
@@ -150,3 +157,11 @@ class P4RuntimeSouthbound:
         with self._changed:
             self._changed.notify_all()
         self._listener(status)
+
+
+async def _in_time(work: Awaitable[T], switch: str, timeout_s: float) -> T:
+    """SouthboundTimeout, and the work is cancelled, if the switch does not let it end in time."""
+    try:
+        return await asyncio.wait_for(work, timeout_s)
+    except asyncio.TimeoutError:
+        raise SouthboundTimeout(f"{switch}: no answer within {timeout_s:g} s") from None

@@ -86,8 +86,8 @@ class SwitchSession:
 
     async def restore(self, plan: SwitchPlan) -> None:
         """Make `plan` the one that the switch is kept to: now if it is there, else as soon as it is."""
+        self._wanted = plan
         async with self._lock:
-            self._wanted = plan
             if self.status.connected:
                 # What fails now is mended by the next plan or the next connection.
                 with contextlib.suppress(SouthboundError):

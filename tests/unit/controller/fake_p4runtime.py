@@ -33,6 +33,8 @@ class FakeDevice:
         self.streams: dict[int, queue.Queue[Any]] = {}
         self.refuse_pipeline = ""
         self.unreadable = False
+        self.answers = threading.Event()
+        self.answers.set()
         self.refuse_entity: Callable[[Any], bool] = lambda entity: False
 
     @property
@@ -109,6 +111,8 @@ class FakeP4Runtime(p4r_grpc.P4RuntimeServicer):
     def stop(self, forget: bool = False) -> None:
         """Go away; with `forget` as a switch does that loses all it held."""
         assert self._server is not None
+        for device in self.devices.values():
+            device.answers.set()
         self._server.stop(grace=None).wait()
         for device_id, device in self.devices.items():
             device.streams.clear()
@@ -157,6 +161,11 @@ class FakeP4Runtime(p4r_grpc.P4RuntimeServicer):
             context.abort(grpc.StatusCode.FAILED_PRECONDITION, "no forwarding pipeline config")
         return device
 
+    def _waited(self, device: FakeDevice, context: Any) -> bool:
+        """Wait until the device answers; False if nobody waits for that any more."""
+        device.answers.wait()
+        return bool(context.is_active())
+
     def GetForwardingPipelineConfig(self, request: Any, context: Any) -> Any:
         device = self._device(request, context)
         return p4r.GetForwardingPipelineConfigResponse(
@@ -178,6 +187,8 @@ class FakeP4Runtime(p4r_grpc.P4RuntimeServicer):
 
     def Write(self, request: Any, context: Any) -> Any:
         device = self._device(request, context, writes=True)
+        if not self._waited(device, context):
+            return p4r.WriteResponse()
         with self._lock:
             errors = [device.update(update) for update in request.updates]
         if any(error.canonical_code != rpc_code.OK for error in errors):
@@ -192,6 +203,8 @@ class FakeP4Runtime(p4r_grpc.P4RuntimeServicer):
         device = self._device(request, context)
         if device.unreadable:
             context.abort(grpc.StatusCode.UNIMPLEMENTED, "reading is not supported")
+        if not self._waited(device, context):
+            return
         with self._lock:
             found = [item for entity in request.entities for item in device.read(entity)]
         # In several responses, as a server with much to say does.

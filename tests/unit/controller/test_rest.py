@@ -15,7 +15,7 @@ from controller.jobs import Jobs
 from controller.planning.plan import Plan
 from controller.rest import create_app
 from controller.rest_server import RestServer, inherited_socket, listening_socket
-from controller.southbound.interface import CounterCell, SouthboundError
+from controller.southbound.interface import CounterCell, SouthboundError, SouthboundTimeout
 from switch.errors import UserError
 from tests.unit.controller.fake_southbound import FakeSouthbound
 from topo.fat_tree import fat_tree
@@ -182,6 +182,27 @@ def test_a_switch_that_is_away_is_503(rest: httpx.Client, southbound: FakeSouthb
     answer = rest.get("/switches/e1/counters")
     assert (answer.status_code, answer.json()) == (503, {"detail": "e1 is not connected: no answer"})
     assert rest.post("/jobs", json={"workers": ["h2"], "server": "h1"}).status_code == 503
+
+
+def test_a_switch_that_is_late_is_504(rest: httpx.Client, southbound: FakeSouthbound) -> None:
+    southbound.failure = SouthboundTimeout("e1: no answer within 30 s")
+    for answer in (rest.get("/switches/e1/counters"), rest.post("/jobs", json=SMALL)):
+        assert (answer.status_code, answer.json()) == (504, {"detail": "e1: no answer within 30 s"})
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "127.0.0.2", "::1"])
+def test_hosts_that_a_web_page_can_name_are_refused_over_tcp(address: str, southbound: FakeSouthbound) -> None:
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    listener = socket.create_server((address, 0), family=family)
+    called = f"[{address}]" if ":" in address else address
+    url = f"http://{called}:{listener.getsockname()[1]}/jobs"
+    known = [called, f"{called}:80", "localhost", "LocalHost:8080", "127.0.0.1", "[::1]:8080", socket.gethostname()]
+    strange = ["gradbed.example", "gradbed.example:8080", "127.0.0.1.gradbed.example", "127.0.0.3", "[::2]", ""]
+    with served(listener, southbound), httpx.Client(timeout=PATIENCE_S, trust_env=False) as client:
+        statuses = {host: client.get(url, headers={"Host": host}).status_code for host in known + strange}
+        assert statuses == {**dict.fromkeys(known, 200), **dict.fromkeys(strange, 400)}
+        assert client.post(url, json=SMALL, headers={"Host": "gradbed.example"}).status_code == 400
+    assert southbound.applied == []
 
 
 @pytest.fixture(params=["tcp", "unix", "unix prefix", "inherited"])

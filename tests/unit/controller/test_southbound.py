@@ -11,8 +11,9 @@ import pytest
 
 from controller.planning.plan import MulticastGroup, Plan, RegisterValue, SwitchPlan
 from controller.planning.routing import routing_plan, shortest_routes
+from controller.southbound import contents, p4runtime
 from controller.southbound.codec import decode_entry, decode_group
-from controller.southbound.interface import CounterCell, SouthboundError, SwitchStatus
+from controller.southbound.interface import CounterCell, SouthboundError, SouthboundTimeout, SwitchStatus
 from controller.southbound.p4runtime import P4RuntimeSouthbound
 from controller.southbound.pipeline import Pipeline
 from controller.southbound.target import Target
@@ -280,6 +281,34 @@ def test_a_plan_cannot_be_applied_while_a_switch_is_away(network: Network) -> No
     network.server.start()
     southbound.wait_ready(PATIENCE_S)
     assert network.holds(BASE)
+
+
+def test_a_plan_that_is_late_is_cancelled_and_all_go_back(network: Network, monkeypatch: pytest.MonkeyPatch) -> None:
+    southbound = network.started()
+    monkeypatch.setattr(p4runtime, "PUSH_TIMEOUT_S", 0.5)
+    monkeypatch.setattr(p4runtime, "CALL_TIMEOUT_S", 0.4)
+    late = network.device("s2")
+    late.answers.clear()
+    late.updates.clear()
+    with pytest.raises(SouthboundTimeout, match=r"^s2: no answer within 0.5 s$"):
+        southbound.apply(WITH_JOB)
+    with pytest.raises(SouthboundTimeout, match=r"^s2: no answer within 0.4 s$"):
+        southbound.counters("s2")
+    assert network.holds(BASE)
+    monkeypatch.undo()
+    late.answers.set()
+    southbound.apply(BASE)
+    assert late.updates.total() == 0  # the late plan was never written
+    southbound.apply(WITH_JOB)
+    assert network.holds(WITH_JOB)
+
+
+def test_one_call_that_is_late_is_a_timeout_too(network: Network, monkeypatch: pytest.MonkeyPatch) -> None:
+    southbound = network.started()
+    monkeypatch.setattr(contents, "CALL_TIMEOUT_S", 0.2)
+    network.device("l1").answers.clear()
+    with pytest.raises(SouthboundTimeout, match=r"^l1: read counters: DEADLINE_EXCEEDED "):
+        southbound.counters("l1")
 
 
 def test_counters_are_read_whole_and_by_short_name(network: Network) -> None:
