@@ -6,6 +6,7 @@ setup(
     name="gradbed",
     version="0.1.0",
     description="Packet-level testbed for the networks of distributed machine learning",
+    license="Apache-2.0",
     python_requires=">=3.10",
     packages=find_packages(include=["cli*", "experiments*", "controller*", "hosts*", "topo*", "switch*"]),
     package_data={
