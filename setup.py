@@ -39,5 +39,5 @@ setup(
         "torch": ["torch>=2.1"],
         "test": ["httpx>=0.25", "hypothesis>=6", "mypy>=1.8", "pytest>=7", "ruff>=0.5"],
     },
-    entry_points={"console_scripts": ["gradbed = cli.main:main"]},
+    entry_points={"console_scripts": ["gradbed = cli.__main__:start"]},
 )

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 from typing import NoReturn
 
 import typer
 
 from cli import bench, calibrate, demo, figures, p4, run, test, up
-from switch.errors import UserError
+from switch.errors import UserError, nobody_reads, trouble
 
 app = typer.Typer(
     name="gradbed",
@@ -28,9 +30,15 @@ app.command("test", context_settings={"allow_extra_args": True, "ignore_unknown_
 
 
 def main() -> NoReturn:
-    """Run the command line. Exit status: 0 done, 1 a check failed, 2 the user can put it right, 130 Ctrl-C."""
+    """Run the command line.
+
+    Exit status: 0 done, 1 a check failed, 2 the user can put it right, 130 Ctrl-C, 141 nobody reads the output.
+    """
     try:
+        if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         status = app(prog_name="gradbed", standalone_mode=False)
+        sys.stdout.flush()
     except typer.TyperException as error:
         # Messages of two lines (an option, then what is wrong with it) are joined: one clear line.
         message = getattr(error, "format_message", error.__str__)()
@@ -38,7 +46,15 @@ def main() -> NoReturn:
     except UserError as error:
         sys.exit(_complain(f"{error.prefix}{error}"))
     except (KeyboardInterrupt, typer.Abort):
-        sys.exit(130)
+        sys.exit(128 + signal.SIGINT)
+    except Exception as error:
+        if isinstance(error, BrokenPipeError) and nobody_reads():
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # for what Python still wants to write at its end
+            sys.exit(128 + signal.SIGPIPE)
+        known = trouble(error)
+        if known is None:
+            raise
+        sys.exit(_complain(f"{known.prefix}{known}"))
     sys.exit(status if isinstance(status, int) else 0)
 
 

@@ -69,6 +69,7 @@ def _in_sandbox(config: AggregationConfig, folder: RunFolder) -> int:
         print(f"{error.prefix}{error}", file=sys.stderr)
         return 2
     _write(outcomes, folder)
+    folder.finish()
     console = Console()
     jobs = report.by_job(outcomes)
     for of_job in jobs:

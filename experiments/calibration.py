@@ -19,6 +19,8 @@ from pathlib import Path
 from experiments.fidelity.report import FidelityReport
 from experiments.run_folder import processor_model
 from experiments.scale import Scale
+from experiments.tables import replace_file
+from switch.errors import UserError
 
 NOMINAL_RATE_MBPS = 100.0
 """What studies take a link to be. A machine that carries more does not run them faster."""
@@ -79,13 +81,21 @@ def calibration_file() -> Path:
 
 
 def load_calibration() -> Calibration | None:
-    """None if this machine has not been calibrated, or the file is damaged."""
+    """None if this machine has not been calibrated. UserError if the file is damaged or cannot be read: a study would
+    otherwise run at another scale than its figures had before."""
+    path = calibration_file()
     try:
-        data = json.loads(calibration_file().read_text(encoding="utf-8"))
+        data = json.loads(path.read_text(encoding="utf-8"))
         calibration = Calibration(**{**data, "trials": [Trial(**trial) for trial in data["trials"]]})
         Scale(calibration.factor)
-    except (OSError, ValueError, TypeError, KeyError):
+    except FileNotFoundError:
         return None
+    except OSError as error:
+        raise UserError(f"cannot read the calibration {path}: {error.strerror}") from None
+    except (ValueError, TypeError, KeyError):
+        raise UserError(
+            f"the calibration {path} is damaged: run 'gradbed calibrate' again, or remove it, or give --scale"
+        ) from None
     return calibration if calibration.machine == machine_key() else None
 
 
@@ -127,7 +137,7 @@ def find_factor(
 
 
 def store(factor: float, carried_mbps: float, trials: Sequence[Trial]) -> Path:
-    """Keep a calibration of this machine; where."""
+    """Keep a calibration of this machine; where. UserError if it cannot be written."""
     calibration = Calibration(
         factor=factor,
         carried_mbps=carried_mbps,
@@ -138,6 +148,10 @@ def store(factor: float, carried_mbps: float, trials: Sequence[Trial]) -> Path:
         date=datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
     )
     path = calibration_file()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(asdict(calibration), indent=1) + "\n", encoding="utf-8")
+    text = json.dumps(asdict(calibration), indent=1) + "\n"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(path, lambda scratch: scratch.write_text(text, encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"cannot keep the calibration in {path}: {error.strerror}") from None
     return path

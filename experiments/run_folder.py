@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import datetime
+import fcntl
 import json
 import os
 import platform
@@ -12,8 +14,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from experiments.tables import write_tables
+from experiments.tables import replace_file, write_tables
 from switch.errors import UserError
+from topo.caller import caller
 
 LIBRARIES = (
     "numpy",
@@ -32,41 +35,88 @@ LIBRARIES = (
 
 
 class RunFolder:
-    """One run's folder: configuration, raw rows, figures, logs."""
+    """One run's folder: configuration, raw rows, figures, logs.
+
+    Locked until `close`, so that two commands cannot write one run. `finish` says
+    that the run is whole, and lets the link `latest` name it. Under sudo all of it is given to the person who called
+    that.
+    """
 
     def __init__(self, output: Path, name: str) -> None:
-        stamp = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
         parent = output / name
         try:
+            missing = [folder for folder in (*reversed(output.parents), output, parent) if not folder.exists()]
             parent.mkdir(parents=True, exist_ok=True)
-            self.path = _fresh_folder(parent, stamp)
-            latest = parent / "latest"
-            latest.unlink(missing_ok=True)
-            latest.symlink_to(self.path.name)
+            path = _fresh_folder(parent, datetime.datetime.now().strftime("%Y%m%d-%H%M%S"))
+            for folder in (*missing, path):
+                _give_away(folder)
+            self._open(path)
         except OSError as error:
-            raise UserError(f"cannot write results to {parent}: {error.strerror}") from None
-        self.logs = self.path / "logs"
-        self.logs.mkdir()
-
-    def write_json(self, name: str, value: Any) -> Path:
-        path = self.path / name
-        path.write_text(json.dumps(value, indent=2, default=str) + "\n")
-        return path
+            raise UserError(f"--output: cannot write results to {parent}: {error.strerror}") from None
 
     @classmethod
     def reopen(cls, path: Path) -> RunFolder:
-        """A folder that is there already."""
+        """A folder that is there already. UserError while another command works in it."""
         folder = cls.__new__(cls)
-        folder.path = path
-        folder.logs = path / "logs"
-        folder.logs.mkdir(exist_ok=True)
+        folder._open(path)
         return folder
+
+    def _open(self, path: Path) -> None:
+        self.path = path
+        self._lock = _locked(path)
+        self.logs = path / "logs"
+        self.logs.mkdir(exist_ok=True)
+        atexit.register(self.close)
+
+    def write_json(self, name: str, value: Any) -> Path:
+        path = self.path / name
+        replace_file(path, lambda scratch: scratch.write_text(json.dumps(value, indent=2, default=str) + "\n"))
+        return path
 
     def write_rows(self, name: str, rows: Sequence[Mapping[str, Any]]) -> Path:
         """Write rows as CSV under this name, and as Parquet beside it."""
         path = self.path / name
         write_tables(rows, path)
         return path
+
+    def finish(self) -> None:
+        """The run is whole: `latest` names it from now on."""
+        latest = self.path.parent / "latest"
+        scratch = latest.with_name(f".latest-{os.getpid()}")
+        scratch.unlink(missing_ok=True)
+        scratch.symlink_to(self.path.name)
+        _give_away(scratch)
+        scratch.replace(latest)  # in one step: a reader meets either the former run or this one
+
+    def close(self) -> None:
+        """Unlock it, and give it to the caller. May be called again; the end of the process does, since figures may
+        still be drawn into a run that is over."""
+        _give_away(self.path)
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+
+def _give_away(path: Path) -> None:
+    """To sudo's caller, if there is one."""
+    person = caller()
+    if person is not None:
+        person.own(path)
+
+
+def _locked(path: Path) -> int | None:
+    """A descriptor that holds the lock of a folder; None where the file system cannot lock (some of the shared ones).
+    UserError if another process holds it."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise UserError(f"another gradbed works in {path}: wait for its end, or end it") from None
+    except OSError:
+        os.close(descriptor)
+        return None
+    return descriptor
 
 
 def _fresh_folder(parent: Path, stamp: str) -> Path:

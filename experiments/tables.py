@@ -6,7 +6,7 @@ import csv
 import functools
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,8 @@ def write_tables(rows: Sequence[Row], path: Path) -> None:
     empty. Lists and mappings become JSON text."""
     names = list(dict.fromkeys(name for row in rows for name in row))
     flat = [{name: _flat(row.get(name)) for name in names} for row in rows]
-    _replace(path.with_suffix(".csv"), lambda target: _write_csv(names, flat, target))
-    _replace(path.with_suffix(".parquet"), lambda target: _write_parquet(names, flat, target))
+    replace_file(path.with_suffix(".csv"), lambda target: _write_csv(names, flat, target))
+    replace_file(path.with_suffix(".parquet"), lambda target: _write_parquet(names, flat, target))
 
 
 def read_csv(path: Path) -> list[dict[str, str]]:
@@ -31,11 +31,19 @@ def _flat(value: Any) -> Any:
     return json.dumps(value, sort_keys=True) if isinstance(value, (list, tuple, dict)) else value
 
 
-def _replace(path: Path, write: Any) -> None:
+def replace_file(path: Path, write: Callable[[Path], object]) -> None:
+    """Let `write` make the new content of a file under another name, and put that in its place. Where it fails (no
+    space left), the former content stays, and nothing else."""
     scratch = path.with_name(f".{path.name}")
-    write(scratch)
-    if scratch.exists():
-        scratch.replace(path)
+    try:
+        write(scratch)
+        if scratch.exists():
+            scratch.replace(path)
+    except BaseException as error:
+        scratch.unlink(missing_ok=True)
+        if isinstance(error, OSError) and not error.filename:
+            error.filename = str(path)
+        raise
 
 
 def _write_csv(names: Sequence[str], rows: Sequence[Row], target: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import hashlib
 import os
@@ -87,6 +88,8 @@ def shared_library(
             "-lm",
         ]
         outcome = subprocess.run(command, capture_output=True, text=True, check=False)
+        if os.strerror(errno.ENOSPC) in outcome.stderr:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(target.parent))
         if outcome.returncode != 0:
             raise RuntimeError(f"{cc} refused {name}:\n{outcome.stderr.strip()}")
         # A rename is atomic, so two runs that build at once cannot see half a file.

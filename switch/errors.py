@@ -1,4 +1,9 @@
-"""The one exception that is meant for the person at the terminal."""
+"""What is told to the person at the terminal in one line, without a traceback."""
+
+from __future__ import annotations
+
+import errno
+import select
 
 
 class UserError(Exception):
@@ -6,3 +11,29 @@ class UserError(Exception):
 
     prefix = "gradbed: "
     """Stands before the text; empty for messages that name a place themselves (file:line:column)."""
+
+
+def trouble(error: BaseException | None) -> UserError | None:
+    """What the user can put right of an exception that any write may raise: a full disk, or one that is read-only.
+
+    Libraries stumble over their half-written files afterwards, so the exceptions before this one count as well.
+    """
+    if error is None:
+        return None
+    if isinstance(error, OSError):
+        where = f" ({error.filename})" if error.filename else ""
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            return UserError(f"no space left on the disk{where}: make room and run it again; what was whole is kept")
+        if error.errno == errno.EROFS:
+            return UserError(f"the disk cannot be written{where}: it is mounted read-only")
+        if error.errno == errno.ENOENT and "temporary directory" in str(error.strerror):
+            return UserError("no temporary file can be made: make room in /tmp, or set TMPDIR")
+    return trouble(error.__cause__ or error.__context__)
+
+
+def nobody_reads() -> bool:
+    """Whether the reader of standard output or standard error has gone (`| head`), so that writing there fails."""
+    poller = select.poll()
+    for descriptor in (1, 2):
+        poller.register(descriptor, 0)
+    return any(events & select.POLLERR for _, events in poller.poll(0))

@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NoReturn
 
-from switch.errors import UserError
+from switch.errors import UserError, nobody_reads, trouble
 from switch.parent_death import die_with_parent
 from topo.namespaces import (
     CLONE_NEWIPC,
@@ -59,7 +59,8 @@ def run_in_sandbox(function: Callable[[], int], what: str = "this command") -> i
     the network namespace where it was made, and usable. Ctrl-C raises KeyboardInterrupt in the function
     once; signals in RELAYED that are sent to the caller alone are passed on to the function. When it ends,
     whatever processes it leaves are killed before this returns. It ends by os._exit: no atexit handlers
-    run; an uncaught exception prints its traceback and is status 1, KeyboardInterrupt 130, SystemExit its code.
+    run; an uncaught exception prints its traceback and is status 1, KeyboardInterrupt 130, SystemExit its code. A
+    UserError, a full disk, and output that nobody reads any more, end it as in `gradbed` (cli/main.py).
 
     Must be called in the main thread while no other Python thread runs, since it forks (RuntimeError).
     UserError if not root (`what` needs root), or where the kernel or a container forbids namespaces.
@@ -259,7 +260,7 @@ def _call(function: Callable[[], int], former_mask: set[int | signal.Signals]) -
         signal.pthread_sigmask(signal.SIG_SETMASK, former_mask)
         status = function()
     except UserError as error:
-        print(error, file=sys.stderr)
+        print(f"{error.prefix}{error}", file=sys.stderr)
         status = 2
     except KeyboardInterrupt:
         status = 128 + signal.SIGINT
@@ -268,8 +269,15 @@ def _call(function: Callable[[], int], former_mask: set[int | signal.Signals]) -
             status = request.code or 0
         else:
             print(request.code, file=sys.stderr)
-    except BaseException:
-        traceback.print_exc()
+    except BaseException as error:
+        known = trouble(error)
+        if known is not None:
+            print(f"{known.prefix}{known}", file=sys.stderr)
+            status = 2
+        elif isinstance(error, BrokenPipeError) and nobody_reads():
+            status = 128 + signal.SIGPIPE
+        else:
+            traceback.print_exc()
     finally:
         with contextlib.suppress(OSError):
             sys.stdout.flush()

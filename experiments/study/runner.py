@@ -53,7 +53,8 @@ def run_study(study: Study, scale: Scale, output: Path, resume: bool = False) ->
     meets something that the user can put right.
     """
     planned = plan(study, scale)
-    files = _folder(study, planned, scale, output, resume)
+    folder = _folder(study, planned, scale, output, resume)
+    files = RunFiles(folder.path)
     broken: dict[str, str] = {}
     interrupted = False
     try:
@@ -70,6 +71,9 @@ def run_study(study: Study, scale: Scale, output: Path, resume: bool = False) ->
     except KeyboardInterrupt:
         interrupted = True
     done = write_point_tables(files, planned)
+    if not interrupted:
+        folder.finish()
+    folder.close()
     return StudyRun(files.path, tuple(done), len(planned), tuple(broken.values()), interrupted)
 
 
@@ -94,19 +98,19 @@ def write_point_tables(files: RunFiles, planned: Sequence[PlannedPoint]) -> list
     return done
 
 
-def _folder(study: Study, planned: Sequence[PlannedPoint], scale: Scale, output: Path, resume: bool) -> RunFiles:
+def _folder(study: Study, planned: Sequence[PlannedPoint], scale: Scale, output: Path, resume: bool) -> RunFolder:
     if resume:
         found = find_run(output, study.name, {item.digest for item in planned})
         if found is not None:
-            files = RunFiles(found)
-            done = done_points(files, planned)
+            folder = RunFolder.reopen(found)
+            done = done_points(RunFiles(found), planned)
             _say(f"going on with {found}: {len(done)} of {len(planned)} points are done")
-            write_description(RunFolder.reopen(found), study, planned, scale)
-            return files
+            write_description(folder, study, planned, scale)
+            return folder
         _say("there is nothing to go on with: starting anew")
     folder = RunFolder(output, study.name)
     write_description(folder, study, planned, scale)
-    return RunFiles(folder.path)
+    return folder
 
 
 def write_description(folder: RunFolder, study: Study, planned: Sequence[PlannedPoint], scale: Scale) -> None:

@@ -16,6 +16,7 @@ from hosts.collectives.process_group import process_group_environment
 from hosts.systems.aggregation.description import JobDescription
 from hosts.torch_hook.session import Session
 from switch.errors import UserError
+from topo.caller import caller
 
 
 class Script(BaseModel):
@@ -29,8 +30,14 @@ class Script(BaseModel):
 
 
 def run_script(script: Script, job: JobDescription, index: int, interface: str, channel: Channel) -> None:
-    """Run a script to its end, then serve until stop. UserError if it fails; the traceback goes to its output."""
+    """Run a script to its end, then serve until stop. UserError if it fails; the traceback goes to its output.
+
+    Under sudo the script runs as the person who called that, so that its files are theirs.
+    """
     _redirect(script.output)
+    person = caller()
+    if person is not None:
+        person.become()
     with Session(job, index, interface, channel) as session:
         os.environ.update(process_group_environment(job, index, interface))
         torch_hook.attach(session)

@@ -14,6 +14,7 @@ from hosts.learning.settings import ExternalSettings
 from hosts.systems.aggregation.description import JobDescription
 from hosts.systems.aggregation.exchanges import open_exchange
 from switch.errors import UserError
+from topo.caller import as_root
 
 
 class Session:
@@ -43,9 +44,10 @@ class Session:
             raise UserError("torch_hook.register was called before: one model can use the network")
         workload = self._job.workload.model_copy(update={"values": values})
         job = self._job.model_copy(update={"workload": workload})
-        self._exchange = self._resources.enter_context(
-            open_exchange(job, self._index, self._interface, self._channel)
-        )
+        with as_root():  # for packet sockets
+            self._exchange = self._resources.enter_context(
+                open_exchange(job, self._index, self._interface, self._channel)
+            )
         self._channel.emit("registered", values=values)
         if not self._channel.wait_for_begin():
             raise UserError("stopped before all ranks had registered a model")

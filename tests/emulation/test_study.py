@@ -48,6 +48,10 @@ def points(folder: Path) -> dict[str, dict[str, object]]:
     return {path.stem: json.loads(path.read_text()) for path in (folder / "points").glob("*.json")}
 
 
+def newest_run(output: Path) -> Path:
+    return max(path for path in (output / "small").iterdir() if path.name[0].isdigit())
+
+
 def test_a_killed_sweep_goes_on_and_decides_the_same_again(tmp_path: Path) -> None:
     whole = subprocess.run(
         command(tmp_path), cwd=ROOT, capture_output=True, text=True, timeout=TIMEOUT_S, check=False
@@ -74,12 +78,13 @@ def test_a_killed_sweep_goes_on_and_decides_the_same_again(tmp_path: Path) -> No
 
     killed = subprocess.Popen(command(tmp_path), cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     deadline = time.monotonic() + TIMEOUT_S
-    while (second := (tmp_path / "small" / "latest").resolve()) == first or len(points(second)) < 1:
+    while (second := newest_run(tmp_path)) == first or len(points(second)) < 1:
         assert killed.poll() is None and time.monotonic() < deadline
         time.sleep(0.05)
     killed.send_signal(signal.SIGKILL)
     killed.wait()
     assert len(points(second)) == 1
+    assert (tmp_path / "small" / "latest").resolve() == first
     went_on = subprocess.run(
         command(tmp_path, "--resume"), cwd=ROOT, capture_output=True, text=True, timeout=TIMEOUT_S, check=False
     )

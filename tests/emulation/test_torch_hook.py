@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +25,19 @@ LANES = 64
 TIMEOUT_S = 240
 
 
-def gradbed_torch(output: Path, script: Path, workers: int, *options: str) -> subprocess.CompletedProcess[str]:
+def gradbed_torch(
+    output: Path, script: Path, workers: int, *options: str, **environment: str
+) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "cli", "run", "torch", str(script), "--workers", str(workers)]
     network = ["--topology", "leaf-spine:2,2,2", "--lanes", str(LANES), "--output", str(output)]
     return subprocess.run(
-        [*command, *network, *options], cwd=ROOT, capture_output=True, text=True, timeout=TIMEOUT_S, check=False
+        [*command, *network, *options],
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+        check=False,
     )
 
 
@@ -123,3 +132,18 @@ def test_what_a_script_can_do_wrong_is_one_line(code: str, message: str, tmp_pat
     assert outcome.returncode == (0 if "print" in code else 2)
     if "print" in code:
         assert outcome.stdout == "no model here\n"
+
+
+def test_under_sudo_the_script_is_its_callers() -> None:
+    """What it writes, and what the run leaves, belongs to the person; the network still takes root."""
+    with tempfile.TemporaryDirectory() as name:  # pytest's own is closed to other users
+        folder = Path(name)
+        folder.chmod(0o777)
+        outcome = gradbed_torch(
+            folder / "results", EXAMPLE, 2, "--", "--steps", "2", "--report", name, SUDO_UID="1234", SUDO_GID="2345"
+        )
+        assert outcome.returncode == 0, outcome.stdout + outcome.stderr
+        assert "2 gradients of 2410 values summed over 2 workers" in outcome.stderr
+        left = {path.relative_to(folder): path.lstat() for path in folder.rglob("*")}
+        assert {Path("rank-0.json"), Path("results/torch/latest")} <= left.keys()
+        assert {(status.st_uid, status.st_gid) for status in left.values()} == {(1234, 2345)}

@@ -76,6 +76,7 @@ def _in_sandbox(config: TorchConfig, folder: RunFolder) -> int:
     except UserError as error:
         print(f"{error.prefix}{error}", file=sys.stderr)
         return 2
+    folder.finish()
     if outcome is None:
         console.print("gradbed: the script registered no model, so nothing went through the switches")
     else:

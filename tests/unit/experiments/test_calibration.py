@@ -18,6 +18,7 @@ from experiments.calibration import (
 )
 from experiments.fidelity.report import FidelityReport, VerdictWord
 from experiments.scale import Scale
+from switch.errors import UserError
 
 DOUBTFUL = FidelityReport(verdict="doubtful", reasons=("made so",))
 
@@ -72,11 +73,30 @@ def test_the_calibration_of_another_machine_does_not_count(monkeypatch: pytest.M
     assert load_calibration() is None
 
 
-@pytest.mark.parametrize("text", ["", "{}", '{"factor": 7}', "[]"])
-def test_a_damaged_file_is_no_calibration(own_file: Path, text: str) -> None:
+@pytest.mark.parametrize("text", ["", "{}", '{"factor": 7}', "[]", "\0\xff", '{"trials": 1}'])
+def test_a_damaged_file_is_one_line(own_file: Path, text: str) -> None:
     calibration.store(0.5, 50.0, [])
-    own_file.write_text(text)
-    assert load_calibration() is None
+    own_file.write_bytes(text.encode("latin-1"))
+    with pytest.raises(UserError, match=rf"^the calibration {own_file} is damaged: run 'gradbed calibrate' again"):
+        study_scale()
+    calibration.store(0.5, 50.0, [])
+    assert study_scale() == Scale(0.5)
+
+
+def test_a_scale_that_makes_no_sense_is_damage(own_file: Path) -> None:
+    calibration.store(0.5, 50.0, [])
+    own_file.write_text(own_file.read_text().replace('"factor": 0.5', '"factor": 7'))
+    with pytest.raises(UserError, match="damaged"):
+        study_scale()
+
+
+def test_a_place_that_cannot_hold_it_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("GRADBED_CALIBRATION", str(tmp_path / "file" / "calibration.json"))
+    with pytest.raises(UserError, match=r"cannot keep the calibration in .*: File exists"):
+        calibration.store(0.5, 50.0, [])
+    with pytest.raises(UserError, match=r"cannot read the calibration .*: Not a directory"):
+        study_scale()
 
 
 def test_trials_take_about_as_long_at_every_rate() -> None:

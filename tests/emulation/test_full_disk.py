@@ -1,0 +1,49 @@
+"""A run on a disk that fills up: one clear line, and `latest` does not name it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.emulation.sandboxed import ROOT, in_sandbox
+
+pytestmark = pytest.mark.root
+
+RUN = ["run", "aggregation", "--topology", "star:3", "--workers", "2", "--rounds", "2"]
+
+
+def run_on_small_disk(folder: Path, kilobytes: int, output: Path, **environment: str) -> str:
+    """What a run says last whose output, or cache, is on a disk of this size."""
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={kilobytes}k", "none", folder], check=True)
+    outcome = subprocess.run(
+        [sys.executable, "-m", "cli", *RUN, "--output", output],
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert outcome.returncode == 2, outcome.stderr
+    assert "Traceback" not in outcome.stderr, outcome.stderr
+    assert not (output / "aggregation" / "latest").exists()
+    return outcome.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize("kilobytes", [4, 8, 128])  # full at the first file, in the network, and while drawing
+@in_sandbox
+def test_no_room_for_results(kilobytes: int, tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    assert run_on_small_disk(disk, kilobytes, disk).startswith("gradbed: no space left on the disk")
+
+
+@in_sandbox
+def test_no_room_in_the_cache(tmp_path: Path) -> None:
+    said = run_on_small_disk(tmp_path / "disk", 400, tmp_path / "results", GRADBED_CACHE=str(tmp_path / "disk"))
+    assert said.startswith("gradbed: no space left on the disk")
+    assert sorted((tmp_path / "disk").rglob("*")) == []
