@@ -348,8 +348,11 @@ void engine_catch_up(struct gb_engine *);
 void engine_wake(struct gb_engine *);
 struct device *engine_device(struct gb_engine *, uint64_t device_id);
 
+#define GB_QDEPTH_MASK 0x7ffffu     /* the 19 bits of v1model's queue depths */
+
+/* In the 48 bits of v1model's timestamps. */
 static inline uint64_t device_time_us(const struct device *device, uint64_t now_ns) {
-    return (now_ns - device->start_ns) / 1000;
+    return (now_ns - device->start_ns) / 1000 & (((uint64_t)1 << 48) - 1);
 }
 
 #pragma GCC visibility pop

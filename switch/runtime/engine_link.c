@@ -251,8 +251,8 @@ void direction_offer(struct gb_engine *engine, struct direction *direction, stru
         struct gb_standard_metadata *std = &packet->view.std;
         priority = (uint32_t)std->priority;
         waiting = direction->queue.lists[priority].count;
-        std->enq_timestamp = device_time_us(direction->egress, engine->now_ns);
-        std->enq_qdepth = waiting;
+        std->enq_timestamp = (uint32_t)device_time_us(direction->egress, engine->now_ns);
+        std->enq_qdepth = waiting & GB_QDEPTH_MASK;
     }
     packet->priority = (uint8_t)priority;
     if (direction->queue.count == 0 && idle(engine, direction)) {

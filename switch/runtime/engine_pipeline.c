@@ -230,8 +230,8 @@ bool pipeline_egress(struct gb_engine *engine, struct direction *direction, stru
     struct gb_packet *view = &packet->view;
     struct gb_standard_metadata *std = &view->std;
     std->egress_global_timestamp = device_time_us(device, engine->now_ns);
-    std->deq_timedelta = std->egress_global_timestamp - std->enq_timestamp;
-    std->deq_qdepth = direction->queue.lists[packet->priority].count;
+    std->deq_timedelta = (uint32_t)(std->egress_global_timestamp - std->enq_timestamp);
+    std->deq_qdepth = direction->queue.lists[packet->priority].count & GB_QDEPTH_MASK;
     std->egress_port = direction->egress_port;
     std->egress_spec = no_egress_spec(device);
     memset(&view->requests, 0, sizeof view->requests);

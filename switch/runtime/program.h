@@ -26,6 +26,7 @@ enum gb_instance_type {
     GB_INSTANCE_RESUBMITTED = 6,
 };
 
+/* Generated code takes for granted that a value fits the bits which v1model.p4 gives its field. */
 struct gb_standard_metadata {
     uint64_t ingress_port, egress_spec, egress_port;
     uint64_t instance_type, packet_length;
