@@ -23,6 +23,7 @@ from switch.p4runtime.pipeline_cache import PipelineCache
 from switch.p4runtime.service import P4RuntimeService
 from switch.p4runtime.status import RequestError
 from switch.p4runtime.target import Target
+from switch.server_tls import ServerTls
 
 REQUEST_THREADS = 8
 BUILD_THREADS = 2
@@ -50,6 +51,7 @@ class P4RuntimeServer:
 
     `build` turns BMv2 JSON into a program for the devices; it runs in several threads at once.
     `initial`: ForwardingPipelineConfig messages of devices that run a program before any controller comes.
+    `tls`: those of the addresses that speak TLS.
     """
 
     def __init__(
@@ -59,9 +61,11 @@ class P4RuntimeServer:
         *,
         build: Build = build_program,
         initial: Mapping[int, Any] | None = None,
+        tls: Mapping[str, ServerTls] | None = None,
     ) -> None:
         for address in addresses:
             check_address(address)
+        self._tls = dict(tls or {})
         self._devices = dict(devices)
         self._targets: dict[int, Target] = {}
         self._addresses = list(addresses)
@@ -129,7 +133,7 @@ class P4RuntimeServer:
                 # All of them first: gRPC keeps what it has opened when another address fails.
                 for address in self._addresses:
                     check_free(address)
-                self._ports = [port for a in self._addresses if (port := _listen(server, a))]
+                self._ports = [port for a in self._addresses if (port := _listen(server, a, self._tls.get(a)))]
                 await server.start()
                 inbox = Inbox(self._loop, targets)
             except BaseException as error:
@@ -192,10 +196,11 @@ async def _load(target: Target, cache: PipelineCache, config: Any) -> None:
         raise UserError(error.message) from None
 
 
-def _listen(server: Any, address: str) -> int | None:
+def _listen(server: Any, address: str, tls: ServerTls | None) -> int | None:
     """The TCP port that was opened, None for a Unix socket."""
+    credentials = None if tls is None else tls.credentials()
     try:
-        port: int = server.add_insecure_port(address)
+        port: int = server.add_insecure_port(address) if tls is None else server.add_secure_port(address, credentials)
     except RuntimeError as error:
         raise UserError(f"cannot listen on {address}: {error}") from None
     return None if is_unix(address) else port

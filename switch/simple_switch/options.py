@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from switch.errors import UserError
+from switch.server_tls import ServerTls
 from switch.shims.command_line import CommandLine, Option, parse, usage
 
 DEFAULT_GRPC_ADDRESS = "0.0.0.0:9559"
@@ -65,15 +66,14 @@ _TARGET = (
     Option(("--load-modules",), "value", refused="externs other than v1model's are not offered"),
 )
 
-_TLS = "TLS is not offered: leave it out, and keep the address to 127.0.0.1 or a private network"
-
 _GRPC_TARGET = (
     Option(("--grpc-server-addr",), "value", f"where P4Runtime is served (default: {DEFAULT_GRPC_ADDRESS})"),
     Option(("--cpu-port",), "value", "port of packet-ins and packet-outs (default: none)"),
-    Option(("--grpc-server-ssl", "--grpc-server-with-client-auth"), refused=_TLS),
-    Option(
-        ("--grpc-server-cacert", "--grpc-server-cert", "--grpc-server-key"), "value", ignored="TLS is not offered"
-    ),
+    Option(("--grpc-server-ssl",), help="serve P4Runtime over TLS; needs certificate and key"),
+    Option(("--grpc-server-cert",), "value", "PEM file of the server's certificate"),
+    Option(("--grpc-server-key",), "value", "PEM file of its key"),
+    Option(("--grpc-server-with-client-auth",), help="clients must have a certificate of an authority of cacert"),
+    Option(("--grpc-server-cacert",), "value", "PEM file of authorities whose clients are let in"),
     Option(("--dp-grpc-server-addr",), "value", refused="packets over gRPC are not offered, attach interfaces"),
     Option(("--disable-swap",), ignored="programs can always be exchanged"),
     *_TARGET,
@@ -93,6 +93,7 @@ class SwitchOptions:
     device_id: int
     program: Path | None
     grpc_addresses: tuple[str, ...]
+    tls: ServerTls | None
     thrift_port: int | None
     cpu_port: int | None
     drop_port: int
@@ -173,6 +174,7 @@ def _options(
         device_id=line.number("--device-id") or 0,
         program=Path(program) if program else None,
         grpc_addresses=(target.last("--grpc-server-addr") or DEFAULT_GRPC_ADDRESS,) if with_grpc else (),
+        tls=_tls(target, notes),
         thrift_port=thrift_port,
         cpu_port=cpu_port,
         drop_port=DROP_PORT if drop_port is None else drop_port,
@@ -186,6 +188,23 @@ def _options(
         log_files_kept=3 if line.number("--log-file-max-files") is None else line.number("--log-file-max-files") or 0,
         notes=tuple(notes),
     )
+
+
+def _tls(target: CommandLine, notes: list[str]) -> ServerTls | None:
+    files = {name: target.last(f"--grpc-server-{name}") for name in ("cert", "key", "cacert")}
+    client_auth = "--grpc-server-with-client-auth" in target
+    if "--grpc-server-ssl" not in target:
+        given = [f"--grpc-server-{name}" for name, file in files.items() if file is not None]
+        given += ["--grpc-server-with-client-auth"] * client_auth
+        notes += [f"{name} has no effect without --grpc-server-ssl" for name in given]
+        return None
+    for name in ("cert", "key"):
+        if not files[name]:
+            raise UserError(f"--grpc-server-ssl needs --grpc-server-{name}, a PEM file")
+    if client_auth and not files["cacert"]:
+        raise UserError("--grpc-server-with-client-auth needs --grpc-server-cacert, a PEM file")
+    client_ca = Path(files["cacert"] or "") if client_auth else None
+    return ServerTls(Path(files["cert"] or ""), Path(files["key"] or ""), client_ca)
 
 
 def _interfaces(wanted: Sequence[str]) -> dict[int, str]:

@@ -70,7 +70,8 @@ class RunningSwitch:
                     file = options.pcap_dir / f"{interface}_{direction}.pcap"
                     engine.capture(file, [(options.device_id, port, direction)], nanoseconds=False)
         engine.start()
-        server = P4RuntimeServer({options.device_id: device}, self.addresses, initial=initial)
+        tls = {} if options.tls is None else dict.fromkeys(options.grpc_addresses, options.tls)
+        server = P4RuntimeServer({options.device_id: device}, self.addresses, initial=initial, tls=tls)
         server.start()
         self._stack.callback(server.stop)
         ports = iter(server.ports)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from switch.errors import UserError
+from switch.server_tls import ServerTls
 from switch.simple_switch.options import Answered, SwitchOptions, read_options
 
 
@@ -55,6 +56,23 @@ def test_target_options_may_follow_the_program_or_no_p4() -> None:
     assert grpc("x.json", "--", "--cpu-port=255").cpu_port == 255
 
 
+def test_tls() -> None:
+    files = ["--grpc-server-cacert=ca", "--grpc-server-cert=cert", "--grpc-server-key", "key"]
+    assert grpc("--no-p4").tls is None
+    server = grpc("--no-p4", "--", "--grpc-server-ssl", *files).tls
+    assert server == ServerTls(Path("cert"), Path("key"))
+    mutual = grpc("--no-p4", "--", "--grpc-server-ssl", "--grpc-server-with-client-auth", *files).tls
+    assert mutual == ServerTls(Path("cert"), Path("key"), Path("ca"))
+    without = grpc("--no-p4", "--", "--grpc-server-with-client-auth", *files)
+    assert without.tls is None
+    assert [note.split()[0] for note in without.notes if note.endswith("no effect without --grpc-server-ssl")] == [
+        "--grpc-server-cert",
+        "--grpc-server-key",
+        "--grpc-server-cacert",
+        "--grpc-server-with-client-auth",
+    ]
+
+
 def test_log_files(tmp_path: Path) -> None:
     options = grpc(
         "--no-p4", "--log-file", "ss-log", "--log-file-max-size", "1000", "--log-file-max-files", "0", "-L", "warn"
@@ -89,7 +107,12 @@ def test_what_has_no_effect_is_named() -> None:
         ("--no-p4 --nonsense", r"option --nonsense is unknown \(see simple_switch_grpc --help\)"),
         ("--no-p4 --grpc-server-addr x", "option --grpc-server-addr is a target option: put it behind --"),
         ("--no-p4 --restore-state x", "saved state cannot be restored"),
-        ("--no-p4 -- --grpc-server-ssl", "TLS is not offered"),
+        ("--no-p4 -- --grpc-server-ssl", "--grpc-server-ssl needs --grpc-server-cert"),
+        ("--no-p4 -- --grpc-server-ssl --grpc-server-cert a", "--grpc-server-ssl needs --grpc-server-key"),
+        (
+            "--no-p4 -- --grpc-server-ssl --grpc-server-cert a --grpc-server-key b --grpc-server-with-client-auth",
+            "needs --grpc-server-cacert",
+        ),
         ("--no-p4 -- --cpu-port 0", "--cpu-port takes a number from 1 on"),
         ("--no-p4 -- --dp-grpc-server-addr x:1", "attach interfaces"),
         ("--no-p4 -- --load-modules x.so", "externs other than v1model's"),

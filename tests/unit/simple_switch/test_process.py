@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import re
@@ -13,11 +14,13 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import finsy as fy
 import pytest
 from scapy.layers.l2 import Ether
 from scapy.utils import rdpcap, wrpcap
 
 from switch.simple_switch.cli.client import Client
+from tests.unit.p4runtime.certificates import Authority
 from tests.unit.simple_switch.programs import program_json
 
 PATIENCE_S = 60.0
@@ -76,6 +79,35 @@ def test_it_serves_p4runtime_until_a_signal_ends_it(tmp_path: Path, number: sign
         output, errors = process.communicate(timeout=PATIENCE_S)
     assert (process.returncode, errors) == (0, "")
     assert output.rstrip().endswith("stopped")
+
+
+def test_p4runtime_over_tls_for_clients_with_a_certificate(tmp_path: Path) -> None:
+    """A whole session of finsy's, and none for a client that has no certificate."""
+    authority, port = Authority(tmp_path, "ca"), free_port()
+    (certificate, key), (client, client_key) = authority.issue("server"), authority.issue("client")
+    files = [
+        "--grpc-server-cacert",
+        authority.certificate,
+        "--grpc-server-cert",
+        certificate,
+        "--grpc-server-key",
+        key,
+    ]
+    address = ["--grpc-server-addr", f"127.0.0.1:{port}"]
+    tls = ["--grpc-server-ssl", "--grpc-server-with-client-auth", *files]
+
+    def credentials(certificate: Path | None, key: Path | None) -> fy.GRPCCredentialsTLS:
+        return fy.GRPCCredentialsTLS(cacert=authority.certificate, cert=certificate, private_key=key)
+
+    async def session(credentials: fy.GRPCCredentialsTLS) -> bool:
+        async with fy.Switch("s1", f"127.0.0.1:{port}", fy.SwitchOptions(channel_credentials=credentials)) as switch:
+            return bool(switch.is_up)
+
+    with running("simple_switch_grpc", "--no-p4", "--device-id", "1", "--", *address, *tls, cwd=tmp_path) as process:
+        wait_until_it_serves(process)
+        assert asyncio.run(session(credentials(client, client_key)))
+        with pytest.raises(fy.P4ClientError, match="UNAVAILABLE"):
+            asyncio.run(session(credentials(None, None)))
 
 
 def test_a_program_given_at_the_start_runs_and_can_be_written_to(tmp_path: Path) -> None:
