@@ -73,7 +73,7 @@ def test_a_pause_or_another_rate_begins_at_a_whole_nanosecond() -> None:
         assert [ns for ns, *_ in engine.drain_with_times()] == [1, 2, 3, 1001, 1002, 1003, 1005, 2001]
         engine.inject(1, 1, frame)
         engine.advance(0.001)
-        engine.set_link(1, 2, LinkModel(rate_bps=800_000_000_000))
+        engine.set_link(1, 2, LinkModel(rate_bps=600_000_000_000))
         engine.inject(1, 1, frame)
         engine.advance(1)
         assert [ns for ns, *_ in engine.drain_with_times()] == [3001, 3001]
