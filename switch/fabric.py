@@ -55,6 +55,16 @@ _SWITCH_INTERVAL_S = 0.0005
 _USER_ERROR_STATUS = 2
 
 
+def add_switches(engine: Engine, config: FabricConfig) -> dict[int, EngineDevice]:
+    """The configuration's P4 switches by device id."""
+    return {
+        switch.device_id: engine.add_switch(
+            switch.device_id, switch.name, switch.cpu_port, drop_port=switch.drop_port, priorities=switch.priorities
+        )
+        for switch in config.switches
+    }
+
+
 class Fabric:
     """Switches, ports and links of a configuration; a context manager that runs them."""
 
@@ -63,16 +73,7 @@ class Fabric:
         self.server: P4RuntimeServer | None = None
         self.engine = Engine()
         try:
-            self.devices: dict[int, EngineDevice] = {
-                switch.device_id: self.engine.add_switch(
-                    switch.device_id,
-                    switch.name,
-                    switch.cpu_port,
-                    drop_port=switch.drop_port,
-                    priorities=switch.priorities,
-                )
-                for switch in config.switches
-            }
+            self.devices = add_switches(self.engine, config)
             for port in config.interfaces:
                 self.engine.add_interface(port.device_id, port.port, port.interface, port.link, port.seed)
             for link in config.links:

@@ -15,6 +15,9 @@ NO_PORT = 2**32 - 1
 PRIORITIES = 8
 MAX_FRAME_BYTES = 9234
 LATE_COUNTS = 24
+LATENCY_COUNTS = 64
+TRAFFIC_HEADER_BYTES = 42
+TRAFFIC_LEAST_BYTES = TRAFFIC_HEADER_BYTES + 16
 
 
 class LinkModelStruct(ctypes.Structure):
@@ -146,6 +149,42 @@ def values(row: ctypes.Structure) -> dict[str, int]:
     return {field[0]: getattr(row, field[0]) for field in row._fields_}
 
 
+class StopStruct(ctypes.Structure):
+    """struct gb_stop."""
+
+    _fields_ = (("time_ns", c_uint64), ("due_count", c_uint32), ("upcalls", c_uint32), ("idle", c_uint32))
+
+
+class GeneratorOptionsStruct(ctypes.Structure):
+    """struct gb_generator_options."""
+
+    _fields_ = (
+        ("rate_bps", c_uint64),
+        ("start_ns", c_uint64),
+        ("stop_ns", c_uint64),
+        ("packets", c_uint64),
+        ("seed", c_uint64),
+        ("frame_bytes", c_uint32),
+        ("poisson", c_uint32),
+        ("header", c_uint8 * TRAFFIC_HEADER_BYTES),
+    )
+
+
+class SinkStatisticsStruct(ctypes.Structure):
+    """struct gb_sink_statistics."""
+
+    _fields_ = (
+        ("packets", c_uint64),
+        ("bytes", c_uint64),
+        ("first_ns", c_uint64),
+        ("last_ns", c_uint64),
+        ("latency_ns_total", c_uint64),
+        ("latency_ns_min", c_uint64),
+        ("latency_ns_max", c_uint64),
+        ("latency_counts", c_uint64 * LATENCY_COUNTS),
+    )
+
+
 UPCALL_PACKET_IN = 1
 UPCALL_DIGEST = 2
 UPCALL_LOG = 3
@@ -160,6 +199,7 @@ _FUNCTIONS: tuple[tuple[str, object, tuple[object, ...]], ...] = (
     ("stop", None, ()),
     ("quiesce", c_int, (c_uint64,)),
     ("advance", c_int, (c_uint64, c_uint64)),
+    ("run_until", c_int, (c_uint64, c_uint64, POINTER(StopStruct), POINTER(c_uint32), c_uint32)),
     ("now", c_uint64, ()),
     ("statistics", None, (POINTER(EngineStatisticsStruct),)),
     ("add_switch", c_int, (c_uint64, POINTER(SwitchOptionsStruct))),
@@ -169,6 +209,7 @@ _FUNCTIONS: tuple[tuple[str, object, tuple[object, ...]], ...] = (
     ("load", c_int, (c_uint64, c_void_p)),
     ("add_link", c_int, (c_uint64, c_uint32, c_uint64, c_uint32, _MODEL, _MODEL)),
     ("add_open_port", c_int, (c_uint64, c_uint32, _MODEL, _MODEL)),
+    ("add_memory_port", c_int, (c_uint64, c_uint32, _MODEL, _MODEL)),
     ("add_interface", c_int, (c_uint64, c_uint32, c_char_p, _MODEL, _MODEL)),
     ("add_wire", c_int, (c_uint64, c_uint32, c_char_p, c_uint64, c_uint32, c_char_p, _MODEL, _MODEL)),
     ("set_link", c_int, (c_uint64, c_uint32, c_uint32, _MODEL)),
@@ -180,6 +221,14 @@ _FUNCTIONS: tuple[tuple[str, object, tuple[object, ...]], ...] = (
     ("multicast_group_delete", c_int, (c_uint64, c_uint32)),
     ("clone_session_set", c_int, (c_uint64, c_uint32, _REPLICAS, c_uint32, c_uint32, c_uint32)),
     ("clone_session_delete", c_int, (c_uint64, c_uint32)),
+    ("open_inbox", c_int, (c_uint64, c_uint32, c_uint64)),
+    ("close_inbox", c_int, (c_uint32,)),
+    ("send", c_int, (c_uint32, c_void_p, c_uint64, c_void_p, c_uint32)),
+    ("inbox_waiting", c_int, (c_uint32, POINTER(c_uint32))),
+    ("receive", c_int, (c_uint32, c_void_p, c_uint64, c_void_p, c_void_p, c_uint32)),
+    ("add_generator", c_int, (c_uint64, c_uint32, POINTER(GeneratorOptionsStruct))),
+    ("add_sink", c_int, (c_uint64, c_uint32, c_uint32)),
+    ("sink_statistics", c_int, (c_uint64, c_uint32, POINTER(SinkStatisticsStruct))),
     ("inject", c_int, (c_uint64, c_uint32, c_char_p, c_uint32)),
     ("packet_out", c_int, (c_uint64, c_char_p, c_uint32)),
     ("drain", c_int, (POINTER(DrainedStruct), POINTER(c_uint8))),

@@ -40,6 +40,7 @@ _logger = logging.getLogger(__name__)
 _DEFAULT_LINK = LinkModel()
 _DEFAULT_CPU_PORT = 510
 _FOREVER_NS = 10**18
+_FOREVER = 2**64 - 1
 
 
 class _StateGuard:
@@ -222,6 +223,22 @@ class Engine:
         self._check_port(code, device_id, port)
         _raise_unless_done(code, f"open port {port} of switch {device_id}")
 
+    def add_memory_port(self, device_id: int, port: int, link: LinkModel, seed: int) -> None:
+        """A port to a host that is in this process, with the links and generators of `add_interface`.
+
+        Nobody listens there at first: `switch.virtual` has the host's side.
+        """
+        self._device(device_id)
+        code = self._call(
+            "add_memory_port",
+            device_id,
+            port,
+            ctypes.byref(abi.LinkModelStruct.of(link, seed, 1)),
+            ctypes.byref(abi.LinkModelStruct.of(link, seed, 0)),
+        )
+        self._check_port(code, device_id, port)
+        _raise_unless_done(code, f"port {port} of switch {device_id}")
+
     def set_link(
         self, device_id: int, port: int, link: LinkModel, directions: Collection[Direction] = ("in", "out")
     ) -> None:
@@ -318,6 +335,25 @@ class Engine:
             raise RuntimeError("advance needs an engine with a manual clock")
         while self._deliver_upcall(0):
             pass
+
+    def run_until(self, time_ns: int | None, due: ctypes.Array[ctypes.c_uint32], max_events: int) -> abi.StopStruct:
+        """Manual clock: work through events until something outside has to act, or until time_ns (None: for ever).
+
+        `due` receives the numbers of the inboxes that have frames, each once. Calls back with upcalls, which are of
+        the time at which it stopped. Raises ValueError for a time that is over, and
+        RuntimeError after max_events of one time.
+        """
+        stop = abi.StopStruct()
+        until_ns = _FOREVER if time_ns is None else time_ns
+        code = self._call("run_until", until_ns, max_events, ctypes.byref(stop), due, len(due))
+        if code == -errno.EINVAL:
+            raise ValueError(f"{time_ns} ns is in the past, or this engine has no manual clock")
+        if code == -errno.ELOOP:
+            raise RuntimeError(f"more than {max_events} events: packets may be going round in circles")
+        if stop.upcalls:
+            while self._deliver_upcall(0):
+                pass
+        return stop
 
     def now_ns(self) -> int:
         """The engine's clock: CLOCK_MONOTONIC, or since 0 with a manual clock."""

@@ -15,7 +15,6 @@
 enum {
     BATCH_EVENTS = 64,              /* worked on while the lock is held */
     FLUSH_BATCHES = 8,              /* frames to send wait for others for so long, unless all work is done before */
-    BACKLOG_PACKETS = 256,          /* with that many to work on, no more are received */
     READY_SOCKETS = 64,
     NO_WAIT_NS = 2000,              /* going to sleep and waking up takes longer than that */
     QUIESCE_POLL_NS = 200000,
@@ -32,17 +31,23 @@ uint64_t engine_clock(struct gb_engine *engine) {
 }
 
 struct device *engine_device(struct gb_engine *engine, uint64_t device_id) {
-    for (uint32_t i = 0; i < engine->device_count; i++)
-        if (engine->devices[i]->device_id == device_id)
-            return engine->devices[i];
+    uint32_t low = 0, high = engine->device_count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (engine->devices[middle]->device_id == device_id)
+            return engine->devices[middle];
+        if (engine->devices[middle]->device_id < device_id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
     return NULL;
 }
 
 void engine_catch_up(struct gb_engine *engine) {
     uint64_t clock_ns = engine_clock(engine);
-    const struct timer_heap *timers = &engine->timers;
     /* While there are earlier events to work on, time has not come that far. */
-    if (!engine->ready.first && !(timers->count && timers->timers[0]->due_ns <= clock_ns))
+    if (!engine->ready.first && timer_next_ns(&engine->timers) > clock_ns)
         engine->now_ns = clock_ns;
 }
 
@@ -73,6 +78,12 @@ static void count_lateness(struct gb_engine_statistics *statistics, uint64_t lat
     statistics->late_counts[place < GB_LATE_COUNTS ? place : GB_LATE_COUNTS - 1]++;
 }
 
+static void fire_next(struct gb_engine *engine) {
+    engine->now_ns = timer_next_ns(&engine->timers);
+    struct timer *timer = timer_pop(&engine->timers);
+    timer->fire(engine, timer->owner);
+}
+
 /* Work on events up to clock_ns; how many. Fewer than max_events means that none is left. */
 static uint64_t work(struct gb_engine *engine, uint64_t clock_ns, uint64_t max_events) {
     uint64_t events = 0;
@@ -81,12 +92,9 @@ static uint64_t work(struct gb_engine *engine, uint64_t clock_ns, uint64_t max_e
         struct packet *packet = list_pop(&engine->ready);
         if (packet) {
             work_on_packet(engine, packet);
-        } else if (engine->timers.count && engine->timers.timers[0]->due_ns <= clock_ns) {
-            struct timer *timer = timer_pop(&engine->timers);
-            uint64_t late_ns = clock_ns - timer->due_ns;
-            engine->now_ns = timer->due_ns;
-            count_lateness(&engine->statistics, late_ns);
-            timer->fire(engine, timer->direction);
+        } else if (timer_next_ns(&engine->timers) <= clock_ns) {
+            count_lateness(&engine->statistics, clock_ns - timer_next_ns(&engine->timers));
+            fire_next(engine);
         } else {
             break;
         }
@@ -94,12 +102,20 @@ static uint64_t work(struct gb_engine *engine, uint64_t clock_ns, uint64_t max_e
     return events;
 }
 
-static void flush_interfaces(struct gb_engine *engine) {
-    for (uint32_t i = 0; i < engine->dirty_count; i++) {
-        interface_flush(engine, engine->dirty[i]);
-        engine->dirty[i]->dirty = false;
+void port_io_hold(struct gb_engine *engine, struct port_io *io) {
+    if (!io->held) {
+        io->held = true;
+        engine->held[engine->held_count++] = io;
     }
-    engine->dirty_count = 0;
+}
+
+void engine_flush(struct gb_engine *engine) {
+    for (uint32_t i = 0; i < engine->held_count; i++) {
+        engine->held[i]->held = false;
+        engine->held[i]->kind->flush(engine, engine->held[i]);
+    }
+    engine->held_count = 0;
+    captures_flush(engine);
 }
 
 /* ---- The thread ---- */
@@ -108,7 +124,7 @@ static void flush_interfaces(struct gb_engine *engine) {
 static bool arm_wake_up(struct gb_engine *engine) {
     if (engine->timers.count == 0)
         return false;
-    uint64_t due_ns = engine->timers.timers[0]->due_ns;
+    uint64_t due_ns = timer_next_ns(&engine->timers);
     if (due_ns <= engine_clock(engine) + NO_WAIT_NS)
         return true;
     if (due_ns != engine->armed_ns) {
@@ -126,25 +142,14 @@ static bool work_and_flush(struct gb_engine *engine) {
     bool more = work(engine, engine_clock(engine), BATCH_EVENTS) == BATCH_EVENTS;
     if (!more || ++engine->batches_since_flush >= FLUSH_BATCHES) {
         engine->batches_since_flush = 0;
-        flush_interfaces(engine);
-        captures_flush(engine);
+        engine_flush(engine);
     }
     return more;
 }
 
-static void serve_socket(struct gb_engine *engine, struct interface *interface, uint32_t events) {
+static void serve(struct gb_engine *engine, struct port_io *io, uint32_t events) {
     engine_lock_batch(&engine->lock);
-    if (events & EPOLLERR)
-        interface_clear_error(interface);
-    if (interface->blocked && events & (EPOLLOUT | EPOLLERR)) {
-        engine_catch_up(engine);
-        interface_unblock(engine, interface);
-    }
-    /* Otherwise frames wait in the socket, where too many are dropped and counted. */
-    if (events & ~(uint32_t)EPOLLOUT && engine->ready.count < BACKLOG_PACKETS) {
-        engine_catch_up(engine);
-        interface_receive(engine, interface);
-    }
+    io->kind->receive(engine, io, events);
     work_and_flush(engine);
     engine_unlock(&engine->lock);
 }
@@ -173,7 +178,7 @@ static void *data_plane(void *argument) {
                 carriers_read(engine);
                 engine_unlock(&engine->lock);
             } else if (ready[i].data.ptr != &engine->timer_fd) {
-                serve_socket(engine, ready[i].data.ptr, ready[i].events);
+                serve(engine, ready[i].data.ptr, ready[i].events);
             }
         }
     }
@@ -220,7 +225,7 @@ static bool quiet(struct gb_engine *engine) {
     engine_lock_control(&engine->lock);
     struct pollfd sockets = {.fd = engine->epoll_fd, .events = POLLIN};
     bool is_quiet =
-        engine->pool.live == engine->drained.count + engine->idle_packets && poll(&sockets, 1, 0) == 0;
+        engine->pool.live == engine->arrived_packets + engine->idle_packets && poll(&sockets, 1, 0) == 0;
     engine_unlock(&engine->lock);
     return is_quiet;
 }
@@ -236,17 +241,80 @@ int gb_engine_quiesce(struct gb_engine *engine, uint64_t timeout_ns) {
     return 1;
 }
 
+/* ---- The manual clock ---- */
+
+static bool outside_waits(const struct gb_engine *engine) {
+    return engine->due_first || engine->upcall_waits;
+}
+
+/* Work on events up to until_ns as a data plane does that slept until then; or, with for_outside, as one that is never
+ * late, until somebody outside has to act and everything at that time is done. -ELOOP after max_events; with
+ * for_outside, of one time. */
+static int run(struct gb_engine *engine, uint64_t until_ns, uint64_t max_events, bool for_outside) {
+    for (uint64_t events = 0;; events++) {
+        if (events == max_events)
+            return -ELOOP;
+        engine->clock_ns = for_outside ? engine->now_ns : until_ns;
+        struct packet *packet = list_pop(&engine->ready);
+        if (packet) {
+            work_on_packet(engine, packet);
+            continue;
+        }
+        uint64_t next_ns = timer_next_ns(&engine->timers);
+        if (next_ns > engine->now_ns && for_outside && outside_waits(engine))
+            break;
+        if (next_ns > until_ns || next_ns == UINT64_MAX) {
+            if (until_ns != UINT64_MAX)
+                engine->now_ns = until_ns;
+            break;
+        }
+        if (for_outside) {
+            if (next_ns > engine->now_ns)
+                events = 0;
+            engine->clock_ns = next_ns;
+        }
+        count_lateness(&engine->statistics, engine->clock_ns - next_ns);
+        fire_next(engine);
+    }
+    return 0;
+}
+
+static int advance(struct gb_engine *engine, uint64_t until_ns, uint64_t max_events, bool for_outside) {
+    int outcome = run(engine, until_ns, max_events, for_outside);
+    engine->manual_ns = engine->now_ns;
+    engine_flush(engine);
+    return outcome;
+}
+
 int gb_engine_advance(struct gb_engine *engine, uint64_t nanoseconds, uint64_t max_events) {
     if (!engine->manual_clock)
         return -EINVAL;
     engine_lock_control(&engine->lock);
-    engine->manual_ns += nanoseconds;
-    bool done = work(engine, engine->manual_ns, max_events) < max_events;
-    flush_interfaces(engine);
-    captures_flush(engine);
-    engine_catch_up(engine);
+    int outcome = advance(engine, engine->manual_ns + nanoseconds, max_events, false);
     engine_unlock(&engine->lock);
-    return done ? 0 : -ELOOP;
+    return outcome;
+}
+
+int gb_engine_run_until(struct gb_engine *engine, uint64_t until_ns, uint64_t max_events, struct gb_stop *stop,
+                        uint32_t *due, uint32_t capacity) {
+    if (!engine->manual_clock || until_ns < engine->manual_ns)
+        return -EINVAL;
+    engine_lock_control(&engine->lock);
+    engine->upcall_waits = false;
+    int outcome = advance(engine, until_ns, max_events, true);
+    stop->time_ns = engine->now_ns;
+    stop->upcalls = engine->upcall_waits;
+    stop->idle = !engine->ready.first && engine->timers.count == 0;
+    stop->due_count = 0;
+    while (engine->due_first && stop->due_count < capacity) {
+        struct memory_port *port = engine->due_first;
+        engine->due_first = port->next_due;
+        port->due = false;
+        if (port->listener == INBOX)
+            due[stop->due_count++] = port->number;
+    }
+    engine_unlock(&engine->lock);
+    return outcome;
 }
 
 uint64_t gb_engine_now(struct gb_engine *engine) {
@@ -290,10 +358,9 @@ static void close_if_open(int fd) {
 
 void gb_engine_free(struct gb_engine *engine) {
     gb_engine_stop(engine);
-    for (uint32_t i = 0; i < engine->interface_count; i++) {
-        interface_close(engine, engine->interfaces[i]);
-        free(engine->interfaces[i]);
-    }
+    for (uint32_t i = 0; i < engine->io_count; i++)
+        engine->ios[i]->kind->close(engine, engine->ios[i]);
+    generators_free(engine);
     receive_batch_free(&engine->pool, engine->receive_small);
     receive_batch_free(&engine->pool, engine->receive_large);
     for (uint32_t i = 0; i < engine->direction_count; i++) {
@@ -312,11 +379,11 @@ void gb_engine_free(struct gb_engine *engine) {
     packet_pool_free(&engine->pool);
     upcall_queue_free(&engine->upcalls);
     captures_free(engine);
-    free(engine->interfaces);
-    free(engine->dirty);
+    free(engine->ios);
+    free(engine->held);
     free(engine->directions);
     free(engine->devices);
-    free(engine->timers.timers);
+    free(engine->timers.places);
     close_if_open(engine->netlink_fd);
     close_if_open(engine->timer_fd);
     close_if_open(engine->wake_fd);

@@ -3,7 +3,8 @@
  * The engine is a discrete-event simulation that the real clock paces. Every event has a time in nanoseconds; the
  * engine works through events in order of time, up to what the clock says, and what an event causes carries the
  * event's own time, not the (slightly later) time at which a processor got round to it. So rates and delays are
- * exact on average however late a wake-up is, and with a manual clock a run is the same every time.
+ * exact on average however late a wake-up is, and with a manual clock a run is the same every time. Events of the same
+ * time are worked on in the order in which they were caused.
  *
  * Functions may be called from any thread but those of the data plane. Counts are packets and bytes, times
  * nanoseconds of CLOCK_MONOTONIC (or of the manual clock, which starts at 0). Functions that return int give 0 or a
@@ -91,6 +92,37 @@ struct gb_engine_statistics {
     uint64_t late_counts[GB_LATE_COUNTS];   /* [0]: late by less than 1 us; [n]: by 2^(n-1) to 2^n us; last: or more */
 };
 
+/* Where and why gb_engine_run_until stopped. */
+struct gb_stop {
+    uint64_t time_ns;
+    uint32_t due_count;             /* inboxes with frames to be told of */
+    uint32_t upcalls;               /* 1: there are new ones */
+    uint32_t idle;                  /* 1: nothing is queued, in flight or to be generated */
+};
+
+/* Datagrams of one size, at a constant rate or with exponentially distributed pauses of the same mean (Poisson). The
+ * frame is `header` (Ethernet, IPv4 and UDP without checksum), then a sequence number from 0 on and the time of
+ * sending in nanoseconds, 8 bytes each and big-endian, then zeros. */
+#define GB_TRAFFIC_HEADER_BYTES 42
+#define GB_TRAFFIC_LEAST_BYTES (GB_TRAFFIC_HEADER_BYTES + 16)
+struct gb_generator_options {
+    uint64_t rate_bps;              /* of whole frames */
+    uint64_t start_ns, stop_ns;     /* sends in start_ns <= time < stop_ns, */
+    uint64_t packets;               /* and at most so many */
+    uint64_t seed;
+    uint32_t frame_bytes;
+    uint32_t poisson;               /* 0: constant rate */
+    uint8_t header[GB_TRAFFIC_HEADER_BYTES];
+};
+
+#define GB_LATENCY_COUNTS 64
+struct gb_sink_statistics {
+    uint64_t packets, bytes;
+    uint64_t first_ns, last_ns;     /* of arrival */
+    uint64_t latency_ns_total, latency_ns_min, latency_ns_max;
+    uint64_t latency_counts[GB_LATENCY_COUNTS];     /* [0]: 0 ns; [n]: 2^(n-1) to 2^n - 1 ns; the last: or more */
+};
+
 /* A frame that left through an open port. */
 struct gb_drained {
     uint64_t time_ns;
@@ -121,6 +153,11 @@ void gb_engine_stop(struct gb_engine *);
 int gb_engine_quiesce(struct gb_engine *, uint64_t timeout_ns);
 /* Manual clock: work through all events up to `nanoseconds` from now. -ELOOP after max_events events. */
 int gb_engine_advance(struct gb_engine *, uint64_t nanoseconds, uint64_t max_events);
+/* Manual clock: work through events up to until_ns (UINT64_MAX: until none is left), but stop at the first time at which
+ * an inbox has frames to be told of or an upcall is made, once all else at that time is done too. `due` takes the
+ * numbers of those inboxes, in order; each is told of once for each batch. -ELOOP after max_events of one time. */
+int gb_engine_run_until(struct gb_engine *, uint64_t until_ns, uint64_t max_events, struct gb_stop *, uint32_t *due,
+                        uint32_t capacity);
 uint64_t gb_engine_now(struct gb_engine *);
 void gb_engine_statistics(struct gb_engine *, struct gb_engine_statistics *);
 
@@ -144,6 +181,9 @@ int gb_engine_add_link(struct gb_engine *, uint64_t device_a, uint32_t port_a, u
                        const struct gb_link_model *a_to_b, const struct gb_link_model *b_to_a);
 int gb_engine_add_open_port(struct gb_engine *, uint64_t device_id, uint32_t port, const struct gb_link_model *in,
                             const struct gb_link_model *out);
+/* A port that ends in memory. Nobody listens there until gb_engine_open_inbox: frames to it are lost unnoticed. */
+int gb_engine_add_memory_port(struct gb_engine *, uint64_t device_id, uint32_t port, const struct gb_link_model *in,
+                              const struct gb_link_model *out);
 int gb_engine_add_interface(struct gb_engine *, uint64_t device_id, uint32_t port, const char *interface,
                             const struct gb_link_model *in, const struct gb_link_model *out);
 /* Join two network interfaces by a link, without a pipeline at either end: what arrives at one leaves by the other.
@@ -174,6 +214,32 @@ int gb_engine_drain(struct gb_engine *, struct gb_drained *, uint8_t *data);
 uint32_t gb_engine_link_statistics(struct gb_engine *, struct gb_link_statistics *, uint32_t capacity);
 uint32_t gb_engine_interface_statistics(struct gb_engine *, struct gb_interface_statistics *, uint32_t capacity);
 int gb_engine_device_statistics(struct gb_engine *, uint64_t device_id, struct gb_device_statistics *);
+
+/* ---- Hosts in memory (engine_memory.c) ---- */
+
+/* Keep the frames that leave through a memory port from now on. Their owner is told receive_coalescing_ns after the
+ * first of a batch arrived, as by ethtool's rx-usecs. The inbox's number, or a negative errno. Opened again, it changes
+ * its time of coalescing; what it holds stays. */
+int gb_engine_open_inbox(struct gb_engine *, uint64_t device_id, uint32_t port, uint64_t receive_coalescing_ns);
+/* Nobody listens any more; what it holds is thrown away. */
+int gb_engine_close_inbox(struct gb_engine *, uint32_t inbox);
+/* Offer frames to the link of the inbox's port, now and in order. Frame i begins at frames + i * stride and has
+ * lengths[i] bytes; lengths NULL: all have `stride`. -EMSGSIZE if one is too long: none is sent then. */
+int gb_engine_send(struct gb_engine *, uint32_t inbox, const uint8_t *frames, uint64_t stride,
+                   const uint32_t *lengths, uint32_t count);
+/* What the owner may know of: how many frames (at most 2^31 - 1), and the length of the longest. */
+int gb_engine_inbox_waiting(struct gb_engine *, uint32_t inbox, uint32_t *longest);
+/* The oldest of them, up to `capacity`; how many. Those longer than `stride` are cut off. */
+int gb_engine_receive(struct gb_engine *, uint32_t inbox, uint8_t *frames, uint64_t stride, uint32_t *lengths,
+                      uint64_t *times_ns, uint32_t capacity);
+
+/* ---- Traffic (engine_traffic.c), with a manual clock ---- */
+
+int gb_engine_add_generator(struct gb_engine *, uint64_t device_id, uint32_t port,
+                            const struct gb_generator_options *);
+/* Take generators' datagrams to that UDP port (0: to any) that leave through a memory port, and count them. */
+int gb_engine_add_sink(struct gb_engine *, uint64_t device_id, uint32_t port, uint32_t udp_port);
+int gb_engine_sink_statistics(struct gb_engine *, uint64_t device_id, uint32_t port, struct gb_sink_statistics *);
 
 /* ---- Captures (engine_capture.c): pcap files with times of the wall clock, or of the manual clock ---- */
 

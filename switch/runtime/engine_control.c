@@ -13,15 +13,19 @@
 /* Both directions of a port that faces a host. */
 static int add_host_port(struct gb_engine *engine, struct device *device, uint32_t port,
                          const struct gb_link_model *in, const struct gb_link_model *out, enum far_end far_end,
-                         struct interface *interface) {
+                         struct port_io *io) {
     struct direction *outwards = direction_create(engine, out, device, port, true);
     struct direction *inwards = outwards ? direction_create(engine, in, device, port, false) : NULL;
     if (!inwards)
         return -ENOMEM;
     outwards->far_end = far_end;
-    outwards->interface = interface;
+    outwards->io = io;
     device->ports[port].out = outwards;
     device->ports[port].in = inwards;
+    if (io) {
+        io->out = outwards;
+        io->in = inwards;
+    }
     return 0;
 }
 
@@ -45,7 +49,10 @@ static int add_switch(struct gb_engine *engine, uint64_t device_id, const struct
         free(device);
         return -ENOMEM;
     }
-    engine->devices[engine->device_count++] = device;
+    uint32_t at = engine->device_count++;
+    for (; at > 0 && devices[at - 1]->device_id > device_id; at--)
+        devices[at] = devices[at - 1];
+    devices[at] = device;
     device->engine = engine;
     device->device_id = device_id;
     device->cpu_port = options->cpu_port;
@@ -129,57 +136,73 @@ int gb_engine_add_link(struct gb_engine *engine, uint64_t device_a, uint32_t por
     return outcome;
 }
 
-int gb_engine_add_open_port(struct gb_engine *engine, uint64_t device_id, uint32_t port,
-                            const struct gb_link_model *in, const struct gb_link_model *out) {
+bool port_io_adopt(struct gb_engine *engine, struct port_io *io) {
+    size_t count = engine->io_count + 1;
+    struct port_io **ios = realloc(engine->ios, count * sizeof *ios);
+    if (ios)
+        engine->ios = ios;
+    struct port_io **held = realloc(engine->held, count * sizeof *held);
+    if (held)
+        engine->held = held;
+    if (!ios || !held)
+        return false;
+    ios[engine->io_count++] = io;
+    return true;
+}
+
+static int add_memory_port(struct gb_engine *engine, uint64_t device_id, uint32_t port,
+                           const struct gb_link_model *in, const struct gb_link_model *out,
+                           enum listener listener) {
     int outcome = 0;
     engine_lock_control(&engine->lock);
     struct device *device = with_free_port(engine, device_id, port, &outcome);
+    struct memory_port *memory;
     if (device)
-        outcome = add_host_port(engine, device, port, in, out, TO_DRAIN, NULL);
+        outcome = memory_port_create(engine, device_id, port, listener, &memory);
+    if (outcome == 0)
+        outcome = add_host_port(engine, device, port, in, out, TO_OUTSIDE, &memory->io);
     engine_unlock(&engine->lock);
     return outcome;
 }
 
-/* Room for one more in both lists of interfaces. */
-static bool grow_interfaces(struct gb_engine *engine) {
-    size_t count = engine->interface_count + 1;
-    struct interface **interfaces = realloc(engine->interfaces, count * sizeof *interfaces);
-    if (interfaces)
-        engine->interfaces = interfaces;
-    struct interface **dirty = realloc(engine->dirty, count * sizeof *dirty);
-    if (dirty)
-        engine->dirty = dirty;
-    return interfaces && dirty;
+int gb_engine_add_open_port(struct gb_engine *engine, uint64_t device_id, uint32_t port,
+                            const struct gb_link_model *in, const struct gb_link_model *out) {
+    return add_memory_port(engine, device_id, port, in, out, DRAIN);
+}
+
+int gb_engine_add_memory_port(struct gb_engine *engine, uint64_t device_id, uint32_t port,
+                              const struct gb_link_model *in, const struct gb_link_model *out) {
+    return add_memory_port(engine, device_id, port, in, out, NOBODY);
 }
 
 /* Open it and let the engine own it, whatever happens from there on. */
 static int take_interface(struct gb_engine *engine, uint64_t device_id, uint32_t port, const char *name,
                           struct interface **taken) {
     struct interface *interface = calloc(1, sizeof *interface);
-    if (!interface || !grow_interfaces(engine)) {
-        free(interface);
+    if (!interface)
         return -ENOMEM;
-    }
     int outcome = interface_open(interface, name);
     if (outcome < 0) {
         free(interface);
         return outcome;
     }
-    engine->interfaces[engine->interface_count++] = interface;
     interface->statistics.device_id = device_id;
     interface->statistics.port = port;
     *taken = interface;
-    return 0;
+    if (port_io_adopt(engine, &interface->io))
+        return 0;
+    interface->io.kind->close(engine, &interface->io);
+    return -ENOMEM;
 }
 
 /* Receive from it, and follow its carrier. Its directions and their ports are in place. */
 static int watch_interface(struct gb_engine *engine, struct interface *interface) {
-    struct epoll_event event = {.events = EPOLLIN, .data.ptr = interface};
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = &interface->io};
     if (epoll_ctl(engine->epoll_fd, EPOLL_CTL_ADD, interface->fd, &event) < 0)
         return -errno;
     /* Changes are told from here on, so none is missed. */
     int outcome = carriers_watch(engine);
-    carrier_take(engine, interface, carrier_now(interface));
+    carrier_take(engine, &interface->io, interface->io.kind->carrier(&interface->io));
     return outcome;
 }
 
@@ -188,12 +211,8 @@ static int add_interface(struct gb_engine *engine, struct device *device, uint32
     struct interface *interface;
     int outcome = take_interface(engine, device->device_id, port, name, &interface);
     if (outcome == 0)
-        outcome = add_host_port(engine, device, port, in, out, TO_SOCKET, interface);
-    if (outcome < 0)
-        return outcome;
-    interface->in = device->ports[port].in;
-    interface->out = device->ports[port].out;
-    return watch_interface(engine, interface);
+        outcome = add_host_port(engine, device, port, in, out, TO_OUTSIDE, &interface->io);
+    return outcome < 0 ? outcome : watch_interface(engine, interface);
 }
 
 int gb_engine_add_interface(struct gb_engine *engine, uint64_t device_id, uint32_t port, const char *name,
@@ -214,10 +233,10 @@ static struct direction *wire_direction(struct gb_engine *engine, const struct g
     struct direction *direction = direction_create(engine, model, device, port, false);
     if (direction) {
         direction->statistics.outwards = outwards;
-        direction->far_end = TO_SOCKET;
+        direction->far_end = TO_OUTSIDE;
         direction->to = NULL;
-        direction->interface = to;
-        from->in = to->out = direction;
+        direction->io = &to->io;
+        from->io.in = to->io.out = direction;
     }
     return direction;
 }
@@ -234,9 +253,8 @@ static int add_wire(struct gb_engine *engine, struct device *a, uint32_t port_a,
         return outcome;
     outcome = take_interface(engine, back_device->device_id, back_port, name_b, &at_b);
     if (outcome < 0) {
-        engine->interface_count--;
-        interface_close(engine, at_a);
-        free(at_a);
+        engine->io_count--;
+        at_a->io.kind->close(engine, &at_a->io);
         return outcome;
     }
     struct direction *forth = wire_direction(engine, a_to_b, a, port_a, true, at_a, at_b);
@@ -399,13 +417,13 @@ int gb_engine_inject(struct gb_engine *engine, uint64_t device_id, uint32_t port
     int outcome = 0;
     engine_lock_control(&engine->lock);
     struct device *device = engine_device(engine, device_id);
-    struct direction *in = device && port < GB_MAX_PORTS ? device->ports[port].in : NULL;
+    struct memory_port *memory = memory_port_at(engine, device_id, port);
     if (!device)
         outcome = -ESRCH;
-    else if (!in || device->ports[port].out->far_end != TO_DRAIN)
+    else if (!memory || memory->listener != DRAIN)
         outcome = -EINVAL;
     else
-        outcome = offer_frame(engine, in, frame, length);
+        outcome = offer_frame(engine, memory->io.in, frame, length);
     engine_unlock(&engine->lock);
     return outcome;
 }
@@ -436,6 +454,7 @@ int gb_engine_drain(struct gb_engine *engine, struct gb_drained *drained, uint8_
         drained->length = packet->view.length;
         memcpy(data, packet->view.data, packet->view.length);
         packet_free(&engine->pool, packet);
+        engine->arrived_packets--;
     }
     engine_unlock(&engine->lock);
     return packet != NULL;
@@ -459,11 +478,17 @@ uint32_t gb_engine_link_statistics(struct gb_engine *engine, struct gb_link_stat
 
 uint32_t gb_engine_interface_statistics(struct gb_engine *engine, struct gb_interface_statistics *rows,
                                         uint32_t capacity) {
+    uint32_t count = 0;
     engine_lock_control(&engine->lock);
-    uint32_t count = engine->interface_count;
-    for (uint32_t i = 0; i < count && i < capacity; i++) {
-        interface_count_socket_drops(engine->interfaces[i]);
-        rows[i] = engine->interfaces[i]->statistics;
+    for (uint32_t i = 0; i < engine->io_count; i++) {
+        struct interface *interface = interface_of(engine->ios[i]);
+        if (!interface)
+            continue;
+        if (count < capacity) {
+            interface_count_socket_drops(interface);
+            rows[count] = interface->statistics;
+        }
+        count++;
     }
     engine_unlock(&engine->lock);
     return count;

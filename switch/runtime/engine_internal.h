@@ -87,6 +87,19 @@ static inline struct packet *list_pop(struct packet_list *list) {
     return packet;
 }
 
+/* Move all of `more` to the end of `list`. */
+static inline void list_join(struct packet_list *list, struct packet_list *more) {
+    if (!more->first)
+        return;
+    if (list->last)
+        list->last->next = more->first;
+    else
+        list->first = more->first;
+    list->last = more->last;
+    list->count += more->count;
+    *more = (struct packet_list){0};
+}
+
 /* What waits for a transmitter: the largest priority first, and in each the oldest. */
 struct packet_queue {
     struct packet_list lists[GB_PRIORITIES];
@@ -115,30 +128,71 @@ void phv_give(struct packet_pool *, uint64_t *cells);        /* NULL is none */
 
 void list_free(struct packet_pool *, struct packet_list *);
 
-/* ---- Timers (engine_timer.c): a binary heap, earliest first, equal times in order of arming ---- */
+/* ---- Timers (engine_timer.c): a heap, earliest first, equal times in order of arming ---- */
 
 struct timer {
-    uint64_t due_ns, sequence;
     uint32_t position;              /* in the heap; NO_TIMER when not armed */
-    void (*fire)(struct gb_engine *, struct direction *);
-    struct direction *direction;
+    void (*fire)(struct gb_engine *, void *owner);
+    void *owner;
 };
 
+/* Times lie in the heap itself: sifting touches timers only to tell them where they are. */
+struct timer_place { uint64_t due_ns, sequence; struct timer *timer; };
+
 struct timer_heap {
-    struct timer **timers;
+    struct timer_place *places;
     uint32_t count, capacity;
     uint64_t next_sequence;
 };
+
+static inline bool timer_armed(const struct timer *timer) {
+    return timer->position != NO_TIMER;
+}
+
+/* When the next timer is due; UINT64_MAX if none is armed. */
+static inline uint64_t timer_next_ns(const struct timer_heap *heap) {
+    return heap->count ? heap->places[0].due_ns : UINT64_MAX;
+}
 
 bool timer_heap_reserve(struct timer_heap *, uint32_t more);
 void timer_arm(struct timer_heap *, struct timer *, uint64_t due_ns);
 /* Let an armed timer fire earlier. */
 void timer_advance(struct timer_heap *, struct timer *, uint64_t due_ns);
+/* Disarm it, if it is armed. */
+void timer_stop(struct timer_heap *, struct timer *);
 struct timer *timer_pop(struct timer_heap *);
+
+/* ---- What lies behind a port that leads out: a network interface (engine_socket.c), memory (engine_memory.c) ---- */
+
+struct port_io;
+
+struct port_io_kind {
+    /* Take a packet that has passed the link, and count it (direction_count), at once or when flushed. */
+    void (*send)(struct gb_engine *, struct port_io *, struct packet *);
+    /* Hand on what `send` held back (port_io_hold). NULL: it holds nothing back. */
+    void (*flush)(struct gb_engine *, struct port_io *);
+    /* Offer a batch of what has come from outside to the link `in`. NULL: calls of the control plane bring it. */
+    void (*receive)(struct gb_engine *, struct port_io *, uint32_t epoll_events);
+    bool (*carrier)(const struct port_io *);
+    void (*close)(struct gb_engine *, struct port_io *);    /* and free it */
+};
+
+struct port_io {
+    const struct port_io_kind *kind;
+    struct direction *in;           /* the link that frames from outside take */
+    struct direction *out;          /* the link whose frames end here */
+    bool carrier;
+    bool blocked;                   /* takes no frames for now: the transmitter of `out` waits */
+    bool held;                      /* on the engine's list of those to be flushed */
+};
+
+/* Let the engine own it from now on; false when out of memory. */
+bool port_io_adopt(struct gb_engine *, struct port_io *);
+void port_io_hold(struct gb_engine *, struct port_io *);
 
 /* ---- Links (engine_link.c) ---- */
 
-enum far_end { TO_PIPELINE, TO_SOCKET, TO_DRAIN, TO_CONTROLLER, TO_NOWHERE };
+enum far_end { TO_PIPELINE, TO_OUTSIDE, TO_CONTROLLER, TO_NOWHERE };
 
 /* One direction of a link: from a switch's traffic manager, or from a port that faces a host. */
 struct direction {
@@ -156,7 +210,7 @@ struct direction {
     enum far_end far_end;
     struct device *to;              /* TO_PIPELINE */
     uint32_t to_port;
-    struct interface *interface;    /* TO_SOCKET */
+    struct port_io *io;             /* TO_OUTSIDE */
     struct capture *departures, *arrivals;
     bool reported;
     bool cut;                       /* the link is down: what is sent is lost */
@@ -209,32 +263,27 @@ void pipeline_enqueue(struct gb_engine *, struct packet *, uint64_t port);
 /* Drop everything of the device that holds a PHV. */
 void pipeline_abandon(struct gb_engine *, struct device *);
 
-struct interface;
-
 /* ---- Ports that are up or down (engine_port_state.c) ---- */
 
 /* Look whether a port is up, and let the program know when that has changed. */
 void port_look(struct device *, uint32_t port);
 /* Tell the engine, by netlink_fd, when interfaces go up and down. The first call opens it; 0 or a negative errno. */
 int carriers_watch(struct gb_engine *);
-/* Whether the interface is up and has a carrier, asked by its socket. */
-bool carrier_now(const struct interface *);
-void carrier_take(struct gb_engine *, struct interface *, bool carrier);
+void carrier_take(struct gb_engine *, struct port_io *, bool carrier);
 /* Take what the kernel has told since. */
 void carriers_read(struct gb_engine *);
 
 /* ---- AF_PACKET (engine_socket.c) ---- */
 
 struct interface {
+    struct port_io io;              /* first; blocked: until epoll says that the kernel's queue has room */
     int fd, index;
-    bool carrier;                   /* it is up, and so is its other end */
-    struct direction *in, *out;
     bool jumbo;                     /* receives into large buffers */
-    bool dirty;                     /* on the engine's list of interfaces with frames to send */
-    bool blocked;                   /* the kernel's queue is full: transmission goes on once epoll says so */
     struct packet_list pending;
     struct gb_interface_statistics statistics;
 };
+
+extern const struct port_io_kind interface_io;
 
 struct receive_batch;               /* empty packets to receive into */
 
@@ -242,16 +291,44 @@ struct receive_batch *receive_batch_create(bool jumbo);     /* NULL when out of 
 void receive_batch_free(struct packet_pool *, struct receive_batch *);
 
 int interface_open(struct interface *, const char *name);
-void interface_close(struct gb_engine *, struct interface *);
-/* Offer at most one batch of frames to the link behind the interface. */
-void interface_receive(struct gb_engine *, struct interface *);
-void interface_send(struct gb_engine *, struct interface *, struct packet *);
-/* The kernel takes frames again. */
-void interface_unblock(struct gb_engine *, struct interface *);
-void interface_flush(struct gb_engine *, struct interface *);
-/* An interface that goes down leaves an error on its socket, which epoll reports until it is read. */
-void interface_clear_error(struct interface *);
 void interface_count_socket_drops(struct interface *);
+/* NULL for ports of other kinds. */
+struct interface *interface_of(struct port_io *);
+
+/* ---- Ports that end in memory (engine_memory.c) ---- */
+
+enum listener { NOBODY, DRAIN, INBOX };
+
+/* A host's end of a link. Frames for an inbox wait as on a network card's ring, until the card tells of them:
+ * receive_coalescing_ns after the first (ethtool's rx-usecs). */
+struct memory_port {
+    struct port_io io;              /* first */
+    uint64_t device_id;
+    uint32_t port, number;          /* number: among the engine's ports that lead out */
+    enum listener listener;
+    uint64_t receive_coalescing_ns;
+    struct packet_list ring;        /* arrived since the card told last */
+    struct packet_list told;
+    struct timer interrupt;
+    struct memory_port *next_due;   /* on the engine's list */
+    bool due;
+    struct sink *sink;              /* or NULL */
+};
+
+int memory_port_create(struct gb_engine *, uint64_t device_id, uint32_t port, enum listener, struct memory_port **);
+/* The port by its number, or by its place; NULL if it does not end in memory. */
+struct memory_port *memory_port_at(struct gb_engine *, uint64_t device_id, uint32_t port);
+
+/* ---- Generators and sinks (engine_traffic.c) ---- */
+
+struct sink {
+    uint32_t udp_port;              /* 0: any */
+    struct gb_sink_statistics statistics;
+};
+
+/* Count the packet if it is one that a generator sent to the sink's UDP port. */
+bool sink_take(struct sink *, const struct packet *, uint64_t now_ns);
+void generators_free(struct gb_engine *);
 
 /* ---- Captures (engine_capture.c) ---- */
 
@@ -319,19 +396,27 @@ struct gb_engine {
     uint64_t clock_ns;              /* the time at which that is done: the same, or later */
     uint64_t manual_ns;
     struct packet_list ready;       /* to be worked on at now_ns */
-    struct packet_list drained;     /* left through open ports */
     struct timer_heap timers;
     struct packet_pool pool;
     struct upcall_queue upcalls;
     struct gb_engine_statistics statistics;
 
-    struct device **devices;
+    struct device **devices;        /* by rising device id */
     uint32_t device_count;
     struct direction **directions;
     uint32_t direction_count;
-    struct interface **interfaces;
-    struct interface **dirty;       /* as long as interfaces */
-    uint32_t interface_count, dirty_count, batches_since_flush;
+
+    struct port_io **ios;           /* of all ports that lead out */
+    struct port_io **held;          /* those to be flushed; as long as ios */
+    uint32_t io_count, held_count, batches_since_flush;
+
+    struct packet_list drained;     /* left through open ports */
+    struct memory_port *due_first, *due_last;   /* whose owners are to be told of frames */
+    uint64_t arrived_packets;       /* in inboxes and drained */
+    bool upcall_waits;              /* since the data plane last stopped for one */
+
+    struct generator **generators;
+    uint32_t generator_count;
 
     struct capture **captures;      /* NULL for those that were closed */
     uint32_t capture_count;
@@ -346,6 +431,8 @@ uint64_t engine_clock(struct gb_engine *);
 void engine_catch_up(struct gb_engine *);
 /* Let a sleeping data plane look at what a control call brought. */
 void engine_wake(struct gb_engine *);
+/* Hand on what ports hold back. */
+void engine_flush(struct gb_engine *);
 struct device *engine_device(struct gb_engine *, uint64_t device_id);
 
 #define GB_QDEPTH_MASK 0x7ffffu     /* the 19 bits of v1model's queue depths */

@@ -14,8 +14,8 @@
 #include "engine_internal.h"
 #include "engine_random.h"
 
-static void depart_waiting(struct gb_engine *engine, struct direction *direction);
-static void arrive(struct gb_engine *engine, struct direction *direction);
+static void departure_due(struct gb_engine *engine, void *direction);
+static void arrive(struct gb_engine *engine, void *direction);
 
 struct direction *direction_create(struct gb_engine *engine, const struct gb_link_model *model, struct device *device,
                                    uint32_t port, bool outwards) {
@@ -34,8 +34,8 @@ struct direction *direction_create(struct gb_engine *engine, const struct gb_lin
     uint64_t seed = model->seed;
     direction->random_state = random_next(&seed);
     direction->jitter_state = random_next(&seed);
-    direction->departure = (struct timer){.position = NO_TIMER, .fire = depart_waiting, .direction = direction};
-    direction->arrival = (struct timer){.position = NO_TIMER, .fire = arrive, .direction = direction};
+    direction->departure = (struct timer){.position = NO_TIMER, .fire = departure_due, .owner = direction};
+    direction->arrival = (struct timer){.position = NO_TIMER, .fire = arrive, .owner = direction};
     direction->reported = true;
     direction->statistics.device_id = device->device_id;
     direction->statistics.port = port;
@@ -71,10 +71,9 @@ void direction_count(struct direction *direction, const struct packet *packet, b
 static void deliver(struct gb_engine *engine, struct direction *direction, struct packet *packet) {
     if (direction->arrivals)
         capture_frame(engine, direction->arrivals, packet);
-    if (direction->far_end == TO_SOCKET) {
-        /* Counted when the kernel has taken it. */
+    if (direction->far_end == TO_OUTSIDE) {
         packet->direction = direction;
-        interface_send(engine, direction->interface, packet);
+        direction->io->kind->send(engine, direction->io, packet);
         return;
     }
     direction_count(direction, packet, true);
@@ -86,12 +85,6 @@ static void deliver(struct gb_engine *engine, struct direction *direction, struc
         packet->duplicate = false;
         list_append(&engine->ready, packet);
         break;
-    case TO_DRAIN:
-        packet->device = direction->egress;
-        packet->port = direction->egress_port;
-        packet->due_ns = engine->now_ns;
-        list_append(&engine->drained, packet);
-        break;
     case TO_NOWHERE:
         direction->egress->statistics.no_port_drops++;
         packet_free(&engine->pool, packet);
@@ -102,7 +95,8 @@ static void deliver(struct gb_engine *engine, struct direction *direction, struc
     }
 }
 
-static void arrive(struct gb_engine *engine, struct direction *direction) {
+static void arrive(struct gb_engine *engine, void *owner) {
+    struct direction *direction = owner;
     while (direction->flight.first && direction->flight.first->due_ns <= engine->now_ns)
         deliver(engine, direction, list_pop(&direction->flight));
     if (direction->flight.first)
@@ -130,7 +124,7 @@ static void propagate(struct gb_engine *engine, struct direction *direction, str
     }
     packet->due_ns = arrival_ns;
     insert_by_arrival(&direction->flight, packet);
-    if (direction->arrival.position == NO_TIMER)
+    if (!timer_armed(&direction->arrival))
         timer_arm(&engine->timers, &direction->arrival, direction->flight.first->due_ns);
     else if (direction->flight.first == packet)
         timer_advance(&engine->timers, &direction->arrival, arrival_ns);
@@ -208,12 +202,12 @@ static void depart(struct gb_engine *engine, struct direction *direction, struct
 }
 
 static bool idle(const struct gb_engine *engine, const struct direction *direction) {
-    return direction->busy_until_ns <= engine->now_ns && !(direction->interface && direction->interface->blocked);
+    return direction->busy_until_ns <= engine->now_ns && !(direction->io && direction->io->blocked);
 }
 
-/* A blocked interface wakes up by itself. */
+/* What is behind a blocked port wakes up by itself. */
 static void depart_when_idle(struct gb_engine *engine, struct direction *direction) {
-    if (direction->queue.count > 0 && direction->departure.position == NO_TIMER &&
+    if (direction->queue.count > 0 && !timer_armed(&direction->departure) &&
         direction->busy_until_ns > engine->now_ns)
         timer_arm(&engine->timers, &direction->departure, direction->busy_until_ns);
 }
@@ -239,6 +233,10 @@ static void depart_waiting(struct gb_engine *engine, struct direction *direction
     if (direction->queue.count == 0)
         direction->backlog_start_ns = 0;
     depart_when_idle(engine, direction);
+}
+
+static void departure_due(struct gb_engine *engine, void *direction) {
+    depart_waiting(engine, direction);
 }
 
 void direction_resume(struct gb_engine *engine, struct direction *direction) {

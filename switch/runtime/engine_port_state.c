@@ -21,7 +21,7 @@ _Static_assert(GB_WATCHABLE_PORTS == GB_MAX_PORTS, "members watch any port");
 void port_look(struct device *device, uint32_t port) {
     const struct direction *out = device->ports[port].out;
     uint64_t *word = &device->ports_down[port / 64], bit = UINT64_C(1) << port % 64;
-    bool down = out->cut || (out->interface && !out->interface->carrier);
+    bool down = out->cut || (out->io && !out->io->carrier);
     if (down == !!(*word & bit))
         return;
     *word ^= bit;
@@ -60,19 +60,12 @@ static bool runs(unsigned flags) {
     return flags & IFF_UP && flags & IFF_RUNNING;
 }
 
-bool carrier_now(const struct interface *interface) {
-    /* By number, since it may have another name by now. */
-    struct ifreq request = {.ifr_ifindex = interface->index};
-    return ioctl(interface->fd, SIOCGIFNAME, &request) == 0 && ioctl(interface->fd, SIOCGIFFLAGS, &request) == 0 &&
-           runs((unsigned short)request.ifr_flags);
-}
-
-void carrier_take(struct gb_engine *engine, struct interface *interface, bool carrier) {
-    interface->carrier = carrier;
-    if (!interface->out)
+void carrier_take(struct gb_engine *engine, struct port_io *io, bool carrier) {
+    io->carrier = carrier;
+    if (!io->out)
         return;                     /* half made, for want of memory */
     /* The port that sends to it: on a wire between two switches that is the far one's. */
-    const struct gb_link_statistics *sender = &interface->out->statistics;
+    const struct gb_link_statistics *sender = &io->out->statistics;
     port_look(engine_device(engine, sender->device_id), (uint32_t)sender->port);
 }
 
@@ -102,9 +95,11 @@ static void take_message(struct gb_engine *engine, const struct nlmsghdr *header
     /* Bridges tell of their ports in messages of their own family, without the interface's flags. */
     if (link->ifi_family != AF_UNSPEC)
         return;
-    for (uint32_t i = 0; i < engine->interface_count; i++)
-        if (engine->interfaces[i]->index == link->ifi_index)
-            carrier_take(engine, engine->interfaces[i], header->nlmsg_type == RTM_NEWLINK && runs(link->ifi_flags));
+    for (uint32_t i = 0; i < engine->io_count; i++) {
+        const struct interface *interface = interface_of(engine->ios[i]);
+        if (interface && interface->index == link->ifi_index)
+            carrier_take(engine, engine->ios[i], header->nlmsg_type == RTM_NEWLINK && runs(link->ifi_flags));
+    }
 }
 
 void carriers_read(struct gb_engine *engine) {
@@ -117,6 +112,6 @@ void carriers_read(struct gb_engine *engine) {
     }
     /* Messages were lost because there were too many: look at all. */
     if (received < 0 && errno == ENOBUFS)
-        for (uint32_t i = 0; i < engine->interface_count; i++)
-            carrier_take(engine, engine->interfaces[i], carrier_now(engine->interfaces[i]));
+        for (uint32_t i = 0; i < engine->io_count; i++)
+            carrier_take(engine, engine->ios[i], engine->ios[i]->kind->carrier(engine->ios[i]));
 }

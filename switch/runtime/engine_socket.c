@@ -26,6 +26,7 @@ enum {
     FRAME_OVERHEAD_BYTES = 18,      /* Ethernet header and a VLAN tag */
     SMALL_ROOM_BYTES = 1536 + FRAME_OVERHEAD_BYTES,
     LARGE_ROOM_BYTES = GB_MAX_FRAME_BYTES,
+    BACKLOG_PACKETS = 256,          /* with that many to work on, no more are received */
 };
 
 static int set_option(int fd, int level, int option, int value) {
@@ -104,15 +105,18 @@ int interface_open(struct interface *interface, const char *name) {
     /* A larger one helps with bursts. What the default lets wait to be sent is enough for any rate, and short enough
      * that the queue of a slow interface builds up in the traffic manager. */
     set_option(fd, SOL_SOCKET, SO_RCVBUFFORCE, RECEIVE_BUFFER_BYTES);
+    interface->io.kind = &interface_io;
     interface->fd = fd;
     interface->index = (int)index;
     interface->jumbo = mtu + FRAME_OVERHEAD_BYTES > SMALL_ROOM_BYTES;
     return 0;
 }
 
-void interface_close(struct gb_engine *engine, struct interface *interface) {
+static void interface_close(struct gb_engine *engine, struct port_io *io) {
+    struct interface *interface = (struct interface *)io;
     list_free(&engine->pool, &interface->pending);
     close(interface->fd);
+    free(interface);
 }
 
 /* The kernel moves the outermost VLAN tag from the frame to the socket's auxiliary data: put it back. */
@@ -137,7 +141,7 @@ static void restore_vlan_tag(struct packet *packet, struct msghdr *message) {
     }
 }
 
-void interface_receive(struct gb_engine *engine, struct interface *interface) {
+static void receive_frames(struct gb_engine *engine, struct interface *interface) {
     struct receive_batch *batch = interface->jumbo ? engine->receive_large : engine->receive_small;
     /* -1 when the interface went down meanwhile; the socket tells once and goes on when it is up again. */
     int received = recvmmsg(interface->fd, batch->messages, refill(engine, batch), MSG_DONTWAIT, NULL);
@@ -154,24 +158,14 @@ void interface_receive(struct gb_engine *engine, struct interface *interface) {
             packet->view.length = batch->messages[i].msg_len;
             restore_vlan_tag(packet, message);
             interface->statistics.received++;
-            direction_offer(engine, interface->in, packet);
+            direction_offer(engine, interface->io.in, packet);
         }
         message->msg_controllen = sizeof batch->control[i];
     }
 }
 
-void interface_send(struct gb_engine *engine, struct interface *interface, struct packet *packet) {
-    if (!interface->dirty) {
-        interface->dirty = true;
-        engine->dirty[engine->dirty_count++] = interface;
-    }
-    list_append(&interface->pending, packet);
-    if (interface->pending.count >= SOCKET_BATCH)
-        interface_flush(engine, interface);
-}
-
 static void watch_for(struct gb_engine *engine, struct interface *interface, uint32_t events) {
-    struct epoll_event event = {.events = events, .data.ptr = interface};
+    struct epoll_event event = {.events = events, .data.ptr = &interface->io};
     epoll_ctl(engine->epoll_fd, EPOLL_CTL_MOD, interface->fd, &event);
 }
 
@@ -193,8 +187,9 @@ static uint32_t send_batch(struct interface *interface, bool *accepted) {
     return errno == EAGAIN ? 0 : 1;
 }
 
-void interface_flush(struct gb_engine *engine, struct interface *interface) {
-    while (interface->pending.first && !interface->blocked) {
+static void interface_flush(struct gb_engine *engine, struct port_io *io) {
+    struct interface *interface = (struct interface *)io;
+    while (interface->pending.first && !io->blocked) {
         bool accepted;
         uint32_t settled = send_batch(interface, &accepted);
         for (uint32_t i = 0; i < settled; i++) {
@@ -204,25 +199,70 @@ void interface_flush(struct gb_engine *engine, struct interface *interface) {
         }
         *(accepted ? &interface->statistics.sent : &interface->statistics.send_errors) += settled;
         if (settled == 0) {
-            interface->blocked = true;
+            io->blocked = true;
             watch_for(engine, interface, EPOLLIN | EPOLLOUT);
         }
     }
 }
 
-void interface_unblock(struct gb_engine *engine, struct interface *interface) {
-    interface->blocked = false;
-    interface_flush(engine, interface);
-    if (interface->blocked)
-        return;
-    watch_for(engine, interface, EPOLLIN);
-    direction_resume(engine, interface->out);
+static void interface_send(struct gb_engine *engine, struct port_io *io, struct packet *packet) {
+    struct interface *interface = (struct interface *)io;
+    port_io_hold(engine, io);
+    list_append(&interface->pending, packet);
+    if (interface->pending.count >= SOCKET_BATCH)
+        interface_flush(engine, io);
 }
 
-void interface_clear_error(struct interface *interface) {
+/* The kernel takes frames again. */
+static void unblock(struct gb_engine *engine, struct interface *interface) {
+    interface->io.blocked = false;
+    interface_flush(engine, &interface->io);
+    if (interface->io.blocked)
+        return;
+    watch_for(engine, interface, EPOLLIN);
+    direction_resume(engine, interface->io.out);
+}
+
+/* An interface that goes down leaves an error on its socket, which epoll reports until it is read. */
+static void clear_error(const struct interface *interface) {
     int error;
     socklen_t size = sizeof error;
     getsockopt(interface->fd, SOL_SOCKET, SO_ERROR, &error, &size);
+}
+
+static void interface_receive(struct gb_engine *engine, struct port_io *io, uint32_t events) {
+    struct interface *interface = (struct interface *)io;
+    if (events & EPOLLERR)
+        clear_error(interface);
+    if (io->blocked && events & (EPOLLOUT | EPOLLERR)) {
+        engine_catch_up(engine);
+        unblock(engine, interface);
+    }
+    /* Otherwise frames wait in the socket, where too many are dropped and counted. */
+    if (events & ~(uint32_t)EPOLLOUT && engine->ready.count < BACKLOG_PACKETS) {
+        engine_catch_up(engine);
+        receive_frames(engine, interface);
+    }
+}
+
+static bool interface_carrier(const struct port_io *io) {
+    const struct interface *interface = (const struct interface *)io;
+    /* By number, since it may have another name by now. */
+    struct ifreq request = {.ifr_ifindex = interface->index};
+    return ioctl(interface->fd, SIOCGIFNAME, &request) == 0 && ioctl(interface->fd, SIOCGIFFLAGS, &request) == 0 &&
+           (request.ifr_flags & IFF_UP) && (request.ifr_flags & IFF_RUNNING);
+}
+
+const struct port_io_kind interface_io = {
+    .send = interface_send,
+    .flush = interface_flush,
+    .receive = interface_receive,
+    .carrier = interface_carrier,
+    .close = interface_close,
+};
+
+struct interface *interface_of(struct port_io *io) {
+    return io->kind == &interface_io ? (struct interface *)io : NULL;
 }
 
 void interface_count_socket_drops(struct interface *interface) {

@@ -57,6 +57,7 @@ void upcall_send(struct device *device, enum gb_upcall_kind kind, uint32_t list_
         pthread_cond_signal(&queue->arrived);
     }
     pthread_mutex_unlock(&queue->mutex);
+    device->engine->upcall_waits = true;
 }
 
 void upcall_digest(struct gb_switch *state, uint32_t list_id, const uint64_t *words, uint32_t word_count) {

@@ -1,0 +1,214 @@
+"""Switches, links, hosts' interfaces and P4Runtime on the virtual clock: time goes from event to event."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections.abc import Collection, Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from switch.engine import Capture, Direction, Engine, EngineDevice, LinkStatistics
+from switch.errors import UserError
+from switch.fabric import add_switches
+from switch.fabric_config import FabricConfig
+from switch.link import LinkModel
+from switch.virtual import traffic
+from switch.virtual.interface import HostInterface
+from switch.virtual.target import LocalTarget, Pipelines
+
+_MAX_EVENTS = 10_000_000
+"""At one time."""
+
+
+class Message(NamedTuple):
+    """What a switch sends its controller, as on P4Runtime's stream (p4.v1.StreamMessageResponse)."""
+
+    time_ns: int
+    device_id: int
+    message: Any
+
+
+class Stop(NamedTuple):
+    """Where and why time stopped.
+
+    interfaces: those whose hosts are to be told of a batch of frames, in order, each once for each batch.
+    messages: packet-ins, digest lists and idle timeouts of this moment, in order.
+    idle: nothing is queued, in flight or to be generated any more.
+    """
+
+    time_ns: int
+    interfaces: tuple[HostInterface, ...]
+    messages: tuple[Message, ...]
+    idle: bool
+
+
+class VirtualFabric:
+    """The fabric of a configuration (switch.fabric_config), with hosts in this process in place of interfaces.
+
+    The clock is an integer of nanoseconds that starts at 0 and moves in `run_until` alone. Everything happens on the
+    caller's thread. Events of the same time are worked on in the order in which they were caused, so the same calls
+    lead to the same bytes. Any number of fabrics can be used side by side. A context manager.
+    """
+
+    def __init__(self, config: FabricConfig) -> None:
+        """Every interface of the configuration becomes a port in memory, with its link in both directions.
+
+        Raises UserError for what cannot be built, such as switches that other programs run.
+        """
+        if config.foreign_switches or config.wires:
+            raise UserError("switches that other programs run need the real clock")
+        self.engine = Engine(manual_clock=True)
+        try:
+            self.devices: dict[int, EngineDevice] = add_switches(self.engine, config)
+            for port in config.interfaces:
+                self.engine.add_memory_port(port.device_id, port.port, port.link, port.seed)
+            for link in config.links:
+                self.engine.add_link(link.a, link.b, link.link, link.seed)
+            for capture in config.captures:
+                self.engine.capture(capture.file, capture.ports)
+        except BaseException:
+            self.engine.close()
+            raise
+        pipelines = Pipelines()
+        self._messages: list[Message] = []
+        # Switches that may have something to send later.
+        self._timed: set[int] = set()
+        self._targets = {
+            device_id: LocalTarget(
+                device,
+                pipelines,
+                functools.partial(self._take_message, device_id),
+                functools.partial(self._timed.add, device_id),
+            )
+            for device_id, device in self.devices.items()
+        }
+        self._interfaces: dict[int, HostInterface] = {}
+        self._due = (ctypes.c_uint32 * 1)()
+
+    def __enter__(self) -> VirtualFabric:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give everything back. May be repeated."""
+        self.engine.close()
+
+    # ---- Hosts ----
+
+    def interface(self, device_id: int, port: int, *, receive_coalescing_us: int = 0) -> HostInterface:
+        """The host's end of a port. Frames that leave through ports without one are lost, as nobody listens."""
+        interface = HostInterface(self.engine, device_id, port, receive_coalescing_us)
+        self._interfaces[interface.number] = interface
+        self._due = (ctypes.c_uint32 * len(self._interfaces))()
+        return interface
+
+    # ---- Time ----
+
+    @property
+    def now_ns(self) -> int:
+        return self.engine.now_ns()
+
+    def run_until(self, time_ns: int | None) -> Stop:
+        """Let time go on until somebody outside has to act, but not beyond time_ns; None: until nothing is left.
+
+        Everything else that happens at the time at which it stops has been done. Raises ValueError for a time that is
+        over, and RuntimeError when packets go round in circles without time going on.
+        """
+        while True:
+            timer_ns = self._next_timer_ns()
+            until_ns = timer_ns if time_ns is None else time_ns if timer_ns is None else min(time_ns, timer_ns)
+            stop = self.engine.run_until(until_ns, self._due, _MAX_EVENTS)
+            self._send_due(stop.time_ns)
+            interfaces = tuple(self._interfaces[number] for number in self._due[: stop.due_count])
+            idle = bool(stop.idle) and not interfaces and self._next_timer_ns() is None
+            if interfaces or self._messages or stop.time_ns == time_ns or (time_ns is None and idle):
+                messages, self._messages = tuple(self._messages), []
+                return Stop(stop.time_ns, interfaces, messages, idle)
+
+    def _next_timer_ns(self) -> int | None:
+        """When a switch has something to tell its controller without a packet, at the earliest."""
+        if not self._timed:
+            return None
+        times = {device_id: self._targets[device_id].next_ns for device_id in self._timed}
+        self._timed = {device_id for device_id, next_ns in times.items() if next_ns is not None}
+        return min((next_ns for next_ns in times.values() if next_ns is not None), default=None)
+
+    def _send_due(self, now_ns: int) -> None:
+        for device_id in sorted(self._timed):
+            target = self._targets[device_id]
+            next_ns = target.next_ns
+            if next_ns is not None and next_ns <= now_ns:
+                target.send_due()
+
+    def _take_message(self, device_id: int, message: Any) -> None:
+        self._messages.append(Message(self.now_ns, device_id, message))
+
+    # ---- P4Runtime: takes effect at once; RequestError and BatchError as from the server ----
+
+    def set_pipeline(self, device_id: int, config: Any) -> None:
+        """Run the program of a p4.v1.ForwardingPipelineConfig from the next packet on, with fresh state."""
+        self._target(device_id).set_pipeline(config)
+
+    def write(self, device_id: int, updates: Iterable[Any]) -> None:
+        """Attempt every p4.v1.Update, in order. Raises BatchError if some fail."""
+        self._target(device_id).write(updates)
+
+    def read(self, device_id: int, entities: Iterable[Any]) -> list[Any]:
+        """The entities that each p4.v1.Entity asks for, as in a ReadRequest."""
+        return self._target(device_id).read(entities)
+
+    def packet_out(self, device_id: int, packet: Any) -> None:
+        """Hand a p4.v1.PacketOut to the pipeline."""
+        self._target(device_id).packet_out(packet)
+
+    def acknowledge_digest(self, device_id: int, digest_id: int, list_id: int) -> None:
+        """The controller has seen to a digest list."""
+        self._target(device_id).acknowledge_digest(digest_id, list_id)
+
+    def _target(self, device_id: int) -> LocalTarget:
+        target = self._targets.get(device_id)
+        if target is None:
+            raise UserError(f"there is no P4 switch with device id {device_id}")
+        return target
+
+    # ---- Faults ----
+
+    def set_link(
+        self, device_id: int, port: int, link: LinkModel, directions: Collection[Direction] = ("in", "out")
+    ) -> None:
+        """Change a port's directions from now on; see Engine.set_link."""
+        self.engine.set_link(device_id, port, link, directions)
+
+    def set_link_up(self, device_id: int, port: int, up: bool) -> None:
+        """Cut the link at a port, or mend it; see Engine.set_link_up."""
+        self.engine.set_link_up(device_id, port, up)
+
+    def restart_switch(self, device_id: int) -> None:
+        """Program, tables, registers and digests are lost, as when the power fails for a moment."""
+        self._target(device_id).restart()
+
+    # ---- Observing ----
+
+    def capture(self, file: Path, ports: Iterable[tuple[int, int, Direction]]) -> Capture:
+        """Write what passes ports to a pcap file, with times of the virtual clock; see Engine.capture."""
+        return self.engine.capture(file, ports)
+
+    def link_statistics(self) -> list[LinkStatistics]:
+        """One row per direction, in order of creation."""
+        return self.engine.link_statistics()
+
+    # ---- Traffic ----
+
+    def add_generator(self, device_id: int, port: int, generator: traffic.Generator) -> None:
+        """Let the host at a port send."""
+        traffic.add_generator(self.engine, device_id, port, generator)
+
+    def add_sink(self, device_id: int, port: int, udp_port: int = 0) -> None:
+        """Let the host at a port take and count generated datagrams to that UDP port; 0: to any."""
+        traffic.add_sink(self.engine, device_id, port, udp_port)
+
+    def sink_statistics(self, device_id: int, port: int) -> traffic.SinkStatistics:
+        return traffic.sink_statistics(self.engine, device_id, port)

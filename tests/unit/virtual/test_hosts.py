@@ -1,0 +1,209 @@
+"""Hosts on the virtual clock: frames in and out in batches, at exact times, and when time stops for them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from switch.errors import UserError
+from switch.fabric_config import FabricConfig, ForeignSwitchConfig
+from switch.link import LinkModel
+from switch.virtual import HostInterface, VirtualFabric
+from tests.unit.engine.instructed import pass_through
+from tests.unit.virtual.conftest import instructed_fabric
+
+OVER = pass_through(2) + pass_through(1)
+"""From one host to the other: through both switches."""
+
+
+def rows(*frames: bytes) -> NDArray[np.uint8]:
+    """Equally long frames, one in each row."""
+    return np.array([np.frombuffer(frame, np.uint8) for frame in frames])
+
+
+def texts(interface: HostInterface) -> list[bytes]:
+    buffer, lengths = interface.receive()
+    return [bytes(row[:length]) for row, length in zip(buffer, lengths, strict=True)]
+
+
+def test_frames_take_the_time_of_every_link_on_their_way(fabric: VirtualFabric) -> None:
+    left, right = fabric.interface(1, 1), fabric.interface(2, 1)
+    assert left.send(rows(OVER + b"one", OVER + b"two")) == 2
+    stop = fabric.run_until(10_000_000)
+    # 19, 11 and 3 bytes, and 100 us for each link; the second is 19 us behind, which is the longest.
+    assert (stop.time_ns, stop.interfaces, stop.messages) == (333_000, (right,), ())
+    assert texts(right) == [b"one"]
+    assert right.times_ns.tolist() == [333_000]
+    assert fabric.run_until(10_000_000).time_ns == 352_000
+    assert texts(right) == [b"two"]
+    stop = fabric.run_until(10_000_000)
+    assert (stop.time_ns, stop.interfaces, stop.idle) == (10_000_000, (), True)
+    assert fabric.now_ns == 10_000_000
+
+
+def test_a_batch_holds_what_arrives_within_the_time_of_coalescing(fabric: VirtualFabric) -> None:
+    left, right = fabric.interface(1, 1), fabric.interface(2, 1, receive_coalescing_us=40)
+    left.send(rows(*(OVER + bytes([number]) for number in range(5))))
+    # They arrive 17 us apart; the card tells 40 us after the first of a batch.
+    stops = [fabric.run_until(None) for _ in range(2)]
+    assert [stop.time_ns for stop in stops] == [327_000 + 40_000, 327_000 + 3 * 17_000 + 40_000]
+    assert texts(right) == [bytes([number]) for number in range(5)]
+    assert right.times_ns.tolist() == [327_000 + 17_000 * number for number in range(5)]
+
+
+def test_what_the_card_has_not_told_of_is_not_received(fabric: VirtualFabric) -> None:
+    left, right = fabric.interface(1, 1), fabric.interface(2, 1, receive_coalescing_us=40)
+    left.send(rows(OVER + b"x"))
+    fabric.run_until(350_000)
+    assert texts(right) == []
+    fabric.run_until(None)
+    assert texts(right) == [b"x"]
+
+
+def test_frames_of_one_moment_are_one_batch_and_each_batch_is_told_once(fabric: VirtualFabric) -> None:
+    fabric.set_link(1, 1, LinkModel())
+    left = fabric.interface(1, 1)
+    left.send(rows(*(pass_through(1) + bytes([number]) for number in range(100))))
+    stop = fabric.run_until(1000)
+    assert (stop.time_ns, stop.interfaces) == (0, (left,))
+    # Not taken, and not told of again.
+    assert fabric.run_until(1000).interfaces == ()
+    left.send(rows(pass_through(1) + b"!"))
+    assert fabric.run_until(2000).interfaces == (left,)
+    assert texts(left) == [*(bytes([number]) for number in range(100)), b"!"]
+
+
+def test_hosts_of_one_moment_are_told_together_in_order(fabric: VirtualFabric) -> None:
+    left, right = fabric.interface(1, 1), fabric.interface(2, 1)
+    right.send(rows(pass_through(1) + b"r"))
+    left.send(rows(pass_through(1) + b"l"))
+    stop = fabric.run_until(None)
+    assert stop.interfaces == (right, left)
+
+
+def test_frames_of_different_lengths_and_structured_rows(fabric: VirtualFabric) -> None:
+    left, right = fabric.interface(1, 1), fabric.interface(2, 1)
+    fields = np.zeros(2, [("instructions", np.uint8, 16), ("number", ">u2")])
+    fields["instructions"] = np.frombuffer(OVER, np.uint8)
+    fields["number"] = [1, 258]
+    left.send(fields)
+    left.send(rows(OVER + b"abc", OVER + b"def"), np.array([17, 19], np.uint32))
+    # Every second row of a longer array.
+    left.send(rows(OVER + b"yes", OVER + b"no!", OVER + b"yea")[::2])
+    received = []
+    while not (stop := fabric.run_until(None)).idle or stop.interfaces:
+        received += texts(right)
+    assert received == [b"\0\1", b"\1\2", b"a", b"def", b"yes", b"yea"]
+
+
+def test_large_batches_and_long_frames_find_room(fabric: VirtualFabric) -> None:
+    fabric.set_link(1, 1, LinkModel(queue_packets=5000))
+    left = fabric.interface(1, 1)
+    left.send(np.tile(np.frombuffer(pass_through(1) + bytes(9000), np.uint8), (300, 1)))
+    fabric.run_until(None)
+    buffer, lengths = left.receive()
+    assert (len(buffer), lengths.tolist()) == (300, [9000] * 300)
+
+
+def test_a_full_queue_drops_and_counts(fabric: VirtualFabric) -> None:
+    fabric.set_link(1, 1, LinkModel(rate_bps=8_000_000, queue_packets=3), ("in",))
+    left = fabric.interface(1, 1)
+    left.send(rows(*[pass_through(255) + b"x"] * 10))
+    fabric.run_until(None)
+    [row] = [row for row in fabric.link_statistics() if (row.device_id, row.port, row.direction) == (1, 1, "in")]
+    assert (row.packets, row.queue_drops) == (4, 6)
+
+
+def test_frames_for_nobody_are_lost(fabric: VirtualFabric) -> None:
+    left, right = fabric.interface(1, 1), fabric.interface(2, 1, receive_coalescing_us=1000)
+    left.send(rows(OVER + b"1"))
+    fabric.run_until(400_000)
+    right.close()
+    left.send(rows(OVER + b"2"))
+    assert fabric.run_until(None).interfaces == ()
+    assert fabric.engine.quiesce()
+    assert fabric.interface(2, 1).receive()[1].size == 0
+    with pytest.raises(UserError, match="closed"):
+        left.close()
+        left.send(rows(OVER))
+
+
+def test_mistakes_are_told(fabric: VirtualFabric) -> None:
+    left = fabric.interface(1, 1)
+    with pytest.raises(ValueError, match="9234"):
+        left.send(np.zeros((1, 9235), np.uint8))
+    with pytest.raises(ValueError, match="longer than its row"):
+        left.send(np.zeros((2, 10), np.uint8), np.array([10, 11], np.uint32))
+    with pytest.raises(ValueError, match="shape"):
+        left.send(np.zeros((2, 10), np.uint8), np.array([10], np.uint32))
+    assert left.send(np.zeros((0, 10), np.uint8)) == 0
+    for device_id, port in ((1, 2), (1, 9), (3, 1)):
+        with pytest.raises(UserError, match="does not lead to a host"):
+            fabric.interface(device_id, port)
+    with pytest.raises(UserError, match="receive_coalescing_us"):
+        fabric.interface(2, 1, receive_coalescing_us=-1)
+    fabric.run_until(500)
+    with pytest.raises(ValueError, match="past"):
+        fabric.run_until(499)
+
+
+def test_switches_of_other_programs_need_the_real_clock() -> None:
+    config = FabricConfig(switches=(), foreign_switches=(ForeignSwitchConfig(device_id=1),))
+    with pytest.raises(UserError, match="real clock"):
+        VirtualFabric(config)
+
+
+def test_packets_that_go_round_without_time_are_noticed_and_others_are_not() -> None:
+    with instructed_fabric(LinkModel()) as fabric:
+        left = fabric.interface(1, 1)
+        left.send(rows(pass_through(2) + b"x"))
+        fabric.run_until(None)
+        left.send(rows(*[OVER] * 20))
+        with pytest.raises(RuntimeError, match="circles"):
+            fabric.engine.run_until(1, fabric._due, 30)
+
+
+def test_time_steps_make_no_difference() -> None:
+    def run(step_ns: int) -> list[tuple[int, bytes]]:
+        link = LinkModel(rate_bps=3_333_333, delay_us=7, jitter_us=5, loss=0.1, duplicate=0.1, queue_packets=8)
+        with instructed_fabric(link) as fabric:
+            left, right = fabric.interface(1, 1), fabric.interface(2, 1, receive_coalescing_us=3)
+            seen: list[tuple[int, bytes]] = []
+            for number in range(60):
+                left.send(rows(OVER + bytes([number]) * (1 + number * 7 % 90)))
+                end_ns = fabric.now_ns + 60_000
+                while fabric.now_ns < end_ns:
+                    fabric.run_until(min(end_ns, fabric.now_ns + step_ns))
+                    frames = texts(right)
+                    seen += zip(map(int, right.times_ns), frames, strict=True)
+            return seen
+
+    whole = run(60_000)
+    assert len(whole) > 20
+    assert whole == run(1_000)
+
+
+def test_two_fabrics_do_not_disturb_each_other() -> None:
+    def act(fabric: VirtualFabric, number: int) -> list[bytes]:
+        fabric._interfaces[min(fabric._interfaces)].send(rows(OVER + bytes([number])))
+        fabric.run_until(fabric.now_ns + 20_000)
+        return texts(fabric._interfaces[max(fabric._interfaces)])
+
+    lossy = LinkModel(rate_bps=8_000_000, delay_us=30, loss=0.2, jitter_us=20, reorder=True)
+
+    def fabric_of(seed: int) -> VirtualFabric:
+        fabric = instructed_fabric(lossy, seed)
+        fabric.interface(1, 1)
+        fabric.interface(2, 1)
+        return fabric
+
+    def alone(seed: int) -> list[list[bytes]]:
+        with fabric_of(seed) as fabric:
+            return [act(fabric, number) for number in range(50)]
+
+    with fabric_of(1) as one, fabric_of(2) as other:
+        together = [(act(one, number), act(other, number)) for number in range(50)]
+    assert [first for first, _ in together] == alone(1)
+    assert [second for _, second in together] == alone(2)
+    assert alone(1) != alone(2)
