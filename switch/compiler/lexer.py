@@ -27,13 +27,21 @@ _TOKEN = re.compile(
     r"|(?P<name>[A-Za-z_][A-Za-z0-9_]*)"
     r"|(?P<number>[0-9][A-Za-z0-9_]*)"
     r'|(?P<string>"(?:[^"\\\n]|\\[^\n])*")'
-    r"|(?P<unclosed>/\*|\")"
+    r"|(?P<unclosed>/\*)"
+    r'|(?P<open>"[^\n]*)'
     r"|(?P<punctuation>" + "|".join(map(re.escape, _OPERATORS.split())) + r")"
     r"|(?P<unknown>.)",
     re.ASCII,
 )
 
-_KINDS = {"name": NAME, "number": NUMBER, "string": STRING, "punctuation": PUNCTUATION, "unknown": UNKNOWN}
+_KINDS = {
+    "name": NAME,
+    "number": NUMBER,
+    "string": STRING,
+    "punctuation": PUNCTUATION,
+    "unknown": UNKNOWN,
+    "open": UNKNOWN,  # a string that does not end in its line: the preprocessor looks for its end
+}
 
 
 class Token:
@@ -56,14 +64,17 @@ class Token:
         return self.loc + len(self.text) if self.loc < EXPANSION_BASE else self.loc
 
 
-def tokenize(source: SourceFile, reporter: Reporter) -> list[Token]:
-    """All tokens of a file, without an END token. Comments and white space leave only flags behind."""
+def tokenize(source: SourceFile, reporter: Reporter, start: int = 0, stop: int | None = None) -> list[Token]:
+    """All tokens of a file, without an END token. Comments and white space leave only flags behind.
+
+    start, stop: offsets of a part of it; the start of a part is behind the first token of its line.
+    """
     tokens: list[Token] = []
     append = tokens.append
     base = source.base
-    flags = LINE_START
+    flags = 0 if start else LINE_START
     kinds = _KINDS
-    for match in _TOKEN.finditer(source.text):
+    for match in _TOKEN.finditer(source.text, start, len(source.text) if stop is None else stop):
         group = match.lastgroup
         assert group is not None
         kind = kinds.get(group)
@@ -73,10 +84,8 @@ def tokenize(source: SourceFile, reporter: Reporter) -> list[Token]:
         elif group == "newline":
             flags = LINE_START
         elif group == "unclosed":
-            what = "comment" if match.group() == "/*" else "string"
-            reporter.error(base + match.start(), f"unterminated {what}")
-            if what == "comment":
-                break
+            reporter.error(base + match.start(), "unterminated comment")
+            break
         else:
             flags |= SPACE_BEFORE
     return tokens

@@ -57,6 +57,7 @@ class MacroExpander:
         self._sources = sources
         self._reporter = reporter
         self._produced = 0
+        self._failed_pastes: set[int] = set()
 
     def expand(self, tokens: Sequence[Token], depth: int = 0) -> list[Token]:
         """The tokens with all macros replaced."""
@@ -177,12 +178,8 @@ class MacroExpander:
         while index < count:
             token = body[index]
             text = token.text
-            if text == "#" and macro.parameters is not None and index + 1 < count:
-                argument = raw.get(body[index + 1].text)
-                if argument is None:
-                    self._reporter.error(token.loc, "'#' is not followed by a macro parameter")
-                    argument = []
-                piece = [Token(STRING, _stringize(argument), base + index, token.flags)]
+            if text == "#" and index + 1 < count and body[index + 1].text in raw:
+                piece = [Token(STRING, _stringize(raw[body[index + 1].text]), base + index, token.flags)]
                 index += 1
             elif text == "##" and 0 < index < count - 1:
                 paste_next = True
@@ -203,14 +200,18 @@ class MacroExpander:
                 piece = [Token(token.kind, text, base + index, token.flags)]
             if paste_next:
                 paste_next = False
-                self._paste(result, piece, base + index)
+                self._paste(result, piece, base + index, token.loc)
             else:
                 result.extend(piece)
             index += 1
         return result
 
-    def _paste(self, left: list[Token], right: Sequence[Token], loc: int) -> None:
-        """Join the last token of `left` with the first of `right`; an empty side leaves the other as it is."""
+    def _paste(self, left: list[Token], right: Sequence[Token], loc: int, written: int) -> None:
+        """Join the last token of `left` with the first of `right`; an empty side leaves the other as it is.
+
+        What does not join to one token stays two, as with the preprocessor that p4c calls (cpp for assembler).
+        written: where the right side stands in the macro, which is warned of once.
+        """
         if not right:
             return
         if not left:
@@ -219,9 +220,14 @@ class MacroExpander:
         joined = left[-1].text + right[0].text
         tokens = tokenize_fragment(joined, loc)
         if len(tokens) != 1:
-            raise self._reporter.fatal(
-                loc, f"pasting '{left[-1].text}' and '{right[0].text}' does not give a valid token"
-            )
+            if written not in self._failed_pastes:
+                self._failed_pastes.add(written)
+                message = (
+                    f"pasting '{left[-1].text}' and '{right[0].text}' does not give a valid token: they stay two"
+                )
+                self._reporter.warning(loc, message, category="paste")
+            left.extend(right)
+            return
         tokens[0].flags = left[-1].flags
         left[-1:] = tokens
         left.extend(right[1:])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from switch.compiler.lexer import (
     NUMBER,
     SPACE_BEFORE,
     STRING,
+    UNKNOWN,
     Token,
     tokenize,
     tokenize_fragment,
@@ -34,7 +36,12 @@ _OTHER_ARCHITECTURES = (
     "ubpf_model.p4",
     "xdp_model.p4",
 )
+# What a line begins with that is not part of the program: #### is two of the second kind.
+_HASHES = ("#", "##")
 _DIRECTIVES = ("define", "elif", "else", "endif", "error", "if", "ifdef", "ifndef", "include", "line", "undef")
+
+
+_CLOSING_QUOTE = re.compile(r'(?:[^"\\]|\\.)*"')
 
 
 @dataclass
@@ -64,6 +71,7 @@ class Preprocessor:
         self._pending: list[Token] = []
         self._once: set[str] = set()
         self._root = Path()
+        self._last_unknown = (0, 0)
         self._define_from_outside("__p4c__", "1")
         for name, value in (defines or {}).items():
             self._define_from_outside(name, value)
@@ -94,7 +102,7 @@ class Preprocessor:
         count = len(tokens)
         while index < count:
             token = tokens[index]
-            if token.text == "#" and token.flags & LINE_START:
+            if token.text in _HASHES and token.flags & LINE_START:
                 end = index + 1
                 while end < count and not tokens[end].flags & LINE_START:
                     end += 1
@@ -103,13 +111,51 @@ class Preprocessor:
                 continue
             if conditionals and not conditionals[-1].active:
                 index += 1
-                while index < count and not (tokens[index].text == "#" and tokens[index].flags & LINE_START):
+                while index < count and not (tokens[index].text in _HASHES and tokens[index].flags & LINE_START):
                     index += 1
+                continue
+            if token.kind == UNKNOWN and token.text.startswith('"'):
+                tokens = self._long_string(source, tokens, index, conditionals, depth)
+                index, count = 0, len(tokens)
                 continue
             self._pending.append(token)
             index += 1
         for conditional in conditionals:
             self._reporter.error(conditional.loc, "this condition has no #endif")
+
+    def _long_string(
+        self, source: SourceFile, tokens: list[Token], index: int, conditionals: list[_Conditional], depth: int
+    ) -> list[Token]:
+        """Read a string over the ends of lines; returns the tokens behind it.
+
+        As with cpp and p4c together: directives and macros count in all lines of it but the first.
+        """
+        opening = tokens[index]
+        text, index = opening.text, index + 1
+        line = source.line_index(opening.loc - source.base)
+        for number in range(line + 1, len(source.line_starts)):
+            start = source.line_starts[number]
+            here = index
+            while index < len(tokens) and tokens[index].loc < source.base + start + len(source.line_text(number)):
+                index += 1
+            words = tokens[here:index]
+            if words and words[0].text == "#" and words[0].flags & LINE_START:
+                self._directive(source, words[0], words[1:], conditionals, depth)
+            elif not conditionals or conditionals[-1].active:
+                quote = _CLOSING_QUOTE.match(source.line_text(number))
+                if quote is not None:
+                    self._pending.append(Token(STRING, f"{text}\n{quote[0]}", opening.loc, opening.flags))
+                    behind, end = start + quote.end(), start + len(source.line_text(number))
+                    if "/*" in source.text[behind:end]:
+                        return tokenize(source, self._reporter, behind)
+                    return [*tokenize(source, self._reporter, behind, end), *tokens[index:]]
+                text += f"\n{self._expanded_line(source.line_text(number), words)}"
+        raise self._reporter.fatal(opening.loc, "unterminated string")
+
+    def _expanded_line(self, text: str, words: list[Token]) -> str:
+        if not any(word.kind == NAME and word.text in self._expander.macros for word in words):
+            return text
+        return text[: len(text) - len(text.lstrip())] + _spell(self._expander.expand(words))
 
     def _flush(self) -> None:
         """Expand what has been read since the last change of the macros."""
@@ -125,10 +171,12 @@ class Preprocessor:
         conditionals: list[_Conditional],
         depth: int,
     ) -> None:
-        if not line:
+        active = not conditionals or conditionals[-1].active
+        if hash_.text == "##" and active:
+            self._unknown(source, hash_, "#")
+        if not line or hash_.text == "##":
             return
         name, rest = line[0].text, line[1:]
-        active = not conditionals or conditionals[-1].active
         if name in ("if", "ifdef", "ifndef"):
             value = active and self._condition(name, line[0], rest)
             conditionals.append(_Conditional(hash_.loc, active, value, value))
@@ -154,10 +202,19 @@ class Preprocessor:
         elif name == "pragma":
             if [token.text for token in rest] == ["once"]:
                 self._once.add(source.name)
-        elif name == "line" or line[0].kind == NUMBER:
+        elif name == "line" or (line[0].kind == NUMBER and (not rest or rest[0].kind == STRING)):
             self._line(source, line[0], rest if name == "line" else line)
         else:
-            self._reporter.error(line[0].loc, f"unknown directive '#{name}'{suggestion(name, _DIRECTIVES)}")
+            self._unknown(source, hash_, name)
+
+    def _unknown(self, source: SourceFile, hash_: Token, name: str) -> None:
+        """p4c takes such a line for a comment. One warning for a block of them, and for what may be a typing error."""
+        line = source.line_index(hash_.loc - source.base)
+        likely = suggestion(name, _DIRECTIVES)
+        if likely or self._last_unknown != (source.base, line - 1):
+            message = f"there is no directive '#{name}': the line is left out{likely}"
+            self._reporter.warning(hash_.loc, message, category="directive")
+        self._last_unknown = (source.base, line)
 
     def _condition(self, name: str, at: Token, rest: Sequence[Token]) -> bool:
         if name != "if":

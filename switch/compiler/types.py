@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from switch.compiler.symbols import Signature
 
 MAX_WIDTH_BITS = 2048
+MAX_VARBIT_BITS = 1 << 16
 MAX_STACK_SIZE = 1024
 MAX_FIELDS = 20_000
 

@@ -14,11 +14,13 @@ from switch.compiler.diagnostics import Reporter
 # The names are p4c's where it has the same warning, so that a @noWarn("...") works with both.
 CATEGORIES = {
     "deprecated": "something is used that is only there for old programs",
+    "directive": "a line that begins with # and is no directive: it is left out",
     "ignore-prop": "a property of a table that means nothing to v1model",
     "invalid_header": "a field is read of a header that no part of the program ever makes valid",
     "mismatch": "a comparison whose result does not depend on the packet",
     "overflow": "a constant is cut to fit its type",
     "parser-transition": "a parser state without a transition, where packets are rejected",
+    "paste": "a ## in a macro joins what gives no single token: the two stay apart",
     "redefined": "a macro is defined differently a second time",
     "uninitialized_use": "a variable or out parameter is read before it has a value",
     "unreachable": "states, cases and statements that no packet gets to",

@@ -32,7 +32,7 @@ class Coercion:
         return converted
 
     def _try_coerce(self, expression: s.Expression, source: t.Type, target: t.Type) -> s.Expression | None:
-        if source is t.INTEGER and isinstance(target, (t.Bit, t.Int)):
+        if source is t.INTEGER and _is_numeric(target):
             return self._literal_to_width(expression, target)
         if isinstance(source, t.Enum) and source.underlying is not None:
             if source.underlying == target:
@@ -61,13 +61,15 @@ class Coercion:
         result.value = value
         return result
 
-    def _literal_to_width(self, expression: s.Expression, target: t.Bit | t.Int) -> s.Expression:
+    def _literal_to_width(self, expression: s.Expression, target: t.Type) -> s.Expression:
         value = expression.value
+        stored = t.representation(target)
+        assert isinstance(stored, (t.Bit, t.Int))
         if not isinstance(value, int):
             # A constructor parameter of type int: known when the program is put together.
             return self.converted(expression, target, None)
-        wrapped = wrap(value, target)
-        fits = wrapped == value or (isinstance(target, t.Int) and value == wrapped & ((1 << target.width) - 1))
+        wrapped = wrap(value, stored)
+        fits = wrapped == value or (isinstance(stored, t.Int) and value == wrapped & ((1 << stored.width) - 1))
         if not fits:
             self._reporter.warning(
                 expression.loc,
@@ -129,12 +131,19 @@ class Coercion:
         """Whether coerce() would succeed where the type of `expression` leaves a choice."""
         source = expression.type
         if source is t.INTEGER:
-            return isinstance(target, (t.Bit, t.Int))
+            return _is_numeric(target)
         if source is t.INVALID_HEADER:
             return _is_header_like(target)
         if isinstance(expression, (s.ListExpression, s.StructExpression)):
             return isinstance(target, (t.Struct, t.Tuple, t.Stack))
         return False
+
+
+def _is_numeric(type_: t.Type) -> bool:
+    """Whether an integer literal can be of this type: a number with a width, or a `type` made of one."""
+    while isinstance(type_, t.NewType):
+        type_ = type_.underlying
+    return isinstance(type_, (t.Bit, t.Int))
 
 
 def _is_header_like(type_: t.Type) -> bool:

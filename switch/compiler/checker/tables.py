@@ -177,6 +177,4 @@ def check_label(context: Context, label: s.Expression, wanted: t.Type, scope: Sc
         return label
     if isinstance(wanted, t.Enum) and wanted.underlying is not None and label.type != wanted:
         return context.expressions.coerce(label, wanted.underlying)
-    if isinstance(wanted, t.NewType) and label.type is t.INTEGER:
-        return context.expressions.coerce(label, t.representation(wanted))
     return context.expressions.coerce(label, wanted)

@@ -50,8 +50,9 @@ class TypeResolver:
         width = self._context.expressions.constant_int(syntax.width, scope, "the width of a type")
         if width is None:
             return t.UNKNOWN
-        if not 0 <= width <= t.MAX_WIDTH_BITS or (width == 0 and syntax.name == "int"):
-            self._context.error(syntax, f"a width of {width} is outside 1 to {t.MAX_WIDTH_BITS}")
+        greatest = t.MAX_VARBIT_BITS if syntax.name == "varbit" else t.MAX_WIDTH_BITS
+        if not 0 <= width <= greatest or (width == 0 and syntax.name == "int"):
+            self._context.error(syntax, f"a width of {width} is outside 1 to {greatest}")
             return t.UNKNOWN
         if syntax.name == "bit":
             return t.bit(width)

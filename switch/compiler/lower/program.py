@@ -8,6 +8,7 @@ from switch.compiler.checker import CheckedProgram
 from switch.compiler.diagnostics import Reporter
 from switch.compiler.lower import ir
 from switch.compiler.lower import operations as op
+from switch.compiler.lower.deparser import lower_deparser
 from switch.compiler.lower.instances import InstanceState
 from switch.compiler.lower.places import Instance, PacketValue, StructValue, Value
 from switch.compiler.lower.result import Checksum, LoweredProgram, Pipeline
@@ -106,7 +107,7 @@ def _lower_blocks(program: ProgramState, blocks: dict[str, Instance]) -> Lowered
     update = _checksums(program, run(blocks["ck"], "checksum"), op.TRUE)
     deparser_node = blocks["dep"].signature.node
     assert isinstance(deparser_node, s.ControlDeclaration)
-    order, primitives = _deparser(program, run(blocks["dep"], "deparser"))
+    order, primitives = lower_deparser(program, run(blocks["dep"], "deparser"))
     return LoweredProgram(
         program.checked,
         program.storage,
@@ -161,23 +162,3 @@ def _checksums(program: ProgramState, body: list[ir.Stmt], condition: ir.Expr) -
                 statement.end,
             )
     return result
-
-
-def _deparser(program: ProgramState, body: list[ir.Stmt]) -> tuple[list[str], list[ir.Stmt]]:
-    """The headers in the order they are emitted, and what is done before that."""
-    order: list[str] = []
-    primitives: list[ir.Stmt] = []
-    for statement in body:
-        if isinstance(statement, ir.Primitive) and statement.op == "emit":
-            (header,) = statement.parameters
-            assert isinstance(header, ir.Ref)
-            order.append(header.name)
-        elif isinstance(statement, (ir.Assign, ir.Primitive)) and not order:
-            primitives.append(statement)
-        else:
-            program.reporter.error(
-                statement.loc or 1,
-                "a deparser is a sequence of emit() calls, with assignments before them, on this target",
-                statement.end,
-            )
-    return order, primitives

@@ -218,8 +218,10 @@ class Tables:
             known = self._constant(size.value, owner, "the size of a table")
             # As written, for what is said about it: a constant has been cut to the width of P4's integers here.
             table.size = written if isinstance(written, int) else known
-            if not 0 < table.size <= MAX_SIZE:
+            if not 0 <= table.size <= MAX_SIZE:
                 self._code.error(size.value, f"a size of {table.size} is outside 1 to {MAX_SIZE}")
+            # As p4c has it, 0 is no size of one's own.
+            table.size = table.size or DEFAULT_SIZE
         timeout = node.property("support_timeout")
         if timeout is not None and isinstance(timeout.value, s.Expression):
             table.support_timeout = bool(self._constant(timeout.value, owner, "support_timeout"))

@@ -110,8 +110,8 @@ class Cursor:
         raise self.failure("expected '>'")
 
     def name(self, what: str = "a name") -> Token:
-        """An identifier; names that are keywords only in some places count."""
-        if self.token.kind == NAME and self.text not in KEYWORDS:
+        """An identifier; names that are keywords only in some places count, and p4c lets things be called list."""
+        if self.token.kind == NAME and (self.text not in KEYWORDS or self.text == "list"):
             return self.advance()
         raise self.failure(f"expected {what}")
 
@@ -128,9 +128,16 @@ class Cursor:
             self.reporter.error(self.last_end, message, hint=hint)
             return SyntaxFailure()
         if self.token.kind == UNKNOWN:
-            self.reporter.error(loc, f"character {self.text!r} has no meaning in P4")
+            self.reporter.error(
+                loc,
+                "unterminated string"
+                if self.text.startswith('"')
+                else f"character {self.text!r} has no meaning in P4",
+            )
             return SyntaxFailure()
         found = "the end of the file" if self.token.kind == END else f"'{self.text}'"
+        if any(token.kind == STRING and "\n" in token.text for token in (self.token, self.peek(-1))):
+            hint = "a string here runs over several lines: is a '\"' missing?"
         hint = hint or (_HINTS.get(self.text, "") if self.token.kind != STRING else "")
         self.reporter.error(loc, f"{message}, but found {found}", self.token.end, hint=hint)
         return SyntaxFailure()

@@ -308,13 +308,6 @@ MISTAKES = [
         new="<v1modle.p4>",
     ),
     changed(
-        "misspelt directive",
-        "inlcude",
-        "unknown directive '#inlcude'; did you mean 'include'?",
-        old="#include <core.p4>",
-        new="#inlcude <core.p4>",
-    ),
-    changed(
         "missing apply",
         "}",
         "expected the apply block of the control, but found '}'",

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from switch.compiler.conditions import evaluate_condition
 from switch.compiler.diagnostics import Abandoned, Reporter
-from switch.compiler.lexer import Token, tokenize_fragment
+from switch.compiler.lexer import STRING, Token, tokenize_fragment
 from switch.compiler.preprocessor import Preprocessor
 from switch.compiler.source import SourceManager
 
@@ -138,15 +138,70 @@ def test_arguments_keep_their_own_positions(tmp_path: Path) -> None:
         ("#define F(a) a\nF(1", "2:1 unterminated argument list of macro 'F'"),
         ("#if 1 / 0\n#endif", "1:7 division by zero in the condition"),
         ("#if 1 +\n#endif", "1:2 the condition ends too early"),
-        ("#wat", "1:2 unknown directive '#wat'"),
+        ("#wat", "1:1 there is no directive '#wat': the line is left out"),
+        ("#elseif", "1:1 there is no directive '#elseif': the line is left out; did you mean 'else'?"),
         ("x /* y", "1:3 unterminated comment"),
         ('x "y', "1:3 unterminated string"),
-        ("#define F(a) +##a\nF(+) F(b)", "2:6 pasting '+' and 'b' does not give a valid token"),
+        ('x "y\n z', "1:3 unterminated string"),
+        ("#define F(a) +##a\nF(+) F(b)", "2:6 pasting '+' and 'b' does not give a valid token: they stay two"),
         ("#define F(a, a) a", "1:10 the parameters of a macro are different names with commas"),
     ],
 )
 def test_errors(tmp_path: Path, text: str, error: str) -> None:
     assert error in Run(tmp_path, main=text).errors
+
+
+def test_a_string_over_several_lines(tmp_path: Path) -> None:
+    """As what p4c sees behind cpp: directives and macros count in it, what is left out is not in it."""
+    text = """@restriction("
+    // comment "no quote"
+"""
+    text = text.replace('"no quote"', "stays")
+    text += '#define KEY dst\n  KEY::mask != 0;\n#if 0\n left out\n#else\n\n  \\"taken\\" }\n#endif\n  ") KEY "one" // end\nlast'
+    run = Run(tmp_path, main=text)
+    assert run.errors == []
+    kinds = [token.kind for token in run.tokens]
+    string = run.tokens[3]
+    assert [token.text for token in run.tokens if token is not string] == [
+        "@",
+        "restriction",
+        "(",
+        ")",
+        "dst",
+        '"one"',
+        "last",
+        "",
+    ]
+    assert (string.kind, kinds.count(STRING)) == (STRING, 2)
+    assert string.text == '"\n    // comment stays\n  dst::mask != 0;\n\n  \\"taken\\" }\n  "'
+    places = {token.text: run.sources.locate(token.loc) for token in run.tokens}
+    assert (places["dst"].line, places["dst"].column) == (11, 6)
+    assert places["last"].line == 12
+
+
+def test_two_long_strings_behind_one_another(tmp_path: Path) -> None:
+    run = Run(tmp_path, main='a "1\n2" b "3\n4" /* c\n d */ e "5\n\n6" f')
+    assert run.errors == []
+    assert [token.text for token in run.tokens] == ["a", '"1\n2"', "b", '"3\n4"', "e", '"5\n\n6"', "f", ""]
+
+
+def test_what_is_left_out_may_have_open_strings(tmp_path: Path) -> None:
+    assert Run(tmp_path, main='#if 0\nsay "what\n#endif\nx').text == "x"
+
+
+def test_lines_that_are_no_directives_are_left_out(tmp_path: Path) -> None:
+    """One warning for a block of them; a line number with more behind it is no line number."""
+    run = Run(tmp_path, main='####\n# THIS FILE IS\n# 2nd part\n####\na\n  # by hand\n# 7 "other.p4"\n__LINE__')
+    assert run.text == "a 7"
+    assert run.errors == [
+        "1:1 there is no directive '##': the line is left out",
+        "6:3 there is no directive '#by': the line is left out",
+    ]
+
+
+def test_a_hash_before_no_parameter_stays(tmp_path: Path) -> None:
+    run = Run(tmp_path, main="#define F(a) # a #b\nF(1)")
+    assert (run.text, run.errors) == ('"1" # b', [])
 
 
 def test_a_macro_bomb_is_refused(tmp_path: Path) -> None:

@@ -1,0 +1,86 @@
+"""What a deparser does, in the form that BMv2's has: primitives one after the other, then headers in a fixed order."""
+
+from __future__ import annotations
+
+from switch.compiler import types as t
+from switch.compiler.lower import ir
+from switch.compiler.lower.state import ProgramState
+
+_NO_BRANCHES = "a deparser cannot branch on this target, except to emit a header if that is valid"
+_INSTEAD = "emit() leaves out headers that are not valid: make them so at the end of egress"
+
+
+def lower_deparser(program: ProgramState, body: list[ir.Stmt]) -> tuple[list[str], list[ir.Stmt]]:
+    """The headers in the order they are emitted, and what is done before that.
+
+    BMv2 does all of it before it writes the first header, whatever the order in the program.
+    """
+    order: list[str] = []
+    primitives: list[ir.Stmt] = []
+    for statement in body:
+        if isinstance(statement, ir.If):
+            headers = _emitted_if_valid(statement)
+            if headers is not None:
+                order += headers
+                continue
+            chosen = _chosen(program, statement)
+            if chosen is None:
+                program.reporter.error(statement.loc or 1, _NO_BRANCHES, statement.end, hint=_INSTEAD)
+                continue
+            primitives += chosen
+        elif isinstance(statement, ir.Primitive) and statement.op == "emit":
+            order.append(_header(statement))
+        elif isinstance(statement, (ir.Assign, ir.Primitive)):
+            if _written(statement) & set(order):
+                message = "a header that has been emitted cannot be changed on this target"
+                program.reporter.error(statement.loc or 1, message, statement.end)
+            primitives.append(statement)
+        else:
+            program.reporter.error(statement.loc or 1, _NO_BRANCHES, statement.end, hint=_INSTEAD)
+    return order, primitives
+
+
+def _header(emit: ir.Primitive) -> str:
+    (header,) = emit.parameters
+    assert isinstance(header, ir.Ref)
+    return header.name
+
+
+def _emitted_if_valid(statement: ir.If) -> list[str] | None:
+    """The header of `if (header.isValid()) { emit(header); }`, which is what emit() does anyway; None for others."""
+    if statement.otherwise or not isinstance(statement.condition, ir.FieldRef):
+        return None
+    headers = []
+    for inner in statement.then:
+        if not (isinstance(inner, ir.Primitive) and inner.op == "emit"):
+            return None
+        headers.append(_header(inner))
+    return headers if {(name, "$valid$") for name in headers} == {_field(statement.condition)} else None
+
+
+def _field(place: ir.FieldRef) -> tuple[str, str]:
+    return place.header, place.field
+
+
+def _chosen(program: ProgramState, statement: ir.If) -> list[ir.Stmt] | None:
+    """Assignments under a condition as assignments of what it chooses; None if there is anything else."""
+    condition = program.storage.scalar(t.BOOL, "condition")
+    result: list[ir.Stmt] = [ir.Assign(statement.loc, statement.end, condition, statement.condition)]
+    for branch, taken in ((statement.then, True), (statement.otherwise, False)):
+        for inner in branch:
+            if not isinstance(inner, ir.Assign):
+                return None
+            values = (inner.value, inner.target) if taken else (inner.target, inner.value)
+            choice = ir.Choice(inner.target.type, condition, *values)
+            result.append(ir.Assign(inner.loc, inner.end, inner.target, choice))
+    return result
+
+
+def _written(statement: ir.Assign | ir.Primitive) -> set[str]:
+    """The headers that a statement may change."""
+    if isinstance(statement, ir.Assign):
+        return {statement.target.header}
+    if statement.op in ("log_msg", "assert", "assume"):
+        return set()
+    names = {part.header for part in statement.parameters if isinstance(part, ir.FieldRef)}
+    return names | {part.name for part in statement.parameters if isinstance(part, ir.Ref)}
