@@ -208,7 +208,7 @@ class Preprocessor:
             self._unknown(source, hash_, name)
 
     def _unknown(self, source: SourceFile, hash_: Token, name: str) -> None:
-        """p4c takes such a line for a comment. One warning for a block of them, and for what may be a typing error."""
+        """p4c takes such a line for a comment. One warning for a block of them, and each that may be misspelt."""
         line = source.line_index(hash_.loc - source.base)
         likely = suggestion(name, _DIRECTIVES)
         if likely or self._last_unknown != (source.base, line - 1):

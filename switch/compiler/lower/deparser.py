@@ -1,4 +1,4 @@
-"""What a deparser does, in the form that BMv2's has: primitives one after the other, then headers in a fixed order."""
+"""What a deparser does, as BMv2's does it: primitives one after the other, then headers in a fixed order."""
 
 from __future__ import annotations
 

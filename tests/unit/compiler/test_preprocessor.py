@@ -153,11 +153,21 @@ def test_errors(tmp_path: Path, text: str, error: str) -> None:
 
 def test_a_string_over_several_lines(tmp_path: Path) -> None:
     """As what p4c sees behind cpp: directives and macros count in it, what is left out is not in it."""
-    text = """@restriction("
-    // comment "no quote"
-"""
-    text = text.replace('"no quote"', "stays")
-    text += '#define KEY dst\n  KEY::mask != 0;\n#if 0\n left out\n#else\n\n  \\"taken\\" }\n#endif\n  ") KEY "one" // end\nlast'
+    lines = [
+        '@restriction("',
+        "    // comment stays",
+        "#define KEY dst",
+        "  KEY::mask != 0;",
+        "#if 0",
+        " left out",
+        "#else",
+        "",
+        '  \\"taken\\" }',
+        "#endif",
+        '  ") KEY "one" // end',
+        "last",
+    ]
+    text = "\n".join(lines)
     run = Run(tmp_path, main=text)
     assert run.errors == []
     kinds = [token.kind for token in run.tokens]
