@@ -18,7 +18,7 @@ from controller.planning.entries import congestion_threshold, ipv4_route, multic
 from controller.planning.plan import MulticastGroup, SwitchPlan
 from controller.systems.aggregation.entries import RECLAIM_DISTANCE, aggregation_role, designated_route
 from controller.systems.aggregation.slots import SlotPolicy, SlotRange
-from experiments.systems.aggregation.outcome import event_at
+from experiments.systems.aggregation.outcome import EVENT_JOBS, event_at
 from hosts.systems.aggregation.gradient import Gradient, gradient_frame
 from hosts.systems.aggregation.gradient_format import CE, ECN_MASK, ECT_0, UDP_PORT, Flags
 from tests.p4.switch_under_test import SwitchUnderTest, only
@@ -31,7 +31,9 @@ SERVER_PORT, ONWARD_PORT, MARKING_PORT = 1, 4, 5
 GROUP_PORTS = (2, 3)
 GROUP = 9
 OWN_NUMBER, NEXT_NUMBER = 20, 21
-JOB, OTHER_JOB, STATIC_JOB, LONE_SLOT_JOB, LATER_JOB = 1, 2, 3, 4, 5
+JOB, OTHER_JOB, STATIC_JOB, LONE_SLOT_JOB = 1, 2, 3, 4
+LATER_JOB = EVENT_JOBS + 5
+"""Its events are in the row of job 5."""
 SERVER_IP, MARKED_SERVER_IP, GROUP_IP = "10.0.0.2", "10.0.7.2", "239.66.0.1"
 
 DEFINES = {
@@ -181,7 +183,7 @@ class Run:
         found: Counter[str] = Counter()
         for index, (packets, _) in self.switch.counter("events").items():
             job, name = event_at(index)
-            if not jobs or job in jobs:
+            if not jobs or job in {each % EVENT_JOBS for each in jobs}:
                 found[name] += packets
         return dict(found)
 

@@ -22,6 +22,7 @@ from tests.p4.aggregation_packets import (
     GROUP_PORTS,
     JOB,
     LANES,
+    LONE_SLOT_JOB,
     NEXT_NUMBER,
     ONWARD_PORT,
     OTHER_JOB,
@@ -58,6 +59,12 @@ def sums_and_frees(run: Run) -> None:
         assert packet[IP].ttl == 63
         assert packet[Gradient].lanes == list(range(LANES))
     assert run.events() == {"claimed": 1, "added": 2, "completed": 1, "released": 1}
+
+
+def any_worker_may_be_first(run: Run) -> None:
+    for number, (first, second) in enumerate(((0, 1), (1, 0), (2, 1))):
+        run.consumed(gradient(first, number, fan_in=2))
+        run.sum_to_server(gradient(second, number, fan_in=2), first, second)
 
 
 def a_slot_is_used_again(run: Run) -> None:
@@ -117,6 +124,15 @@ def a_resend_of_a_lost_packet_is_added(run: Run) -> None:
     run.sum_to_server(resend(1), 0, 1)
 
 
+def a_resend_that_completes_the_sum_takes_it_along(run: Run) -> None:
+    """No ACK need free the slot then."""
+    run.consumed(gradient(0))
+    run.consumed(gradient(1))
+    run.sum_to_server(resend(2), 0, 1, 2)
+    run.single_to_server(gradient(0))
+    assert run.events() == {"claimed": 1, "added": 2, "resend_summed": 1, "stale": 1}
+
+
 def a_resend_repeats_a_lost_sum(run: Run) -> None:
     run.consumed(gradient(0))
     run.consumed(gradient(1))
@@ -153,6 +169,16 @@ def packet_numbers_wrap(run: Run) -> None:
     run.single_to_server(gradient(0, last))
 
 
+def half_of_all_numbers_ahead_is_behind(run: Run) -> None:
+    run.consumed(gradient(0, 0, job=LONE_SLOT_JOB))
+    run.answered(answer(0, job=LONE_SLOT_JOB))
+    run.single_to_server(gradient(0, 2**31, job=LONE_SLOT_JOB))
+    run.consumed(gradient(0, 2**31 - 1, job=LONE_SLOT_JOB))
+    run.single_to_server(gradient(0, 2**32 - 1, job=LONE_SLOT_JOB))
+    events = run.events()
+    assert (events["claimed"], events["stale"], events["collision"]) == (2, 1, 1)
+
+
 def a_much_newer_fragment_takes_an_abandoned_slot(run: Run) -> None:
     newer = next(n for n in range(RECLAIM_DISTANCE, 100 * RECLAIM_DISTANCE) if slot_of(n) == slot_of(0))
     run.consumed(gradient(0, 0))
@@ -171,6 +197,17 @@ def an_acknowledgement_frees_its_own_fragment_only(run: Run) -> None:
     run.consumed(gradient(1, first))
     run.sum_to_server(gradient(2, first), 0, 1, 2)
     assert "released" not in run.events()
+
+
+def an_acknowledgement_follows_its_tree(run: Run) -> None:
+    """Whatever its other fields say."""
+    run.consumed(gradient(0))
+    for switch_number in (NEXT_NUMBER, OWN_NUMBER):
+        packet = Ether(answer())
+        packet[Gradient].switch_number = switch_number
+        packet[Gradient].worker_bitmap = 1
+        run.answered(bytes(packet))
+    assert run.events() == {"claimed": 1, "released": 1}
 
 
 def sums_of_switches_are_added_too(run: Run) -> None:
@@ -230,6 +267,16 @@ def ordinary_packets_are_routed(run: Run) -> None:
     assert run.events() == {}
 
 
+def parts_of_ipv4_packets_are_routed(run: Run) -> None:
+    """What looks like a gradient there is the middle of something else."""
+    packet = Ether(gradient(0))
+    packet[IP].frag = 1
+    del packet[IP].chksum
+    out = only(run.switch.exchange(2, bytes(packet)), SERVER_PORT)
+    assert out[34:] == bytes(packet)[34:]
+    assert run.events() == {}
+
+
 def bad_packets_are_dropped(run: Run) -> None:
     good = gradient(0)
     for offset in (24, 20):  # header checksum, a flag that it covers
@@ -258,22 +305,27 @@ def counters_count_whole_frames(run: Run) -> None:
 
 BEHAVIOURS = (
     sums_and_frees,
+    any_worker_may_be_first,
     a_slot_is_used_again,
     duplicates_do_no_harm,
     a_taken_slot_sends_packets_on_unsummed,
     jobs_are_told_apart,
     a_resend_takes_the_sum_along,
     a_resend_of_a_lost_packet_is_added,
+    a_resend_that_completes_the_sum_takes_it_along,
     a_resend_repeats_a_lost_sum,
     a_resend_never_claims,
     late_copies_do_not_claim_a_freed_slot,
     packet_numbers_wrap,
+    half_of_all_numbers_ahead_is_behind,
     a_much_newer_fragment_takes_an_abandoned_slot,
     an_acknowledgement_frees_its_own_fragment_only,
+    an_acknowledgement_follows_its_tree,
     sums_of_switches_are_added_too,
     a_sum_begins_its_way_with_a_ttl_of_its_own,
     other_switches_packets_pass,
     ordinary_packets_are_routed,
+    parts_of_ipv4_packets_are_routed,
     bad_packets_are_dropped,
     counters_count_whole_frames,
 )

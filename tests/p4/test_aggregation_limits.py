@@ -10,6 +10,7 @@ import pytest
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
+from controller.systems.aggregation.entries import RECLAIM_DISTANCE
 from hosts.systems.aggregation.gradient import Gradient
 from hosts.systems.aggregation.gradient_format import CE, ECT_0, MAX_MAGNITUDE, Flags, frame_bytes
 from tests.emulation.sandboxed import in_sandbox
@@ -109,6 +110,38 @@ def contention_is_told_from_collision(run: Run) -> None:
     run.single_to_server(gradient(0, other, job=OTHER_JOB))
     assert run.events(JOB) == {"claimed": 1, "collision": 1}
     assert run.events(OTHER_JOB) == {"contention": 1}
+
+
+def another_jobs_numbers_say_nothing_of_age(run: Run) -> None:
+    """The slot's fragment is not left behind by a number of another job, nor is another job's late by it."""
+    run.consumed(gradient(0, 0))
+    newer = range(RECLAIM_DISTANCE, 2 * RECLAIM_DISTANCE)
+    run.single_to_server(gradient(0, next(n for n in newer if slot_of(n, OTHER_JOB) == slot_of(0)), job=OTHER_JOB))
+    assert run.events(OTHER_JOB) == {"contention": 1}
+    number = next(n for n in newer if slot_of(n) == slot_of(0))
+    run.consumed(gradient(0, number))
+    run.answered(answer(number))
+    run.consumed(gradient(0, next(n for n in range(100) if slot_of(n, OTHER_JOB) == slot_of(0)), job=OTHER_JOB))
+    assert run.events(OTHER_JOB) == {"contention": 1, "claimed": 1}
+
+
+def a_slot_that_is_taken_over_begins_anew(run: Run) -> None:
+    """Without the workers, the magnitude and the congestion of the fragment that it held."""
+    run.consumed(gradient(0, 0, job=LONE_SLOT_JOB, value=MAX_INT32, tos=CE))
+    overflowing(run, gradient(1, 1, job=LONE_SLOT_JOB, value=MIN_INT32))
+    assert run.events() == {"claimed": 1, "overflow": 1}
+    run.consumed(gradient(1, 1, job=LONE_SLOT_JOB))
+    run.consumed(gradient(0, 1, job=LONE_SLOT_JOB))
+    run.sum_to_server(gradient(2, 1, job=LONE_SLOT_JOB), 0, 1, 2)
+    assert not congestion_of(run.to_server(resend(0, 1, job=LONE_SLOT_JOB)))[1]
+    assert run.events() == {
+        "claimed": 1,
+        "overflow": 1,
+        "reclaimed": 1,
+        "added": 2,
+        "completed": 1,
+        "resend_summed": 1,
+    }
 
 
 def exhaustion_is_counted_while_all_slots_are_held(run: Run) -> None:
@@ -308,6 +341,8 @@ BEHAVIOURS = (
     a_static_slot_whose_answer_went_astray_is_taken_over,
     ranges_of_jobs_do_not_mix,
     contention_is_told_from_collision,
+    another_jobs_numbers_say_nothing_of_age,
+    a_slot_that_is_taken_over_begins_anew,
     exhaustion_is_counted_while_all_slots_are_held,
     slots_that_another_range_left_held_count,
     sums_up_to_the_largest_int32_are_made,
@@ -344,26 +379,10 @@ def an_idle_slot_goes_to_who_needs_it(run: Run) -> None:
     assert run.events() == {"claimed": 1, "reclaimed": 1, "added": 1, "resend_summed": 1}
 
 
-def a_slot_that_changes_its_range_is_held_once(run: Run) -> None:
-    run.consumed(gradient(0, 1, job=STATIC_JOB))
-    time.sleep(0.3)
-    for number in (0, 1):  # the first in STATIC_JOB's slot
-        run.consumed(gradient(0, number, job=LATER_JOB))
-    assert run.events(LATER_JOB) == {"reclaimed": 1, "claimed": 1}
-    run.single_to_server(gradient(0, 2**32 - 2, job=LATER_JOB))
-    assert run.events(LATER_JOB)["exhaustion"] == 1
-    run.answered(answer(1, job=LATER_JOB))
-    run.single_to_server(gradient(0, 2**32 - 2, job=LATER_JOB))
-    assert run.events(LATER_JOB) == {"reclaimed": 1, "claimed": 1, "released": 1, "collision": 2, "exhaustion": 1}
-
-
-IDLE_BEHAVIOURS = (an_idle_slot_goes_to_who_needs_it, a_slot_that_changes_its_range_is_held_once)
-
-
 @pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("kind", KINDS)
 @in_sandbox
 def test_idle_slots(kind: str, compiler: str, tmp_path: Path) -> None:
     plan, defines = switch_plan(OWN_NUMBER, NEXT_NUMBER), {**DEFINES, "RECLAIM_IDLE_TICKS": "2"}
     with switch_under_test(kind, compiler, "aggregation", defines, plan, PORTS, tmp_path) as switch:
-        assert failures(IDLE_BEHAVIOURS, [switch], lambda: Run(switch)) == []
+        assert failures([an_idle_slot_goes_to_who_needs_it], [switch], lambda: Run(switch)) == []
