@@ -30,8 +30,8 @@ def aggregation(
     placement: Annotated[
         str,
         typer.Option(
-            help="Which switches sum: shared-path, greedy, exhaustive, milp, random, highest-degree, server-tor, "
-            "every-tor, grid, explicit, lp (both with --switches), none."
+            help="Which switches sum: shared-path, greedy, greedy-gradients, exhaustive, milp, random, "
+            "highest-degree, server-tor, every-tor, grid, explicit, lp (both with --switches), none."
         ),
     ] = "shared-path",
     programmable: Annotated[

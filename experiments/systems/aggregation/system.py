@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import Field, model_validator
 
+from controller.systems.aggregation.placement.planners import LimitedMethod, UnlimitedMethod
 from experiments.scale import Scale
 from experiments.study.sections import Section
 from experiments.system import Metric, PointConfiguration, PointResult, PointTask
 from experiments.systems.aggregation import figures as _figures  # noqa: F401  # their kinds
 
-Placement = Literal[
-    "greedy", "exhaustive", "milp", "random", "highest-degree", "grid", "server-tor", "every-tor", "none"
-]
+Placement = Literal[LimitedMethod, UnlimitedMethod, "none"]
 
-LIMITED = frozenset({"greedy", "exhaustive", "milp", "random", "highest-degree"})
+LIMITED = frozenset(get_args(LimitedMethod))
 """The placements that choose at most `maximum` switches; the others do not ask."""
 
 

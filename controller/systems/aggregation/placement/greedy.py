@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from controller.systems.aggregation.placement.rates import RateSolver
 
 LOOK_AHEAD_PROGRAMS = 256
+EXCHANGE_PROGRAMS = 256
 
 SAME = 1e-7
 """Rates that differ by less, as a share of the fastest link's rate, are equal here: the solver is exact to less."""
@@ -47,6 +48,25 @@ def greedy_rounds(solver: RateSolver, maximum: int) -> Iterator[tuple[str, ...]]
                 ties = _by_next_step(solver, chosen, left, ahead)
         chosen = (*chosen, ties[0])
         yield chosen
+
+
+def exchanged(solver: RateSolver, chosen: tuple[str, ...]) -> tuple[str, ...]:
+    """The switches after exchanges of one of them for another, the best one first, until none makes gamma higher.
+
+    Nothing is exchanged where trying all exchanges takes more than EXCHANGE_PROGRAMS linear programs.
+    """
+    while solver.gamma(chosen) < solver.model.access_bound - SAME:
+        others = [switch for switch in solver.problem.candidates if switch not in chosen]
+        if not 0 < len(chosen) * len(others) <= EXCHANGE_PROGRAMS:
+            break
+        best = max(
+            ((*chosen[:place], switch, *chosen[place + 1 :]) for place in range(len(chosen)) for switch in others),
+            key=lambda switches: round(solver.gamma(switches) / SAME),
+        )
+        if solver.gamma(best) <= solver.gamma(chosen) + SAME:
+            break
+        chosen = best
+    return chosen
 
 
 def _by_headroom(solver: RateSolver, chosen: tuple[str, ...], ties: list[str], gamma: float) -> list[str]:

@@ -14,6 +14,7 @@ from controller.systems.aggregation.placement.baselines import (
 from controller.systems.aggregation.placement.exhaustive import exhaustive
 from controller.systems.aggregation.placement.greedy import greedy
 from controller.systems.aggregation.placement.milp import milp
+from controller.systems.aggregation.placement.packet_greedy import packet_greedy
 from controller.systems.aggregation.placement.problem import AggregationProblem
 from controller.systems.aggregation.placement.rates import Rates, RateSolver
 from switch.errors import UserError
@@ -21,7 +22,8 @@ from switch.errors import UserError
 NONE = "none"
 
 METHODS: dict[str, Callable[[RateSolver, int, int], tuple[str, ...]]] = {
-    "greedy": lambda solver, maximum, seed: greedy(solver, maximum),
+    "greedy": lambda solver, maximum, seed: packet_greedy(solver.problem, maximum),
+    "greedy-gradients": lambda solver, maximum, seed: greedy(solver, maximum),
     "exhaustive": lambda solver, maximum, seed: exhaustive(solver, maximum),
     "milp": lambda solver, maximum, seed: milp(solver, maximum),
     NONE: lambda solver, maximum, seed: (),
@@ -31,8 +33,10 @@ METHODS: dict[str, Callable[[RateSolver, int, int], tuple[str, ...]]] = {
     "highest-degree": lambda solver, maximum, seed: highest_degree(solver.problem, maximum),
     "grid": lambda solver, maximum, seed: merging_switches(solver.problem),
 }
-"""By name: (solver, M, seed) to switches. none: not even the server's ToR sums. server-tor: only it does (ATP; Lao et
-al., NSDI 2021). every-tor and grid take as many switches as they need, whatever M is."""
+"""By name: (solver, M, seed) to switches. greedy: for packets, with the global sums that come back. greedy-gradients:
+the source's, for the optimum of its program, which knows gradients alone; so are exhaustive and milp. none: not even
+the server's ToR sums. server-tor: only it does (ATP; Lao et al., NSDI 2021). every-tor and grid take as many switches
+as they need, whatever M is."""
 
 
 @dataclass(frozen=True)

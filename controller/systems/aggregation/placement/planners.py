@@ -14,7 +14,7 @@ from controller.systems.aggregation.placement.planner import (
 )
 from switch.errors import UserError
 
-LimitedMethod = Literal["greedy", "exhaustive", "milp", "random", "highest-degree"]
+LimitedMethod = Literal["greedy", "greedy-gradients", "exhaustive", "milp", "random", "highest-degree"]
 """These choose at most so many programmable switches."""
 
 UnlimitedMethod = Literal["server-tor", "every-tor", "grid"]

@@ -16,21 +16,32 @@ obey: yb(g, s) of y(g, s) goes on by way of sd, which needs f >= y(g, sd) + sum 
     rows      f >= y(g, sd) + ... in place of f >= y(g, sd); for each s also y(g, s) - yb(g, s) <= a(s) and
               yb(g, s) <= b(s) for each group
 
-Nor does it know that global sums come back, each as large as a gradient: with `returned_sums`, the links of their
-multicast tree carry gamma more.
+Nor does it know that global sums come back, each as large as a gradient. With `returned_sums` links also carry these:
+a(s) + b(s) of them on the multicast tree that passes through s, the rest r on the one that needs no other switch than
+sd ("by-switch"). A link of all these trees carries gamma, for a fragment that two switches sum comes back once. Where
+workers send most fragments to several switches, one tree through all of them ("together") is nearer to the truth.
+
+    columns   also r, after the y(g, sd)
+    rows      also gamma <= r + sum of a(s) + b(s) over s
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 import scipy.sparse
 
 from controller.systems.aggregation.placement.equitable import Floats, Integers, SparseProgram
-from controller.systems.aggregation.placement.problem import AggregationProblem, NodePair
+from controller.systems.aggregation.placement.problem import AggregationProblem
+from controller.systems.aggregation.placement.returned_sums import returned_sum_links
+
+ReturnedSums = Literal["by-switch", "together"]
+"""How global sums come back: on a tree for each programmable switch, or on one through all of them."""
 
 GAMMA, F = 0, 1
 """Columns."""
@@ -51,26 +62,31 @@ class _Entries:
 class RateProgram:
     """Makes the program of any set of programmable switches; the parts of each switch are computed once.
 
-    arrivals: with the fragments' arrival at the server. returned_sums: links that every global sum crosses.
+    arrivals: with the fragments' arrival at the server. returned_sums: with the global sums that come back, by trees
+    of these kinds.
     """
 
     def __init__(
-        self, problem: AggregationProblem, arrivals: bool = False, returned_sums: Sequence[NodePair] = ()
+        self, problem: AggregationProblem, arrivals: bool = False, returned_sums: ReturnedSums | None = None
     ) -> None:
         self.problem = problem
         self._arrivals = arrivals
-        self._returned_sums = tuple(returned_sums)
+        self._returned_sums = returned_sums
         self.scale_bps = float(problem.link_rates_bps.max())
         self.sizes = np.array([len(group) for group in problem.groups])
         groups, links = len(problem.groups), len(problem.link_index)
-        self.shared_columns = 2 + 2 * groups
+        self._rest = 2 + 2 * groups
+        self._returning = int(returned_sums is not None)
+        self.shared_columns = self._rest + self._returning
         self.block_columns = 2 + groups * (2 if arrivals else 1)
         self._groups = groups
         self._rate_rows, self._access_rows, self._merge_rows, self._sd_row = 0, groups, 2 * groups, 3 * groups
         self._link_rows = 3 * groups + 1
-        self._shared_rows = self._link_rows + links
+        self._rest_row = self._link_rows + links
+        self._shared_rows = self._rest_row + self._returning
         self._block_rows = 2 + groups * (3 if arrivals else 1)
         self._blocks: dict[str, _Entries] = {}
+        self._trees: dict[tuple[str, ...], Integers] = {}
 
     def x(self, group: int) -> int:
         return 2 + group
@@ -105,6 +121,8 @@ class RateProgram:
                     block.values,
                 )
             )
+        if self._returned_sums and server_tor:
+            parts.append(self._returned(programmable))
         count = len(programmable)
         shape = self._shared_rows + count * self._block_rows, self.columns(count)
         matrix = scipy.sparse.coo_array(
@@ -142,11 +160,13 @@ class RateProgram:
         )
 
     def _owners(self, columns: int) -> Integers:
-        """For each column whose rates it belongs to: a group's (from 0), f, or a switch's."""
+        """For each column whose rates it belongs to: a group's (from 0), f, r, or a switch's."""
         groups = np.arange(self._groups)
         owners = [np.array([self._groups, self._groups]), groups, groups]
+        if self._returned_sums:
+            owners.append(np.array([self._groups + 1]))
         for place in range((columns - self.shared_columns) // self.block_columns):
-            owners += [np.full(2, self._groups + 1 + place), groups]
+            owners += [np.full(2, self._groups + 2 + place), groups]
             if self._arrivals:
                 owners.append(groups)
         return np.concatenate(owners)
@@ -229,7 +249,7 @@ class RateProgram:
         zeros = np.zeros(self._groups)
         access = np.array([group.access_rate_bps for group in self.problem.groups]) / self.scale_bps
         links = self.problem.link_rates_bps / self.scale_bps
-        return np.concatenate([zeros, access, zeros, [self._capacity], links])
+        return np.concatenate([zeros, access, zeros, [self._capacity], links, np.zeros(self._returning)])
 
     @cached_property
     def _block_upper(self) -> Floats:
@@ -249,7 +269,6 @@ class RateProgram:
             self._cross(found, problem.path(group.tor, problem.server), self.x(index), len(group))
             self._cross(found, problem.path(group.tor, problem.server_tor), self.y_server_tor(index), len(group))
         self._cross(found, problem.path(problem.server_tor, problem.server), F, 1)
-        self._cross(found, (problem.link_index[pair] for pair in self._returned_sums), GAMMA, 1)
         return found.entries()
 
     def _block(self, switch: str) -> _Entries:
@@ -285,6 +304,32 @@ class RateProgram:
                 self._cross(found, problem.path(group.tor, switch), y, len(group))
             self._blocks[switch] = found.entries()
         return self._blocks[switch]
+
+    def _returned(self, programmable: Sequence[str]) -> _Entries:
+        """What global sums that come back load links with; rows and columns as in the whole program."""
+        found = _Collector()
+        found.add(self._rest_row, GAMMA, 1)
+        found.add(self._rest_row, self._rest, -1)
+        if self._returned_sums == "together":
+            trees = [self._tree(*programmable)]
+        else:
+            trees = [self._tree(), *(self._tree(switch) for switch in programmable)]
+        common = functools.reduce(np.intersect1d, trees)
+        self._cross(found, common.tolist(), GAMMA, 1)
+        self._cross(found, np.setdiff1d(trees[0], common).tolist(), self._rest, 1)
+        for place, tree in enumerate(trees[1:]):
+            own = np.setdiff1d(tree, common).tolist()
+            for column in (self.block(place) + A, self.block(place) + B):
+                found.add(self._rest_row, column, -1)
+                self._cross(found, own, column, 1)
+        return found.entries()
+
+    def _tree(self, *switches: str) -> Integers:
+        """Indices of the links along which a global sum comes back through these switches and sd."""
+        if switches not in self._trees:
+            pairs = returned_sum_links(self.problem, (*switches, self.problem.server_tor))
+            self._trees[switches] = np.array([self.problem.link_index[pair] for pair in pairs], dtype=np.int64)
+        return self._trees[switches]
 
     def _cross(self, found: _Collector, links: Iterable[int], column: int, value: float) -> None:
         for link in links:

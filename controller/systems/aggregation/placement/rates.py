@@ -10,8 +10,8 @@ import numpy as np
 import scipy.optimize
 
 from controller.systems.aggregation.placement.equitable import Floats, Signature, SparseProgram, quotient
-from controller.systems.aggregation.placement.problem import AggregationProblem, NodePair
-from controller.systems.aggregation.placement.rate_program import GAMMA, A, B, F, RateProgram
+from controller.systems.aggregation.placement.problem import AggregationProblem
+from controller.systems.aggregation.placement.rate_program import GAMMA, A, B, F, RateProgram, ReturnedSums
 from switch.errors import UserError
 
 TOLERANCE = 1e-9
@@ -51,7 +51,7 @@ def solve_rates(
     server_tor: bool = True,
     arrivals: bool = False,
     splits: Splits = "free",
-    returned_sums: Sequence[NodePair] = (),
+    returned_sums: ReturnedSums | None = None,
 ) -> Rates:
     """Optimal rates for these programmable switches (the server's ToR is one more of them unless server_tor is
     False). arrivals, returned_sums: nearer to what packets can do (rate_program.RateProgram). UserError for names
@@ -67,7 +67,7 @@ class RateSolver:
     """
 
     def __init__(
-        self, problem: AggregationProblem, arrivals: bool = False, returned_sums: Sequence[NodePair] = ()
+        self, problem: AggregationProblem, arrivals: bool = False, returned_sums: ReturnedSums | None = None
     ) -> None:
         self.problem = problem
         self.model = RateProgram(problem, arrivals, returned_sums)

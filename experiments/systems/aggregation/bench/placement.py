@@ -18,7 +18,7 @@ from rich.table import Table
 
 from controller.planning.hosts import choose_hosts
 from controller.systems.aggregation.placement.greedy import greedy_rounds
-from controller.systems.aggregation.placement.lp_planner import best_labels
+from controller.systems.aggregation.placement.labels import best_labels
 from controller.systems.aggregation.placement.place import place
 from controller.systems.aggregation.placement.problem import AggregationProblem
 from controller.systems.aggregation.placement.rates import RateSolver

@@ -13,7 +13,7 @@ from experiments.study.results import SeriesPoint, StudyResults
 from experiments.system import Metric
 from experiments.systems.aggregation.figures.modes import in_link_rates
 
-LIMITED = ("greedy", "exhaustive", "milp", "highest-degree", "random")
+LIMITED = ("greedy", "greedy-gradients", "exhaustive", "milp", "highest-degree", "random")
 """Methods that choose at most M switches: lines. The others take what they take: places beside the M axis."""
 UNLIMITED = ("none", "server-tor", "every-tor", "grid")
 GAP = 1.6

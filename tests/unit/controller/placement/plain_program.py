@@ -10,11 +10,15 @@ import numpy as np
 import scipy.optimize
 
 from controller.systems.aggregation.placement.problem import AggregationProblem
+from controller.systems.aggregation.placement.rate_program import ReturnedSums
+from controller.systems.aggregation.placement.returned_sums import returned_sum_links
 
 Flow = tuple[str, ...]
 
 
-def plain_gamma(problem: AggregationProblem, programmable: Sequence[str]) -> float:
+def plain_gamma(
+    problem: AggregationProblem, programmable: Sequence[str], returned_sums: ReturnedSums | None = None
+) -> float:
     """The optimum in bit/s, from the program without groups, scaling, pruning or quotients."""
     sd, server, workers = problem.server_tor, problem.server, problem.workers
     tor = {worker: problem.topology.attachment(worker).name for worker in workers}
@@ -47,6 +51,23 @@ def plain_gamma(problem: AggregationProblem, programmable: Sequence[str]) -> flo
         route(("a", s), *problem.routes.path(s, sd), server)
         route(("b", s), *problem.routes.path(s, sd))
     route(("f",), sd, server)
+    if returned_sums:
+        names.append(("r",))
+        column["r",] = len(names) - 1
+        rest: dict[Flow, float] = {("gamma",): 1, ("r",): -1}
+        rows.append((rest | {(kind, s): -1 for kind in "ab" for s in programmable}, 0))
+        sets = [(*programmable, sd)] if returned_sums == "together" else [(s, sd) for s in (*programmable, sd)]
+        trees = {s[0]: set(returned_sum_links(problem, s)) for s in sets}
+        for link in set().union(*trees.values()):
+            if all(link in tree for tree in trees.values()):
+                crossing[link]["gamma",] = 1
+                continue
+            if link in trees[sd]:
+                crossing[link]["r",] = 1
+            for s in programmable:
+                if link in trees.get(s, ()):
+                    for kind in "ab":
+                        crossing[link][kind, s] = crossing[link].get((kind, s), 0) + 1
     rows += [(flows, float(problem.topology.link(*link).model.rate_bps or 0)) for link, flows in crossing.items()]
     matrix = np.zeros((len(rows), len(names)))
     for index, (flows, _) in enumerate(rows):

@@ -13,7 +13,8 @@ from controller.planning.hosts import choose_hosts
 from controller.planning.routing import shortest_routes
 from controller.systems.aggregation.designation import STRAIGHT_TO_SERVER, Designation
 from controller.systems.aggregation.placement.assignment import designations, destination_shares, rounded_counts
-from controller.systems.aggregation.placement.lp_planner import LpPlanner, best_period
+from controller.systems.aggregation.placement.labels import best_period
+from controller.systems.aggregation.placement.lp_planner import LpPlanner
 from controller.systems.aggregation.placement.place import METHODS
 from controller.systems.aggregation.placement.problem import AggregationProblem
 from controller.systems.aggregation.placement.rates import SPLITS, Rates, solve_rates

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 
 from controller.systems.aggregation.placement.equitable import quotient
 from controller.systems.aggregation.placement.problem import AggregationProblem
+from controller.systems.aggregation.placement.rate_program import ReturnedSums
 from controller.systems.aggregation.placement.rates import SPLITS, RateSolver, solve_rates
 from tests.unit.controller.placement.examples import problems_with_switches, two_racks
 from tests.unit.controller.placement.plain_program import plain_gamma
@@ -47,13 +48,17 @@ def test_star(workers: int, server_rate: int, capacity: float | None) -> None:
     assert solve_rates(problem, ()).gamma_bps == pytest.approx(gamma, abs=1e-6)
 
 
-@given(problems_with_switches())
+@pytest.mark.parametrize("returned_sums", [None, "by-switch", "together"])
+@given(example=problems_with_switches())
 @settings(max_examples=20, deadline=None)
-def test_as_the_plain_program(example: tuple[AggregationProblem, tuple[str, ...]]) -> None:
+def test_as_the_plain_program(
+    returned_sums: ReturnedSums | None, example: tuple[AggregationProblem, tuple[str, ...]]
+) -> None:
     problem, programmable = example
-    expected = plain_gamma(problem, programmable)
-    solver = RateSolver(problem)
-    assert solve_rates(problem, programmable).gamma_bps == pytest.approx(expected, rel=1e-6)
+    expected = plain_gamma(problem, programmable, returned_sums)
+    solver = RateSolver(problem, returned_sums=returned_sums)
+    rates = solve_rates(problem, programmable, returned_sums=returned_sums)
+    assert rates.gamma_bps == pytest.approx(expected, rel=1e-6)
     assert solver.gamma(programmable) * solver.model.scale_bps == pytest.approx(expected, rel=1e-6)
 
 

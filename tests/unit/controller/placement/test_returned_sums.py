@@ -40,11 +40,14 @@ def test_gradients_that_travel_with_returned_sums_share_their_links() -> None:
 def test_the_program_with_returned_sums_has_room_for_them() -> None:
     topology = fat_tree(4, rate_bps=10)
     problem = AggregationProblem.of(topology, *choose_hosts(topology, 8))
-    returned_sums = returned_sum_links(problem, ("c1", "c2", problem.server_tor))
     assert solve_rates(problem, ("c1", "c2")).gamma_bps == pytest.approx(10)
     # h3 in the server's pod: z straight to e1 beside all sums, the rest to c1 and c2 beside all returned sums, so
     # that gamma (1 + z) and gamma (1 + (1 - z) / 2) are 10.
-    assert solve_rates(problem, ("c1", "c2"), returned_sums=returned_sums).gamma_bps == pytest.approx(7.5)
+    together = solve_rates(problem, ("c1", "c2"), returned_sums="together")
+    assert together.gamma_bps == pytest.approx(7.5)
+    # The sums of c1's fragments do not come over the links to c2, which is what packets do.
+    by_switch = solve_rates(problem, ("c1", "c2"), returned_sums="by-switch")
+    assert by_switch.gamma_bps == pytest.approx(10)
 
 
 @pytest.mark.parametrize(("maximum", "share"), [(0, 1.0), (1, 0.93), (2, 1.0), (4, 1.0)])

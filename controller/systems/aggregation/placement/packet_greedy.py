@@ -1,0 +1,37 @@
+"""Greedy placement for what packets reach, global sums that come back included."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from controller.systems.aggregation.placement.baselines import highest_degree
+from controller.systems.aggregation.placement.greedy import exchanged, greedy
+from controller.systems.aggregation.placement.labels import best_labels
+from controller.systems.aggregation.placement.problem import AggregationProblem
+from controller.systems.aggregation.placement.rates import RateSolver
+from controller.systems.aggregation.placement.realised import realised_rates
+
+
+def packet_greedy(problem: AggregationProblem, maximum: int) -> tuple[str, ...]:
+    """At most `maximum` switches: the better of two placements in packets.
+
+    One is greedy on the program with returned sums, improved by exchanges. That program does not know fragments that
+    cannot be nested or divided, and a step that is best alone may lead astray; so the other one is highest_degree,
+    and packets never reach less than with that.
+    """
+    solver = RateSolver(problem, returned_sums="by-switch")
+    chosen = exchanged(solver, greedy(solver, maximum))
+    rival = highest_degree(problem, maximum)
+    if set(rival) == set(chosen):
+        return chosen
+    reached_bps = packet_rate_bps(problem, chosen)
+    bounds = RateSolver(problem, arrivals=True)
+    if bounds.gamma(rival) * bounds.model.scale_bps <= reached_bps:
+        return chosen
+    return rival if packet_rate_bps(problem, rival) > reached_bps else chosen
+
+
+def packet_rate_bps(problem: AggregationProblem, programmable: Sequence[str]) -> float:
+    """What packets with the best labels reach for every worker while global sums come back."""
+    labels = best_labels(problem, programmable).designations
+    return realised_rates(problem, labels, returned_sums=True).gamma_bps

@@ -1,0 +1,96 @@
+"""Greedy placement on the program with returned sums: what packets reach with it, beside other placements."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import pytest
+
+from controller.planning.hosts import choose_hosts
+from controller.systems.aggregation.placement import packet_greedy as packet_greedy_module
+from controller.systems.aggregation.placement.baselines import highest_degree
+from controller.systems.aggregation.placement.greedy import exchanged, greedy
+from controller.systems.aggregation.placement.packet_greedy import packet_greedy, packet_rate_bps
+from controller.systems.aggregation.placement.place import place
+from controller.systems.aggregation.placement.problem import AggregationProblem
+from controller.systems.aggregation.placement.rates import RateSolver
+from experiments.systems.aggregation.bench.random_fabrics import random_fabric
+from topo.fat_tree import fat_tree
+
+FABRICS = range(40)
+CAPACITY_BPS = 20e6
+
+
+def fabric_problem(seed: int, capacity_bps: float | None = CAPACITY_BPS) -> AggregationProblem:
+    topology = random_fabric(seed)
+    server, *workers = [host.name for host in topology.hosts]
+    return AggregationProblem.of(topology, workers, server, capacity_bps)
+
+
+def check_against_highest_degree(seed: int, maximum: int, capacity_bps: float | None) -> None:
+    problem = fabric_problem(seed, capacity_bps)
+    reached_bps = packet_rate_bps(problem, place(problem, maximum).programmable)
+    rival_bps = packet_rate_bps(problem, highest_degree(problem, maximum))
+    assert reached_bps >= rival_bps * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("seed", FABRICS)
+def test_never_below_highest_degree_in_packets(seed: int) -> None:
+    check_against_highest_degree(seed, 2, CAPACITY_BPS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("maximum", "capacity_bps"), [(1, None), (2, None), (3, None), (1, CAPACITY_BPS), (3, CAPACITY_BPS)]
+)
+def test_never_below_highest_degree_in_packets_with_other_limits(maximum: int, capacity_bps: float | None) -> None:
+    for seed in FABRICS:
+        check_against_highest_degree(seed, maximum, capacity_bps)
+
+
+def fat_tree_problem() -> AggregationProblem:
+    topology = fat_tree(4, rate_bps=10)
+    return AggregationProblem.of(topology, *choose_hosts(topology, 15))
+
+
+def test_four_core_switches_where_gradients_alone_lead_astray() -> None:
+    problem = fat_tree_problem()
+    chosen = greedy(RateSolver(problem, returned_sums="by-switch"), 4)
+    assert set(chosen) == {"c1", "c2", "c3", "c4"}
+    assert set(place(problem, 4).programmable) == set(chosen)
+    assert packet_rate_bps(problem, chosen) == pytest.approx(10)
+    assert packet_rate_bps(problem, place(problem, 4, "greedy-gradients").programmable) < 8
+
+
+@pytest.mark.parametrize("seed", [3, 10, 11])
+def test_packets_beside_the_best_of_all_placements(seed: int) -> None:
+    problem = fabric_problem(seed)
+    best_bps = max(packet_rate_bps(problem, chosen) for chosen in combinations(problem.candidates, 2))
+    assert packet_rate_bps(problem, packet_greedy(problem, 2)) >= 0.98 * best_bps
+
+
+def test_an_exchange_mends_a_first_step_that_was_best_alone() -> None:
+    problem = fabric_problem(26, None)
+    solver = RateSolver(problem, returned_sums="by-switch")
+    chosen = greedy(solver, 2)
+    better = exchanged(solver, chosen)
+    best = max(solver.gamma(others) for others in combinations(problem.candidates, 2))
+    assert solver.gamma(chosen) < 0.99 * best
+    assert solver.gamma(better) == pytest.approx(best)
+    assert len(better) == len(chosen)
+
+
+def test_labels_are_not_made_for_a_rival_that_cannot_win(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, ...]] = []
+
+    def counted(problem: AggregationProblem, programmable: tuple[str, ...]) -> float:
+        asked.append(programmable)
+        return packet_rate_bps(problem, programmable)
+
+    monkeypatch.setattr(packet_greedy_module, "packet_rate_bps", counted)
+    problem = fabric_problem(0)
+    chosen = packet_greedy(problem, 1)
+    rival = highest_degree(problem, 1)
+    bounds = RateSolver(problem, arrivals=True)
+    assert bounds.gamma(rival) * bounds.model.scale_bps < packet_rate_bps(problem, chosen)
+    assert asked == [chosen]
