@@ -1,31 +1,70 @@
-"""The agents of jobs, as the experiment sees them: one launcher process that forks them into their hosts."""
+"""The agents of a run, as the experiment sees them: one launcher process that forks them into their hosts."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from experiments.testbed import Testbed
-from hosts.systems.aggregation.description import JobDescription
+from pydantic import BaseModel
+
 from switch.errors import UserError
 from topo.json_lines import JsonLinesProcess, own_program
 
 SILENCE_TIMEOUT_S = 60.0
+"""Nothing at all of the launcher for so long, which gives signs of life as long as there are agents, is an error."""
 STOP_TIMEOUT_S = 3.0
+
+
+@dataclass(frozen=True)
+class AgentSpec:
+    """An agent to start.
+
+    agent: "module:function", which takes a hosts.agents.context.AgentContext and a description. name: unique within
+    the job. stop_rank: when the job stops, agents of a lower rank are told first, the next once these have ended.
+    """
+
+    host: str
+    agent: str
+    name: str
+    description: BaseModel | Mapping[str, Any]
+    stop_rank: int = 0
+    job: int = 1
+
+
+class Hosts(Protocol):
+    """Where agents live; topo.network.EmulatedNetwork."""
+
+    def host_pid(self, host: str) -> int:
+        """A process in the host's namespaces."""
+
+    def host_interfaces(self, host: str) -> tuple[str, ...]:
+        """Names, in the order of the host's ports."""
 
 
 class Agents:
     """The launcher process and the agents it forks. A context manager."""
 
     def __init__(
-        self, folder: Path, *, keep_open: Sequence[int] = (), silence_timeout_s: float = SILENCE_TIMEOUT_S
+        self,
+        folder: Path,
+        hosts: Hosts,
+        *,
+        preload: Sequence[str] = (),
+        keep_open: Sequence[int] = (),
+        silence_timeout_s: float = SILENCE_TIMEOUT_S,
     ) -> None:
-        """keep_open: descriptors that the agents inherit. silence_timeout_s: an event comes at least so often."""
-        command = own_program("hosts.agents.launcher")
+        """hosts: need not be up before the first agent starts. preload: modules that the launcher loads at once.
+        keep_open: descriptors that the agents inherit."""
+        command = own_program("hosts.agents.launcher", *preload)
         self._process = JsonLinesProcess("agent launcher", command, log=folder / "agents.log", keep_open=keep_open)
+        self._hosts = hosts
         self._silence_timeout_s = silence_timeout_s
+        self._jobs: set[int] = set()
+        self._kept: deque[dict[str, Any]] = deque()
+        """Events that came while another was waited for."""
 
     def __enter__(self) -> Agents:
         return self
@@ -33,55 +72,71 @@ class Agents:
     def __exit__(self, *exception: object) -> None:
         self._process.stop(STOP_TIMEOUT_S)
 
-    def start(self, testbed: Testbed, job: JobDescription) -> None:
-        """Start a job's server, if it has one, and workers; return when all are ready."""
-        if job.exchange == "server":
-            self.start_server(testbed, job)
-        for worker in job.workers:
-            self.start_worker(testbed, job, worker.index)
-        for _ in range(len(job.workers) + (job.exchange == "server")):
-            self.event("ready")
+    def start(self, specs: Sequence[AgentSpec]) -> None:
+        """Start agents; return when all of them are ready. UserError if one cannot be started."""
+        self.launch(specs)
+        missing = {(spec.job, spec.name) for spec in specs}
+        while missing:
+            missing.discard(self._await("ready"))
 
-    def start_server(self, testbed: Testbed, job: JobDescription) -> None:
-        """It says "ready" later."""
-        self._start(testbed, job, job.server.name, role="server")
-
-    def start_worker(self, testbed: Testbed, job: JobDescription, index: int, **options: Any) -> None:
-        """It says "ready" later. options: more of the launcher's start command."""
-        self._start(testbed, job, job.workers[index].name, role="worker", index=index, **options)
-
-    def _start(self, testbed: Testbed, job: JobDescription, host: str, **fields: Any) -> None:
-        self._process.send(
-            "start",
-            host_pid=testbed.network.host_pid(host),
-            interface=f"{host}-eth0",
-            job=job.model_dump(mode="json"),
-            **fields,
-        )
+    def launch(self, specs: Sequence[AgentSpec]) -> None:
+        """Start agents, which say "ready" later."""
+        for spec in specs:
+            description = spec.description
+            self._process.send(
+                "start",
+                agent=spec.agent,
+                name=spec.name,
+                job=spec.job,
+                host_pid=self._hosts.host_pid(spec.host),
+                interfaces=self._hosts.host_interfaces(spec.host),
+                description=description.model_dump(mode="json")
+                if isinstance(description, BaseModel)
+                else dict(description),
+                stop_rank=spec.stop_rank,
+            )
+            self._jobs.add(spec.job)
 
     def begin(self) -> None:
-        """Let the workers of all jobs work."""
+        """Let all agents work; those that have begun take no notice."""
         self._process.send("begin")
 
-    def stop(self, jobs: int) -> dict[tuple[int, str], dict[str, Any]]:
-        """End the agents of all `jobs` jobs; their final statistics by job number and agent name ("server",
-        "worker 0", ...)."""
-        self._process.send("stop")
+    def kill(self, job: int, name: str) -> None:
+        """End an agent at once, in the middle of whatever it does; return when it has ended."""
+        self._process.send("kill", job=job, name=name)
+        while self._await("killed") != (job, name):
+            pass
+
+    def stop(self) -> dict[tuple[int, str], dict[str, Any]]:
+        """End all agents; the final statistics of those that have any, by job number and agent name."""
         final: dict[tuple[int, str], dict[str, Any]] = {}
-        while jobs:
+        for job in sorted(self._jobs):
+            self._process.send("stop", job=job)
+        while self._jobs:
             event = self.event()
             if event["event"] == "final":
                 final[event["job"], event["name"]] = event["statistics"]
             elif event["event"] == "stopped":
-                jobs -= 1
+                self._jobs.discard(event["job"])
         return final
 
     def event(self, name: str | None = None) -> dict[str, Any]:
         """The next event, or the next with this name. An agent's error is raised as UserError."""
-        deadline = time.monotonic() + self._silence_timeout_s
         while True:
-            event = self._process.event(deadline - time.monotonic())
-            if event["event"] == "error":
-                raise UserError(f"{event['name']}: {event['message']}")
+            event = self._kept.popleft() if self._kept else self._next_event()
             if name is None or event["event"] == name:
                 return event
+
+    def _await(self, name: str) -> tuple[int, str]:
+        """Job and agent of the next new event with this name; others are kept."""
+        while (event := self._next_event())["event"] != name:
+            self._kept.append(event)
+        return event["job"], event["name"]
+
+    def _next_event(self) -> dict[str, Any]:
+        """The next one that is not just a sign of life."""
+        while (event := self._process.event(self._silence_timeout_s))["event"] == "alive":
+            pass
+        if event["event"] == "error":
+            raise UserError(f"{event['name']}: {event['message']}")
+        return event

@@ -147,6 +147,7 @@ def make_trainings(
 
 def _measure(config: AggregationConfig, folder: RunFolder) -> list[ModeOutcome]:
     from experiments.agents import Agents
+    from experiments.systems.aggregation.agents import MODULE
     from experiments.training_run import run_trainings
 
     topology = parse_topology(config.topology, config.link_model)
@@ -156,7 +157,7 @@ def _measure(config: AggregationConfig, folder: RunFolder) -> list[ModeOutcome]:
         setting_up = progress.add_task(f"setting up {config.topology}", total=None, note="")
         testbed = make_testbed(config, topology, choice, folder)
         outcomes = []
-        with Agents(folder.logs) as agents, testbed:
+        with Agents(folder.logs, testbed.network, preload=[MODULE]) as agents, testbed:
             trainings = make_trainings(config, hosts, choice.requests)
             progress.remove_task(setting_up)
             for mode in (PARAMETER_SERVER, IN_NETWORK, *config.baselines):

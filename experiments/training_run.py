@@ -10,11 +10,13 @@ from experiments.accounting import Tally
 from experiments.agents import Agents
 from experiments.config import AggregationConfig, JobConfig
 from experiments.counts import Counts
+from experiments.systems.aggregation.agents import agent_specs
 from experiments.systems.aggregation.outcome import ModeOutcome, RoundOutcome
 from experiments.testbed import Testbed
 from hosts.learning.reference import ReferenceRound
 from hosts.learning.settings import ExternalSettings, TrainingSettings
-from hosts.systems.aggregation.description import AgentAddress, Exchange, JobDescription, WorkerAddress
+from hosts.protocols.addresses import AgentAddress, WorkerAddress
+from hosts.systems.aggregation.description import Exchange, JobDescription
 from switch.errors import UserError
 from topo.graph import Host, Topology
 
@@ -78,7 +80,7 @@ def start_jobs(
     for training in trainings:
         network_part = testbed.client.add_job(training.workers, training.server, **training.request)
         jobs.append(describe_job(testbed.topology, training, network_part, config))
-        agents.start(testbed, jobs[-1])
+        agents.start(agent_specs(jobs[-1]))
     return jobs
 
 
@@ -104,7 +106,7 @@ def run_trainings(
         follower.take(agents.event("round"))
     if not testbed.network.quiesce(QUIESCE_TIMEOUT_S):
         raise UserError(f"packets were still on their way {QUIESCE_TIMEOUT_S:.0f} s after the last round")
-    final = agents.stop(len(jobs))
+    final = agents.stop()
     counts = Counts.read(testbed, hosts).since(before)
     for job in jobs:
         testbed.client.delete_job(job.job)

@@ -177,6 +177,11 @@ class EmulatedNetwork:
         pid: int = self.mininet[self.topology.host(host).name].pid
         return pid
 
+    def host_interfaces(self, host: str) -> tuple[str, ...]:
+        """Names of the host's interfaces, in the order of its ports."""
+        ends = [end for link in self.topology.host_links for end in (link.a, link.b) if end.node == host]
+        return tuple(interface_name(end) for end in sorted(ends, key=lambda end: end.port))
+
     def link_statistics(self) -> list[DirectionStatistics]:
         """One row per direction of every link, since the start (with BMv2 not of lossy links, see there)."""
         return self._backend.link_statistics()

@@ -101,6 +101,7 @@ def whole_command() -> float:
 def _in_sandbox(topology_name: str, folder: Path, found: Path) -> int:
     from controller.planning.hosts import choose_hosts_of_jobs
     from experiments.agents import Agents
+    from experiments.systems.aggregation.agents import MODULE
     from experiments.training_run import start_jobs
 
     config = AggregationConfig(topology=topology_name, workers=WORKERS, rounds=1, output=folder)
@@ -109,7 +110,8 @@ def _in_sandbox(topology_name: str, folder: Path, found: Path) -> int:
     start_s = time.monotonic()
     hosts = choose_hosts_of_jobs(topology, config.jobs, config.workers)
     choice = choose_programmable(topology, hosts, config.planner_options)
-    with Agents(run_folder.logs) as agents, make_testbed(config, topology, choice, run_folder) as testbed:
+    testbed = make_testbed(config, topology, choice, run_folder)
+    with Agents(run_folder.logs, testbed.network, preload=[MODULE]) as agents, testbed:
         up_s = time.monotonic()
         start_jobs(testbed, agents, make_trainings(config, hosts, choice.requests), config)
         ready_s = time.monotonic()

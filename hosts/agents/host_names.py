@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
-from hosts.systems.aggregation.description import JobDescription
 from switch.errors import UserError
 from topo.namespaces import CLONE_NEWNS, MS_BIND, MS_PRIVATE, MS_REC, mount, unshare
 
 HOSTS = Path("/etc/hosts")
 
 
-def name_hosts(job: JobDescription) -> None:
-    """Let this process, and its children, see the machine's /etc/hosts, if it has one, with the job's hosts added.
+def name_hosts(names: Mapping[str, str]) -> None:
+    """Let this process, and its children, see the machine's /etc/hosts, if it has one, with more names.
 
-    UserError.
+    names: by IPv4 address. UserError.
     """
     if not HOSTS.exists():
         return
-    agents = {agent.ip: agent.name for agent in (job.server, *job.workers)}
     lines = [HOSTS.read_text().rstrip("\n")]
     # Sockets for both families see IPv4 addresses in the form of IPv6 (RFC 4291, section 2.5.5.2).
-    lines += [f"{form}{ip} {name}" for ip, name in agents.items() for form in ("", "::ffff:")]
+    lines += [f"{form}{ip} {name}" for ip, name in names.items() for form in ("", "::ffff:")]
     try:
         unshare(CLONE_NEWNS)
         mount("none", "/", None, MS_REC | MS_PRIVATE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import gc
 import os
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,13 @@ import torch
 from numpy.typing import NDArray
 from torch import distributed
 
-from hosts.agents.channel import Channel
+from hosts.agents.context import AgentContext
+from hosts.agents.host_names import name_hosts
+from hosts.collectives.job import CollectiveJob
 from hosts.collectives.process_group import process_group_environment
 from hosts.learning.quantise import VALUE_LIMIT
 from hosts.learning.shifted_sums import as_sent
-from hosts.systems.aggregation.description import JobDescription
+from hosts.transport.statistics import EndpointStatistics, Traffic
 from switch.errors import UserError
 
 BOUND_BITS = 8
@@ -31,12 +34,15 @@ class GlooExchange:
     int32; then all of them repeat the round with int64.
     """
 
-    def __init__(self, job: JobDescription, index: int, interface: str, channel: Channel) -> None:
+    def __init__(self, job: CollectiveJob, index: int, context: AgentContext) -> None:
         """Returns when all workers have met: at the first one, by TCP through the emulated network. UserError."""
         self._job = job
-        self._channel = channel
+        self._context = context
+        self._interface = context.interfaces[0]
         self._repeated_rounds = 0
-        os.environ.update(process_group_environment(job, index, interface))
+        self._sent_before, self._received_before = _traffic(self._interface)
+        name_hosts({worker.ip: worker.name for worker in job.workers})
+        os.environ.update(process_group_environment(job, index, self._interface))
         try:
             distributed.init_process_group("gloo", timeout=datetime.timedelta(microseconds=job.give_up_us))
             distributed.barrier()
@@ -45,7 +51,7 @@ class GlooExchange:
         self._segments_before = _retransmitted_segments()
 
     def all_reduce(self, round_number: int, values: NDArray[np.int32]) -> NDArray[np.int64] | None:
-        if self._channel.stopped:
+        if self._context.stopped:
             return None
         try:
             return as_sent(self._sum(values), self._job.lanes)
@@ -62,17 +68,30 @@ class GlooExchange:
         return total[:-1].astype(np.int64)
 
     def flush(self) -> None:
-        """TCP repeats by itself what gets lost."""
+        """Wait for all, and close the connections: what they still say is then said before anybody counts."""
+        try:
+            distributed.barrier()
+        except RuntimeError as error:
+            raise UserError(f"all-reduce by Gloo failed at its end: {_first_line(error)}") from None
+        distributed.destroy_process_group()
+        gc.collect()  # what is left of the group holds connections, too
 
     def linger(self) -> None:
-        while not self._channel.stopped:
-            self._channel.wait_for_begin()
+        while not self._context.stopped:
+            self._context.wait()
 
     def settle(self) -> None:
         """Nothing comes that this process could count."""
 
     def report(self) -> dict[str, Any]:
+        """Frames and bytes are those of the kernel's counters: all of the host's traffic, as gradients."""
+        sent, received = _traffic(self._interface)
+        statistics = EndpointStatistics(
+            gradient_sent=_difference(sent, self._sent_before),
+            gradient_received=_difference(received, self._received_before),
+        )
         return {
+            **statistics.to_json(),
             "timeout_resends": _retransmitted_segments() - self._segments_before,
             "early_resends": 0,
             "repeated_rounds": self._repeated_rounds,
@@ -90,7 +109,20 @@ def _first_line(error: RuntimeError) -> str:
     return next(iter(str(error).strip().splitlines()), type(error).__name__)
 
 
+def _traffic(interface: str) -> tuple[Traffic, Traffic]:
+    """What an interface has (sent, received) so far, proc(5); frames of any protocol, without FCS."""
+    table = dict(line.split(":") for line in Path("/proc/self/net/dev").read_text().splitlines() if ":" in line)
+    columns = {name.strip(): [int(word) for word in row.split()] for name, row in table.items()}[interface]
+    return Traffic(columns[9], columns[8]), Traffic(columns[1], columns[0])
+
+
+def _difference(now: Traffic, before: Traffic) -> Traffic:
+    return Traffic(now.frames - before.frames, now.bytes - before.bytes)
+
+
 def _retransmitted_segments() -> int:
     """Of all TCP connections in this network namespace; the kernel does not say why."""
-    names, values = (line.split() for line in Path("/proc/net/snmp").read_text().splitlines() if line[:4] == "Tcp:")
+    names, values = (
+        line.split() for line in Path("/proc/self/net/snmp").read_text().splitlines() if line[:4] == "Tcp:"
+    )
     return int(values[names.index("RetransSegs")])

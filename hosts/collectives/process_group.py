@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from hosts.systems.aggregation.description import JobDescription
+from hosts.collectives.job import CollectiveJob
 
 MASTER_PORT = 29500
 """As torchrun's default."""
 
 
-def process_group_environment(job: JobDescription, index: int, interface: str) -> dict[str, str]:
+def process_group_environment(job: CollectiveJob, index: int, interface: str) -> dict[str, str]:
     """The environment variables of torch.distributed for a worker, which has a host of its own."""
     return {
         "RANK": str(index),

@@ -18,8 +18,8 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Packet, bind_bottom_up, bind_top_down
 
 from hosts.collectives.ring_format import RING_PORT, RING_VERSION, RingFlags
-from hosts.systems.aggregation.gradient import LanesField
-from hosts.systems.aggregation.gradient_format import ECT_0
+from hosts.protocols.datagram_format import ECT_0
+from hosts.protocols.lanes_field import LanesField
 
 
 class Ring(Packet):  # type: ignore[misc]

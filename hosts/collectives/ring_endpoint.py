@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import select
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from hosts.agents.context import Interface
+from hosts.collectives.job import CollectiveJob
 from hosts.collectives.ring_format import RingFlags
 from hosts.collectives.ring_frames import pack_ring_frames, parse_ring_frames
 from hosts.collectives.ring_reduction import RingMessage
+from hosts.protocols.addresses import ip_integer, mac_array
 from hosts.protocols.datagram_frames import Frames
-from hosts.systems.aggregation.description import JobDescription, ip_integer
-from hosts.systems.aggregation.endpoint import QUIET_MS, mac_array
-from hosts.transport.raw_socket import RawSocket
 from hosts.transport.statistics import EndpointStatistics
 
 
@@ -32,9 +31,9 @@ class RingReceived:
 class RingEndpoint:
     """Worker `index` of a job between its neighbours."""
 
-    def __init__(self, job: JobDescription, index: int, raw_socket: RawSocket) -> None:
+    def __init__(self, job: CollectiveJob, index: int, interface: Interface) -> None:
         self._job = job
-        self._socket = raw_socket
+        self._interface = interface
         own = job.workers[index]
         self._own_ip = ip_integer(own.ip)
         self._own_mac = mac_array(own.mac)
@@ -42,9 +41,6 @@ class RingEndpoint:
         self._before_ip = ip_integer(job.workers[index - 1].ip)
         self._next_ip = ip_integer(job.workers[(index + 1) % len(job.workers)].ip)
         self.statistics = EndpointStatistics()
-
-    def fileno(self) -> int:
-        return self._socket.fileno()
 
     def send(self, messages: Sequence[RingMessage], sequences: Sequence[int]) -> None:
         """Send messages to the next worker under their sequence numbers."""
@@ -62,7 +58,7 @@ class RingEndpoint:
             step=[message.step for message in messages],
             shift=[message.shift for message in messages],
         )
-        sent = self._socket.send(frames)
+        sent = self._interface.send(frames)
         self.statistics.gradient_sent.add(sent, frames.itemsize)
         self.statistics.send_failures += len(frames) - sent
 
@@ -79,13 +75,13 @@ class RingEndpoint:
             selective=np.uint64(selective),
             flags=int(RingFlags.ACK | (RingFlags.CONGESTION if congested else 0)),
         )
-        sent = self._socket.send(frames)
+        sent = self._interface.send(frames)
         self.statistics.acknowledgement_sent.add(sent, frames.itemsize)
         self.statistics.send_failures += 1 - sent
 
     def receive(self) -> RingReceived | None:
         """The wanted ones (perhaps none) among one batch of frames; None: nothing waits. Does not block."""
-        buffer, lengths = self._socket.receive()
+        buffer, lengths = self._interface.receive()
         if len(lengths) == 0:
             return None
         parsed = parse_ring_frames(buffer, lengths, self._job.lanes)
@@ -102,15 +98,7 @@ class RingEndpoint:
         self.statistics.misdirected += len(frames) - int(np.count_nonzero(wanted))
         return frames if wanted.all() else frames[wanted]
 
-    def settle(self) -> None:
-        """Count what still arrives, until nothing has come for a while."""
-        poll = select.poll()
-        poll.register(self.fileno(), select.POLLIN)
-        while poll.poll(QUIET_MS):
-            while self.receive() is not None:
-                pass
-
     def report(self) -> dict[str, Any]:
         """The statistics so far, as JSON."""
-        self.statistics.socket_drops = self._socket.drops()
+        self.statistics.socket_drops = self._interface.drops()
         return self.statistics.to_json()

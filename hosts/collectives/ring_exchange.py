@@ -8,33 +8,32 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hosts.agents.channel import Channel
-from hosts.agents.clock import now_us
+from hosts.agents.context import AgentContext, Interface
+from hosts.collectives.job import CollectiveJob
 from hosts.collectives.ring_endpoint import RingEndpoint
 from hosts.collectives.ring_format import RingFlags
 from hosts.collectives.ring_frames import met_congestion
 from hosts.collectives.ring_reduction import RingMessage, RingReduction
 from hosts.learning.fragments import cut, join
 from hosts.protocols.datagram_frames import Frames
-from hosts.systems.aggregation.description import JobDescription
-from hosts.systems.aggregation.gradient_format import PACKET_NUMBERS
-from hosts.transport.raw_socket import RawSocket
+from hosts.transport.packet_numbers import PACKET_NUMBERS
+from hosts.transport.settling import settle
 from hosts.transport.stream_receiver import StreamReceiver
 from hosts.transport.stream_sender import StreamSender
 from switch.errors import UserError
 
 
 class RingExchange:
-    """hosts.collectives.exchange.Exchange on an open raw socket.
+    """hosts.collectives.exchange.Exchange on an open interface.
 
     The worker before may be a round ahead, since it needs nothing of this one to begin: what it sends early waits.
     """
 
-    def __init__(self, job: JobDescription, index: int, raw_socket: RawSocket, channel: Channel) -> None:
+    def __init__(self, job: CollectiveJob, index: int, interface: Interface, context: AgentContext) -> None:
         self._job = job
         self._index = index
-        self._channel = channel
-        self._endpoint = RingEndpoint(job, index, raw_socket)
+        self._context = context
+        self._endpoint = RingEndpoint(job, index, interface)
         self._sender = StreamSender(
             window_packets=job.window_fragments,
             min_timeout_us=job.min_timeout_us,
@@ -64,12 +63,12 @@ class RingExchange:
         self._serve_until(lambda: self._sender.finished)
 
     def linger(self) -> None:
-        while not self._channel.stopped:
+        while not self._context.stopped:
             self._serve()
             self._wait(None)
 
     def settle(self) -> None:
-        self._endpoint.settle()
+        settle(self._context, self._endpoint.receive)
 
     def report(self) -> dict[str, Any]:
         return {
@@ -80,17 +79,17 @@ class RingExchange:
 
     def _serve_until(self, finished: Callable[[], bool]) -> bool:
         """False when stopped before."""
-        progress_us = now_us()
+        progress_us = self._context.now_us()
         while True:
             if self._serve():
-                progress_us = now_us()
+                progress_us = self._context.now_us()
             if finished():
                 return True
             give_up_us = progress_us + self._job.give_up_us
-            if now_us() > give_up_us:
+            if self._context.now_us() > give_up_us:
                 raise UserError(self._silence())
             self._wait(give_up_us)
-            if self._channel.stopped:
+            if self._context.stopped:
                 return False
 
     def _silence(self) -> str:
@@ -102,8 +101,7 @@ class RingExchange:
 
     def _wait(self, until_us: int | None) -> None:
         deadlines_us = [deadline for deadline in (self._sender.deadline_us, until_us) if deadline is not None]
-        timeout_us = max(0, min(deadlines_us) - now_us()) if deadlines_us else None
-        self._channel.wait(self._endpoint.fileno(), timeout_us)
+        self._context.wait(min(deadlines_us, default=None))
 
     def _serve(self) -> bool:
         """Take in all that waits, then send what is due. True if anything was news."""
@@ -111,7 +109,7 @@ class RingExchange:
         while (received := self._endpoint.receive()) is not None:
             news |= self._take_acknowledgements(received.acknowledgements)
             news |= self._take_data(received.data)
-        sequences = self._sender.transmissions(now_us())
+        sequences = self._sender.transmissions(self._context.now_us())
         if sequences:
             self._endpoint.send([self._on_way[sequence] for sequence in sequences], sequences)
         return news
@@ -122,7 +120,7 @@ class RingExchange:
         acknowledged = [
             sequence
             for number, selective, marked in zip(*columns, strict=True)
-            for sequence in self._sender.acknowledge(number, selective, marked, now_us())
+            for sequence in self._sender.acknowledge(number, selective, marked, self._context.now_us())
         ]
         for sequence in acknowledged:
             del self._on_way[sequence]

@@ -4,15 +4,9 @@ from __future__ import annotations
 
 from enum import IntFlag
 
-from hosts.systems.aggregation.gradient_format import ETHERNET_BYTES, IPV4_BYTES, LANE_BYTES, UDP_BYTES
-
 RING_PORT = 0x4752
 """Another UDP port than that of gradients: switches forward these packets like any other."""
 RING_VERSION = 1
-RING_BYTES = 28
-"""As long as the gradient header, so that as many lanes fit a frame."""
-SELECTIVE_BITS = 64
-"""How many packets beyond the first missing one an acknowledgement tells of."""
 
 
 class RingFlags(IntFlag):
@@ -26,8 +20,3 @@ class RingFlags(IntFlag):
     """The partial sum leaves int32: these are the lower 32 bits of its 64, and another packet has the upper."""
     HIGH = 0x08
     """The upper 32 bits."""
-
-
-def ring_frame_bytes(lanes: int) -> int:
-    """Length of a whole Ethernet frame (without FCS) that carries `lanes` lanes; an ACK has none."""
-    return ETHERNET_BYTES + IPV4_BYTES + UDP_BYTES + RING_BYTES + LANE_BYTES * lanes

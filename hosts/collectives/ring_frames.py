@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hosts.collectives.ring_format import RING_PORT, RING_VERSION, RingFlags
+from hosts.protocols.datagram_format import CE, ECN_MASK, ECT_0
 from hosts.protocols.datagram_frames import DATAGRAM, Frames, only, pack_datagrams, well_formed_datagrams
-from hosts.systems.aggregation.gradient_format import CE, ECN_MASK, ECT_0
 
 _RING = [
     ("version", "u1"),

@@ -74,6 +74,12 @@ class SyntheticWorkload:
         return {"sums_sha256": sum_digest(self._total)}
 
 
+def prepare_workload(settings: TrainingSettings | SyntheticSettings | ExternalSettings) -> None:
+    """Load what several workers of one machine can share, before they are forked."""
+    if isinstance(settings, TrainingSettings):
+        load(settings.dataset)
+
+
 def gradient_values(settings: TrainingSettings | SyntheticSettings | ExternalSettings) -> int:
     """Values in a gradient."""
     if isinstance(settings, SyntheticSettings | ExternalSettings):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hosts.systems.aggregation.gradient_format import ECT_0, ETHERNET_BYTES, IPV4_BYTES
+from hosts.protocols.datagram_format import ECT_0, ETHERNET_BYTES, IPV4_BYTES
 
 Frames = NDArray[np.void]
 """Structured array whose dtype begins with `DATAGRAM`, shape (frames,)."""

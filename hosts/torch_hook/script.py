@@ -8,28 +8,24 @@ import runpy
 import sys
 import traceback
 
-from pydantic import BaseModel, ConfigDict
-
 from hosts import torch_hook
-from hosts.agents.channel import Channel
+from hosts.agents.context import AgentContext
+from hosts.agents.description import Description
 from hosts.collectives.process_group import process_group_environment
-from hosts.systems.aggregation.description import JobDescription
 from hosts.torch_hook.session import Session
 from switch.errors import UserError
 from topo.caller import caller
 
 
-class Script(BaseModel):
+class Script(Description):
     """What to run. output: descriptors of the script's standard output and error, or a file for both."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     path: str
     arguments: tuple[str, ...] = ()
     output: str | tuple[int, int]
 
 
-def run_script(script: Script, job: JobDescription, index: int, interface: str, channel: Channel) -> None:
+def run_script(script: Script, session: Session, context: AgentContext) -> None:
     """Run a script to its end, then serve until stop. UserError if it fails; the traceback goes to its output.
 
     Under sudo the script runs as the person who called that, so that its files are theirs.
@@ -38,12 +34,12 @@ def run_script(script: Script, job: JobDescription, index: int, interface: str, 
     person = caller()
     if person is not None:
         person.become()
-    with Session(job, index, interface, channel) as session:
-        os.environ.update(process_group_environment(job, index, interface))
+    with session:
+        os.environ.update(process_group_environment(session.job, session.index, context.interfaces[0]))
         torch_hook.attach(session)
         sys.argv = [script.path, *script.arguments]
         sys.path.insert(0, os.path.dirname(script.path))
-        channel.emit("ready")
+        context.emit("ready")
         try:
             runpy.run_path(script.path, run_name="__main__")
         except SystemExit as ending:

@@ -3,29 +3,36 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hosts.agents.channel import Channel
-from hosts.agents.clock import now_us
+from hosts.agents.context import AgentContext
 from hosts.collectives.exchange import Exchange
+from hosts.collectives.job import CollectiveJob
 from hosts.learning.settings import ExternalSettings
-from hosts.systems.aggregation.description import JobDescription
-from hosts.systems.aggregation.exchanges import open_exchange
 from switch.errors import UserError
 from topo.caller import as_root
+
+OpenExchange = Callable[[AgentContext, Any, int], contextlib.AbstractContextManager[Exchange]]
+"""Opens the exchange of a job, whose type is the system's own, for the worker with this index."""
 
 
 class Session:
     """One rank's side. A context manager; the exchange closes with it."""
 
-    def __init__(self, job: JobDescription, index: int, interface: str, channel: Channel) -> None:
-        assert isinstance(job.workload, ExternalSettings)
-        self._job = job
-        self._index = index
-        self._interface = interface
-        self._channel = channel
+    def __init__(self, job: CollectiveJob, index: int, open_exchange: OpenExchange, context: AgentContext) -> None:
+        """UserError if the job's gradients are not an external program's, or it has no such worker."""
+        if not isinstance(job.workload, ExternalSettings):
+            raise UserError(f"a script is for a job with an external workload, not {job.workload.kind}")
+        if index >= len(job.workers):
+            raise UserError(f"the job has workers 0 to {len(job.workers) - 1}, not {index}")
+        self.job = job
+        self.index = index
+        self._open_exchange = open_exchange
+        self._context = context
         self._resources = contextlib.ExitStack()
         self._exchange: Exchange | None = None
         self._round = 0
@@ -42,37 +49,37 @@ class Session:
         """Gradients have `values` values. Returns when all ranks have said so, and the server is ready."""
         if self._exchange is not None:
             raise UserError("torch_hook.register was called before: one model can use the network")
-        workload = self._job.workload.model_copy(update={"values": values})
-        job = self._job.model_copy(update={"workload": workload})
+        workload = self.job.workload.model_copy(update={"values": values})
+        job = self.job.model_copy(update={"workload": workload})
         with as_root():  # for packet sockets
-            self._exchange = self._resources.enter_context(
-                open_exchange(job, self._index, self._interface, self._channel)
-            )
-        self._channel.emit("registered", values=values)
-        if not self._channel.wait_for_begin():
+            self._exchange = self._resources.enter_context(self._open_exchange(self._context, job, self.index))
+        self._context.emit("registered", values=values)
+        if not self._context.wait_for_begin():
             raise UserError("stopped before all ranks had registered a model")
 
     def all_reduce(self, values: NDArray[np.int32], clipped: int) -> NDArray[np.int64]:
         """The sum of all ranks' values, flat; clipped: how many of these were too large, for the record."""
         assert self._exchange is not None
-        start_us = now_us()
+        start_us = self._context.now_us()
         total = self._exchange.all_reduce(self._round, values)
         if total is None:
             raise UserError("stopped")
-        self._channel.emit("round", round=self._round, seconds=(now_us() - start_us) / 1e6, clipped=clipped)
+        self._context.emit(
+            "round", round=self._round, seconds=(self._context.now_us() - start_us) / 1e6, clipped=clipped
+        )
         self._round += 1
         return total
 
     def finish(self) -> None:
         """The script has ended: answer and count what still comes, until stop."""
         if self._exchange is None:
-            self._channel.emit("done", statistics={})
-            while not self._channel.stopped:
-                self._channel.wait_for_begin()
-            self._channel.emit("final", statistics={})
+            self._context.emit("done", statistics={})
+            while not self._context.stopped:
+                self._context.wait()
+            self._context.emit("final", statistics={})
             return
         self._exchange.flush()
-        self._channel.emit("done", statistics=self._exchange.report())
+        self._context.emit("done", statistics=self._exchange.report())
         self._exchange.linger()
         self._exchange.settle()
-        self._channel.emit("final", statistics=self._exchange.report())
+        self._context.emit("final", statistics=self._exchange.report())

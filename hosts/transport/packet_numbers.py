@@ -1,8 +1,8 @@
-"""Packet numbers: fragments counted over all rounds of a job, modulo 2^32."""
+"""Packet numbers, which wrap around after 2^32."""
 
 from __future__ import annotations
 
-from hosts.systems.aggregation.gradient_format import PACKET_NUMBERS
+PACKET_NUMBERS = 1 << 32
 
 
 def forward_distance(start: int, number: int) -> int:

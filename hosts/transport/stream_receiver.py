@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hosts.collectives.ring_format import SELECTIVE_BITS
-from hosts.systems.aggregation.gradient_format import PACKET_NUMBERS
-from hosts.transport.packet_numbers import forward_distance
+from hosts.transport.packet_numbers import PACKET_NUMBERS, forward_distance
 from hosts.transport.statistics import ReceiverStatistics
+
+SELECTIVE_BITS = 64
+"""How many packets beyond the first missing one an acknowledgement tells of."""
 
 
 class StreamReceiver:

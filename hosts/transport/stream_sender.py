@@ -15,12 +15,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hosts.collectives.ring_format import SELECTIVE_BITS
-from hosts.systems.aggregation.gradient_format import PACKET_NUMBERS
 from hosts.transport.congestion_window import CongestionControl, CongestionWindow
-from hosts.transport.packet_numbers import forward_distance
+from hosts.transport.packet_numbers import PACKET_NUMBERS, forward_distance
 from hosts.transport.retransmission_timeout import RetransmissionTimeout, backed_off_us
 from hosts.transport.statistics import StreamStatistics
+from hosts.transport.stream_receiver import SELECTIVE_BITS
 
 LOST_AFTER = 3
 """Later transmissions that are acknowledged before a packet counts as lost (RFC 5681's DupThresh)."""

@@ -16,6 +16,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from pydantic import BaseModel
+
+from experiments.agents import AgentSpec
+from experiments.systems.aggregation.agents import agent_specs
+from hosts.agents.description import parse_description
 from hosts.systems.aggregation.description import JobDescription
 from switch.parent_death import die_with_parent
 
@@ -101,22 +106,37 @@ class StarOfHosts:
     def job(self, workers: int, first_host: int = 0, **fields: Any) -> JobDescription:
         """A job with the server on the first of its hosts and workers on those after it."""
         server, *others = [self.agent(first_host + index, f"h{first_host + index}") for index in range(workers + 1)]
-        return JobDescription.parse(
+        return parse_description(
+            JobDescription,
             {
                 "job": 3,
                 "workers": [{"index": index, **worker} for index, worker in enumerate(others)],
                 "server": server,
                 **fields,
-            }
+            },
         )
+
+
+def start_fields(star: StarOfHosts, spec: AgentSpec) -> dict[str, Any]:
+    """What the launcher is told to start an agent."""
+    assert isinstance(spec.description, BaseModel)
+    return {
+        "agent": spec.agent,
+        "name": spec.name,
+        "job": spec.job,
+        "host_pid": star.hosts[int(spec.host[1:])].pid,
+        "interfaces": ["eth0"],
+        "description": spec.description.model_dump(mode="json"),
+        "stop_rank": spec.stop_rank,
+    }
 
 
 class LauncherProcess:
     """`python -m hosts.agents.launcher`, its commands and events."""
 
-    def __init__(self) -> None:
+    def __init__(self, *options: str) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "hosts.agents.launcher"],
+            [sys.executable, "-m", "hosts.agents.launcher", *options],
             cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -124,6 +144,7 @@ class LauncherProcess:
             preexec_fn=die_with_parent,
         )
         self.events: list[dict[str, Any]] = []
+        self.signs_of_life = 0
         self._pending = b""
 
     def __enter__(self) -> LauncherProcess:
@@ -142,15 +163,11 @@ class LauncherProcess:
 
     def start(self, star: StarOfHosts, job: JobDescription) -> None:
         """All agents of the job; returns when they are ready."""
-        description = job.model_dump()
         first = len(self.events)
-        for role, index, name in (
-            ("server", None, job.server.name),
-            *(("worker", w.index, w.name) for w in job.workers),
-        ):
-            pid = star.hosts[int(name[1:])].pid
-            self.tell("start", role=role, index=index, host_pid=pid, interface="eth0", job=description)
-        self.wait_for("ready", len(job.workers) + 1, first)
+        specs = agent_specs(job)
+        for spec in specs:
+            self.tell("start", **start_fields(star, spec))
+        self.wait_for("ready", len(specs), first)
 
     def wait_for(self, event: str, count: int = 1, first: int = 0, timeout_s: float = 60.0) -> list[dict[str, Any]]:
         """Read events until `count` of this name have come, looking from the one numbered `first` on."""
@@ -168,4 +185,6 @@ class LauncherProcess:
             data = os.read(self.process.stdout.fileno(), 1 << 16)
             assert data, f"the launcher has ended: {self.process.communicate()[1].decode()}"
             *lines, self._pending = (self._pending + data).split(b"\n")
-            self.events += [json.loads(line) for line in lines]
+            events = [json.loads(line) for line in lines]
+            self.signs_of_life += sum(item["event"] == "alive" for item in events)
+            self.events += [item for item in events if item["event"] != "alive"]

@@ -19,8 +19,9 @@ from typing import Any
 from scapy.layers.inet import IP
 from scapy.layers.l2 import Ether
 
+from hosts.protocols.datagram_format import CE, ECN_MASK, ECT_0
 from hosts.systems.aggregation.gradient import Gradient, gradient_frame
-from hosts.systems.aggregation.gradient_format import CE, ECN_MASK, ECT_0, Flags
+from hosts.systems.aggregation.gradient_format import Flags
 from tests.unit.hosts.slot_model import Label, Packet, SwitchModel
 
 

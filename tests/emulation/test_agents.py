@@ -15,11 +15,12 @@ from typing import Any
 
 import pytest
 
+from experiments.systems.aggregation.agents import agent_specs
 from hosts.learning.reference import reference, synthetic_reference
 from hosts.learning.settings import SyntheticSettings, TrainingSettings
+from hosts.protocols.lanes import frame_bytes
 from hosts.systems.aggregation.description import JobDescription
-from hosts.systems.aggregation.gradient_format import frame_bytes
-from tests.emulation.agent_hosts import ROOT, LauncherProcess, StarOfHosts
+from tests.emulation.agent_hosts import ROOT, LauncherProcess, StarOfHosts, start_fields
 
 pytestmark = [pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="needs root")]
 
@@ -208,6 +209,27 @@ def test_a_worker_gives_up_when_nobody_acknowledges() -> None:
         assert "\n" not in error["message"]
 
 
+def test_a_killed_agent_may_be_started_again_and_the_launcher_gives_signs_of_life() -> None:
+    """The second server of the job sums, as if the first had never been."""
+    with StarOfHosts(2) as star, LauncherProcess("--sign-of-life", "0.01") as launcher:
+        star.middle.run("sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward")
+        job = star.job(1, workload=TRAINING)
+        launcher.start(star, job)
+        launcher.tell("kill", job=3, name="server")
+        (killed,) = launcher.wait_for("killed")
+        assert (killed["job"], killed["name"]) == (3, "server")
+        launcher.tell("kill", job=3, name="server")
+        (error,) = launcher.wait_for("error")
+        assert error["message"] == "there is no agent server of job 3 to be killed"
+        first = len(launcher.events)
+        launcher.tell("start", **start_fields(star, agent_specs(job)[0]))
+        launcher.wait_for("ready", 1, first)
+        train(launcher, job)
+        stop(launcher, job)
+        assert_equals_reference(launcher.events[first:], job)
+        assert launcher.signs_of_life > 0
+
+
 def test_stop_ends_workers_in_the_middle_and_end_of_input_ends_the_launcher() -> None:
     with StarOfHosts(2) as star, LauncherProcess() as launcher:
         launcher.start(star, star.job(1, workload=TRAINING))
@@ -224,20 +246,27 @@ def test_stop_ends_workers_in_the_middle_and_end_of_input_ends_the_launcher() ->
 def test_bad_starts_become_one_line_errors_and_the_launcher_goes_on() -> None:
     with StarOfHosts(2) as star, LauncherProcess() as launcher:
         job = star.job(1, workload=TRAINING)
-        start = {"role": "worker", "index": 0, "host_pid": star.hosts[1].pid, "interface": "eth0"}
+        start = start_fields(star, agent_specs(job)[1])
         cases: list[tuple[dict[str, Any], str]] = [
-            ({"interface": "eth7"}, "interface eth7: No such device"),
+            ({"interfaces": ["eth7"]}, "interface eth7: No such device"),
+            ({"interfaces": []}, "worker 2 has 0 interfaces, none with the number 0"),
             ({"host_pid": 999_999_999}, "no network namespace of process 999999999"),
-            ({"index": 1}, "the job has workers 0 to 0, not 1"),
-            ({"job": {"job": 0}}, "job description"),
-            ({"role": "spectator"}, "bad command"),
+            ({"description": {**start["description"], "index": 1}}, "the job has workers 0 to 0, not 1"),
+            ({"description": {"index": 0, "job": {"job": 0}}}, "description, job.job: "),
+            ({"agent": "hosts.systems.aggregation.agents:spectator"}, "no function is called"),
+            ({"agent": "no.such.module:main"}, "no function is called 'no.such.module:main'"),
+            ({"agent": "hosts.systems.aggregation.agents"}, 'should be "module:function"'),
+            ({"agent": "hosts.agents.channel:write_event"}, "annotated with its pydantic model"),
+            ({"role": "spectator"}, "bad command, start.role"),
         ]
         for number, (changes, message) in enumerate(cases, start=1):
-            launcher.tell("start", **{**start, "job": job.model_dump(), **changes})
+            launcher.tell("start", **{**start, "name": f"worker {number}", **changes})
             error = launcher.wait_for("error", number)[-1]
             assert message in error["message"]
             assert "\n" not in error["message"]
         launcher.start(star, job)
+        launcher.tell("start", **start)
+        assert launcher.wait_for("error", len(cases) + 1)[-1]["message"] == "job 3 has an agent worker 0 already"
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])

@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from hosts.collectives.ring_format import ring_frame_bytes
+from experiments.systems.aggregation.agents import agent_specs, server_spec
 from hosts.learning.reference import reference, synthetic_reference
 from hosts.learning.settings import SyntheticSettings, TrainingSettings
-from tests.emulation.agent_hosts import ROOT, LauncherProcess, StarOfHosts
+from hosts.protocols.lanes import frame_bytes
+from tests.emulation.agent_hosts import ROOT, LauncherProcess, StarOfHosts, start_fields
 
 pytestmark = [pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="needs root")]
 
@@ -26,12 +27,7 @@ def run(launcher: LauncherProcess, star: StarOfHosts, **fields: Any) -> tuple[An
     """A job of the star's hosts but the first, without a server: its description, final statistics and rounds."""
     job = star.job(len(star.hosts) - 1, **{"exchange": "ring", **fields})
     first = len(launcher.events)
-    for worker in job.workers:
-        pid = star.hosts[worker.index + 1].pid
-        launcher.tell(
-            "start", role="worker", index=worker.index, host_pid=pid, interface="eth0", job=job.model_dump()
-        )
-    launcher.wait_for("ready", len(job.workers), first)
+    launcher.start(star, job)
     launcher.tell("begin")
     launcher.wait_for("done", len(job.workers), first)
     launcher.tell("stop")
@@ -58,7 +54,7 @@ def test_two_jobs_over_linux_routing() -> None:
             assert statistics["malformed"] == statistics["misdirected"] == statistics["rejected"] == 0
             assert statistics["timeout_resends"] == statistics["early_resends"] == statistics["duplicates"] == 0
             sent = statistics["gradient_sent"]
-            assert sent["bytes"] == sent["frames"] * ring_frame_bytes(64)
+            assert sent["bytes"] == sent["frames"] * frame_bytes(64)
             frames += sent["frames"]
         # Every fragment takes 2 (n - 1) hops.
         assert frames == 5 * job.fragments_per_round * 2 * 2
@@ -75,12 +71,11 @@ def test_a_worker_gives_up_when_nobody_acknowledges() -> None:
         job = star.job(
             2, exchange="ring", give_up_us=300_000, workload={"kind": "synthetic", "values": 9, "rounds": 1}
         )
-        start = {"role": "worker", "host_pid": star.hosts[1].pid, "interface": "eth0", "job": job.model_dump()}
-        launcher.tell("start", index=0, **start)
+        launcher.tell("start", **start_fields(star, agent_specs(job)[0]))
         launcher.tell("begin")
         (error,) = launcher.wait_for("error")
         assert error["message"] == "no news on the ring for 0.3 s in round 0 (1 of 1 fragments missing)"
-        launcher.tell("start", **{**start, "role": "server"})
+        launcher.tell("start", **start_fields(star, server_spec(job)))
         assert launcher.wait_for("error", 2)[-1]["message"] == "job 3 has no server: its workers sum (ring)"
 
 

@@ -59,7 +59,7 @@ class Run:
             if place == 0 and outcome.round + 1 == after:
                 happening(self.testbed)
 
-        with Agents(self._run_folder.logs) as agents:
+        with Agents(self._run_folder.logs, self.testbed.network) as agents:
             return run_trainings(
                 self.testbed,
                 agents,

@@ -19,8 +19,9 @@ from controller.planning.plan import MulticastGroup, SwitchPlan
 from controller.systems.aggregation.entries import RECLAIM_DISTANCE, aggregation_role, designated_route
 from controller.systems.aggregation.slots import SlotPolicy, SlotRange
 from experiments.systems.aggregation.outcome import EVENT_JOBS, event_at
+from hosts.protocols.datagram_format import CE, ECN_MASK, ECT_0
 from hosts.systems.aggregation.gradient import Gradient, gradient_frame
-from hosts.systems.aggregation.gradient_format import CE, ECN_MASK, ECT_0, UDP_PORT, Flags
+from hosts.systems.aggregation.gradient_format import UDP_PORT, Flags
 from tests.p4.switch_under_test import SwitchUnderTest, only
 
 LANES = 32

@@ -15,7 +15,8 @@ from types import TracebackType
 
 import numpy as np
 
-from hosts.systems.aggregation.gradient_format import Flags, frame_bytes
+from hosts.protocols.lanes import frame_bytes
+from hosts.systems.aggregation.gradient_format import Flags
 from hosts.systems.aggregation.gradient_frames import Frames, as_bytes, pack_frames, parse_frames
 from switch.codegen import BuiltProgram
 from switch.device import ActionCall, KeyMatch

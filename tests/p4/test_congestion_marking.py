@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from experiments.programs import P4_SOURCES
-from hosts.systems.aggregation.gradient_format import CE, ECN_MASK, ECT_0, frame_bytes
+from hosts.protocols.datagram_format import CE, ECN_MASK, ECT_0
+from hosts.protocols.lanes import frame_bytes
 from hosts.systems.aggregation.gradient_frames import as_bytes, pack_frames, parse_frames
 from switch.codegen import build_program
 from switch.compiler import compile_p4

@@ -23,15 +23,15 @@ from experiments.fidelity.verdict import judge
 from experiments.programs import aggregation_program, forward_program
 from experiments.scale import Scale
 from experiments.system import PointResult, PointTask, Row
+from experiments.systems.aggregation.agents import MODULE
 from experiments.systems.aggregation.programmable import Hosts, ProgrammableChoice, choose_programmable
 from experiments.systems.aggregation.system import LIMITED, AggregationConfiguration, TrainingWorkload
 from experiments.testbed import Testbed
 from experiments.training_run import Training, start_jobs
-from hosts.collectives.ring_format import ring_frame_bytes
 from hosts.learning.reference import reference, synthetic_reference
 from hosts.learning.settings import SyntheticSettings, TrainingSettings
+from hosts.protocols.lanes import frame_bytes
 from hosts.systems.aggregation.description import JobDescription
-from hosts.systems.aggregation.gradient_format import frame_bytes
 from switch.errors import UserError
 from topo.fabric_layout import link_seed
 from topo.graph import Topology
@@ -65,8 +65,8 @@ class PointJob:
 class MeteredAgents(Agents):
     """Lets the run go first, and measures its fidelity, from when the workers begin to when they are told to stop."""
 
-    def __init__(self, task: PointTask, meter: FidelityMeter) -> None:
-        super().__init__(task.folder)
+    def __init__(self, task: PointTask, testbed: Testbed, meter: FidelityMeter) -> None:
+        super().__init__(task.folder, testbed.network, preload=[MODULE])
         self._meter = meter
 
     def begin(self) -> None:
@@ -74,9 +74,9 @@ class MeteredAgents(Agents):
         self._meter.begin()
         super().begin()
 
-    def stop(self, jobs: int) -> dict[tuple[int, str], dict[str, Any]]:
+    def stop(self) -> dict[tuple[int, str], dict[str, Any]]:
         self._meter.end()
-        return super().stop(jobs)
+        return super().stop()
 
 
 def run_point(task: PointTask, configuration: AggregationConfiguration) -> PointResult:
@@ -87,7 +87,7 @@ def run_point(task: PointTask, configuration: AggregationConfiguration) -> Point
     choice = choose_programmable(topology, hosts, config.planner_options)
     testbed = _testbed(config, topology, choice, task)
     meter = FidelityMeter(topology, lambda: NetworkCounts.read(testbed.network))
-    with MeteredAgents(task, meter) as agents, testbed:
+    with MeteredAgents(task, testbed, meter) as agents, testbed:
         jobs = _jobs(configuration, config, hosts, choice)
         if task.capture:
             for job in jobs:
@@ -207,7 +207,7 @@ def _measure(
     rounds, mismatches = _follow(agents, jobs, descriptions)
     if not testbed.network.quiesce(QUIESCE_TIMEOUT_S):
         raise UserError(f"packets were still on their way {QUIESCE_TIMEOUT_S:.0f} s after the last round")
-    final = agents.stop(len(jobs))
+    final = agents.stop()
     counts = Counts.read(testbed, hosts).since(before)
     return Measured(jobs, descriptions, rounds, mismatches, final, counts, meter)
 
@@ -364,7 +364,7 @@ def wire_bits(job: PointJob, description: JobDescription, measured: Measured) ->
 
     Switches counted a worker's gradients. They know no ring packets: those the link counted, ACKs taken off.
     """
-    frame = frame_bytes(description.lanes) if job.has_server else ring_frame_bytes(description.lanes)
+    frame = frame_bytes(description.lanes)
     counted: list[float] = []
     for index, host in enumerate(job.workers):
         statistics_of = measured.final[description.job, f"worker {index}"]

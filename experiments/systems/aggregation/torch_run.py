@@ -17,6 +17,7 @@ from experiments.config import TorchConfig
 from experiments.run_folder import RunFolder, environment
 from experiments.systems.aggregation.programmable import choose_programmable
 from hosts.learning.settings import ExternalSettings
+from hosts.torch_hook.script import Script
 from hosts.torch_hook.torch_extra import require_torch
 from switch.build import compiler
 from switch.errors import UserError
@@ -26,11 +27,10 @@ from topo.sandbox import run_in_sandbox
 
 if TYPE_CHECKING:
     from experiments.agents import Agents
-    from experiments.testbed import Testbed
     from hosts.systems.aggregation.description import JobDescription
 
 SCRIPT_SILENCE_S = 3600.0
-"""A script may compute so long between two backward passes."""
+"""A script's workers may be so far apart between two backward passes."""
 QUIESCE_TIMEOUT_S = 5.0
 
 
@@ -94,7 +94,7 @@ def _summary(outcome: ScriptOutcome, config: TorchConfig) -> list[str]:
         f"{1e3 * statistics.median(outcome.seconds):.1f} ms in the median"
     ]
     if config.exchange == "server":
-        from hosts.systems.aggregation.gradient_format import frame_bytes
+        from hosts.protocols.lanes import frame_bytes
 
         alone = outcome.workers * outcome.fragments * frame_bytes(config.lanes) * outcome.rounds
         lines.append(
@@ -112,6 +112,7 @@ def run_script(config: TorchConfig, folder: RunFolder) -> ScriptOutcome | None:
     """In a sandbox: bring the network up and run the script to its end; None if it registered no model."""
     from experiments.agents import Agents
     from experiments.counts import Counts
+    from experiments.systems.aggregation.agents import script_spec
     from experiments.training_run import Training, describe_job
 
     topology = parse_topology(config.topology, config.link_model)
@@ -121,27 +122,27 @@ def run_script(config: TorchConfig, folder: RunFolder) -> ScriptOutcome | None:
     request = {**request, **slots_of_a_job(config)} if config.exchange == "server" else {"placement": "none"}
     # The first worker's output is the command's own.
     terminal = (os.dup(1), os.dup(2))
-    with (
-        Agents(folder.logs, keep_open=terminal, silence_timeout_s=SCRIPT_SILENCE_S) as agents,
-        make_testbed(config, topology, choice, folder) as testbed,
-    ):
+    testbed = make_testbed(config, topology, choice, folder)
+    preload = ["hosts.systems.aggregation.agents", "hosts.torch_hook.agent"]
+    with Agents(folder.logs, testbed.network, preload=preload, keep_open=terminal) as agents, testbed:
         training = Training(workers, server, ExternalSettings(), (), request, config.exchange)
         network_part = testbed.client.add_job(workers, server, **request)
         job = describe_job(topology, training, network_part, config)
         job = job.model_copy(update={"give_up_us": round(1e6 * SCRIPT_SILENCE_S)})
         before = Counts.read(testbed, training.hosts)
-        for worker in job.workers:
-            log = str((folder.logs / f"worker-{worker.index}.log").absolute())
-            script = {
-                "path": str(config.script.absolute()),
-                "arguments": config.arguments,
-                "output": log if worker.index else terminal,
-            }
-            agents.start_worker(testbed, job, worker.index, script=script)
-        values, rows = _follow(agents, testbed, job)
+        scripts = [
+            Script(
+                path=str(config.script.absolute()),
+                arguments=config.arguments,
+                output=str((folder.logs / f"worker-{worker.index}.log").absolute()) if worker.index else terminal,
+            )
+            for worker in job.workers
+        ]
+        agents.launch([script_spec(job, index, script) for index, script in enumerate(scripts)])
+        values, rows = _follow(agents, job)
         if not testbed.network.quiesce(QUIESCE_TIMEOUT_S):
             raise UserError(f"packets were still on their way {QUIESCE_TIMEOUT_S:.0f} s after the script's end")
-        folder.write_json("agents.json", [[*key, value] for key, value in agents.stop(1).items()])
+        folder.write_json("agents.json", [[*key, value] for key, value in agents.stop().items()])
         counts = Counts.read(testbed, training.hosts).since(before)
     if not values:
         return None
@@ -156,7 +157,7 @@ def run_script(config: TorchConfig, folder: RunFolder) -> ScriptOutcome | None:
     )
 
 
-def _follow(agents: Agents, testbed: Testbed, job: JobDescription) -> tuple[int, list[dict[str, Any]]]:
+def _follow(agents: Agents, job: JobDescription) -> tuple[int, list[dict[str, Any]]]:
     """Until all scripts have ended: the length of the gradient (0: no model was registered), and a row for each
     round, with the slowest worker's time."""
     registered: dict[str, int] = {}
@@ -167,7 +168,7 @@ def _follow(agents: Agents, testbed: Testbed, job: JobDescription) -> tuple[int,
         if event["event"] == "registered":
             registered[event["name"]] = event["values"]
             if len(registered) == len(job.workers):
-                _begin(agents, testbed, job, registered)
+                _begin(agents, job, registered)
         elif event["event"] == "round":
             row = rows.setdefault(event["round"], {"round": event["round"], "round_time_s": 0.0, "clipped": 0})
             row["round_time_s"] = max(row["round_time_s"], event["seconds"])
@@ -179,14 +180,14 @@ def _follow(agents: Agents, testbed: Testbed, job: JobDescription) -> tuple[int,
     return registered.get("worker 0", 0), [rows[number] for number in sorted(rows)]
 
 
-def _begin(agents: Agents, testbed: Testbed, job: JobDescription, registered: dict[str, int]) -> None:
+def _begin(agents: Agents, job: JobDescription, registered: dict[str, int]) -> None:
     """All ranks know how long their gradients are: start the server, then let them go on."""
+    from experiments.systems.aggregation.agents import server_spec
+
     if len(set(registered.values())) > 1:
         found = ", ".join(f"{name} {values}" for name, values in sorted(registered.items()))
         raise UserError(f"the ranks have registered models with different numbers of values: {found}")
     if job.exchange == "server":
         workload = job.workload.model_copy(update={"values": registered["worker 0"]})
-        agents.start_server(testbed, job.model_copy(update={"workload": workload}))
-        while agents.event("ready")["name"] != "server":
-            pass
+        agents.start([server_spec(job.model_copy(update={"workload": workload}))])
     agents.begin()

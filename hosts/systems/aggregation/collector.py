@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hosts.learning.shifted_sums import shifted
-from hosts.systems.aggregation.gradient_format import BITMAP_BITS, PACKET_NUMBERS, Flags
-from hosts.transport.packet_numbers import forward_distance
-from hosts.transport.statistics import CollectorStatistics
+from hosts.systems.aggregation.gradient_format import BITMAP_BITS, Flags
+from hosts.systems.aggregation.statistics import CollectorStatistics
+from hosts.transport.packet_numbers import PACKET_NUMBERS, forward_distance
 from switch.errors import UserError
 
 _KEPT_ROUNDS = 2

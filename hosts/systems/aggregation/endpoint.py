@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import select
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,24 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hosts.systems.aggregation.description import AgentAddress, Designation, JobDescription, ip_integer, mac_bytes
+from hosts.agents.context import Interface
+from hosts.protocols.addresses import AgentAddress, ip_integer, mac_array
+from hosts.systems.aggregation.description import Designation, JobDescription
 from hosts.systems.aggregation.gradient_format import Flags
 from hosts.systems.aggregation.gradient_frames import Frames, pack_frames, parse_frames
-from hosts.transport.raw_socket import RawSocket
 from hosts.transport.statistics import EndpointStatistics
-
-QUIET_MS = 50
-"""At the end of a run: silence after which no frame is expected any more."""
 
 
 def label_array(designations: Sequence[Designation]) -> NDArray[np.int64]:
     """switch_number, fan_in, next_switch and next_fan_in of each, shape (designations, 4)."""
     return np.array([(d.switch_number, d.fan_in, d.next_switch, d.next_fan_in) for d in designations], np.int64)
-
-
-def mac_array(mac: str) -> NDArray[np.uint8]:
-    """A MAC address as `pack_frames` takes it."""
-    return np.frombuffer(mac_bytes(mac), np.uint8)
 
 
 @dataclass(frozen=True)
@@ -48,14 +40,14 @@ class Endpoint:
         job: JobDescription,
         own: AgentAddress,
         peers: Sequence[AgentAddress],
-        raw_socket: RawSocket,
+        interface: Interface,
         *,
         sends_acknowledgements: bool,
         group_ips: Collection[str] = (),
     ) -> None:
         """peers: whose frames are taken in. group_ips: multicast addresses that are ours, too."""
         self._job = job
-        self._socket = raw_socket
+        self._interface = interface
         self._sends_acknowledgements = sends_acknowledgements
         self._own_ip = ip_integer(own.ip)
         self._own_mac = mac_array(own.mac)
@@ -63,9 +55,6 @@ class Endpoint:
         self._own_ips = np.array([ip_integer(ip) for ip in (own.ip, *group_ips)], np.uint32)
         self._peer_ips = np.array([ip_integer(peer.ip) for peer in peers], np.uint32)
         self.statistics = EndpointStatistics()
-
-    def fileno(self) -> int:
-        return self._socket.fileno()
 
     def send(
         self,
@@ -102,7 +91,7 @@ class Endpoint:
             next_switch=labels[:, 2],
             next_fan_in=labels[:, 3],
         )
-        sent = self._socket.send(frames)
+        sent = self._interface.send(frames)
         statistics = self.statistics
         kind = statistics.acknowledgement_sent if self._sends_acknowledgements else statistics.gradient_sent
         kind.add(sent, frames.itemsize)
@@ -110,7 +99,7 @@ class Endpoint:
 
     def receive(self) -> Received | None:
         """The wanted ones (perhaps none) among one batch of frames; None: nothing waits. Does not block."""
-        buffer, lengths = self._socket.receive()
+        buffer, lengths = self._interface.receive()
         if len(lengths) == 0:
             return None
         parsed = parse_frames(buffer, lengths, self._job.lanes)
@@ -139,14 +128,7 @@ class Endpoint:
         while self.receive() is not None:
             pass
 
-    def settle(self) -> None:
-        """Count what still arrives, until nothing has come for a while."""
-        poll = select.poll()
-        poll.register(self.fileno(), select.POLLIN)
-        while poll.poll(QUIET_MS):
-            self.drain()
-
     def report(self) -> dict[str, Any]:
         """The statistics so far, as JSON."""
-        self.statistics.socket_drops = self._socket.drops()
+        self.statistics.socket_drops = self._interface.drops()
         return self.statistics.to_json()

@@ -11,12 +11,10 @@ server. Import this module and Scapy dissects such packets by itself (sniff, rdp
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Sequence
 
 from scapy.fields import (
     ByteField,
-    FieldListField,
     FlagsField,
     IntField,
     LongField,
@@ -27,16 +25,9 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, bind_bottom_up, bind_top_down
 
-from hosts.systems.aggregation.gradient_format import ECT_0, LANE_BYTES, UDP_PORT, VERSION, Flags
-
-
-class LanesField(FieldListField):  # type: ignore[misc]
-    """The rest of the packet as int32. Scapy's own list field refuses more than 100 elements."""
-
-    def getfield(self, pkt: Packet | None, s: bytes) -> tuple[bytes, list[int]]:
-        count = len(s) // LANE_BYTES
-        end = count * LANE_BYTES
-        return s[end:], list(struct.unpack(f">{count}i", s[:end]))
+from hosts.protocols.datagram_format import ECT_0
+from hosts.protocols.lanes_field import LanesField
+from hosts.systems.aggregation.gradient_format import UDP_PORT, VERSION, Flags
 
 
 class Gradient(Packet):  # type: ignore[misc]

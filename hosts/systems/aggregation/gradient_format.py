@@ -7,28 +7,9 @@ from enum import IntFlag
 UDP_PORT = 0x4742
 VERSION = 2
 
-ETHERNET_BYTES = 14
-IPV4_BYTES = 20
-UDP_BYTES = 8
-GRADIENT_BYTES = 28
-HEADER_BYTES = ETHERNET_BYTES + IPV4_BYTES + UDP_BYTES + GRADIENT_BYTES
-LANE_BYTES = 4
-MAX_FRAME_BYTES = 1500
-
-LANE_MULTIPLE = 32
-"""p4src/include/lanes.p4 makes lanes in blocks of this many."""
-MAX_LANES = (MAX_FRAME_BYTES - HEADER_BYTES) // LANE_BYTES // LANE_MULTIPLE * LANE_MULTIPLE
-
 BITMAP_BITS = 64
-PACKET_NUMBERS = 1 << 32
 MAX_MAGNITUDE = (1 << 31) - 1
 """Switches add packets as long as the magnitudes of what they add are together no larger: no lane wraps."""
-
-ECN_MASK = 0b11
-ECT_0 = 0b10
-"""Of the IPv4 TOS byte: the sender takes part in congestion control (RFC 3168)."""
-CE = 0b11
-"""Congestion experienced: a switch's queue was long."""
 
 
 class Flags(IntFlag):
@@ -52,8 +33,3 @@ class Flags(IntFlag):
     send a complete sum again; none gives up an incomplete one, as RESEND demands."""
     LATE = 0x80
     """The worker sends this fragment for the first time, but was held up by the repair of others. No switch looks."""
-
-
-def frame_bytes(lanes: int) -> int:
-    """Length of a whole Ethernet frame (without FCS) that carries `lanes` lanes; a NACK has none."""
-    return HEADER_BYTES + LANE_BYTES * lanes

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hosts.protocols.datagram_format import CE, ECN_MASK, ECT_0
 from hosts.protocols.datagram_frames import (
     DATAGRAM,
     Frames,
@@ -21,7 +22,7 @@ from hosts.protocols.datagram_frames import (
     pack_datagrams,
     well_formed_datagrams,
 )
-from hosts.systems.aggregation.gradient_format import CE, ECN_MASK, ECT_0, UDP_PORT, VERSION, Flags
+from hosts.systems.aggregation.gradient_format import UDP_PORT, VERSION, Flags
 
 __all__ = [
     "Frames",

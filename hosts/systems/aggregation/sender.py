@@ -22,10 +22,10 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from hosts.systems.aggregation.gradient_format import Flags
+from hosts.systems.aggregation.statistics import SenderStatistics
 from hosts.transport.congestion_window import CongestionControl, CongestionWindow
 from hosts.transport.packet_numbers import forward_distance
 from hosts.transport.round_trips import RoundTrips
-from hosts.transport.statistics import SenderStatistics
 
 EARLY_RESEND_AFTER = 3
 """Later transmissions acknowledged on the same path before a fragment counts as lost (RFC 5681's DupThresh)."""

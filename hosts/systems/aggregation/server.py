@@ -7,25 +7,25 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hosts.agents.channel import Channel
-from hosts.agents.clock import now_us
+from hosts.agents.context import AgentContext, Interface
+from hosts.protocols.addresses import ip_integer, mac_array
 from hosts.systems.aggregation.collector import Collector
-from hosts.systems.aggregation.description import JobDescription, ip_integer
-from hosts.systems.aggregation.endpoint import Endpoint, mac_array
+from hosts.systems.aggregation.description import JobDescription
+from hosts.systems.aggregation.endpoint import Endpoint
 from hosts.systems.aggregation.gradient_format import Flags
 from hosts.systems.aggregation.gradient_frames import Frames, congested
-from hosts.transport.raw_socket import RawSocket
+from hosts.transport.settling import settle
 
 
 class Server:
-    """The parameter server of a job on an open raw socket."""
+    """The parameter server of a job on an open interface."""
 
-    def __init__(self, job: JobDescription, raw_socket: RawSocket, channel: Channel) -> None:
+    def __init__(self, job: JobDescription, interface: Interface, context: AgentContext) -> None:
         self._job = job
-        self._channel = channel
+        self._context = context
         self._worker_ips = [ip_integer(worker.ip) for worker in job.workers]
         self._worker_of_ip = {ip: index for index, ip in enumerate(self._worker_ips)}
-        self._endpoint = Endpoint(job, job.server, job.workers, raw_socket, sends_acknowledgements=True)
+        self._endpoint = Endpoint(job, job.server, job.workers, interface, sends_acknowledgements=True)
         self._collector = Collector(
             workers=len(job.workers),
             fragments_per_round=job.fragments_per_round,
@@ -40,19 +40,19 @@ class Server:
 
     def run(self) -> None:
         """Serve until stop; a worker may ask for an ACK again long after the last round."""
-        self._channel.emit("ready")
+        self._context.emit("ready")
         done = False
-        while not self._channel.stopped:
+        while not self._context.stopped:
             received = self._endpoint.receive()
             if received is None:
-                self._channel.wait(self._endpoint.fileno(), None)
+                self._context.wait()
                 continue
             self._serve(received.frames)
             if not done and self._collector.complete_rounds == self._job.workload.rounds:
                 done = True
-                self._channel.emit("done", statistics=self._report())
-        self._endpoint.settle()
-        self._channel.emit("final", statistics=self._report())
+                self._context.emit("done", statistics=self._report())
+        settle(self._context, self._endpoint.receive)
+        self._context.emit("final", statistics=self._report())
 
     def _report(self) -> dict[str, object]:
         return {**self._endpoint.report(), **self._collector.statistics.to_json()}
@@ -65,7 +65,7 @@ class Server:
             congested=congested(frames).tolist(),
             senders=[self._worker_of_ip[ip] for ip in frames["src_ip"].tolist()],
             lanes=frames["lanes"].astype(np.int32),
-            now_us=now_us(),
+            now_us=self._context.now_us(),
         )
         acknowledged: list[tuple[int, int | None, bool]] = [
             *((number, None, repeated) for number, repeated in replies.complete),

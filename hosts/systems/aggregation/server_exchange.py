@@ -7,37 +7,37 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hosts.agents.channel import Channel
-from hosts.agents.clock import now_us
+from hosts.agents.context import AgentContext, Interface
 from hosts.learning.fragments import cut, join
 from hosts.learning.shifted_sums import restored
-from hosts.systems.aggregation.description import JobDescription, ip_integer, mac_bytes
+from hosts.protocols.addresses import ip_integer, mac_bytes
+from hosts.systems.aggregation.description import JobDescription
 from hosts.systems.aggregation.endpoint import Endpoint, Received, label_array
 from hosts.systems.aggregation.gradient_format import Flags
 from hosts.systems.aggregation.gradient_frames import congested
 from hosts.systems.aggregation.paths import aggregation_paths
 from hosts.systems.aggregation.sender import Attempt, Sender
-from hosts.transport.raw_socket import RawSocket
+from hosts.transport.settling import settle
 from switch.errors import UserError
 
 
 class ServerExchange:
-    """hosts.collectives.exchange.Exchange on an open raw socket."""
+    """hosts.collectives.exchange.Exchange on an open interface."""
 
-    def __init__(self, job: JobDescription, index: int, raw_socket: RawSocket, channel: Channel) -> None:
+    def __init__(self, job: JobDescription, index: int, interface: Interface, context: AgentContext) -> None:
         self._job = job
-        self._channel = channel
+        self._context = context
         self._bit = 1 << index
         self._labels = label_array(job.designations_of(index))
         self._server_ip = ip_integer(job.server.ip)
         groups = dict.fromkeys(job.multicast)
         for group in groups:
-            raw_socket.join(mac_bytes(group.mac))
+            interface.join(mac_bytes(group.mac))
         self._endpoint = Endpoint(
             job,
             job.workers[index],
             [job.server],
-            raw_socket,
+            interface,
             sends_acknowledgements=False,
             group_ips=[group.ip for group in groups],
         )
@@ -57,12 +57,12 @@ class ServerExchange:
         """The server has all that it needs: it has acknowledged."""
 
     def linger(self) -> None:
-        while not self._channel.stopped:
-            self._channel.wait(self._endpoint.fileno(), None)
+        while not self._context.stopped:
+            self._context.wait()
             self._endpoint.drain()
 
     def settle(self) -> None:
-        self._endpoint.settle()
+        settle(self._context, self._endpoint.receive)
 
     def report(self) -> dict[str, Any]:
         return {**self._endpoint.report(), **self._sender.statistics.to_json()}
@@ -70,31 +70,30 @@ class ServerExchange:
     def _exchange(self, round_number: int, fragments: NDArray[np.int32]) -> NDArray[np.int64] | None:
         """Global sums of the round's fragments, shape like `fragments`; None when stopped."""
         first_number = self._job.first_number(round_number)
-        self._sender.begin(first_number, len(fragments), now_us())
+        self._sender.begin(first_number, len(fragments), self._context.now_us())
         sums = np.empty(fragments.shape, np.int64)
-        progress_us = now_us()
+        progress_us = self._context.now_us()
         while True:
             # All that has arrived comes first: an agent that the scheduler kept waiting must not take the
             # ACKs in its queue for lost.
             while (received := self._endpoint.receive()) is not None:
                 if self._take_in(received, sums):
-                    progress_us = now_us()
+                    progress_us = self._context.now_us()
             if self._sender.finished:
                 return sums
             self._transmit(round_number, fragments)
-            now = now_us()
+            now = self._context.now_us()
             if now - progress_us > self._job.give_up_us:
                 raise UserError(
                     f"no answer from server {self._job.server.ip} for {self._job.give_up_us / 1e6:g} s in round "
                     f"{round_number} ({self._sender.missing} of {len(fragments)} fragments missing)"
                 )
-            deadline_us = self._sender.deadline_us
-            self._channel.wait(self._endpoint.fileno(), None if deadline_us is None else max(0, deadline_us - now))
-            if self._channel.stopped:
+            self._context.wait(self._sender.deadline_us)
+            if self._context.stopped:
                 return None
 
     def _transmit(self, round_number: int, fragments: NDArray[np.int32]) -> None:
-        batch = self._sender.transmissions(now_us())
+        batch = self._sender.transmissions(self._context.now_us())
         if not batch:
             return
         chosen = np.array([transmission.fragment for transmission in batch])
@@ -117,7 +116,7 @@ class ServerExchange:
         news = self._sender.acknowledge(
             frames["packet_number"].tolist(),
             (frames["flags"] & Flags.RESEND != 0).tolist(),
-            now_us(),
+            self._context.now_us(),
             congested(frames).tolist(),
         )
         if news:

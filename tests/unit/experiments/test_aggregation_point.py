@@ -9,10 +9,9 @@ from experiments.counts import Counts, PortCounts
 from experiments.fidelity.meter import FidelityMeter
 from experiments.systems.aggregation.point import Measured, PointJob, wire_bits
 from experiments.training_run import Training
-from hosts.collectives.ring_format import ring_frame_bytes
 from hosts.learning.settings import TrainingSettings
+from hosts.protocols.lanes import frame_bytes
 from hosts.systems.aggregation.description import JobDescription
-from hosts.systems.aggregation.gradient_format import frame_bytes
 
 LANES, ROUNDS, FRAGMENTS, ACKS, RESENDS = 32, 2, 10, 7, 3
 NOTHING = PortCounts(Tally(), Tally(), Tally(), Tally())
@@ -56,6 +55,6 @@ def test_wire_bits_towards_a_server_are_the_gradients_that_switches_counted() ->
 def test_wire_bits_of_a_ring_are_what_links_counted_since_switches_know_no_ring_packets() -> None:
     acknowledgement_bytes = 70
     frames = ROUNDS * FRAGMENTS + RESENDS
-    sent = Tally(frames + ACKS, frames * ring_frame_bytes(LANES) + ACKS * acknowledgement_bytes)
+    sent = Tally(frames + ACKS, frames * frame_bytes(LANES) + ACKS * acknowledgement_bytes)
     run = measured("ring", NOTHING, sent, ACKS * acknowledgement_bytes)
-    assert wire_bits(run.jobs[0], run.descriptions[0], run) == 8 * FRAGMENTS * ring_frame_bytes(LANES)
+    assert wire_bits(run.jobs[0], run.descriptions[0], run) == 8 * FRAGMENTS * frame_bytes(LANES)

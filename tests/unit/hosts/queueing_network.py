@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from hosts.systems.aggregation.gradient_format import frame_bytes
+from hosts.protocols.lanes import frame_bytes
 from switch.link import LinkModel
 from tests.unit.hosts.labels import labels
 from tests.unit.hosts.simulation import JOB, Clock

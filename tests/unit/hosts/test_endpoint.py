@@ -9,10 +9,12 @@ import pytest
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
+from hosts.agents.description import parse_description
+from hosts.protocols.lanes import frame_bytes
 from hosts.systems.aggregation.description import JobDescription
 from hosts.systems.aggregation.endpoint import Endpoint, label_array
 from hosts.systems.aggregation.gradient import Gradient, gradient_frame
-from hosts.systems.aggregation.gradient_format import Flags, frame_bytes
+from hosts.systems.aggregation.gradient_format import Flags
 
 LANES = 32
 SERVER, WORKER_0, WORKER_1, STRANGER, GROUP = "10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.9", "239.66.0.5"
@@ -47,7 +49,8 @@ def address(name: str, ip: str) -> dict[str, str]:
     return {"name": name, "ip": ip, "mac": f"02:00:00:00:00:{last:02x}", "gateway_mac": "02:00:00:00:01:00"}
 
 
-JOB = JobDescription.parse(
+JOB = parse_description(
+    JobDescription,
     {
         "job": 5,
         "lanes": LANES,
@@ -60,7 +63,7 @@ JOB = JobDescription.parse(
         * 2,
         "workers": [{"index": index, **address(f"w{index}", ip)} for index, ip in enumerate((WORKER_0, WORKER_1))],
         "server": address("s", SERVER),
-    }
+    },
 )
 
 

@@ -11,18 +11,10 @@ from hypothesis import strategies as st
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
+from hosts.protocols.datagram_format import CE, ECT_0, MAX_FRAME_BYTES
+from hosts.protocols.lanes import HEADER_BYTES, LANES_HEADER_BYTES, MAX_LANES, frame_bytes
 from hosts.systems.aggregation.gradient import Gradient, gradient_frame
-from hosts.systems.aggregation.gradient_format import (
-    CE,
-    ECT_0,
-    GRADIENT_BYTES,
-    HEADER_BYTES,
-    MAX_FRAME_BYTES,
-    MAX_LANES,
-    UDP_PORT,
-    Flags,
-    frame_bytes,
-)
+from hosts.systems.aggregation.gradient_format import UDP_PORT, Flags
 from hosts.systems.aggregation.gradient_frames import (
     as_bytes,
     congested,
@@ -282,7 +274,7 @@ def test_nothing_that_arrives_raises(rubbish: list[bytes], data: st.DataObject) 
 
 
 def test_sizes() -> None:
-    assert len(Gradient()) == GRADIENT_BYTES
+    assert len(Gradient()) == LANES_HEADER_BYTES
     assert frame_dtype(256).itemsize == frame_bytes(256) == len(by_scapy_lanes(256))
     assert frame_bytes(MAX_LANES) <= MAX_FRAME_BYTES < frame_bytes(MAX_LANES + 32)
 

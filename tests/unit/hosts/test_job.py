@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from hosts.agents.description import parse_description
 from hosts.learning.settings import SyntheticSettings
-from hosts.systems.aggregation.description import DIRECT, Designation, JobDescription, ip_integer, mac_bytes
+from hosts.protocols.addresses import ip_integer, mac_bytes
+from hosts.systems.aggregation.description import DIRECT, Designation, JobDescription
 from switch.errors import UserError
 
 
@@ -38,14 +40,15 @@ def description(worker_count: int = 8, **fields: Any) -> dict[str, Any]:
 
 
 def test_json_there_and_back() -> None:
-    job = JobDescription.parse(
+    job = parse_description(
+        JobDescription,
         description(
             multicast=[{"ip": "239.66.0.1", "mac": "01:00:5e:42:00:01"}],
             workload={"kind": "training", "hidden_units": 0, "rounds": 3},
-        )
+        ),
     )
-    assert JobDescription.parse(job.model_dump_json()) == job
-    assert JobDescription.parse(job.model_dump()) == job
+    assert parse_description(JobDescription, job.model_dump_json()) == job
+    assert parse_description(JobDescription, job.model_dump()) == job
     assert job.values == 650
     assert job.fragments_per_round == 3
     assert job.full_bitmap == 0xFF
@@ -53,14 +56,16 @@ def test_json_there_and_back() -> None:
 
 def test_a_synthetic_job() -> None:
     workload = {"kind": "synthetic", "values": 1000, "rounds": 2}
-    job = JobDescription.parse(description(workload=workload, slot_policy="static", congestion_control="ecn"))
-    assert JobDescription.parse(job.model_dump_json()) == job
+    job = parse_description(
+        JobDescription, description(workload=workload, slot_policy="static", congestion_control="ecn")
+    )
+    assert parse_description(JobDescription, job.model_dump_json()) == job
     assert isinstance(job.workload, SyntheticSettings)
     assert (job.values, job.fragments_per_round, job.workload.rounds) == (1000, 4, 2)
 
 
 def test_packet_numbers() -> None:
-    job = JobDescription.parse(description(first_packet_number=(1 << 32) - 20))
+    job = parse_description(JobDescription, description(first_packet_number=(1 << 32) - 20))
     assert job.fragments_per_round == 19
     assert job.first_number(0) == (1 << 32) - 20
     assert job.packet_number(1, 0) == (1 << 32) - 1
@@ -69,17 +74,17 @@ def test_packet_numbers() -> None:
 
 def test_designations_of_a_worker() -> None:
     own = [[label(17, 2)], [label(17, 2)], [], *([[label(18, 1, 19, 3)]] * 5)]
-    job = JobDescription.parse(description(designations=own))
+    job = parse_description(JobDescription, description(designations=own))
     assert job.designations_of(1) == (Designation(switch_number=17, fan_in=2),)
     assert job.designations_of(2) == (DIRECT,)
     assert job.designations_of(7) == (Designation(switch_number=18, fan_in=1, next_switch=19, next_fan_in=3),)
-    assert JobDescription.parse(description(designations=[])).designations_of(3) == (DIRECT,)
+    assert parse_description(JobDescription, description(designations=[])).designations_of(3) == (DIRECT,)
 
 
 def test_sixty_four_workers_are_the_limit() -> None:
-    assert len(JobDescription.parse(description(64)).workers) == 64
+    assert len(parse_description(JobDescription, description(64)).workers) == 64
     with pytest.raises(UserError, match="at most 64 workers"):
-        JobDescription.parse(description(65, designations=[]))
+        parse_description(JobDescription, description(65, designations=[]))
 
 
 @pytest.mark.parametrize(
@@ -106,7 +111,8 @@ def test_sixty_four_workers_are_the_limit() -> None:
         ({"multicast": [{"ip": "239.66.0.1"}]}, "multicast.0.mac: Field required"),
         ({"server": address(1, mac="02:00")}, "not a MAC address"),
         ({"server": address(1, ip="10.0.0")}, "server.ip: "),
-        ({"server": address(2)}, "same IP address"),
+        ({"server": address(2)}, "the server and a worker have the same IP address"),
+        ({"workers": [address(2, index=0), address(2, index=1)]}, "two workers of the job have the same IP address"),
         ({"workload": {"kind": "training", "dataset": "imagenet"}}, "workload.training.dataset: "),
         ({"workload": {"kind": "training", "learning_rate": -1}}, "workload.training.learning_rate: "),
         ({"workload": {"kind": "synthetic", "values": 0, "rounds": 1}}, "workload.synthetic.values: "),
@@ -116,14 +122,14 @@ def test_sixty_four_workers_are_the_limit() -> None:
 )
 def test_mistakes_are_named_in_one_line(fields: dict[str, Any], words: str) -> None:
     with pytest.raises(UserError) as caught:
-        JobDescription.parse(description(**fields))
+        parse_description(JobDescription, description(**fields))
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
 def test_text_that_is_no_json() -> None:
-    with pytest.raises(UserError, match="job description"):
-        JobDescription.parse("{")
+    with pytest.raises(UserError, match="description, as a whole"):
+        parse_description(JobDescription, "{")
 
 
 def test_addresses_as_numbers() -> None:

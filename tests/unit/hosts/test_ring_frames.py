@@ -12,10 +12,11 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
 from hosts.collectives.ring import Ring, ring_frame
-from hosts.collectives.ring_format import RING_PORT, RingFlags, ring_frame_bytes
+from hosts.collectives.ring_format import RING_PORT, RingFlags
 from hosts.collectives.ring_frames import met_congestion, pack_ring_frames, parse_ring_frames, ring_frame_dtype
+from hosts.protocols.datagram_format import CE, ECT_0, MAX_FRAME_BYTES
 from hosts.protocols.datagram_frames import as_bytes
-from hosts.systems.aggregation.gradient_format import CE, ECT_0, MAX_FRAME_BYTES, MAX_LANES
+from hosts.protocols.lanes import MAX_LANES, frame_bytes
 
 LANES = 32
 NUMBERS = {"job": 16, "sequence": 32, "selective": 64, "round": 32, "fragment_number": 32, "step": 16, "shift": 16}
@@ -97,7 +98,7 @@ def test_numpy_parses_what_scapy_builds(rows: list[dict[str, Any]]) -> None:
 
 
 def test_the_largest_frame_fits() -> None:
-    assert ring_frame_dtype(MAX_LANES).itemsize == ring_frame_bytes(MAX_LANES) <= MAX_FRAME_BYTES
+    assert ring_frame_dtype(MAX_LANES).itemsize == frame_bytes(MAX_LANES) <= MAX_FRAME_BYTES
 
 
 def test_marks_of_packets_and_of_acknowledgements() -> None:

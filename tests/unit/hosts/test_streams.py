@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hosts.collectives.ring_format import SELECTIVE_BITS
-from hosts.transport.stream_receiver import StreamReceiver
+from hosts.transport.stream_receiver import SELECTIVE_BITS, StreamReceiver
 from hosts.transport.stream_sender import INITIAL_FACTOR, StreamSender
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from hosts.systems.aggregation.gradient_format import frame_bytes
+from hosts.protocols.lanes import frame_bytes
 from hosts.systems.aggregation.sender import RETRIES
 from hosts.transport.congestion_window import CongestionControl
 from switch.link import LinkModel

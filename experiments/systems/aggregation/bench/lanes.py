@@ -22,7 +22,7 @@ from rich.table import Table
 
 from controller.systems.aggregation.slots import DEFAULT_SLOTS
 from experiments.programs import P4_SOURCES
-from hosts.systems.aggregation.gradient_format import HEADER_BYTES, frame_bytes
+from hosts.protocols.lanes import HEADER_BYTES, frame_bytes
 from hosts.systems.aggregation.gradient_frames import as_bytes, pack_frames
 from switch.build import cache_dir
 from switch.codegen import build_program

@@ -15,7 +15,7 @@ from experiments.study.model import FigureSection
 from experiments.study.results import StudyResults
 from experiments.system import Metric
 from experiments.systems.aggregation.figures.modes import nominal_ms
-from hosts.systems.aggregation.gradient_format import frame_bytes
+from hosts.protocols.lanes import frame_bytes
 
 X = "topology.link.loss"
 WORDS = {"aimd": "window closes for losses and marks", "ecn": "window closes for marks alone", "none": "fixed window"}

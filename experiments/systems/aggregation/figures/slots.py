@@ -14,7 +14,7 @@ from experiments.study.model import FigureSection
 from experiments.study.results import StudyResults
 from experiments.system import Metric
 from experiments.systems.aggregation.figures.modes import in_link_rates
-from hosts.systems.aggregation.gradient_format import frame_bytes
+from hosts.protocols.lanes import frame_bytes
 
 LINKS = 2
 """From a worker to the server."""

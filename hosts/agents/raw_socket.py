@@ -1,4 +1,4 @@
-"""A host's raw socket: whole Ethernet frames of one of our protocols, in batches."""
+"""An interface of the kernel as agents have it: whole Ethernet frames through a raw socket, in batches."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ import errno
 import select
 import socket
 import struct
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hosts.systems.aggregation.gradient_format import UDP_PORT
-from hosts.transport.message_batch import ReceiveBatch, SendBatch
-from hosts.transport.packet_filter import DROP_ALL, attach_filter, udp_destination_port
+from hosts.agents.message_batch import ReceiveBatch, SendBatch
+from hosts.agents.packet_filter import DROP_ALL, attach_filter, udp_destination_port
 from switch.errors import UserError
 
+_ETH_P_ALL = 0x0003
 _ETH_P_IP = 0x0800
 _SOL_PACKET = 263
 _PACKET_ADD_MEMBERSHIP = 1
@@ -36,23 +37,25 @@ _TRANSIENT = (errno.ENOBUFS, errno.EAGAIN, errno.EINTR)
 
 
 class RawSocket:
-    """AF_PACKET socket on one interface of the present network namespace: packets to one UDP port, gradients' as a
-    rule.
+    """hosts.agents.context.Interface: an AF_PACKET socket on an interface of the present network namespace.
 
     Raises UserError when the interface is missing or the right to open raw sockets is.
     """
 
-    def __init__(self, interface: str, port: int = UDP_PORT) -> None:
+    def __init__(self, interface: str, *, udp_port: int | None = None, ether_type: int | None = None) -> None:
+        """Takes in what hosts.agents.context.AgentContext.open says."""
+        protocol = _ETH_P_IP if udp_port is not None else ether_type or _ETH_P_ALL
         with contextlib.ExitStack() as stack:
             try:
                 # Protocol 0 receives nothing until bound: no frame slips in before the filter is there.
                 self._socket = stack.enter_context(socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0))
-                attach_filter(self._socket, udp_destination_port(port))
+                if udp_port is not None:
+                    attach_filter(self._socket, udp_destination_port(udp_port))
+                    stack.enter_context(_hold_udp_port(udp_port))
                 self._socket.setsockopt(_SOL_PACKET, _PACKET_IGNORE_OUTGOING, 1)
                 self._socket.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, BUFFER_BYTES)
                 self._socket.setsockopt(socket.SOL_SOCKET, _SO_SNDBUFFORCE, BUFFER_BYTES)
-                self._socket.bind((interface, _ETH_P_IP))
-                self._port_holder = stack.enter_context(_hold_udp_port(port))
+                self._socket.bind((interface, protocol))
             except PermissionError:
                 raise UserError(f"raw sockets on {interface} need root: run with sudo") from None
             except OSError as error:
@@ -73,6 +76,10 @@ class RawSocket:
 
     def close(self) -> None:
         self._resources.close()
+
+    def on_close(self, action: Callable[[], object]) -> None:
+        """Do this before the socket is closed."""
+        self._resources.callback(action)
 
     def fileno(self) -> int:
         return self._socket.fileno()

@@ -1,0 +1,48 @@
+"""The agents of an aggregation job."""
+
+from __future__ import annotations
+
+from experiments.agents import AgentSpec
+from hosts.systems.aggregation.description import JobDescription, WorkerDescription
+from hosts.torch_hook.agent import ScriptDescription
+from hosts.torch_hook.script import Script
+
+MODULE = "hosts.systems.aggregation.agents"
+_WORKER_RANK = 1
+"""The server stops first, so that workers count its last ACKs."""
+
+
+def agent_specs(job: JobDescription) -> list[AgentSpec]:
+    """All of them: the server, if the job has one, and the workers."""
+    servers = [server_spec(job)] if job.exchange == "server" else []
+    workers = [
+        AgentSpec(
+            host=worker.name,
+            agent=f"{MODULE}:worker",
+            name=f"worker {worker.index}",
+            description=WorkerDescription(job=job, index=worker.index),
+            stop_rank=_WORKER_RANK,
+            job=job.job,
+        )
+        for worker in job.workers
+    ]
+    return [*servers, *workers]
+
+
+def server_spec(job: JobDescription) -> AgentSpec:
+    """The parameter server."""
+    return AgentSpec(host=job.server.name, agent=f"{MODULE}:server", name="server", description=job, job=job.job)
+
+
+def script_spec(job: JobDescription, index: int, script: Script) -> AgentSpec:
+    """A worker whose gradients are a PyTorch script's."""
+    return AgentSpec(
+        host=job.workers[index].name,
+        agent="hosts.torch_hook.agent:main",
+        name=f"worker {index}",
+        description=ScriptDescription(
+            exchange=f"{MODULE}:open_exchange", job=job.model_dump(mode="json"), index=index, script=script
+        ),
+        stop_rank=_WORKER_RANK,
+        job=job.job,
+    )

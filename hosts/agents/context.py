@@ -1,0 +1,85 @@
+"""All that an agent has of the world: interfaces, a clock, and a launcher that commands and listens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Result = TypeVar("Result")
+
+
+class Interface(Protocol):
+    """One of a host's interfaces: whole Ethernet frames, in batches. A context manager that closes it."""
+
+    def send(self, frames: NDArray[Any]) -> int:
+        """Send equally long frames, one per row (C-contiguous); returns how many were taken.
+
+        What is not taken is lost like any packet.
+        """
+
+    def receive(self) -> tuple[NDArray[np.uint8], NDArray[np.uint32]]:
+        """One batch of waiting frames, without blocking: buffer (frames or more, capacity) and lengths (frames,).
+
+        The buffer is valid until the next call. No lengths: nothing waits.
+        """
+
+    def join(self, mac: bytes) -> None:
+        """Take in frames to this multicast MAC address, too."""
+
+    def drops(self) -> int:
+        """Frames lost so far because the agent did not take them in soon enough."""
+
+    def __enter__(self) -> Interface: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+class AgentContext(Protocol):
+    """What an agent reads time, waits, sends and receives through: on the machine's clock or on a simulated one."""
+
+    @property
+    def job(self) -> int:
+        """The job's number."""
+
+    @property
+    def name(self) -> str:
+        """Unique within the job, such as "worker 3"."""
+
+    @property
+    def interfaces(self) -> tuple[str, ...]:
+        """Names, in the order of the host's ports."""
+
+    @property
+    def stopped(self) -> bool:
+        """A stop has come; it stays."""
+
+    def now_us(self) -> int:
+        """Microseconds of a clock that never goes back."""
+
+    def open(self, *, udp_port: int | None = None, ether_type: int | None = None, interface: int = 0) -> Interface:
+        """Open the interface with this place among `interfaces`; frames that come later are taken in.
+
+        udp_port: unfragmented IPv4 datagrams to that port alone. ether_type: frames of that type alone. Neither: all.
+        UserError if that is not possible.
+        """
+
+    def wait(self, until_us: int | None = None) -> None:
+        """Return when an open interface has something, a command has come, or it is `until_us` (None: no limit).
+
+        It may return without any of these.
+        """
+
+    def wait_for_begin(self) -> bool:
+        """Wait until the agents are told to begin (True, also if they were before) or to stop (False)."""
+
+    def compute(self, work: Callable[[], Result]) -> Result:
+        """Do work that takes a host's processor some time: as long as it does, or as long as a simulation says."""
+
+    def emit(self, event: str, **fields: Any) -> None:
+        """Tell the launcher's caller something; fields become JSON."""

@@ -1,0 +1,39 @@
+"""Functions that are named in commands and descriptions, as "module:function"."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import typing
+from collections.abc import Callable
+from typing import Any
+
+from pydantic import BaseModel
+
+from switch.errors import UserError
+
+
+def find_function(name: str) -> Callable[..., Any]:
+    """Loads its module. UserError with one line if there is none."""
+    module_name, _, function_name = name.partition(":")
+    try:
+        function = getattr(importlib.import_module(module_name), function_name)
+    except (ImportError, SyntaxError, AttributeError, ValueError) as error:
+        reason = " ".join(str(error).split())
+        raise UserError(f'no function is called {name!r}, which should be "module:function" ({reason})') from None
+    if not callable(function):
+        raise UserError(f"{name!r} is no function")
+    found: Callable[..., Any] = function
+    return found
+
+
+def description_type(function: Callable[..., Any], name: str) -> type[BaseModel]:
+    """The annotation of the second parameter, the description. name: of the function, for the UserError."""
+    try:
+        parameter = list(inspect.signature(function).parameters)[1]
+        model: type[BaseModel] = typing.get_type_hints(function)[parameter]
+        if issubclass(model, BaseModel):
+            return model
+    except (IndexError, KeyError, NameError, TypeError):
+        pass
+    raise UserError(f"{name!r} must take a context and a description that is annotated with its pydantic model")

@@ -1,0 +1,70 @@
+"""hosts.agents.context on the machine's clock, with raw sockets and the launcher's pipes."""
+
+from __future__ import annotations
+
+import os
+import select
+import time
+from collections.abc import Callable
+from typing import Any
+
+from hosts.agents.channel import BEGIN, STOP, write_event
+from hosts.agents.context import Result
+from hosts.agents.raw_socket import RawSocket
+from switch.errors import UserError
+
+
+class RealContext:
+    """The context of an agent that is a process."""
+
+    def __init__(self, job: int, name: str, interfaces: tuple[str, ...], control: int, events: int) -> None:
+        """interfaces: of the present network namespace. control, events: descriptors of the two pipes' ends."""
+        self.job = job
+        self.name = name
+        self.interfaces = interfaces
+        self.stopped = False
+        self._begun = False
+        self._control = control
+        self._events = events
+        self._poll = select.poll()
+        self._poll.register(control, select.POLLIN)
+
+    def now_us(self) -> int:
+        return time.monotonic_ns() // 1000
+
+    def open(self, *, udp_port: int | None = None, ether_type: int | None = None, interface: int = 0) -> RawSocket:
+        if interface >= len(self.interfaces):
+            raise UserError(f"{self.name} has {len(self.interfaces)} interfaces, none with the number {interface}")
+        raw_socket = RawSocket(self.interfaces[interface], udp_port=udp_port, ether_type=ether_type)
+        descriptor = raw_socket.fileno()
+        self._poll.register(descriptor, select.POLLIN)
+        raw_socket.on_close(lambda: self._poll.unregister(descriptor))
+        return raw_socket
+
+    def wait(self, until_us: int | None = None) -> None:
+        # Rounded up: waking before the time would only mean waiting again.
+        timeout_ms = None if until_us is None else max(0, -(-(until_us - self.now_us()) // 1000))
+        if any(descriptor == self._control for descriptor, _ in self._poll.poll(timeout_ms)):
+            self._read_command()
+
+    def wait_for_begin(self) -> bool:
+        while not (self._begun or self.stopped):
+            self._read_command()
+        return not self.stopped
+
+    def compute(self, work: Callable[[], Result]) -> Result:
+        return work()
+
+    def emit(self, event: str, **fields: Any) -> None:
+        write_event(self._events, event, job=self.job, name=self.name, **fields)
+
+    def _read_command(self) -> None:
+        command = os.read(self._control, 1)
+        if command == BEGIN:
+            self._begun = True
+        elif command == STOP:
+            self.stopped = True
+        elif not command:
+            # The launcher has ended; the closed pipe would be readable for ever.
+            self._poll.unregister(self._control)
+            self.stopped = True

@@ -1,0 +1,59 @@
+"""What the workers of a collective operation are told, whoever sums for them."""
+
+from __future__ import annotations
+
+from pydantic import Field, model_validator
+
+from hosts.agents.description import Description
+from hosts.learning.fragments import fragment_count
+from hosts.learning.settings import Settings, TrainingSettings
+from hosts.learning.workload import gradient_values
+from hosts.protocols.addresses import WorkerAddress
+from hosts.protocols.lanes import LANE_MULTIPLE, MAX_LANES
+from hosts.transport.congestion_window import CongestionControl
+from hosts.transport.packet_numbers import PACKET_NUMBERS
+
+
+class CollectiveJob(Description):
+    """Workers that sum their gradients, round by round."""
+
+    job: int = Field(ge=1, le=0xFFFF)
+    lanes: int = Field(default=MAX_LANES, ge=LANE_MULTIPLE, le=MAX_LANES, multiple_of=LANE_MULTIPLE)
+    workers: tuple[WorkerAddress, ...]
+    window_fragments: int = Field(default=32, ge=1)
+    """A worker never has more fragments unacknowledged."""
+    congestion_control: CongestionControl = "aimd"
+    """aimd: a worker's window follows what it hears of queues (ECN) and losses. ecn: of queues alone, which suits
+    links that lose packets for other reasons. none: the window is always window_fragments."""
+    min_timeout_us: int = Field(default=50_000, ge=1000)
+    """How much longer than its usual round trip a fragment's timer is at least."""
+    give_up_us: int = Field(default=30_000_000, ge=1000)
+    """A worker ends with an error after so long without news from the network."""
+    first_packet_number: int = Field(default=0, ge=0, lt=PACKET_NUMBERS)
+    workload: Settings = TrainingSettings()
+
+    @model_validator(mode="after")
+    def _workers_consistent(self) -> CollectiveJob:
+        if not self.workers:
+            raise ValueError("a job needs at least one worker")
+        if [worker.index for worker in self.workers] != list(range(len(self.workers))):
+            raise ValueError("workers must be listed in the order of their indices 0, 1, 2, ...")
+        if len({worker.ip for worker in self.workers}) != len(self.workers):
+            raise ValueError("two workers of the job have the same IP address")
+        return self
+
+    @property
+    def values(self) -> int:
+        """Length of a gradient."""
+        return gradient_values(self.workload)
+
+    @property
+    def fragments_per_round(self) -> int:
+        return fragment_count(self.values, self.lanes)
+
+    def first_number(self, round_number: int) -> int:
+        """Packet number of a round's first fragment."""
+        return (self.first_packet_number + round_number * self.fragments_per_round) % PACKET_NUMBERS
+
+    def packet_number(self, round_number: int, fragment: int) -> int:
+        return (self.first_number(round_number) + fragment) % PACKET_NUMBERS

@@ -1,0 +1,58 @@
+"""Aggregation's agents, as the launcher starts them: a worker, and the parameter server."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+from hosts.agents.context import AgentContext
+from hosts.collectives.exchange import Exchange
+from hosts.collectives.ring_exchange import RingExchange
+from hosts.collectives.ring_format import RING_PORT
+from hosts.collectives.worker import Worker
+from hosts.learning.workload import prepare_workload
+from hosts.systems.aggregation.description import JobDescription, WorkerDescription
+from hosts.systems.aggregation.gradient_format import UDP_PORT
+from hosts.systems.aggregation.server import Server
+from hosts.systems.aggregation.server_exchange import ServerExchange
+from hosts.torch_hook.torch_extra import load_torch
+from switch.errors import UserError
+
+
+def prepare(description: WorkerDescription | JobDescription) -> None:
+    """Load what all workers need."""
+    if isinstance(description, WorkerDescription):
+        prepare_workload(description.job.workload)
+        if description.job.exchange == "gloo":
+            load_torch("all-reduce by Gloo")
+
+
+def worker(context: AgentContext, description: WorkerDescription) -> None:
+    """Worker `description.index`, until stop."""
+    job, index = description.job, description.index
+    with open_exchange(context, job, index) as exchange:
+        Worker(job, index, exchange, context).run()
+
+
+def server(context: AgentContext, description: JobDescription) -> None:
+    """The parameter server, until stop."""
+    if description.exchange != "server":
+        raise UserError(f"job {description.job} has no server: its workers sum ({description.exchange})")
+    with context.open(udp_port=UDP_PORT) as interface:
+        Server(description, interface, context).run()
+
+
+@contextlib.contextmanager
+def open_exchange(context: AgentContext, job: JobDescription, index: int) -> Iterator[Exchange]:
+    """The exchange that the job names, for worker `index`."""
+    if job.exchange == "gloo":
+        # Loads PyTorch.
+        from hosts.collectives.gloo_exchange import GlooExchange
+
+        yield GlooExchange(job, index, context)
+    elif job.exchange == "ring":
+        with context.open(udp_port=RING_PORT) as interface:
+            yield RingExchange(job, index, interface, context)
+    else:
+        with context.open(udp_port=UDP_PORT) as interface:
+            yield ServerExchange(job, index, interface, context)

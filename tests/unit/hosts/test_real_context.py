@@ -1,0 +1,116 @@
+"""An agent's context on the machine's clock: commands in, events out, waiting on interfaces."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from hosts.agents.channel import BEGIN, STOP
+from hosts.agents.real_context import RealContext
+from switch.errors import UserError
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="raw sockets need root")
+
+PORT = 0x4747
+ETHER_TYPE = 0x88B5
+"""For local experiments (IEEE 802)."""
+
+
+@dataclass
+class Ends:
+    context: RealContext
+    control: int
+    events: int
+
+
+@pytest.fixture
+def ends() -> Iterator[Ends]:
+    control_read, control_write = os.pipe()
+    events_read, events_write = os.pipe()
+    context = RealContext(7, "worker 3", ("lo", "lo"), control_read, events_write)
+    yield Ends(context, control_write, events_read)
+    for descriptor in (control_read, events_read, events_write):
+        os.close(descriptor)
+
+
+def frame(ether_type: int, length: int = 60) -> np.ndarray:
+    """One broadcast frame, shape (1, length)."""
+    content = b"\xff" * 6 + b"\x02\x00\x00\x00\x00\x09" + ether_type.to_bytes(2, "big")
+    return np.frombuffer(content.ljust(length, b"\0"), np.uint8)[None]
+
+
+def test_events_are_lines_of_json(ends: Ends) -> None:
+    ends.context.emit("ready")
+    ends.context.emit("round", round=1, loss=0.5)
+    lines = os.read(ends.events, 4096).splitlines()
+    assert [json.loads(line) for line in lines] == [
+        {"event": "ready", "job": 7, "name": "worker 3"},
+        {"event": "round", "job": 7, "name": "worker 3", "round": 1, "loss": 0.5},
+    ]
+    os.close(ends.control)
+
+
+def test_begin_and_then_stop(ends: Ends) -> None:
+    os.write(ends.control, BEGIN)
+    assert ends.context.wait_for_begin()
+    assert not ends.context.stopped
+    os.write(ends.control, STOP)
+    ends.context.wait()
+    assert ends.context.stopped
+    assert not ends.context.wait_for_begin()
+    os.close(ends.control)
+
+
+def test_a_begin_that_came_in_a_wait_counts(ends: Ends) -> None:
+    os.write(ends.control, BEGIN)
+    ends.context.wait()
+    assert ends.context.wait_for_begin()
+    os.close(ends.control)
+
+
+def test_a_launcher_that_has_ended_means_stop_and_nothing_spins_afterwards(ends: Ends) -> None:
+    os.close(ends.control)
+    assert not ends.context.wait_for_begin()
+    assert ends.context.stopped
+    until_us = ends.context.now_us() + 2000
+    ends.context.wait(until_us)
+    assert ends.context.now_us() >= until_us
+
+
+@needs_root
+def test_waiting_ends_with_a_frame_on_either_of_two_interfaces(ends: Ends) -> None:
+    context = ends.context
+    with context.open(ether_type=ETHER_TYPE) as first, context.open(ether_type=ETHER_TYPE + 1, interface=1) as second:
+        for receiver, other, ether_type in ((first, second, ETHER_TYPE), (second, first, ETHER_TYPE + 1)):
+            assert first.send(frame(ether_type)) == 1
+            context.wait()
+            buffer, lengths = receiver.receive()
+            assert lengths.tolist() == [60]
+            assert buffer[0, :60].tobytes() == frame(ether_type).tobytes()
+            assert other.receive()[1].tolist() == []
+    # A closed interface wakes nobody.
+    until_us = context.now_us() + 1000
+    context.wait(until_us)
+    assert context.now_us() >= until_us
+    os.close(ends.control)
+
+
+@needs_root
+def test_without_a_filter_everything_is_taken_in(ends: Ends) -> None:
+    with ends.context.open() as everything, ends.context.open(udp_port=PORT) as datagrams:
+        datagrams.send(frame(ETHER_TYPE, 77))
+        while 77 not in everything.receive()[1].tolist():
+            ends.context.wait()
+        assert datagrams.receive()[1].tolist() == []
+    os.close(ends.control)
+
+
+def test_an_interface_that_is_not_there_is_one_line(ends: Ends) -> None:
+    with pytest.raises(UserError, match="worker 3 has 2 interfaces, none with the number 2"):
+        ends.context.open(interface=2)
+    os.close(ends.control)
