@@ -57,6 +57,24 @@ def test_pure_parts_touch_no_network(folder: str) -> None:
                 assert name.startswith((own, *shared)) or name in allowed, f"{path.relative_to(ROOT)} imports {name}"
 
 
+@pytest.mark.parametrize(
+    "room", ["collectives", "learning", "protocols", "systems", "torch_hook", "transport", "agents/context.py"]
+)
+def test_agents_know_time_and_network_by_their_context_alone(room: str) -> None:
+    """hosts/agents/real_context.py is what asks the kernel, so that another clock can take its place."""
+    path = ROOT / "hosts" / room
+    for file in sorted(path.rglob("*.py")) or [path]:
+        for name in imports(file):
+            asks = name in {"time", "select", "selectors", "socket", "ctypes", "hosts.agents.real_context"}
+            assert not asks, f"{file.relative_to(ROOT)} imports {name}"
+
+
+def test_shared_rooms_of_hosts_know_no_system() -> None:
+    rooms = [path for path in sorted((ROOT / "hosts").rglob("*.py")) if "systems" not in path.parts]
+    wrong = [f"{path.relative_to(ROOT)}: {name}" for path in rooms for name in imports(path) if "systems." in name]
+    assert wrong == []
+
+
 def test_the_readme_leads_to_every_page_of_the_documentation() -> None:
     readme = (ROOT / "README.md").read_text()
     assert [page.name for page in sorted((ROOT / "docs").glob("*.md")) if f"](docs/{page.name})" not in readme] == []
