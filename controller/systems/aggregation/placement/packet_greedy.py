@@ -13,14 +13,19 @@ from controller.systems.aggregation.placement.realised import realised_rates
 
 
 def packet_greedy(problem: AggregationProblem, maximum: int) -> tuple[str, ...]:
-    """At most `maximum` switches: the better of two placements in packets.
-
-    One is greedy on the program with returned sums, improved by exchanges. That program does not know fragments that
-    cannot be nested or divided, and a step that is best alone may lead astray; so the other one is highest_degree,
-    and packets never reach less than with that.
-    """
+    """At most `maximum` switches: greedy on the program with returned sums, refined."""
     solver = RateSolver(problem, returned_sums="by-switch")
-    chosen = exchanged(solver, greedy(solver, maximum))
+    return refined(solver, greedy(solver, maximum), maximum)
+
+
+def refined(solver: RateSolver, chosen: tuple[str, ...], maximum: int) -> tuple[str, ...]:
+    """The switches after exchanges, or those of highest_degree if packets reach more with them.
+
+    The program does not know fragments that cannot be nested or divided; so packets decide in the end, and never
+    reach less than with highest_degree.
+    """
+    problem = solver.problem
+    chosen = exchanged(solver, chosen)
     rival = highest_degree(problem, maximum)
     if set(rival) == set(chosen):
         return chosen

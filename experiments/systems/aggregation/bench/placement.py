@@ -1,28 +1,30 @@
 """How long planning takes and how good it is.
 
 Growth: greedy placement on fat-trees with a worker on every second host, with the time of each round. Quality: on
-small random networks greedy beside the exhaustive optimum, and the linear program's gamma beside what labelled
-packets can reach.
+small random networks greedy beside the exhaustive optimum of each program, what packets reach beside the best of all
+placements, and beside the linear program's gamma.
 """
 
 from __future__ import annotations
 
+import functools
 import statistics
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
 from controller.planning.hosts import choose_hosts
-from controller.systems.aggregation.placement.greedy import greedy_rounds
-from controller.systems.aggregation.placement.labels import best_labels
-from controller.systems.aggregation.placement.place import place
+from controller.systems.aggregation.placement.baselines import highest_degree
+from controller.systems.aggregation.placement.exhaustive import exhaustive
+from controller.systems.aggregation.placement.greedy import exchanged, greedy, greedy_rounds
+from controller.systems.aggregation.placement.packet_greedy import packet_rate_bps, refined
 from controller.systems.aggregation.placement.problem import AggregationProblem
 from controller.systems.aggregation.placement.rates import RateSolver
-from controller.systems.aggregation.placement.realised import realised_rates
 from experiments.systems.aggregation.bench.random_fabrics import random_fabric
 from switch.errors import UserError
 from topo.fat_tree import fat_tree
@@ -37,33 +39,38 @@ QUALITY_CAPACITIES_BPS = (None, 20_000_000.0)
 
 @dataclass(frozen=True)
 class Growth:
-    """One placement. round_cpu_s[i]: processor time until i + 1 switches were chosen. asked, solved: linear programs,
-    and those among them that were unlike all before."""
+    """One placement. round_cpu_s[i]: processor time until i + 1 switches were chosen; cpu_s, wall_s: until the end,
+    comparison in packets included. packets_bps: what packets reach. asked, solved: linear programs of the rounds, and
+    those among them that were unlike all before."""
 
     k: int
     maximum: int
     switches: int
     workers: int
     gammas_bps: tuple[float, ...]
+    packets_bps: float
     round_cpu_s: tuple[float, ...]
+    cpu_s: float
     wall_s: float
     asked: int
     solved: int
 
-    @property
-    def cpu_s(self) -> float:
-        return self.round_cpu_s[-1]
-
 
 @dataclass(frozen=True)
 class Quality:
-    """Shares on one random network: greedy's gamma of the optimum; of greedy's, gamma with the arrival of fragments
-    and what packets reach."""
+    """Shares on one random network. greedy_gradients, greedy: gamma of the source's method and of ours, each of the
+    optimum of its program. packets, packets_gradients, packets_degree: what packets reach with our method, the
+    source's and highest-degree, of the most that they reach with any placement. arrivals, packets_of_gamma: with our
+    choice, the optimum with the arrival of fragments and what packets reach, of the source's program."""
 
     maximum: int
+    greedy_gradients: float
     greedy: float
-    arrivals: float
     packets: float
+    packets_gradients: float
+    packets_degree: float
+    arrivals: float
+    packets_of_gamma: float
 
 
 def run_bench_placement(sizes: Sequence[tuple[int, int]], instances: int, output: Path | None) -> int:
@@ -89,23 +96,30 @@ def measure_growth(k: int, maximum: int) -> Growth:
     wall, cpu = time.perf_counter(), time.process_time()
     topology = fat_tree(k, rate_bps=LINK_RATE_BPS)
     workers, server = choose_hosts(topology, len(topology.hosts) // 2)
-    solver = RateSolver(AggregationProblem.of(topology, workers, server))
+    problem = AggregationProblem.of(topology, workers, server)
+    solver = RateSolver(problem, returned_sums="by-switch")
     if not 0 < maximum < len(topology.switches):
         raise UserError(f"fat-tree:{k} has 1 to {len(topology.switches) - 1} switches to choose, got {maximum}")
     gammas, times = [], []
+    chosen: tuple[str, ...] = ()
     for chosen in greedy_rounds(solver, maximum):
         times.append(time.process_time() - cpu)
         gammas.append(solver.gamma(chosen) * solver.model.scale_bps)
+    asked, solved = solver.asked, solver.solved
+    chosen = refined(solver, chosen, maximum)
+    cpu_s, wall_s = time.process_time() - cpu, time.perf_counter() - wall
     return Growth(
         k,
         maximum,
         len(topology.switches),
         len(workers),
         tuple(gammas),
+        packet_rate_bps(problem, chosen),
         tuple(times),
-        time.perf_counter() - wall,
-        solver.asked,
-        solver.solved,
+        cpu_s,
+        wall_s,
+        asked,
+        solved,
     )
 
 
@@ -115,22 +129,37 @@ def measure_quality(seed: int) -> list[Quality]:
     found = []
     for capacity_bps in QUALITY_CAPACITIES_BPS:
         problem = AggregationProblem.of(topology, workers, server, capacity_bps)
-        solver = RateSolver(problem)
+        gradients, returning, arrivals = (
+            RateSolver(problem),
+            RateSolver(problem, returned_sums="by-switch"),
+            RateSolver(problem, arrivals=True),
+        )
+        reached = functools.cache(functools.partial(packet_rate_bps, problem))
         for maximum in QUALITY_MAXIMA:
-            best = place(problem, maximum, "exhaustive", solver=solver).rates.gamma_bps
-            choice = place(problem, maximum, "greedy", solver=solver)
-            arrivals = RateSolver(problem, arrivals=True)
-            bound_bps = arrivals.gamma(choice.programmable) * arrivals.model.scale_bps
-            labels = best_labels(problem, choice.programmable).designations
-            reached = realised_rates(problem, labels)
-            gamma = choice.rates.gamma_bps
-            found.append(Quality(maximum, gamma / best, bound_bps / gamma, reached.gamma_bps / gamma))
+            source = greedy(gradients, maximum)
+            ours = exchanged(returning, greedy(returning, maximum))
+            placements = [chosen for size in range(maximum + 1) for chosen in combinations(problem.candidates, size)]
+            best_bps = max(reached(chosen) for chosen in placements)
+            choice = refined(returning, ours, maximum)
+            gamma = gradients.gamma(choice)
+            found.append(
+                Quality(
+                    maximum,
+                    gradients.gamma(source) / gradients.gamma(exhaustive(gradients, maximum)),
+                    returning.gamma(ours) / returning.gamma(exhaustive(returning, maximum)),
+                    reached(choice) / best_bps,
+                    reached(source) / best_bps,
+                    reached(highest_degree(problem, maximum)) / best_bps,
+                    arrivals.gamma(choice) / gamma,
+                    reached(choice) / (gamma * gradients.model.scale_bps),
+                )
+            )
     return found
 
 
 def growth_table(grown: Sequence[Growth]) -> Table:
-    table = Table(title="Greedy placement on fat-trees, gamma in shares of a link's rate")
-    for name in ("k", "switches", "workers", "M", "gamma", "solved", "CPU s", "wall s", "goal s"):
+    table = Table(title="Greedy placement on fat-trees, gamma and packets in shares of a link's rate")
+    for name in ("k", "switches", "workers", "M", "gamma", "packets", "solved", "CPU s", "wall s", "goal s"):
         table.add_column(name, justify="right", no_wrap=True)
     for row in grown:
         goal_s = GOALS_S.get((row.k, row.maximum))
@@ -141,6 +170,7 @@ def growth_table(grown: Sequence[Growth]) -> Table:
             str(row.workers),
             str(row.maximum),
             f"{row.gammas_bps[-1] / LINK_RATE_BPS:.4f}",
+            f"{row.packets_bps / LINK_RATE_BPS:.4f}",
             str(row.solved),
             f"{row.cpu_s:.1f}",
             f"{row.wall_s:.1f}",
@@ -156,9 +186,13 @@ def quality_table(qualities: Sequence[Quality], instances: int) -> Table:
     for maximum in QUALITY_MAXIMA:
         rows = [quality for quality in qualities if quality.maximum == maximum]
         for name, shares in (
-            ("greedy of the optimum", [row.greedy for row in rows]),
+            ("greedy-gradients of the optimum", [row.greedy_gradients for row in rows]),
+            ("greedy of the optimum with returned sums", [row.greedy for row in rows]),
+            ("packets, greedy, of the best", [row.packets for row in rows]),
+            ("packets, greedy-gradients, of the best", [row.packets_gradients for row in rows]),
+            ("packets, highest-degree, of the best", [row.packets_degree for row in rows]),
             ("gamma with arrivals of gamma", [row.arrivals for row in rows]),
-            ("packets of gamma", [row.packets for row in rows]),
+            ("packets of gamma", [row.packets_of_gamma for row in rows]),
         ):
             whole = sum(share > 1 - 1e-6 for share in shares) / len(shares)
             table.add_row(str(maximum), name, f"{statistics.mean(shares):.4f}", f"{min(shares):.3f}", f"{whole:.0%}")

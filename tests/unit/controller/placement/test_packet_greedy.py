@@ -62,11 +62,11 @@ def test_four_core_switches_where_gradients_alone_lead_astray() -> None:
     assert packet_rate_bps(problem, place(problem, 4, "greedy-gradients").programmable) < 8
 
 
-@pytest.mark.parametrize("seed", [3, 10, 11])
+@pytest.mark.parametrize("seed", [3, 10, 11, 18])
 def test_packets_beside_the_best_of_all_placements(seed: int) -> None:
     problem = fabric_problem(seed)
     best_bps = max(packet_rate_bps(problem, chosen) for chosen in combinations(problem.candidates, 2))
-    assert packet_rate_bps(problem, packet_greedy(problem, 2)) >= 0.98 * best_bps
+    assert packet_rate_bps(problem, packet_greedy(problem, 2)) >= 0.99 * best_bps
 
 
 def test_an_exchange_mends_a_first_step_that_was_best_alone() -> None:
