@@ -70,6 +70,8 @@ class VirtualFabric:
         except BaseException:
             self.engine.close()
             raise
+        # What arrives at a port of a link between switches is what leaves at the other end.
+        self._far_ends = {near: far for link in config.links for near, far in ((link.a, link.b), (link.b, link.a))}
         pipelines = Pipelines()
         self._messages: list[Message] = []
         # Switches that may have something to send later.
@@ -133,7 +135,7 @@ class VirtualFabric:
         if not self._timed:
             return None
         times = {device_id: self._targets[device_id].next_ns for device_id in self._timed}
-        self._timed = {device_id for device_id, next_ns in times.items() if next_ns is not None}
+        self._timed.difference_update([device_id for device_id, next_ns in times.items() if next_ns is None])
         return min((next_ns for next_ns in times.values() if next_ns is not None), default=None)
 
     def _send_due(self, now_ns: int) -> None:
@@ -179,8 +181,16 @@ class VirtualFabric:
     def set_link(
         self, device_id: int, port: int, link: LinkModel, directions: Collection[Direction] = ("in", "out")
     ) -> None:
-        """Change a port's directions from now on; see Engine.set_link."""
-        self.engine.set_link(device_id, port, link, directions)
+        """Change rate, delay, loss, queue of a port's link from now on: of what arrives, of what leaves, or both.
+
+        What is queued or in flight stays, and so do the random generators.
+        """
+        far = self._far_ends.get((device_id, port))
+        for direction in directions:
+            if far is not None and direction == "in":
+                self.engine.set_link(*far, link, ("out",))
+            else:
+                self.engine.set_link(device_id, port, link, (direction,))
 
     def set_link_up(self, device_id: int, port: int, up: bool) -> None:
         """Cut the link at a port, or mend it; see Engine.set_link_up."""
