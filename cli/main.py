@@ -5,28 +5,75 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from typing import NoReturn
+from typing import Annotated, NoReturn
 
 import typer
 
-from cli import bench, calibrate, demo, figures, p4, run, test, up
+from cli import layers
+from cli.commands import Commands, Entry
 from switch.errors import UserError, nobody_reads, trouble
+from switch.version import VERSION
+from topo.json_lines import own_program
+
+INTRODUCTION = """Packet-level testbed for the networks of distributed machine learning.
+
+To begin with:
+
+  sudo ./gradbed demo                train over a network whose switches sum the gradients: a table and a figure
+  ./gradbed p4 compile PROGRAM.p4    a P4_16 program to BMv2 JSON and P4Info; p4 trace says what becomes of a packet
+  sudo ./gradbed up                  a network to look around in
+  sudo ./gradbed run aggregation     an experiment of your own; its options: ./gradbed run aggregation --help
+
+All commands: ./gradbed --help. Completion by the TAB key: ./gradbed --install-completion
+"""
+
+
+class GradbedCommands(Commands):
+    entries = {  # noqa: RUF012
+        "demo": Entry(
+            "cli.demo:demo", "Train over a small network, with and without aggregation.", ("run",), network=True
+        ),
+        "run": Entry(
+            "cli.run:app",
+            "Run an experiment.",
+            ("run",),
+            of={"study": ("run", "study")},
+            network=("aggregation", "torch"),  # a study says in its file what it needs
+        ),
+        "up": Entry("cli.up:up", "Bring up a network, and give Mininet's prompt.", ("run", "study"), network=True),
+        "figures": Entry("cli.figures:app", "Make the figures of a system.", ("run", "study"), network=True),
+        "calibrate": Entry(
+            "cli.calibrate:calibrate", "Find how fast a network this machine carries.", ("run",), network=True
+        ),
+        "p4": Entry("cli.p4:app", "Work with P4 programs.", ("p4",)),
+        "bench": Entry(
+            "cli.bench:app", "Measure this machine.", ("run", "study"), network=("start", "switch", "throughput")
+        ),
+        "test": Entry(
+            "cli.test:test", "Check style and types, then run the tests.", ("test",), network=True, passes_on=True
+        ),
+    }
+
 
 app = typer.Typer(
     name="gradbed",
+    cls=GradbedCommands,
     help="Packet-level testbed for the networks of distributed machine learning.",
-    add_completion=False,
-    no_args_is_help=True,
+    invoke_without_command=True,
     pretty_exceptions_enable=False,
 )
-app.command("demo")(demo.demo)
-app.add_typer(run.app, name="run")
-app.command("up")(up.up)
-app.command("calibrate")(calibrate.calibrate)
-app.add_typer(figures.app, name="figures")
-app.add_typer(p4.app, name="p4")
-app.add_typer(bench.app, name="bench")
-app.command("test", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(test.test)
+
+
+@app.callback()
+def gradbed(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Say which version this is.", is_eager=True)] = False,
+) -> None:
+    if version:
+        print(f"gradbed {VERSION}")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        print(INTRODUCTION, end="")
 
 
 def main() -> NoReturn:
@@ -45,6 +92,16 @@ def main() -> NoReturn:
         sys.exit(_complain(f"gradbed: {' '.join(message.split())} (see --help)"))
     except UserError as error:
         sys.exit(_complain(f"{error.prefix}{error}"))
+    except ModuleNotFoundError as error:
+        # Some options need more than their command does (cli/layers.py).
+        layer = layers.layer_of(error.name or "")
+        if layer is None or layers.is_installed(layer):
+            raise
+        try:
+            layers.need([layer])
+        except UserError as problem:
+            sys.exit(_complain(f"{problem.prefix}{problem}"))
+        os.execv(sys.executable, own_program("cli", *sys.argv[1:]))
     except (KeyboardInterrupt, typer.Abort):
         sys.exit(128 + signal.SIGINT)
     except Exception as error:

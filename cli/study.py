@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from cli import options
+from cli import layers, options
 
 STUDY_SUFFIXES = (".yaml", ".yml")
 
@@ -31,5 +31,8 @@ def study(
 ) -> int:
     """Run an experiment from its file: gradbed run STUDY.yaml."""
     from experiments.study.command import run_study_file
+    from experiments.study.loading import load_study
 
+    if load_study(file, quick).system.needs_network:
+        layers.need_debian()
     return run_study_file(file, quick=quick, resume=resume, output=output, factor=scale)

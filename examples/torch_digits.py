@@ -11,12 +11,13 @@ import hashlib
 import json
 from pathlib import Path
 
+import numpy
 import torch
-from sklearn.datasets import load_digits
 from torch import distributed, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from hosts import torch_hook
+from hosts.learning import dataset
 
 SEED = 1
 LEARNING_RATE = 0.3
@@ -30,9 +31,9 @@ def make_model() -> nn.Module:
 
 def digits() -> tuple[torch.Tensor, torch.Tensor]:
     """Features between 0 and 1, shape (samples, 64), and labels, in an order of chance."""
-    bunch = load_digits()
-    order = torch.randperm(len(bunch.target), generator=torch.Generator().manual_seed(SEED))
-    return torch.tensor(bunch.data / 16, dtype=torch.float32)[order], torch.tensor(bunch.target)[order]
+    parts = dataset.load("digits")
+    features = numpy.concatenate([parts.train.features, parts.test.features])
+    return torch.from_numpy(features), torch.from_numpy(numpy.concatenate([parts.train.labels, parts.test.labels]))
 
 
 def minibatch(

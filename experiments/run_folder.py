@@ -8,6 +8,7 @@ import fcntl
 import json
 import os
 import platform
+import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from importlib import metadata
@@ -16,11 +17,11 @@ from typing import Any
 
 from experiments.tables import replace_file, write_tables
 from switch.errors import UserError
+from switch.version import VERSION
 from topo.caller import caller
 
 LIBRARIES = (
     "numpy",
-    "scikit-learn",
     "scapy",
     "os-ken",
     "finsy",
@@ -30,7 +31,7 @@ LIBRARIES = (
     "matplotlib",
     "scipy",
     "PyYAML",
-    "fastparquet",
+    "pyarrow",
 )
 
 
@@ -74,7 +75,7 @@ class RunFolder:
         return path
 
     def write_rows(self, name: str, rows: Sequence[Mapping[str, Any]]) -> Path:
-        """Write rows as CSV under this name, and as Parquet beside it."""
+        """Write rows as CSV under this name, and as Parquet beside it where pyarrow is installed."""
         path = self.path / name
         write_tables(rows, path)
         return path
@@ -133,16 +134,9 @@ def _fresh_folder(parent: Path, stamp: str) -> Path:
 
 def environment() -> dict[str, Any]:
     """Versions and machine, for the record."""
-    revision = subprocess.run(
-        ["git", "describe", "--always", "--dirty"],
-        cwd=Path(__file__).parent,
-        capture_output=True,
-        text=True,
-        check=False,
-    ).stdout.strip()
     return {
-        "gradbed": metadata.version("gradbed"),
-        "revision": revision or None,
+        "gradbed": VERSION,
+        "revision": _revision(),
         "python": platform.python_version(),
         "kernel": platform.release(),
         "machine": platform.machine(),
@@ -151,6 +145,15 @@ def environment() -> dict[str, Any]:
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         "libraries": {name: _version(name) for name in LIBRARIES},
     }
+
+
+def _revision() -> str | None:
+    """Of the sources; None outside a clone, or without git."""
+    if shutil.which("git") is None:
+        return None
+    command = ["git", "describe", "--always", "--dirty"]
+    outcome = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True, check=False)
+    return outcome.stdout.strip() or None
 
 
 def processor_model(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:

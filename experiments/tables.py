@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import csv
-import functools
 import json
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -54,14 +52,14 @@ def _write_csv(names: Sequence[str], rows: Sequence[Row], target: Path) -> None:
 
 
 def _write_parquet(names: Sequence[str], rows: Sequence[Row], target: Path) -> None:
+    """Where pyarrow is installed, which takes up more than all else that a run needs."""
     try:
-        import fastparquet
-        import pandas
+        import pyarrow
+        from pyarrow import parquet
     except ImportError:
-        _note_missing()
         return
-    columns = {name: pandas.array(_one_type([row[name] for row in rows])) for name in names}
-    fastparquet.write(str(target), pandas.DataFrame(columns))
+    columns = {name: _one_type([row[name] for row in rows]) for name in names}
+    parquet.write_table(pyarrow.table(columns), target)
 
 
 def _one_type(values: list[Any]) -> list[Any]:
@@ -70,8 +68,3 @@ def _one_type(values: list[Any]) -> list[Any]:
     if types <= {int, float} or len(types) <= 1:
         return [float(value) if types == {int, float} and value is not None else value for value in values]
     return [None if value is None else str(value) for value in values]
-
-
-@functools.cache
-def _note_missing() -> None:
-    print("note: fastparquet is not installed, so rows are written as CSV only", file=sys.stderr)

@@ -19,8 +19,12 @@ USER_ERROR_STATUS = 2
 
 
 def own_program(module: str, *arguments: str) -> list[str]:
-    """The command of a process that runs a module of this project; Python's isolated mode (-I) is passed on."""
-    return [sys.executable, *(["-I"] if sys.flags.isolated else []), "-m", module, *arguments]
+    """The command of a process that runs a module of this project as Python was told to run this one: isolated (-I),
+    and with what it compiles in another folder (-X pycache_prefix)."""
+    options = ["-I"] if sys.flags.isolated else []
+    if sys.pycache_prefix:
+        options += ["-X", f"pycache_prefix={sys.pycache_prefix}"]
+    return [sys.executable, *options, "-m", module, *arguments]
 
 
 class JsonLinesProcess:

@@ -143,3 +143,9 @@ def test_environment_names_versions() -> None:
     record = environment()
     assert record["libraries"]["numpy"]
     assert record["processors"] >= 1
+
+
+def test_a_machine_without_git_has_no_revision(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert environment()["revision"]
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert environment()["revision"] is None

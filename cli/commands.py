@@ -1,0 +1,82 @@
+"""The commands, each loaded when it is called: `gradbed --help` needs none of them."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from cli import layers
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A command, or a group of them. place: "module:attribute", of a function or a typer.Typer. layers: what it needs
+    (cli/layers.py); of single commands of a group: `of`. network: it makes networks of the kernel, on the real clock;
+    of a group: which of its commands do, if not all."""
+
+    place: str
+    help: str
+    layers: tuple[str, ...] = ()
+    of: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    network: bool | tuple[str, ...] = False
+    passes_on: bool = False
+    """Options that it does not know are arguments for another program."""
+
+
+class Commands(TyperGroup):
+    """The commands of a table."""
+
+    entries: Mapping[str, Entry] = {}
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(self.entries)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Its name and help, for lists."""
+        entry = self.entries.get(cmd_name)
+        return None if entry is None else TyperCommand(cmd_name, help=entry.help, callback=lambda: None)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, command if command is None else self._loaded(str(name)), rest
+
+    def _loaded(self, name: str) -> Any:
+        entry = self.entries[name]
+        module_name, attribute = entry.place.split(":")
+        module = None
+        while module is None:
+            try:
+                module = importlib.import_module(module_name)
+            except ModuleNotFoundError as error:
+                # Even its options are made of what is not installed yet; completion installs nothing.
+                layer = layers.layer_of(error.name or "")
+                if layer is None or layers.is_installed(layer) or "_GRADBED_COMPLETE" in os.environ:
+                    raise
+                layers.need([layer])
+        found = getattr(module, attribute)
+        if not isinstance(found, typer.Typer):
+            app = typer.Typer()
+            settings = {"allow_extra_args": True, "ignore_unknown_options": True} if entry.passes_on else None
+            app.command(name, help=entry.help, context_settings=settings)(found)
+            found = app
+        found._add_completion = False  # it is the whole's
+        command = typer.main.get_command(found)
+        command.name = name
+        _provide(command, entry)
+        return command
+
+
+def _provide(command: Any, entry: Entry, name: str = "") -> None:
+    """Let every command install what it needs before it runs, but after its options were read."""
+    if isinstance(command, TyperGroup):
+        for inner_name, inner in command.commands.items():
+            _provide(inner, entry, inner_name)
+    elif command.callback is not None:
+        network = entry.network if isinstance(entry.network, bool) else name in entry.network
+        command.callback = layers.needing(command.callback, entry.of.get(name, entry.layers), network)

@@ -1,0 +1,146 @@
+"""What a command needs besides the command line itself, and how it gets there: Python packages in layers
+(requirements/LAYER.txt), and Debian packages for networks on the real clock. ./gradbed installs both."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import importlib.metadata
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from switch.errors import UserError
+
+ROOT = Path(__file__).resolve().parent.parent
+LOG = ROOT / ".venv-install.log"
+
+MEGABYTES = {"options": 10, "p4": 100, "run": 280, "study": 390, "parquet": 150, "test": 900}
+"""About what each layer takes up on a disk that has none of them; `options` is what help texts are made with."""
+
+NETWORK_PROGRAMS = {
+    "cc": "gcc",
+    "ethtool": "ethtool",
+    "ip": "iproute2",
+    "mnexec": "mininet",
+    "ping": "iputils-ping",
+    "ps": "procps",
+}
+"""What networks on the real clock run, and the Debian packages that have it. Open vSwitch is for those who ask for
+legacy switches, which say so (topo/ovs_processes.py)."""
+
+TEST_PACKAGES = ("openvswitch-switch", "libc6-dev")
+"""What the tests take besides."""
+
+
+def needing(command: Callable[..., Any], layers: Sequence[str], network: bool) -> Callable[..., Any]:
+    """The command, with what it needs installed first. network: it makes networks of the kernel, unless its option
+    `clock` says virtual."""
+
+    @functools.wraps(command)
+    def provided(*arguments: Any, **options: Any) -> Any:
+        if network and options.get("clock") != "virtual":
+            need_debian("test" in layers)
+        need(layers)
+        return command(*arguments, **options)
+
+    return provided
+
+
+def need(layers: Iterable[str]) -> None:
+    """Install the layers that are missing. UserError if that fails."""
+    missing = [layer for layer in layers if not is_installed(layer)]
+    if not missing:
+        return
+    if Path(sys.prefix) != ROOT / ".venv":
+        raise UserError(
+            f"Python packages are missing: {sys.executable} -m pip install -e '{ROOT}[{','.join(missing)}]'"
+        )
+    size = max(MEGABYTES[layer] for layer in missing)
+    _run_script(["--install-python", *missing], f"installing Python packages ({', '.join(missing)}: up to {size} MB)")
+    importlib.invalidate_caches()
+
+
+def is_installed(layer: str) -> bool:
+    """Whether all that the layer names is there; ./gradbed sees to the versions when requirements change."""
+    try:
+        for name in requirements(layer):
+            importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+@functools.cache
+def requirements(layer: str) -> tuple[str, ...]:
+    """The names of a layer's distributions; those that only some versions of Python need are left out."""
+    found: list[str] = []
+    for line in (ROOT / "requirements" / f"{layer}.txt").read_text(encoding="utf-8").splitlines():
+        if line.startswith("-r "):
+            found += requirements(line.removeprefix("-r ").removesuffix(".txt"))
+        elif (name := re.match(r"[\w.-]+", line)) and ";" not in line:
+            found.append(name[0])
+    return tuple(found)
+
+
+def layer_of(module: str) -> str | None:
+    """The first layer that has a module of this name, if any has."""
+    return next((layer for layer in MEGABYTES if module.split(".")[0] in requirements(layer)), None)
+
+
+def need_debian(tests: bool = False) -> None:
+    """Install the Debian packages that networks need. UserError without root, in one line that says what to do."""
+    missing = [package for program, package in NETWORK_PROGRAMS.items() if shutil.which(program) is None]
+    if "gcc" in missing:
+        missing.append("libc6-dev")
+    if tests:
+        missing += TEST_PACKAGES
+    if missing and os.geteuid() != 0:
+        raise UserError(f"networks need root, and Debian packages that are missing ({' '.join(missing)}): use sudo")
+    if missing:
+        _run_script(["--install-debian", *dict.fromkeys(missing)], "installing Debian packages")
+
+
+def _run_script(arguments: Sequence[str], what: str) -> None:
+    """Let ./gradbed install something, and show how it gets on."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True, highlight=False)
+    script = subprocess.Popen(
+        [ROOT / "gradbed", *arguments],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert script.stderr is not None
+    if not console.is_terminal:
+        print(f"gradbed: {what}", file=sys.stderr, flush=True)
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(24), TimeElapsedColumn())
+    with script, Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task(what, total=None)
+        while script.poll() is None:
+            progress.update(task, description=f"{what}: {_last_step()}")
+            time.sleep(0.1)
+        said = script.stderr.read().strip().splitlines()
+    if script.returncode != 0:
+        raise UserError(said[-1].removeprefix("gradbed: ") if said else f"{what} ended with {script.returncode}")
+
+
+def _last_step() -> str:
+    """What pip or apt-get does now, by the log."""
+    try:
+        lines = LOG.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return ""
+    for line in reversed(lines):
+        if step := re.match(r"\s*(Collecting|Downloading|Installing|Unpacking|Setting up|Get:\d+) ([^\s,]+)", line):
+            return f"{step[1].lower()} {step[2].rsplit('/', 1)[-1]}"[:60]
+    return ""
