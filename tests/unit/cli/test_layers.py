@@ -17,6 +17,8 @@ from tests.unit.cli.test_bootstrap import write_program
 
 ROOT = Path(__file__).resolve().parents[3]
 
+HEAVY = ("networkx", "numpy", "scipy", "finsy", "grpc", "yaml", "scapy", "matplotlib", "os_ken", "fastapi")
+
 
 @pytest.fixture
 def installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> set[str]:
@@ -112,7 +114,7 @@ import sys
 class Hidden:
     def find_spec(self, name, path=None, target=None):
         top = name.split(".")[0]
-        if top in {["networkx", "numpy", "scipy", "finsy", "grpc", "yaml", "scapy", "matplotlib", "os_ken", "fastapi"]!r}:
+        if top in {HEAVY!r}:
             raise ModuleNotFoundError(name, name=name)
 
 sys.meta_path.insert(0, Hidden())
