@@ -65,7 +65,9 @@ def test_all_slots_of_a_range_are_held(whole: bool) -> None:
             assert switch.exhausted(slots, choice.choice(slots))
             for missing in {slots[0], slots[-1], choice.choice(slots)} if len(slots) > 1 else ():
                 held = slots[0] if slots[0] != missing else slots[-1]
-                switch.free(missing)
+                neighbour = next(slot for slot in (missing + 1, missing - 1) if slot in slots)
+                switch.free(missing, neighbour)
+                switch.hold(neighbour)
                 assert not switch.exhausted(slots, held)
                 switch.hold(missing)
                 assert switch.exhausted(slots, held)
@@ -86,3 +88,15 @@ def test_a_slot_that_changes_its_range_is_held_once() -> None:
         switch.send(ASKER, [1], Flags.ACK)
         switch.send(ASKER, [2])
         assert (switch.count(ASKER, "collision"), switch.count(ASKER, "exhaustion")) == (2, 1)
+
+
+def test_a_slot_that_a_resend_takes_along_is_free() -> None:
+    with StillSwitch(2) as switch:
+        for job in (HOLDER, ASKER):
+            switch.give(job, 0, 2)
+        switch.send(HOLDER, [0, 1])
+        switch.send(ASKER, [0])
+        assert switch.count(ASKER, "exhaustion") == 1
+        switch.send(HOLDER, [1], Flags.RESEND)
+        switch.send(ASKER, [0])
+        assert (switch.count(ASKER, "contention"), switch.count(ASKER, "exhaustion")) == (2, 1)
