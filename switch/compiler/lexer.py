@@ -24,9 +24,10 @@ _TOKEN = re.compile(
     r"(?P<space>(?:[ \t\r\f\v]|\\\n)+)"
     r"|(?P<newline>\n)"
     r"|(?P<comment>//(?:[^\n\\]|\\.|\\\n)*|/\*(?:[^*]|\*(?!/))*\*/)"
-    r"|(?P<name>[A-Za-z_][A-Za-z0-9_]*)"
-    r"|(?P<number>[0-9][A-Za-z0-9_]*)"
-    r'|(?P<string>"(?:[^"\\\n]|\\[^\n])*")'
+    # A line that ends in a backslash goes on, in the middle of a word, too.
+    r"|(?P<name>[A-Za-z_](?:[A-Za-z0-9_]|(?:\\\n)+(?=[A-Za-z0-9_]))*)"
+    r"|(?P<number>[0-9](?:[A-Za-z0-9_]|(?:\\\n)+(?=[A-Za-z0-9_]))*)"
+    r'|(?P<string>"(?:[^"\\\n]|\\.|\\\n)*")'
     r"|(?P<unclosed>/\*)"
     r'|(?P<open>"[^\n]*)'
     r"|(?P<punctuation>" + "|".join(map(re.escape, _OPERATORS.split())) + r")"
@@ -79,7 +80,8 @@ def tokenize(source: SourceFile, reporter: Reporter, start: int = 0, stop: int |
         assert group is not None
         kind = kinds.get(group)
         if kind is not None:
-            append(Token(kind, match.group(), base + match.start(), flags))
+            text = match.group()
+            append(Token(kind, text.replace("\\\n", "") if "\n" in text else text, base + match.start(), flags))
             flags = 0
         elif group == "newline":
             flags = LINE_START

@@ -128,7 +128,8 @@ class Preprocessor:
     ) -> list[Token]:
         """Read a string over the ends of lines; returns the tokens behind it.
 
-        As with cpp and p4c together: directives and macros count in all lines of it but the first.
+        As with cpp and p4c together: directives and macros count in all lines of it but the first, and what is left
+        out leaves an empty line.
         """
         opening = tokens[index]
         text, index = opening.text, index + 1
@@ -141,7 +142,10 @@ class Preprocessor:
             words = tokens[here:index]
             if words and words[0].text == "#" and words[0].flags & LINE_START:
                 self._directive(source, words[0], words[1:], conditionals, depth)
-            elif not conditionals or conditionals[-1].active:
+                text += "\n"
+            elif conditionals and not conditionals[-1].active:
+                text += "\n"
+            else:
                 quote = _CLOSING_QUOTE.match(source.line_text(number))
                 if quote is not None:
                     self._pending.append(Token(STRING, f"{text}\n{quote[0]}", opening.loc, opening.flags))

@@ -37,7 +37,7 @@ class Actions:
         return known
 
     def record_call(self, node: s.FunctionDeclaration, prefix: str) -> None:
-        """An action is called from a control: P4Info lists it, though the control plane cannot use it."""
+        """An action is called by a control itself: P4Info lists it, though the control plane cannot use it."""
         name = self._program.control_name(node.annotations, "" if self._is_global(node) else prefix, node.name)
         self.called.setdefault(name, LoweredAction(name, [], [], node))
 
@@ -68,7 +68,10 @@ class Actions:
                 if not parameter.direction:
                     data = ir.RuntimeData(t.representation(parameter.type), len(parameters))
                     frame.values[parameter.symbol] = data
-                    parameters.append(ActionParameter(parameter.name, parameter.type, parameter.node.annotations))
+                    given = parameter.node.annotations
+                    annotation = s.find_annotation(given, "name")
+                    name_there = annotation.string() if annotation is not None else None
+                    parameters.append(ActionParameter(name_there or parameter.name, parameter.type, given))
             code.returns.append((label, None))
             code.copy_outs.append(copy_out)
             with code.branch() as inner:

@@ -191,12 +191,14 @@ class Calls:
         self._code.depth += 1
         arguments = self.arguments(target.parameters, target.bound, frame)
         closure = self._declaring_frame(signature, frame) if target.kind == "action" else None
-        if target.kind == "action":
+        if target.kind == "action" and not self._code.in_action:
             self._code.program.actions.record_call(declaration, closure.prefix if closure else "")
+        outer, self._code.in_action = self._code.in_action, self._code.in_action or target.kind == "action"
         callee = Frame(closure or self._code.program.globals, frame.prefix)
         copy_out = self.bind(target.parameters, arguments, callee, node, closed=target.kind == "function")
         self._code.copy_outs.append(copy_out)
         result = self.body(declaration.body, signature.return_type, callee, node)
+        self._code.in_action = outer
         self._code.copy_outs.pop()
         if copy_out.pairs and not isinstance(result, Nothing):
             result = self.expressions.snapshot(result, node)

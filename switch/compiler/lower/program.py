@@ -47,20 +47,12 @@ def _lower(checked: CheckedProgram, reporter: Reporter) -> LoweredProgram | None
         assert bound is not None
         value = program.code("constructor").expressions.value(bound, program.globals)
         if isinstance(value, Instance):
-            value.name = _block_name(value, bound)
+            value.name = value.signature.node.name
             blocks[parameter.name] = value
     if set(blocks) != set(V1SWITCH_PARAMETERS):
         reporter.error(main.loc, "V1Switch needs a parser and five controls", main.end)
         return None
     return _lower_blocks(program, blocks)
-
-
-def _block_name(instance: Instance, bound: s.Expression) -> str:
-    """Blocks of main go by their type's name, or by what @name says there."""
-    node = instance.signature.node
-    annotation = s.find_annotation(node.annotations, "name")
-    given = annotation.string() if annotation is not None else None
-    return given.removeprefix(".") if given else node.name
 
 
 def _lower_blocks(program: ProgramState, blocks: dict[str, Instance]) -> LoweredProgram:

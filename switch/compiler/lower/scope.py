@@ -85,6 +85,7 @@ class Code:
         # The end of an action, behind the copying out that a return still does and an exit has done itself.
         self.finished: ir.Label | None = None
         self.depth = 0
+        self.in_action = kind == "action"
 
     @property
     def reporter(self) -> Reporter:

@@ -98,7 +98,7 @@ class ProgramState:
 
     def add_digest(self, type_: t.Type, fields: list[ir.FieldRef], node: s.Node) -> int:
         number = len(self.digests) + 1
-        name = type_.name if isinstance(type_, t.Struct) else f"digest_{number}"
+        name = type_.name if isinstance(type_, t.Struct) else f"digest_{number - 1}"
         self.digests.append(Digest(number, name, type_, fields, node.loc, node.end))
         return number
 

@@ -239,7 +239,7 @@ class Tables:
         ref.action = symbol.node
         action = self._code.program.actions.lower(ref, owner, table.exit_flag)
         if all(item.action is not action for item in table.actions):
-            annotation = s.Annotation(node.loc, node.end, "defaultonly", None, "")
+            annotation = s.Annotation(node.loc, node.end, "defaultonly", None)
             table.actions.append(TableAction(action, [annotation], "NoAction"))
         table.default_action = action
 
@@ -248,8 +248,12 @@ class Tables:
         if item is None or not isinstance(item.value, s.Expression):
             return None
         if isinstance(item.value, s.Call):
-            own_name = self._code.program.control_name(item.annotations, owner.prefix, f"{table.node.name}.{name}")
+            # As p4c has it, @name in front of the property is the whole name.
+            prefix = "" if s.find_annotation(item.annotations, "name") else owner.prefix
+            own_name = self._code.program.control_name(item.annotations, prefix, f"{table.node.name}.{name}")
             value: Value = self._code.program.instances.construct(item.value, owner, "", own_name)
+            if isinstance(value, ExternObject):
+                value.node.annotations = item.annotations
         else:
             value = self.expressions.value(item.value, owner)
         if not isinstance(value, ExternObject) or value.kind not in kinds:
@@ -347,8 +351,8 @@ def _expression_name(node: s.Expression) -> str | None:
     if isinstance(node, s.Name):
         return node.name
     if isinstance(node, s.Member):
-        base = _expression_name(node.base)
-        return None if base is None else f"{base}.{node.name}"
+        base, name = _expression_name(node.base), _field_name(node)
+        return name[1:] if name.startswith(".") else None if base is None else f"{base}.{name}"
     if isinstance(node, s.Call) and isinstance(node.callee, s.Member) and node.callee.name == "isValid":
         base = _expression_name(node.callee.base)
         return None if base is None else f"{base}.$valid$"
@@ -364,5 +368,12 @@ def _expression_name(node: s.Expression) -> str | None:
     if isinstance(node, (s.Convert,)):
         return _expression_name(node.operand)
     if isinstance(node, s.IntLiteral):
-        return str(node.number)
+        return {2: "0b{:b}", 8: "0o{:o}", 16: "{:#x}"}.get(node.base, "{}").format(node.number)
     return None
+
+
+def _field_name(node: s.Member) -> str:
+    """The field's name, or what @name in front of it says."""
+    annotations = node.base.type.annotations.get(node.name, []) if isinstance(node.base.type, t.Struct) else []
+    annotation = s.find_annotation(annotations, "name")
+    return (annotation.string() if annotation is not None else None) or node.name

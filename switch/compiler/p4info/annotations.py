@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
 from switch.compiler import syntax as s
+from switch.compiler.conditions import ConditionError, evaluate_condition
+from switch.compiler.lexer import NAME, tokenize_fragment
 
+_LITERAL_WIDTH = re.compile(r"^\d+[ws](?=\d)")
+_OF_TRUTH = frozenset(("true", "false", "==", "!=", "<", ">", "<=", ">=", "&&", "||", "!"))
 # Represented elsewhere in P4Info.
 _ELSEWHERE = frozenset(("name", "id", "brief", "description", "p4runtime_translation"))
 
 
 def add_annotations(message: Any, annotations: Sequence[s.Annotation], skip: frozenset[str] = _ELSEWHERE) -> None:
     for annotation in annotations:
+        if annotation.structured and _add_structured(message, annotation):
+            continue
         if annotation.name not in skip:
             message.annotations.append(str(annotation))
 
@@ -32,14 +39,68 @@ def fill_preamble(preamble: Any, number: int, name: str, alias: str, annotations
     add_documentation(preamble, annotations)
 
 
-def package_values(annotations: Sequence[s.Annotation]) -> dict[str, str]:
-    """name = "value" pairs of @pkginfo(...)."""
+def number_in(annotations: Sequence[s.Annotation], name: str) -> int:
+    """The number in @name(...), 0 without one."""
+    annotation = s.find_annotation(list(annotations), name)
+    value = _value(annotation.body) if annotation is not None and annotation.body else None
+    return value if isinstance(value, int) else 0
+
+
+def values_in(annotations: Sequence[s.Annotation], name: str) -> dict[str, str]:
+    """The key = value pairs of @name(...), values as they are written."""
     result: dict[str, str] = {}
     for annotation in annotations:
-        body = annotation.body or []
-        if annotation.name != "pkginfo":
-            continue
-        for index in range(len(body) - 2):
-            if body[index + 1] == "=" and body[index + 2].startswith('"'):
-                result[body[index]] = s.unquote(body[index + 2])
+        if annotation.name == name:
+            for part in _parts(annotation.body or []):
+                if len(part) == 3 and part[1] == "=":
+                    result[part[0]] = part[2]
     return result
+
+
+def _add_structured(message: Any, annotation: s.Annotation) -> bool:
+    """False, and nothing is added, if a value is not known here."""
+    parts = _parts(annotation.body or [])
+    keys = [part[0] if len(part) > 2 and part[1] == "=" else None for part in parts]
+    values = [_value(part if key is None else part[2:]) for part, key in zip(parts, keys, strict=True)]
+    if None in values or len({key is None for key in keys}) > 1:
+        return False
+    structured = message.structured_annotations.add(name=annotation.name)
+    for key, value in zip(keys, values, strict=True):
+        if key is None:
+            expression = structured.expression_list.expressions.add()
+        else:
+            expression = structured.kv_pair_list.kv_pairs.add(key=key).value
+        if isinstance(value, str):
+            expression.string_value = value
+        elif isinstance(value, bool):
+            expression.bool_value = value
+        else:
+            expression.int64_value = value
+    return True
+
+
+def _parts(body: Sequence[str]) -> list[list[str]]:
+    """What stands between the commas."""
+    parts: list[list[str]] = [[]]
+    for text in body:
+        if text == ",":
+            parts.append([])
+        else:
+            parts[-1].append(text)
+    return [part for part in parts if part]
+
+
+def _value(words: Sequence[str]) -> str | bool | int | None:
+    """A constant expression of literals; None for others."""
+    if all(word.startswith('"') for word in words):
+        return "".join(map(s.unquote, words))
+    tokens = [
+        token for word in words for token in tokenize_fragment(_LITERAL_WIDTH.sub("", word).replace("_", ""), 0)
+    ]
+    if any(token.kind == NAME and token.text not in ("true", "false") for token in tokens):
+        return None
+    try:
+        number = evaluate_condition(tokens, 0)
+    except ConditionError:
+        return None
+    return bool(number) if _OF_TRUTH.intersection(words) else number

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from finsy.proto import p4i
@@ -17,10 +17,11 @@ from switch.compiler.p4info.annotations import (
     add_annotations,
     add_documentation,
     fill_preamble,
-    package_values,
+    number_in,
+    values_in,
 )
 from switch.compiler.p4info.identifiers import assign_ids, explicit_id, shortest_suffixes
-from switch.compiler.p4info.type_info import TypeInfo, canonical_bytes, control_width
+from switch.compiler.p4info.type_info import TypeInfo, control_width, padded_bytes
 
 _MATCH_TYPES = {
     "exact": p4i.MatchField.EXACT,
@@ -35,6 +36,8 @@ _COUNTER_UNITS = {
     "packets_and_bytes": p4i.CounterSpec.BOTH,
 }
 _METER_UNITS = {"packets": p4i.MeterSpec.PACKETS, "bytes": p4i.MeterSpec.BYTES}
+# Fields of their own say what these do.
+_OF_PROFILES = ("max_group_size", "selector_size_semantics", "max_member_weight")
 _PROFILES = ("action_profile", "action_selector")
 
 Named = tuple[str, Sequence[s.Annotation], int]
@@ -151,11 +154,15 @@ class _Emitter:
         package = self._message.pkg_info
         package.arch = "v1model"
         annotations = main.annotations if main is not None else []
-        for name, value in package_values(annotations).items():
+        for name, value in values_in(annotations, "pkginfo").items():
             if name in ("name", "version", "organization", "contact", "url"):
-                setattr(package, name, value)
+                setattr(package, name, s.unquote(value))
+        for name, value in values_in(annotations, "platform_property").items():
+            if name in package.platform_properties.DESCRIPTOR.fields_by_name and value.isdecimal():
+                setattr(package.platform_properties, name, int(value))
         add_documentation(package, annotations)
-        add_annotations(package, annotations, frozenset(("name", "id", "brief", "description", "pkginfo")))
+        elsewhere = ("name", "id", "brief", "description", "pkginfo", "platform_property")
+        add_annotations(package, annotations, frozenset(elsewhere))
 
     def _table(self, table: LoweredTable) -> None:
         node = table.node
@@ -196,7 +203,7 @@ class _Emitter:
         initial.action_id = self._ids["action"][action.name]
         for position, (parameter, value) in enumerate(zip(action.parameters, table.default_data, strict=True)):
             number = explicit_id(parameter.annotations) or position + 1
-            initial.arguments.add(param_id=number, value=canonical_bytes(value, parameter.type))
+            initial.arguments.add(param_id=number, value=padded_bytes(value, parameter.type))
 
     def _match_field(self, message: Any, key: LoweredKey, number: int) -> None:
         message.id = explicit_id(key.annotations) or number
@@ -226,15 +233,23 @@ class _Emitter:
 
     def _profile(self, item: ExternObject) -> None:
         message = self._message.action_profiles.add()
-        self._preamble(message, "action_profile", item.name, item.node.annotations)
+        given = [one for one in item.node.annotations if one.name not in _OF_PROFILES]
+        self._preamble(message, "action_profile", item.name, given)
         for table in self._tables:
             if table.implementation is item:
                 message.table_ids.append(self._ids["table"][table.name])
         message.with_selector = item.kind == "action_selector"
         message.size = _number(item.arguments["size"])
-        limit = s.find_annotation(item.node.annotations, "max_group_size")
-        if limit is not None and limit.body and limit.body[0].isdecimal() and len(limit.body[0]) < 10:
-            message.max_group_size = int(limit.body[0])
+        if not message.with_selector:
+            return
+        message.max_group_size = number_in(item.node.annotations, "max_group_size")
+        semantics = s.find_annotation(item.node.annotations, "selector_size_semantics")
+        text = (semantics.string() or "").lower() if semantics is not None else ""
+        if text == "sum_of_members":
+            message.sum_of_members.SetInParent()
+            message.sum_of_members.max_member_weight = number_in(item.node.annotations, "max_member_weight")
+        elif text == "sum_of_weights":
+            message.sum_of_weights.SetInParent()
 
     def _counter(self, item: ExternObject, section: Any, kind: str) -> None:
         message = section.add()
@@ -262,16 +277,11 @@ class _Emitter:
         message = self._message.controller_packet_metadata.add()
         number = self._ids["controller_header"][type_.name]
         fill_preamble(message.preamble, number, name, name, type_.node.annotations)
-        number = 1
-        for field, inner in type_.fields.items():
-            annotations = type_.annotations[field]
-            if _hidden(annotations):
-                continue
+        for number, (field, inner, annotations) in enumerate(_visible_fields(type_), 1):
             item = message.metadata.add(id=explicit_id(annotations) or number, name=field)
             add_annotations(item, annotations)
             item.bitwidth = control_width(inner)
             self._named_type(item, inner)
-            number += 1
 
     def _value_sets(self) -> None:
         for item in self._program.value_sets:
@@ -300,6 +310,17 @@ class _Emitter:
             self._preamble(message, "digest", item.name, annotations)
             self._types.mention(item.type)
             message.type_spec.CopyFrom(self._types.spec(item.type))
+
+
+def _visible_fields(type_: t.Struct) -> Iterator[tuple[str, t.Type, Sequence[s.Annotation]]]:
+    """(name, type, annotations) of fields that are not hidden; those of a struct inside carry its field's name."""
+    for name, inner in type_.fields.items():
+        if _hidden(type_.annotations[name]):
+            continue
+        if isinstance(inner, t.Struct):
+            yield from ((f"{name}.{field}", of, given) for field, of, given in _visible_fields(inner))
+        else:
+            yield name, inner, type_.annotations[name]
 
 
 def _source_order(program: LoweredProgram) -> dict[s.Node, int]:

@@ -38,10 +38,10 @@ def control_width(type_: t.Type) -> int:
     return t.width_bits(type_) or 0
 
 
-def canonical_bytes(value: int, type_: t.Type) -> bytes:
-    """The shortest byte string for a value (P4Runtime specification, "Bytestrings")."""
-    number = wrap(value, t.bit(t.width_bits(type_) or 1))
-    return number.to_bytes(max(1, (number.bit_length() + 7) // 8), "big")
+def padded_bytes(value: int, type_: t.Type) -> bytes:
+    """A value in as many bytes as its type has, as p4c writes it (P4Runtime allows leading zeros)."""
+    width = t.width_bits(type_) or 1
+    return wrap(value, t.bit(width)).to_bytes((width + 7) // 8, "big")
 
 
 class TypeInfo:
@@ -117,7 +117,7 @@ class TypeInfo:
         entry = self._message.serializable_enums[type_.name]
         entry.underlying_type.bitwidth = t.width_bits(type_) or 1
         for name in type_.members:
-            entry.members.add(name=name, value=canonical_bytes(type_.values[name], type_))
+            entry.members.add(name=name, value=padded_bytes(type_.values[name], type_))
 
     def _struct(self, type_: t.Struct, spec: Any) -> None:
         kind = {"struct": "struct", "header": "header", "header_union": "header_union"}[type_.kind]

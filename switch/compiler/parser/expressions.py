@@ -285,7 +285,8 @@ def _number(cursor: Cursor, token: Token) -> s.Expression:
     if not digits or len(digits) > MAX_DIGITS or (width and len(width) > 9):
         cursor.reporter.error(token.loc, "this number is too long" if digits else "a number needs digits", token.end)
         return s.IntLiteral(token.loc, token.end, 0, None, False)
-    return s.IntLiteral(token.loc, token.end, int(digits, base), int(width) if width else None, group["sign"] == "s")
+    number = int(digits, base)
+    return s.IntLiteral(token.loc, token.end, number, int(width) if width else None, group["sign"] == "s", base)
 
 
 # --- sets: labels of select cases and keys of table entries ---

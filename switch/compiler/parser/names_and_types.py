@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from switch.compiler import syntax as s
 from switch.compiler.diagnostics import suggestion
-from switch.compiler.lexer import LINE_START, NAME, NUMBER, SPACE_BEFORE, STRING
+from switch.compiler.lexer import LINE_START, NAME, NUMBER, STRING
 from switch.compiler.parser.cursor import KEYWORDS, Cursor, SyntaxFailure
 
 BASE_TYPES = frozenset(("bool", "error", "string", "void", "match_kind", "int", "bit", "varbit"))
@@ -27,10 +27,10 @@ def _parse_annotation(cursor: Cursor) -> s.Annotation:
     if name == "pragma":
         return _parse_pragma(cursor, loc)
     if not cursor.at("(", "["):
-        return s.Annotation(loc, cursor.last_end, name, None, "")
+        return s.Annotation(loc, cursor.last_end, name, None)
+    structured = cursor.text == "["
     closers = [_CLOSING[cursor.advance().text]]
     body: list[str] = []
-    spaced: list[str] = []
     while True:
         token = cursor.token
         if token.text in ("(", "["):
@@ -44,12 +44,9 @@ def _parse_annotation(cursor: Cursor) -> s.Annotation:
                 break
         elif token.text == "":
             raise cursor.failure("expected ')' at the end of the annotation")
-        if body and token.flags & (SPACE_BEFORE | LINE_START):
-            spaced.append(" ")
         body.append(token.text)
-        spaced.append(token.text)
         cursor.advance()
-    return s.Annotation(loc, cursor.last_end, name, body, "".join(spaced))
+    return s.Annotation(loc, cursor.last_end, name, body, structured)
 
 
 def _parse_pragma(cursor: Cursor, loc: int) -> s.Annotation:
@@ -60,7 +57,7 @@ def _parse_pragma(cursor: Cursor, loc: int) -> s.Annotation:
     body: list[str] = []
     while cursor.token.text and not cursor.token.flags & LINE_START:
         body.append(cursor.advance().text)
-    return s.Annotation(loc, cursor.last_end, name, body or None, " ".join(body))
+    return s.Annotation(loc, cursor.last_end, name, body or None)
 
 
 def parse_type(cursor: Cursor) -> s.TypeSyntax:

@@ -28,6 +28,7 @@ class IntLiteral(Expression):
     number: int
     width: int | None
     signed: bool
+    base: int = 10  # as written
 
 
 @dataclass(slots=True, eq=False)

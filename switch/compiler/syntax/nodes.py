@@ -17,14 +17,11 @@ class Node:
 
 @dataclass(slots=True, eq=False)
 class Annotation(Node):
-    """@name, @name(body) or @name[body]; `body` is its tokens' texts, None if there is none.
-
-    `spaced` is the body as it was spaced in the source.
-    """
+    """@name, @name(body) or, structured, @name[body]; `body` is its tokens' texts, None if there is none."""
 
     name: str
     body: list[str] | None
-    spaced: str
+    structured: bool = False
 
     def string(self) -> str | None:
         """The argument, if it is one string."""
@@ -33,7 +30,8 @@ class Annotation(Node):
         return None
 
     def __str__(self) -> str:
-        return f"@{self.name}" if self.body is None else f"@{self.name}({self.spaced})"
+        """As p4c writes it: with a blank between any two tokens, and without empty parentheses."""
+        return f"@{self.name}({' '.join(self.body)})" if self.body else f"@{self.name}"
 
 
 def unquote(literal: str) -> str:

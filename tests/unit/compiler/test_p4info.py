@@ -10,7 +10,7 @@ from google.protobuf import text_format
 
 from switch.compiler import CompileError, compile_p4
 from switch.compiler.p4info.identifiers import one_at_a_time, shortest_suffixes
-from tests.unit.compiler.programs import compile_text, control
+from tests.unit.compiler.programs import BYTES, compile_text, control
 
 PROGRAMS = Path(__file__).parents[2] / "p4" / "programs"
 
@@ -73,7 +73,7 @@ def test_annotations_and_names() -> None:
     action = next(item for item in info.actions if item.preamble.alias == "renamed")
     assert (action.preamble.id, action.preamble.name) == (0x01001234, "I.renamed")
     assert action.preamble.doc.brief == "what it does"
-    assert list(action.preamble.annotations) == ["@mine(1, two)"]
+    assert list(action.preamble.annotations) == ["@mine(1 , two)"]
     assert [(item.id, item.name) for item in action.params] == [(7, "v"), (2, "w")]
     assert action.params[1].doc.brief == "w"
 
@@ -146,8 +146,105 @@ def test_package_information() -> None:
     assert (package.name, package.version, package.arch, package.doc.brief) == ("x.p4", "3", "v1model", "short")
 
 
-def test_default_action_data_is_canonical() -> None:
+def test_default_action_data_has_the_bytes_of_its_type() -> None:
     locals_ = "action a(bit<16> v) { meta.y = v; } table t { actions = { a; } default_action = a(3); }"
     (table,) = compile_text(control("t.apply();", locals_)).p4info.tables
     (argument,) = table.initial_default_action.arguments
-    assert (argument.param_id, argument.value) == (1, b"\x03")
+    assert (argument.param_id, argument.value) == (1, b"\0\x03")
+
+
+# ---- As p4c has it ----
+
+
+def test_actions_that_only_actions_call_are_left_out() -> None:
+    locals_ = """
+        action inner() { hdr.h.a = 1; }
+        action both() { hdr.h.b = 1; }
+        action outer() { inner(); both(); }
+        table t { actions = { outer; } default_action = outer(); }"""
+    info = compile_text(control("t.apply(); both();", locals_)).p4info
+    assert {item.preamble.alias for item in info.actions} == {"outer", "both"}
+
+
+SELECTOR = """
+    @max_group_size(200) @selector_size_semantics("sum_of_members") @max_member_weight(4000) @mine()
+    action_selector(HashAlgorithm.crc16, 64, 8) selector;
+    @max_group_size(200) action_profile(32) profile;
+    table t { key = { hdr.h.a: exact; hdr.h.b: selector; } actions = { NoAction; } implementation = selector; }
+    table u { key = { hdr.h.a: exact; } actions = { NoAction; } implementation = profile; }
+    table v { key = { hdr.h.a: exact; } actions = { NoAction; }
+        @name("in_place") @max_group_size(5) @oneshot()
+        implementation = action_selector(HashAlgorithm.crc16, 16, 8);
+        @name("its_counter") counters = direct_counter(CounterType.bytes); }
+"""
+
+
+def test_annotations_of_action_profiles_become_fields() -> None:
+    info = compile_text(control("t.apply(); u.apply(); v.apply();", SELECTOR)).p4info
+    profiles = {item.preamble.name: item for item in info.action_profiles}
+    assert set(profiles) == {"I.selector", "I.profile", "in_place"}
+    assert [profiles[name].max_group_size for name in sorted(profiles)] == [0, 200, 5]
+    assert profiles["I.selector"].sum_of_members.max_member_weight == 4000
+    assert [list(profiles[name].preamble.annotations) for name in sorted(profiles)] == [[], ["@mine"], ["@oneshot"]]
+
+
+def test_what_is_made_in_a_property_goes_by_the_name_in_front_of_it() -> None:
+    compiled = compile_text(control("t.apply(); u.apply(); v.apply();", SELECTOR))
+    (counter,) = compiled.p4info.direct_counters
+    assert counter.preamble.name == "its_counter"
+    assert [item["name"] for item in compiled.json["counter_arrays"]] == ["its_counter"]
+
+
+def test_structured_annotations() -> None:
+    locals_ = """
+        @list[1, "two" "three", true, 1 == 2, 5 + 8w0x10, -1] @pairs[a="x", b=false, c=2 * 3] @empty[]
+        @unknown[HERE] table t { actions = { @mine[4] NoAction; } }"""
+    (table,) = compile_text(control("t.apply();", locals_)).p4info.tables
+    given = {item.name: item for item in table.preamble.structured_annotations}
+    assert set(given) == {"list", "pairs", "empty"}
+    expressions = given["list"].expression_list.expressions
+    values = [(one.WhichOneof("value"), getattr(one, one.WhichOneof("value"))) for one in expressions]
+    assert values == [
+        ("int64_value", 1),
+        ("string_value", "twothree"),
+        ("bool_value", True),
+        ("bool_value", False),
+        ("int64_value", 21),
+        ("int64_value", -1),
+    ]
+    pairs = {pair.key: pair.value for pair in given["pairs"].kv_pair_list.kv_pairs}
+    assert (pairs["a"].string_value, pairs["b"].bool_value, pairs["c"].int64_value) == ("x", False, 6)
+    assert list(table.preamble.annotations) == ["@unknown(HERE)"]
+    assert table.action_refs[0].structured_annotations[0].name == "mine"
+
+
+def test_properties_of_the_platform() -> None:
+    property_ = "@platform_property(multicast_group_table_size = 10, multicast_group_table_total_replicas = 20)"
+    package = compile_text(control("").replace("V1Switch(", f"{property_} V1Switch(")).p4info.pkg_info
+    assert package.platform_properties.multicast_group_table_size == 10
+    assert package.platform_properties.multicast_group_table_total_replicas == 20
+    assert not package.annotations
+
+
+def test_names_of_keys_and_parameters() -> None:
+    types = BYTES.replace("bit<8> a;", '@name("first") bit<8> a;').replace("bytes_t g;", '@name(".other") bytes_t g;')
+    locals_ = """
+        action set(@name("value") bit<8> v) { hdr.h.a = v; }
+        table t {
+            key = { hdr.h.a: exact; hdr.g.b: exact; hdr.h.c & 0x0F: exact; hdr.h.d & 8w3: exact; }
+            actions = { set; } }"""
+    info = compile_text(control("t.apply();", locals_, types=types)).p4info
+    names = [field.name for field in info.tables[0].match_fields]
+    assert names == ["hdr.h.first", "other.b", "hdr.h.c & 0xf", "hdr.h.d & 3"]
+    assert [item.params[0].name for item in info.actions if item.params] == ["value"]
+
+
+def test_structs_in_controller_headers_are_flat() -> None:
+    types = "struct port_t { bit<16> number; bit<16> kind; }\n"
+    types += '@controller_header("packet_in") header in_t { port_t port; bit<8> x; }\n'
+    (header,) = compile_text(control("", before=types)).p4info.controller_packet_metadata
+    assert [(item.id, item.name, item.bitwidth) for item in header.metadata] == [
+        (1, "port.number", 16),
+        (2, "port.kind", 16),
+        (3, "x", 8),
+    ]

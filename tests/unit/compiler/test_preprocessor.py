@@ -183,7 +183,7 @@ def test_a_string_over_several_lines(tmp_path: Path) -> None:
         "",
     ]
     assert (string.kind, kinds.count(STRING)) == (STRING, 2)
-    assert string.text == '"\n    // comment stays\n  dst::mask != 0;\n\n  \\"taken\\" }\n  "'
+    assert string.text == '"\n    // comment stays\n\n  dst::mask != 0;\n\n\n\n\n  \\"taken\\" }\n\n  "'
     places = {token.text: run.sources.locate(token.loc) for token in run.tokens}
     assert (places["dst"].line, places["dst"].column) == (11, 6)
     assert places["last"].line == 12
