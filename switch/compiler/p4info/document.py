@@ -277,9 +277,9 @@ class _Emitter:
         message = self._message.controller_packet_metadata.add()
         number = self._ids["controller_header"][type_.name]
         fill_preamble(message.preamble, number, name, name, type_.node.annotations)
-        for number, (field, inner, annotations) in enumerate(_visible_fields(type_), 1):
-            item = message.metadata.add(id=explicit_id(annotations) or number, name=field)
-            add_annotations(item, annotations)
+        for number, (field, inner, given) in enumerate(_visible_fields(type_), 1):
+            item = message.metadata.add(id=explicit_id(given) or number, name=field)
+            add_annotations(item, given)
             item.bitwidth = control_width(inner)
             self._named_type(item, inner)
 
