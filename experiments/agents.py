@@ -44,8 +44,18 @@ class Hosts(Protocol):
         """Names, in the order of the host's ports."""
 
 
+class Launcher(Protocol):
+    """Takes the commands, and gives the events, of hosts.agents.launcher: a process, or all of it on virtual time."""
+
+    def send(self, command: str, **arguments: Any) -> None: ...
+
+    def event(self, timeout_s: float) -> dict[str, Any]: ...
+
+    def stop(self, timeout_s: float) -> None: ...
+
+
 class Agents:
-    """The launcher process and the agents it forks. A context manager."""
+    """The launcher and its agents. A context manager."""
 
     def __init__(
         self,
@@ -55,11 +65,17 @@ class Agents:
         preload: Sequence[str] = (),
         keep_open: Sequence[int] = (),
         silence_timeout_s: float = SILENCE_TIMEOUT_S,
+        launcher: Launcher | None = None,
     ) -> None:
         """hosts: need not be up before the first agent starts. preload: modules that the launcher loads at once.
-        keep_open: descriptors that the agents inherit."""
-        command = own_program("hosts.agents.launcher", *preload)
-        self._process = JsonLinesProcess("agent launcher", command, log=folder / "agents.log", keep_open=keep_open)
+        keep_open: descriptors that the agents inherit. launcher: one that is there (hosts.agents.virtual_launcher)
+        instead of a process."""
+        self._launcher: Launcher = launcher or JsonLinesProcess(
+            "agent launcher",
+            own_program("hosts.agents.launcher", *preload),
+            log=folder / "agents.log",
+            keep_open=keep_open,
+        )
         self._hosts = hosts
         self._silence_timeout_s = silence_timeout_s
         self._jobs: set[int] = set()
@@ -70,7 +86,7 @@ class Agents:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        self._process.stop(STOP_TIMEOUT_S)
+        self._launcher.stop(STOP_TIMEOUT_S)
 
     def start(self, specs: Sequence[AgentSpec]) -> None:
         """Start agents; return when all of them are ready. UserError if one cannot be started."""
@@ -83,7 +99,7 @@ class Agents:
         """Start agents, which say "ready" later."""
         for spec in specs:
             description = spec.description
-            self._process.send(
+            self._launcher.send(
                 "start",
                 agent=spec.agent,
                 name=spec.name,
@@ -99,11 +115,11 @@ class Agents:
 
     def begin(self) -> None:
         """Let all agents work; those that have begun take no notice."""
-        self._process.send("begin")
+        self._launcher.send("begin")
 
     def kill(self, job: int, name: str) -> None:
         """End an agent at once, in the middle of whatever it does; return when it has ended."""
-        self._process.send("kill", job=job, name=name)
+        self._launcher.send("kill", job=job, name=name)
         while self._await("killed") != (job, name):
             pass
 
@@ -111,7 +127,7 @@ class Agents:
         """End all agents; the final statistics of those that have any, by job number and agent name."""
         final: dict[tuple[int, str], dict[str, Any]] = {}
         for job in sorted(self._jobs):
-            self._process.send("stop", job=job)
+            self._launcher.send("stop", job=job)
         while self._jobs:
             event = self.event()
             if event["event"] == "final":
@@ -135,7 +151,7 @@ class Agents:
 
     def _next_event(self) -> dict[str, Any]:
         """The next one that is not just a sign of life."""
-        while (event := self._process.event(self._silence_timeout_s))["event"] == "alive":
+        while (event := self._launcher.event(self._silence_timeout_s))["event"] == "alive":
             pass
         if event["event"] == "error":
             raise UserError(f"{event['name']}: {event['message']}")

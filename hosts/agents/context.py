@@ -81,5 +81,8 @@ class AgentContext(Protocol):
     def compute(self, work: Callable[[], Result]) -> Result:
         """Do work that takes a host's processor some time: as long as it does, or as long as a simulation says."""
 
+    def require_kernel(self, what: str) -> None:
+        """UserError where the network is simulated. what: that goes past the context to the kernel's network."""
+
     def emit(self, event: str, **fields: Any) -> None:
         """Tell the launcher's caller something; fields become JSON."""

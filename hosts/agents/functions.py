@@ -1,15 +1,19 @@
-"""Functions that are named in commands and descriptions, as "module:function"."""
+"""Agents, and other functions that are named in commands and descriptions, as "module:function"."""
 
 from __future__ import annotations
 
 import importlib
 import inspect
+import os
+import sys
+import traceback
 import typing
 from collections.abc import Callable
 from typing import Any
 
 from pydantic import BaseModel
 
+from hosts.agents.description import parse_description
 from switch.errors import UserError
 
 
@@ -37,3 +41,25 @@ def description_type(function: Callable[..., Any], name: str) -> type[BaseModel]
     except (IndexError, KeyError, NameError, TypeError):
         pass
     raise UserError(f"{name!r} must take a context and a description that is annotated with its pydantic model")
+
+
+def prepare_agent(name: str, description: Any) -> tuple[Callable[..., Any], BaseModel]:
+    """An agent's function and its description, checked; calls `prepare` of its module, if there is one. UserError."""
+    main = find_function(name)
+    checked = parse_description(description_type(main, name), description)
+    prepare = getattr(sys.modules[main.__module__], "prepare", None)
+    if prepare is not None:
+        try:
+            prepare(checked)
+        except UserError:
+            raise
+        except Exception as error:
+            raise UserError(f"{name!r} could not be prepared: {one_line(error)}") from None
+    return main, checked
+
+
+def one_line(error: Exception) -> str:
+    """An unforeseen error, with the place where it was raised."""
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    text = f"{type(error).__name__}: {error} ({os.path.basename(place.filename)}:{place.lineno})"
+    return " ".join(text.split())

@@ -31,7 +31,6 @@ import selectors
 import signal
 import sys
 import time
-import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
@@ -39,8 +38,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from hosts.agents.channel import BEGIN, STOP, write_event
-from hosts.agents.description import parse_description
-from hosts.agents.functions import description_type, find_function
+from hosts.agents.functions import one_line, prepare_agent
 from hosts.agents.namespace import enter_network_namespace
 from hosts.agents.real_context import RealContext
 from switch.errors import UserError
@@ -205,7 +203,7 @@ class Launcher:
             )
         if self._find(start.job, start.name) is not None:
             raise UserError(f"job {start.job} has an agent {start.name} already")
-        main, description = _prepare(start)
+        main, description = prepare_agent(start.agent, start.description)
         if not self._agents:
             self._sign_of_life_s = time.monotonic() + self._sign_of_life_interval_s
         control_read, control_write = os.pipe()
@@ -247,21 +245,6 @@ def _tell(agent: _Agent, command: bytes) -> None:
         os.write(agent.control, command)
 
 
-def _prepare(start: _Start) -> tuple[Any, BaseModel]:
-    """The agent's function and its description. UserError."""
-    main = find_function(start.agent)
-    description = parse_description(description_type(main, start.agent), start.description)
-    prepare = getattr(sys.modules[main.__module__], "prepare", None)
-    if prepare is not None:
-        try:
-            prepare(description)
-        except UserError:
-            raise
-        except Exception as error:
-            raise UserError(f"{start.name} could not be prepared: {_one_line(error)}") from None
-    return main, description
-
-
 def _run_agent(start: _Start, main: Any, description: BaseModel, control: int) -> int:
     """The life of a forked agent; returns its exit status."""
     # An agent may print to descriptor 1.
@@ -275,15 +258,9 @@ def _run_agent(start: _Start, main: Any, description: BaseModel, control: int) -
     except BrokenPipeError:  # nobody listens any more
         return _REPORTED_ERROR
     except Exception as error:
-        context.emit("error", message=_one_line(error))
+        context.emit("error", message=one_line(error))
         return _REPORTED_ERROR
     return 0
-
-
-def _one_line(error: Exception) -> str:
-    place = traceback.extract_tb(error.__traceback__)[-1]
-    text = f"{type(error).__name__}: {error} ({os.path.basename(place.filename)}:{place.lineno})"
-    return " ".join(text.split())
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -36,6 +36,7 @@ class GlooExchange:
 
     def __init__(self, job: CollectiveJob, index: int, context: AgentContext) -> None:
         """Returns when all workers have met: at the first one, by TCP through the emulated network. UserError."""
+        context.require_kernel("all-reduce by Gloo")
         self._job = job
         self._context = context
         self._interface = context.interfaces[0]

@@ -86,7 +86,7 @@ class RingExchange:
             if finished():
                 return True
             give_up_us = progress_us + self._job.give_up_us
-            if self._context.now_us() > give_up_us:
+            if self._context.now_us() >= give_up_us:
                 raise UserError(self._silence())
             self._wait(give_up_us)
             if self._context.stopped:

@@ -35,6 +35,7 @@ def prepare(description: ScriptDescription) -> None:
 
 def main(context: AgentContext, description: ScriptDescription) -> None:
     """Run the script to its end, then serve until stop."""
+    context.require_kernel("a PyTorch script")
     open_exchange = find_function(description.exchange)
     job = parse_description(description_type(open_exchange, description.exchange), description.job)
     if not isinstance(job, CollectiveJob):

@@ -1,0 +1,106 @@
+"""Simulated time: from event to event of a network and of timers."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Card(Protocol):
+    """A host's end of a link in a simulated network, such as switch.virtual.HostInterface."""
+
+    def send(self, frames: NDArray[Any]) -> int:
+        """As hosts.agents.context.Interface.send, at the present time."""
+
+    def receive(self) -> tuple[NDArray[np.uint8], NDArray[np.uint32]]:
+        """As hosts.agents.context.Interface.receive."""
+
+
+class Stop(Protocol):
+    """Where and why a network's time stopped."""
+
+    @property
+    def interfaces(self) -> Sequence[Card]:
+        """Cards that have got a batch of frames at this moment, in order."""
+
+    @property
+    def messages(self) -> Sequence[Any]:
+        """What switches send their controller at this moment."""
+
+    @property
+    def idle(self) -> bool:
+        """Nothing is under way any more."""
+
+
+class Network(Protocol):
+    """Links, and what is between them; such as switch.virtual.VirtualFabric."""
+
+    @property
+    def now_ns(self) -> int:
+        """The clock, which starts at 0 and moves in run_until alone."""
+
+    def run_until(self, time_ns: int | None) -> Stop:
+        """Let time go on until a card or the controller is to be told something, but not beyond time_ns; None: until
+        nothing is left."""
+
+
+class Timer:
+    """Something that happens at a time, unless it is cancelled before."""
+
+    def __init__(self, action: Callable[[], None]) -> None:
+        self.action: Callable[[], None] | None = action
+
+    def cancel(self) -> None:
+        self.action = None
+
+
+class VirtualClock:
+    """Time that stands still while anybody acts. At one time, frames come before timers, and timers in order."""
+
+    def __init__(self, network: Network) -> None:
+        self._network = network
+        self._timers: list[tuple[int, int, Timer]] = []
+        self._numbers = itertools.count()
+        self._tell: dict[Card, Callable[[], Callable[[], None] | None]] = {}
+        self.on_message: Callable[[Any], None] = lambda message: None
+        """Is given what switches send their controller."""
+
+    @property
+    def now_ns(self) -> int:
+        return self._network.now_ns
+
+    def at(self, time_ns: int, action: Callable[[], None]) -> Timer:
+        """Do something at a time, now if that is over."""
+        timer = Timer(action)
+        heapq.heappush(self._timers, (max(time_ns, self.now_ns), next(self._numbers), timer))
+        return timer
+
+    def listen(self, card: Card, tell: Callable[[], Callable[[], None] | None]) -> None:
+        """Call `tell` when a batch has come to the card, and what that returns once all cards have been told."""
+        self._tell[card] = tell
+
+    def step(self) -> bool:
+        """Let time go on to the next moment at which somebody acts. False: nothing can happen any more."""
+        next_ns = self._next_ns()
+        stop = self._network.run_until(next_ns)
+        for message in stop.messages:
+            self.on_message(message)
+        told = [self._tell[card]() for card in stop.interfaces if card in self._tell]
+        for action in dict.fromkeys(told):
+            if action is not None:
+                action()
+        while (due_ns := self._next_ns()) is not None and due_ns <= self.now_ns:
+            _, _, timer = heapq.heappop(self._timers)
+            if timer.action is not None:
+                timer.action()
+        return next_ns is not None or bool(told) or bool(stop.messages) or not stop.idle
+
+    def _next_ns(self) -> int | None:
+        while self._timers and self._timers[0][2].action is None:
+            heapq.heappop(self._timers)
+        return self._timers[0][0] if self._timers else None

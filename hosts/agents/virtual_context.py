@@ -1,0 +1,310 @@
+"""hosts.agents.context on simulated time: agents are greenlets that hand over to each other where they wait."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from greenlet import getcurrent, greenlet  # type: ignore[import-untyped]
+from numpy.typing import NDArray
+
+from hosts.agents.channel import BEGIN, STOP
+from hosts.agents.context import Result
+from hosts.agents.virtual_clock import Card, VirtualClock
+from switch.errors import UserError
+
+Batch = tuple[NDArray[np.uint8], NDArray[np.uint32]]
+
+_ETHERTYPE_IPV4 = 0x0800
+_PROTOCOL_UDP = 17
+_FRAGMENT_MASK = 0x3FFF
+_ETHERNET_BYTES = 14
+_MAX_TURNS = 100_000
+"""So often an agent may wait without time going on."""
+
+
+class VirtualPort:
+    """A host's card, and the agents' interfaces that share it."""
+
+    def __init__(self, clock: VirtualClock, card: Card) -> None:
+        self.card = card
+        self._open: list[VirtualInterface] = []
+        clock.listen(card, self._told)
+
+    def open(self, interface: VirtualInterface) -> None:
+        self.distribute()  # what came before is not for the new one
+        self._open.append(interface)
+
+    def close(self, interface: VirtualInterface) -> None:
+        self._open.remove(interface)
+
+    @property
+    def is_shared(self) -> bool:
+        return len(self._open) > 1
+
+    def _told(self) -> Callable[[], None] | None:
+        """A batch has come; what wakes the agents that it may be for."""
+        if len(self._open) == 1:
+            self._open[0].waiting = True
+            return self._open[0].context.wake
+        self.distribute()
+        return self._wake
+
+    def _wake(self) -> None:
+        for interface in tuple(self._open):
+            if interface.waiting:
+                interface.context.wake()
+
+    def distribute(self) -> None:
+        """Give each interface a copy of what has come for it; what nobody takes in is lost."""
+        while True:
+            buffer, lengths = self.card.receive()
+            if len(lengths) == 0:
+                return
+            for interface in self._open:
+                interface.take(buffer, lengths)
+
+
+class VirtualInterface:
+    """hosts.agents.context.Interface on a card of a simulated network."""
+
+    def __init__(
+        self, context: VirtualContext, port: VirtualPort, udp_port: int | None, ether_type: int | None
+    ) -> None:
+        self.context = context
+        self.waiting = False
+        """Something may wait to be received."""
+        self._port = port
+        self._udp_port = udp_port
+        self._ether_type = ether_type
+        self._batches: deque[Batch] = deque()
+        self._is_open = True
+        port.open(self)
+
+    def __enter__(self) -> VirtualInterface:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        if self._is_open:
+            self._is_open = False
+            self._port.close(self)
+            self.context.closed(self)
+
+    def send(self, frames: NDArray[Any]) -> int:
+        if not self._is_open:
+            raise UserError("cannot send: the interface was closed")
+        return self._port.card.send(frames)
+
+    def receive(self) -> Batch:
+        if not self._batches and self._port.is_shared:
+            self._port.distribute()
+        if self._batches:
+            return self._batches.popleft()
+        while True:
+            buffer, lengths = self._port.card.receive()
+            if len(lengths) == 0:
+                self.waiting = False
+                return buffer, lengths
+            chosen = self._wanted(buffer, lengths)
+            if chosen.all():
+                return buffer, lengths
+            if chosen.any():
+                return buffer[chosen], lengths[chosen]
+
+    def take(self, buffer: NDArray[np.uint8], lengths: NDArray[np.uint32]) -> None:
+        """Keep a copy of the frames that this interface takes in."""
+        chosen = self._wanted(buffer, lengths)
+        if chosen.any():
+            self._batches.append((buffer[: len(lengths)][chosen], lengths[chosen]))
+            self.waiting = True
+
+    def join(self, mac: bytes) -> None:
+        """Nothing to do: the card takes in all frames."""
+
+    def drops(self) -> int:
+        """None: memory does not end."""
+        return 0
+
+    def _wanted(self, buffer: NDArray[np.uint8], lengths: NDArray[np.uint32]) -> NDArray[np.bool_]:
+        """As hosts.agents.packet_filter, shape (frames,)."""
+        frames = buffer[: len(lengths)]
+        if self._udp_port is not None:
+            return udp_datagrams(frames, lengths, self._udp_port)
+        wanted: NDArray[np.bool_] = np.ones(len(lengths), np.bool_)
+        if self._ether_type is not None:
+            wanted = (lengths >= _ETHERNET_BYTES) & (_half_word(frames, 12) == self._ether_type)
+        return wanted
+
+
+def _half_word(frames: NDArray[np.uint8], offset: int) -> NDArray[np.int64]:
+    return frames[:, offset].astype(np.int64) << 8 | frames[:, offset + 1]
+
+
+def udp_datagrams(frames: NDArray[np.uint8], lengths: NDArray[np.uint32], udp_port: int) -> NDArray[np.bool_]:
+    """Which rows of `frames` are Ethernet frames with an unfragmented IPv4 datagram to a UDP port."""
+    port_offset = _ETHERNET_BYTES + 4 * (frames[:, _ETHERNET_BYTES].astype(np.int64) & 15) + 2
+    rows = np.arange(len(frames))
+    wanted: NDArray[np.bool_] = (
+        (lengths >= port_offset + 2)
+        & (lengths >= _ETHERNET_BYTES + 10)
+        & (_half_word(frames, 12) == _ETHERTYPE_IPV4)
+        & (frames[:, 23] == _PROTOCOL_UDP)
+        & (_half_word(frames, 20) & _FRAGMENT_MASK == 0)
+        & (frames[rows, port_offset].astype(np.int64) << 8 | frames[rows, port_offset + 1] == udp_port)
+    )
+    return wanted
+
+
+class VirtualContext:
+    """The context of an agent that is a greenlet. The greenlet that runs the clock starts, wakes and commands it."""
+
+    def __init__(
+        self,
+        clock: VirtualClock,
+        job: int,
+        name: str,
+        ports: dict[str, VirtualPort],
+        on_event: Callable[[dict[str, Any]], None],
+        compute_us: Callable[[], int],
+    ) -> None:
+        """ports: by the names of the host's interfaces, in order. compute_us: how long the next computation takes."""
+        self.job = job
+        self.name = name
+        self.interfaces = tuple(ports)
+        self.stopped = False
+        self.doing = ""
+        """What the agent waits for; empty: nothing."""
+        self._clock = clock
+        self._ports = tuple(ports.values())
+        self._on_event = on_event
+        self._compute_us = compute_us
+        self._open: list[VirtualInterface] = []
+        self._begun = False
+        self._commands: deque[bytes] = deque()
+        self._is_woken_by: frozenset[str] = frozenset()
+        self._greenlet: greenlet | None = None
+        self._killed = False
+        self._turn = (0, 0)
+        """A time, and how often the agent has waited at it."""
+
+    # ---- For the agent ----
+
+    def now_us(self) -> int:
+        return self._clock.now_ns // 1000
+
+    def open(
+        self, *, udp_port: int | None = None, ether_type: int | None = None, interface: int = 0
+    ) -> VirtualInterface:
+        if interface >= len(self._ports):
+            raise UserError(f"{self.name} has {len(self._ports)} interfaces, none with the number {interface}")
+        opened = VirtualInterface(self, self._ports[interface], udp_port, ether_type)
+        self._open.append(opened)
+        return opened
+
+    def wait(self, until_us: int | None = None) -> None:
+        if self._commands:
+            self._read_command()
+        elif any(interface.waiting for interface in self._open) or (
+            until_us is not None and until_us <= self.now_us()
+        ):
+            self._count_turn()
+        else:
+            what = "frames" if self._open else "a command"
+            self._hand_over(what, until_us, woken_by=frozenset({"frames", "command"}))
+            if self._commands:
+                self._read_command()
+
+    def wait_for_begin(self) -> bool:
+        while not (self._begun or self.stopped):
+            if not self._commands:
+                self._hand_over("begin", None, woken_by=frozenset({"command"}))
+            self._read_command()
+        return not self.stopped
+
+    def compute(self, work: Callable[[], Result]) -> Result:
+        result = work()
+        time_us = self._compute_us()
+        if time_us > 0:
+            self._hand_over("the end of its computation", self.now_us() + time_us, woken_by=frozenset())
+        return result
+
+    def require_kernel(self, what: str) -> None:
+        raise UserError(f"{what} needs the kernel's network, and so the real clock: use --clock real")
+
+    def emit(self, event: str, **fields: Any) -> None:
+        # By JSON, as on the way out of a process.
+        self._on_event(json.loads(json.dumps({"event": event, "job": self.job, "name": self.name, **fields})))
+
+    # ---- For its interfaces ----
+
+    def wake(self) -> None:
+        """Frames may have come."""
+        if "frames" in self._is_woken_by:
+            self._resume()
+
+    def closed(self, interface: VirtualInterface) -> None:
+        self._open.remove(interface)
+
+    # ---- For the launcher ----
+
+    def start(self, life: Callable[[], None]) -> None:
+        """Live in a greenlet of its own, from now on."""
+        if not self._killed:
+            self._greenlet = greenlet(life)
+            self._resume()
+
+    def tell(self, command: bytes) -> None:
+        """hosts.agents.channel.BEGIN or STOP."""
+        self._commands.append(command)
+        if "command" in self._is_woken_by:
+            self._resume()
+
+    def kill(self) -> None:
+        """End at once, wherever it is."""
+        self._killed = True
+        if self._greenlet is not None and not self._greenlet.dead:
+            for interface in tuple(self._open):
+                interface.close()
+            self._greenlet.parent = getcurrent()
+            self._greenlet.throw()
+
+    # ---- Inside ----
+
+    def _resume(self) -> None:
+        assert self._greenlet is not None
+        self._greenlet.parent = getcurrent()
+        self._greenlet.switch()
+
+    def _hand_over(self, what: str, until_us: int | None, *, woken_by: frozenset[str]) -> None:
+        """Let others act until something in `woken_by` happens, or it is until_us."""
+        assert self._greenlet is not None and self._greenlet.parent is not None
+        timer = None if until_us is None else self._clock.at(1000 * until_us, self._resume)
+        self.doing, self._is_woken_by = what, woken_by
+        try:
+            self._greenlet.parent.switch()
+        finally:
+            self.doing, self._is_woken_by = "", frozenset()
+            if timer is not None:
+                timer.cancel()
+
+    def _count_turn(self) -> None:
+        now_ns, turns = self._turn
+        self._turn = (self._clock.now_ns, turns + 1 if now_ns == self._clock.now_ns else 1)
+        if self._turn[1] > _MAX_TURNS:
+            raise RuntimeError(f"waited {_MAX_TURNS} times for what is over, so that time does not go on")
+
+    def _read_command(self) -> None:
+        command = self._commands.popleft()
+        if command == BEGIN:
+            self._begun = True
+        elif command == STOP:
+            self.stopped = True

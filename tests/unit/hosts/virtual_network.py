@@ -1,0 +1,145 @@
+"""A star of hosts on simulated time: cards, links that lose, copy and delay frames, and a switch of the test's."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import random
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from experiments.agents import Agents
+from hosts.agents.virtual_clock import VirtualClock
+from hosts.agents.virtual_launcher import VirtualLauncher
+from hosts.protocols.datagram_frames import DATAGRAM
+
+Forward = Callable[[bytes], Iterable[tuple[str, bytes]]]
+"""What a switch makes of a frame: hosts, and what they get."""
+
+_HEADERS = np.dtype(DATAGRAM)
+CAPACITY_BYTES = 2048
+
+
+@dataclass(eq=False)
+class SimulatedCard:
+    """hosts.agents.virtual_clock.Card."""
+
+    name: str
+    network: SimulatedNetwork
+    sent: int = 0
+    received: int = 0
+    _told: list[bytes] = field(default_factory=list)
+
+    def send(self, frames: np.ndarray) -> int:
+        for row in frames:
+            self.sent += 1
+            self.network.from_host(row.tobytes())
+        return len(frames)
+
+    def receive(self) -> tuple[np.ndarray, np.ndarray]:
+        told, self._told = self._told, []
+        buffer = np.zeros((len(told), CAPACITY_BYTES), np.uint8)
+        for row, frame in zip(buffer, told, strict=True):
+            row[: len(frame)] = np.frombuffer(frame, np.uint8)
+        return buffer, np.array([len(frame) for frame in told], np.uint32)
+
+    def arrive(self, frame: bytes) -> None:
+        self.received += 1
+        self._told.append(frame)
+
+
+@dataclass(frozen=True)
+class SimulatedStop:
+    interfaces: tuple[SimulatedCard, ...] = ()
+    messages: tuple[Any, ...] = ()
+    idle: bool = False
+
+
+class SimulatedNetwork:
+    """hosts.agents.virtual_clock.Network. Each host has a card "NAME-eth0"; delay_us is that of each link."""
+
+    def __init__(
+        self,
+        hosts: Iterable[str],
+        forward: Forward,
+        *,
+        delay_us: int = 100,
+        jitter_us: int = 0,
+        loss: float = 0.0,
+        duplicate: float = 0.0,
+        seed: int = 1,
+    ) -> None:
+        self.now_ns = 0
+        self.cards = {f"{host}-eth0": SimulatedCard(f"{host}-eth0", self) for host in hosts}
+        self.trace: list[tuple[int, str, bytes]] = []
+        """What has arrived, where, and when."""
+        self._forward = forward
+        self._delay_us, self._jitter_us, self._loss, self._duplicate = delay_us, jitter_us, loss, duplicate
+        self._random = random.Random(seed)
+        self._events: list[tuple[int, int, Callable[[], SimulatedCard | None]]] = []
+        self._numbers = itertools.count()
+
+    def run_until(self, time_ns: int | None) -> SimulatedStop:
+        while self._events and (time_ns is None or self._events[0][0] <= time_ns):
+            self.now_ns = self._events[0][0]
+            told: dict[SimulatedCard, None] = {}
+            while self._events and self._events[0][0] == self.now_ns:
+                card = heapq.heappop(self._events)[2]()
+                if card is not None:
+                    told[card] = None
+            if told:
+                return SimulatedStop(tuple(told))
+        self.now_ns = self.now_ns if time_ns is None else max(time_ns, self.now_ns)
+        return SimulatedStop(idle=not self._events)
+
+    def from_host(self, frame: bytes) -> None:
+        self._cross(lambda: self._switch(frame))
+
+    def _switch(self, frame: bytes) -> None:
+        for host, out in self._forward(frame):
+            card = self.cards[f"{host}-eth0"]
+
+            def arrive(card: SimulatedCard = card, out: bytes = out) -> SimulatedCard:
+                self.trace.append((self.now_ns, card.name, out))
+                card.arrive(out)
+                return card
+
+            self._cross(arrive)
+
+    def _cross(self, action: Callable[[], SimulatedCard | None]) -> None:
+        copies = (self._random.random() >= self._loss) + (self._random.random() < self._duplicate)
+        for _ in range(copies):
+            delay_us = self._delay_us + self._random.randrange(self._jitter_us + 1)
+            heapq.heappush(self._events, (self.now_ns + 1000 * delay_us, next(self._numbers), action))
+
+
+class Places:
+    """experiments.agents.Hosts of hosts with one interface each."""
+
+    def host_pid(self, host: str) -> int:
+        return 0
+
+    def host_interfaces(self, host: str) -> tuple[str, ...]:
+        return (f"{host}-eth0",)
+
+
+def by_destination(hosts: dict[str, str]) -> Forward:
+    """A router: frames go to the host with their destination's IP address. hosts: by IP address."""
+
+    def forward(frame: bytes) -> Iterable[tuple[str, bytes]]:
+        header = np.frombuffer(frame[: _HEADERS.itemsize], _HEADERS)[0]
+        ip = ".".join(str(byte) for byte in int(header["dst_ip"]).to_bytes(4, "big"))
+        return [(hosts[ip], frame)] if ip in hosts else []
+
+    return forward
+
+
+def virtual_agents(network: SimulatedNetwork, **options: Any) -> tuple[Agents, VirtualClock]:
+    """Agents in the network's hosts, and their clock. options: of VirtualLauncher."""
+    from pathlib import Path
+
+    clock = VirtualClock(network)
+    return Agents(Path(), Places(), launcher=VirtualLauncher(clock, network.cards, **options)), clock
