@@ -27,7 +27,12 @@ setup(
     python_requires=">=3.10",
     packages=find_packages(include=["cli*", "experiments*", "controller*", "hosts*", "topo*", "switch*"]),
     package_data={
-        "experiments": ["systems/*/studies/*.yaml", "bench/switch/*.c", "bench/switch/programs/*.p4"],
+        "experiments": [
+            "systems/*/studies/*.yaml",
+            "bench/switch/*.c",
+            "bench/switch/programs/*.p4",
+            "bench/virtual/*.cc",
+        ],
         "hosts": ["learning/*.csv.gz"],
         "switch": ["runtime/*.c", "runtime/*.h", "compiler/p4include/*.p4"],
     },

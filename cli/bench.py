@@ -55,6 +55,21 @@ def switch(
 
 
 @app.command()
+def virtual(
+    sizes: Annotated[str, typer.Option(help="k of the fat-trees, separated by commas.")] = "4,8,16",
+    repetitions: Annotated[int, typer.Option(min=1, help="Measurements of each size; medians are shown.")] = 3,
+) -> int:
+    """Packet hops per processor second on the virtual clock, and ns-3's where libns3-dev is installed."""
+    from experiments.bench.virtual.run import run_bench_virtual
+
+    try:
+        wanted = [int(k) for k in sizes.split(",")]
+    except ValueError:
+        raise UserError(f"--sizes: {sizes!r} is not of the form K,K,... with whole numbers") from None
+    return run_bench_virtual(wanted, repetitions)
+
+
+@app.command()
 def throughput(scale: options.Scale = None) -> int:
     """How near one job's throughput comes to the bound of the linear program; at least 80 %, and never above it."""
     from experiments.systems.aggregation.bench.throughput import run_bench_throughput

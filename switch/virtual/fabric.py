@@ -17,6 +17,7 @@ from switch.virtual import traffic
 from switch.virtual.interface import HostInterface
 from switch.virtual.target import LocalTarget, Pipelines
 
+_OUT: tuple[Direction, ...] = ("out",)
 _MAX_EVENTS = 10_000_000
 """At one time."""
 
@@ -186,11 +187,11 @@ class VirtualFabric:
         What is queued or in flight stays, and so do the random generators.
         """
         far = self._far_ends.get((device_id, port))
+        if far is None:
+            self.engine.set_link(device_id, port, link, directions)
+            return
         for direction in directions:
-            if far is not None and direction == "in":
-                self.engine.set_link(*far, link, ("out",))
-            else:
-                self.engine.set_link(device_id, port, link, (direction,))
+            self.engine.set_link(*((device_id, port) if direction == "out" else far), link, _OUT)
 
     def set_link_up(self, device_id: int, port: int, up: bool) -> None:
         """Cut the link at a port, or mend it; see Engine.set_link_up."""

@@ -1,0 +1,118 @@
+"""One measurement on the virtual clock, in a process of its own: `measure K MILLISECONDS` prints one JSON object."""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from ipaddress import IPv4Address
+from pathlib import Path
+
+from experiments.bench.virtual.workload import PAUSE_NS, PAYLOAD_BYTES, Permutation
+from experiments.programs import P4_SOURCES
+from switch.codegen import build_program
+from switch.device import ActionCall, KeyMatch
+from switch.program_cache import compiled_files
+from switch.virtual import Generator, VirtualFabric
+from topo.fabric_layout import fabric_config
+from topo.graph import Host
+
+HEADERS_BYTES = 14 + 20 + 8
+_MILLISECOND_NS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Measured:
+    """hops: frames that links handed over. Seconds are of the processor; packets were received by sinks."""
+
+    k: int
+    hosts: int
+    switches: int
+    hops: int
+    packets: int
+    queue_drops: int
+    setup_s: float
+    run_s: float
+    memory_bytes: int
+
+    @property
+    def hops_per_s(self) -> float:
+        return self.hops / self.run_s
+
+
+def measure(k: int, milliseconds: int) -> Measured:
+    start_s = time.process_time()
+    permutation = Permutation(k)
+    with VirtualFabric(fabric_config(permutation.topology, "memory", 1, ())) as fabric:
+        install_routes(fabric, permutation)
+        add_traffic(fabric, permutation)
+        ready_s = time.process_time()
+        fabric.run_until(milliseconds * _MILLISECOND_NS)
+        end_s = time.process_time()
+        rows = fabric.link_statistics()
+        sinks = [fabric.sink_statistics(*place_of(permutation, host)) for host in permutation.topology.hosts]
+        return Measured(
+            k=k,
+            hosts=len(permutation.topology.hosts),
+            switches=len(fabric.devices),
+            hops=sum(row.packets for row in rows),
+            packets=sum(sink.packets for sink in sinks),
+            queue_drops=sum(row.queue_drops for row in rows),
+            setup_s=ready_s - start_s,
+            run_s=end_s - ready_s,
+            memory_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        )
+
+
+def install_routes(fabric: VirtualFabric, permutation: Permutation) -> None:
+    """router.p4 in every switch, with a route for each host."""
+    files = compiled_files(P4_SOURCES / "router.p4", {})
+    program = build_program(json.loads(Path(files.json).read_text()))
+    topology = permutation.topology
+    for switch, routes in permutation.routes().items():
+        device = fabric.devices[topology.switch(switch).number]
+        device.load(program)
+        for port in sorted(set(routes.values())):
+            forward = ActionCall("RouterIngress.forward", (port, 1, 2))
+            device.table_insert("RouterIngress.next_hops", [KeyMatch(port)], forward, 0)
+        for host, port in routes.items():
+            key = KeyMatch(int(IPv4Address(topology.host(host).ip)), prefix_bits=32)
+            device.table_insert("RouterIngress.routes", [key], ActionCall("RouterIngress.set_next_hop", (port,)), 32)
+
+
+def add_traffic(fabric: VirtualFabric, permutation: Permutation) -> None:
+    frame_bytes = HEADERS_BYTES + PAYLOAD_BYTES
+    for source, destination in permutation.flows():
+        generator = Generator(
+            src_mac=mac(source.mac),
+            dst_mac=mac(source.gateway_mac),
+            src_ip=IPv4Address(source.ip),
+            dst_ip=IPv4Address(destination.ip),
+            rate_bps=frame_bytes * 8 * 1_000_000_000 // PAUSE_NS,
+            frame_bytes=frame_bytes,
+        )
+        fabric.add_generator(*place_of(permutation, source), generator)
+        fabric.add_sink(*place_of(permutation, destination))
+
+
+def place_of(permutation: Permutation, host: Host) -> tuple[int, int]:
+    """Device id and port that a host hangs on."""
+    edge = permutation.edges[host.name]
+    return permutation.topology.switch(edge).number, permutation.ports[edge, host.name]
+
+
+def mac(text: str) -> bytes:
+    return bytes.fromhex(text.replace(":", ""))
+
+
+def main(arguments: Sequence[str]) -> int:
+    k, milliseconds = map(int, arguments)
+    print(json.dumps(asdict(measure(k, milliseconds))))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

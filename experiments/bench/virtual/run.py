@@ -1,0 +1,120 @@
+"""Packet hops per processor second on the virtual clock, from k = 4 on, beside ns-3 where it is installed."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+
+from experiments.bench.virtual.measure import Measured
+from experiments.bench.virtual.ns3 import Ns3Measured, measure_ns3, ns3_version
+from experiments.bench.virtual.workload import (
+    FLOW_PAYLOAD_BPS,
+    LINK_DELAY_US,
+    LINK_RATE_BPS,
+    PAYLOAD_BYTES,
+    Permutation,
+)
+from switch.errors import UserError
+from topo.json_lines import own_program
+
+HOPS = 3_000_000
+"""Of one measurement, about: long enough for a clock of processor time."""
+NS3_HOPS = 300_000
+NS3_GREATEST_K = 8
+GOALS = {4: 25, 8: 100}
+"""Times as many hops per processor second as ns-3, by k."""
+_HOPS_PER_MILLISECOND = 25 * 6
+"""Of a host, at most: its packets and their hops."""
+
+
+def run_bench_virtual(sizes: Sequence[int], repetitions: int) -> int:
+    """Measure and print a table. Exit status 0; 1 if a goal is missed. UserError for a k that cannot be."""
+    for k in sizes:
+        if k < 2 or k % 2:
+            raise UserError(f"a fat-tree needs an even k >= 2, got {k}")
+    console = Console()
+    version = ns3_version()
+    _explain(console, version)
+    table = Table(title="Packet hops per processor second, in thousands (medians)")
+    for column in (
+        "k",
+        "hosts",
+        "switches",
+        "virtual clock",
+        "set-up s",
+        "MB",
+        "ns-3",
+        "same routes",
+        "ratio",
+        "goal",
+    ):
+        table.add_column(column, justify="right")
+    missed = False
+    for k in sizes:
+        found = [measure_apart(k, milliseconds(k, HOPS)) for _ in range(repetitions)]
+        rate = statistics.median(each.hops_per_s for each in found)
+        own, same = _ns3_rates(k, repetitions) if version and k <= NS3_GREATEST_K else (None, None)
+        ratio = rate / own if own else None
+        missed |= ratio is not None and ratio < GOALS.get(k, 0)
+        table.add_row(
+            str(k),
+            str(found[0].hosts),
+            str(found[0].switches),
+            f"{rate / 1000:,.0f}",
+            f"{statistics.median(each.setup_s for each in found):.1f}",
+            f"{max(each.memory_bytes for each in found) / 1e6:,.0f}",
+            f"{own / 1000:,.1f}" if own else "",
+            f"{same / 1000:,.1f}" if same else "",
+            f"{ratio:,.0f}" if ratio else "",
+            str(GOALS.get(k, "")),
+        )
+    console.print(table)
+    return int(missed)
+
+
+def milliseconds(k: int, hops: int) -> int:
+    """For how long hosts must send for about so many hops."""
+    return max(1, hops // (k**3 // 4 * _HOPS_PER_MILLISECOND))
+
+
+def measure_apart(k: int, duration_ms: int) -> Measured:
+    """In a process of its own, whose memory is that of this size alone."""
+    command = own_program("experiments.bench.virtual.measure", str(k), str(duration_ms))
+    outcome = subprocess.run(command, capture_output=True, text=True, check=False)
+    if outcome.returncode != 0:
+        raise RuntimeError(f"the measurement of k = {k} failed:\n{outcome.stderr}")
+    return Measured(**json.loads(outcome.stdout))
+
+
+def _ns3_rates(k: int, repetitions: int) -> tuple[float, float]:
+    """Hops per second, medians: with the routes that ns-3 finds by itself, and with those of our switches."""
+    permutation = Permutation(k)
+
+    def rate(global_routing: bool) -> float:
+        found: list[Ns3Measured] = [
+            measure_ns3(permutation, milliseconds(k, NS3_HOPS), global_routing=global_routing)
+            for _ in range(repetitions)
+        ]
+        return statistics.median(each.hops_per_s for each in found)
+
+    return rate(True), rate(False)
+
+
+def _explain(console: Console, version: str | None) -> None:
+    ns3 = (
+        f"ns-3 {version}: point-to-point links; with its global routing (to which the ratio is) and "
+        f"with the host routes of our switches; up to k = {NS3_GREATEST_K}."
+        if version
+        else "ns-3 is not installed (Debian: apt-get install libns3-dev g++ pkgconf)."
+    )
+    console.print(
+        f"k-ary fat-trees, links of {LINK_RATE_BPS / 1e9:g} Gbit/s and {LINK_DELAY_US} us; host i sends UDP with "
+        f"{PAYLOAD_BYTES:,} bytes at a constant {FLOW_PAYLOAD_BPS / 1e6:g} Mbit/s to host i + n/2. Hops are packets "
+        f"that links hand over, seconds those of the processor while time goes on. {ns3}",
+        style="dim",
+    )
