@@ -10,7 +10,7 @@ from controller.systems.aggregation.placement.assignment import designations, de
 from controller.systems.aggregation.placement.planner import AggregationChoice
 from controller.systems.aggregation.placement.problem import AggregationProblem
 from controller.systems.aggregation.placement.rate_program import ReturnedSums
-from controller.systems.aggregation.placement.rates import SPLITS, Rates, RateSolver
+from controller.systems.aggregation.placement.rates import SPLITS, TOLERANCE, Rates, RateSolver
 from controller.systems.aggregation.placement.realised import realised_rates
 
 MAX_PERIOD = 128
@@ -25,6 +25,7 @@ def best_labels(problem: AggregationProblem, programmable: Sequence[str]) -> Agg
     rates to packets").
     """
     found: list[tuple[float, AggregationChoice]] = []
+    bound_bps: float | None = None
     programs: tuple[ReturnedSums | None, ...] = (None, "by-switch", "together")
     for returned_sums in programs:
         solver = RateSolver(problem, arrivals=True, returned_sums=returned_sums)
@@ -33,6 +34,11 @@ def best_labels(problem: AggregationProblem, programmable: Sequence[str]) -> Agg
             labels = designations(problem, rates, best_period(problem, rates))
             reached = realised_rates(problem, labels, returned_sums=True).gamma_bps
             found.append((reached, AggregationChoice(rates.programmable, labels, rates)))
+            # The first program is a bound for packets; where it is reached, no other labels are better.
+            if bound_bps is None:
+                bound_bps = rates.gamma_bps
+            if reached >= bound_bps * (1 - TOLERANCE):
+                return found[-1][1]
     return max(found, key=lambda each: each[0])[1]
 
 
