@@ -15,7 +15,6 @@ from switch.engine import Engine, EngineDevice
 from switch.errors import UserError
 from switch.link import LinkModel
 from switch.p4runtime import P4RuntimeServer
-from switch.simple_switch.derived_p4info import derived_p4info
 from switch.simple_switch.drop_watch import DropWatch
 from switch.simple_switch.options import QUEUE_PACKETS, SwitchOptions
 from switch.simple_switch.packet_files import PacketFiles
@@ -95,6 +94,9 @@ _LINK = LinkModel(queue_packets=QUEUE_PACKETS)
 
 def _pipeline(path: Path) -> Any:
     """What a controller would push to have that BMv2 JSON run."""
+    # The compiler's part in it takes a while to import: not for a switch that waits for its controller's pipeline.
+    from switch.simple_switch.derived_p4info import derived_p4info
+
     program = _read_program(path)
     try:
         p4info = derived_p4info(program)
