@@ -102,25 +102,30 @@ def torch(
     window: Annotated[int, typer.Option(help="Fragments that a worker has unanswered at most.")] = 32,
     min_timeout_ms: Annotated[int, typer.Option(help="Least time before a worker sends a packet again.")] = 50,
     output: Annotated[Path, typer.Option(help="Folder for results.")] = Path("results"),
+    install: Annotated[
+        bool, typer.Option("--install", help="Install PyTorch first, without CUDA, if it is not there.")
+    ] = False,
 ) -> int:
     """Train your own PyTorch model, its gradients summed in the switches: the script runs in every worker's host."""
     from experiments.config import TorchConfig
     from experiments.systems.aggregation.torch_run import run_torch
+    from hosts.torch_hook.torch_extra import install_torch
 
-    return run_torch(
-        options.validated(
-            TorchConfig,
-            script=script,
-            arguments=tuple(arguments or ()),
-            workers=workers,
-            exchange=exchange,
-            placement=placement,
-            programmable=programmable,
-            switches=None if switches is None else tuple(name for name in switches.split(",") if name),
-            legacy=legacy,
-            window=window,
-            min_timeout_ms=min_timeout_ms,
-            output=output,
-            **network,
-        )
+    config = options.validated(
+        TorchConfig,
+        script=script,
+        arguments=tuple(arguments or ()),
+        workers=workers,
+        exchange=exchange,
+        placement=placement,
+        programmable=programmable,
+        switches=None if switches is None else tuple(name for name in switches.split(",") if name),
+        legacy=legacy,
+        window=window,
+        min_timeout_ms=min_timeout_ms,
+        output=output,
+        **network,
     )
+    if install:
+        install_torch()
+    return run_torch(config)

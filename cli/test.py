@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 ROOT = Path(__file__).resolve().parent.parent
+SHELL_VARIABLE = "GRADBED_P4RUNTIME_SHELL"
 
 
 def test(
@@ -23,6 +24,7 @@ def test(
 
     require_root("gradbed test")
     arguments = list(context.args)
+    _install_optional_programs(arguments)
     if not arguments:
         for command in (["ruff", "check"], ["ruff", "format", "--check"], ["mypy"]):
             print(f"gradbed: {' '.join(command)}", flush=True)
@@ -39,3 +41,22 @@ def test(
 
     # Whatever a test leaves behind (namespaces, interfaces, processes) ends with the sandbox.
     return run_in_sandbox(pytest)
+
+
+def _install_optional_programs(arguments: list[str]) -> None:
+    """PyTorch, and p4runtime-shell in an environment of its own, for the tests that use them: out here, where there
+    is a network. Where they cannot be had those tests skip."""
+    from hosts.torch_hook.torch_extra import install_torch
+    from switch.errors import UserError
+    from switch.p4runtime_shell import shell_python
+
+    def wanted(*names: str) -> bool:
+        return not arguments or any(name in argument for name in names for argument in arguments)
+
+    try:
+        if wanted("torch", "gloo"):
+            install_torch()
+        if wanted("p4runtime_shell") and SHELL_VARIABLE not in os.environ:
+            os.environ[SHELL_VARIABLE] = str(shell_python())
+    except UserError as error:
+        print(f"gradbed: the tests that need it skip: {error}", file=sys.stderr)

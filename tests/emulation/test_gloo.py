@@ -20,7 +20,9 @@ pytest.importorskip("torch", reason="PyTorch is not installed")
 pytestmark = [pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="needs root")]
 
 
-@pytest.mark.parametrize(("magnitude", "repeated"), [(1 << 29, 0), ((1 << 31) - 1, 2)])
+@pytest.mark.parametrize(
+    ("magnitude", "repeated"), [pytest.param(1 << 29, 0, marks=pytest.mark.slow), ((1 << 31) - 1, 2)]
+)
 def test_sums_are_exact_where_they_leave_int32_too(magnitude: int, repeated: int) -> None:
     workload = {"kind": "synthetic", "values": 3000, "rounds": 2, "magnitude": magnitude}
     with StarOfHosts(4) as star, LauncherProcess() as launcher:

@@ -85,7 +85,10 @@ def single_process(workers: int, steps: int, samples: int) -> tuple[list[list[fl
 
 @pytest.mark.parametrize(
     ("workers", "options"),
-    [(3, ("--loss", "0.02", "--duplicate", "0.02")), (2, ("--exchange", "ring"))],
+    [
+        (3, ("--loss", "0.02", "--duplicate", "0.02")),
+        pytest.param(2, ("--exchange", "ring"), marks=pytest.mark.slow),
+    ],
     ids=["server", "ring"],
 )
 def test_the_example_equals_a_single_process(workers: int, options: tuple[str, ...], tmp_path: Path) -> None:
