@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from switch.errors import UserError
@@ -28,7 +28,14 @@ def version_number(p4c: str) -> tuple[int, ...]:
     return tuple(map(int, found[0].split("."))) if found else ()
 
 
-def compile_with_p4c(p4c: str, source: Path, defines: Mapping[str, str], json: Path, p4info: Path) -> None:
+def compile_with_p4c(
+    p4c: str,
+    source: Path,
+    defines: Mapping[str, str],
+    json: Path,
+    p4info: Path,
+    include_dirs: Sequence[Path] = (),
+) -> None:
     """Write BMv2 JSON and P4Info (as text) of `source`. UserError with p4c's words if it refuses.
 
     p4info: its name ends in .txt, the one suffix for text that every p4c knows (.txtpb: from 1.2.4.8 on).
@@ -36,6 +43,7 @@ def compile_with_p4c(p4c: str, source: Path, defines: Mapping[str, str], json: P
     command = [
         p4c,
         "--arch=v1model",
+        *(f"-I{folder}" for folder in include_dirs),
         *(f"-D{name}={value}" for name, value in sorted(defines.items())),
         f"--p4runtime-files={p4info}",
         f"-o{json}",

@@ -1,0 +1,51 @@
+"""Where two P4Info messages differ, one line for each thing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+
+def p4info_differences(ours: Any, theirs: Any) -> list[str]:
+    """Objects that only one message has, other identifiers, and fields that are not the same; by kind and name."""
+    lines: list[str] = []
+    for field in ours.DESCRIPTOR.fields:
+        one, other = getattr(ours, field.name), getattr(theirs, field.name)
+        if one == other:
+            continue
+        if field.message_type is not None and "preamble" in field.message_type.fields_by_name:
+            lines += _objects(field.name, _by_name(one), _by_name(other))
+        else:
+            lines += [f"{field.name}: {name} differs" for name in _different_fields(one, other)]
+    return lines
+
+
+def _by_name(objects: Any) -> dict[str, Any]:
+    return {item.preamble.name: item for item in objects}
+
+
+def _objects(kind: str, ours: dict[str, Any], theirs: dict[str, Any]) -> Iterator[str]:
+    for name in ours.keys() | theirs.keys():
+        if name not in theirs:
+            yield f"{kind}: only ours has {name}"
+        elif name not in ours:
+            yield f"{kind}: only p4c's has {name}"
+        elif ours[name].preamble.id != theirs[name].preamble.id:
+            one, other = ours[name].preamble.id, theirs[name].preamble.id
+            yield f"{kind}: {name} has id {one:#x}, with p4c {other:#x}"
+        else:
+            for field in _different_fields(ours[name], theirs[name]):
+                yield f"{kind}: {name}: {field} differs"
+
+
+def _different_fields(one: Any, other: Any) -> Iterator[str]:
+    """Names of fields, with dots into messages that both have."""
+    for field in one.DESCRIPTOR.fields:
+        first, second = getattr(one, field.name), getattr(other, field.name)
+        if first == second:
+            continue
+        # A map or a list is named as a whole.
+        if hasattr(first, "DESCRIPTOR") and not hasattr(first, "__len__"):
+            yield from (f"{field.name}.{inner}" for inner in _different_fields(first, second))
+        else:
+            yield field.name

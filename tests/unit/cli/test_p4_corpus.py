@@ -1,0 +1,144 @@
+"""gradbed p4 corpus: verdicts and P4Info of a folder of programs, ours beside those of a p4c."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from finsy.proto import p4i
+
+from cli.main import main
+from switch.corpus import find_programs, p4info_differences
+from tests.unit.compiler.programs import compile_text, control
+
+Run = Callable[..., int]
+LOCALS = "action set(bit<8> v) { hdr.h.a = v; } table t { key = { hdr.h.b: exact; } actions = { set; } size = SIZE; }"
+GOOD = control("t.apply();", LOCALS)
+BAD = control("hdr.h.nothing = 1;")
+
+# Ours under p4c's name, with other opinions: it refuses newer.p4, and knows less of table.p4.
+FAKE = """#!{python}
+import re, subprocess, sys
+from pathlib import Path
+source = sys.argv[-1]
+if source.endswith("newer.p4"):
+    print("newer.p4(3): [--Werror=unsupported] error: loops", file=sys.stderr)
+    sys.exit(1)
+ours = "import sys; sys.path.insert(0, {root!r}); from switch.shims.p4c import compiler"
+outcome = subprocess.run([sys.executable, "-c", ours + "; sys.exit(compiler(sys.argv[1:]))", *sys.argv[1:]])
+if source.endswith("table.p4"):
+    info = next(Path(a.split("=", 1)[1]) for a in sys.argv if a.startswith("--p4runtime-files="))
+    info.write_text(info.read_text().replace("size: 64", "size: 63"))
+sys.exit(outcome.returncode)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    programs = tmp_path / "programs"
+    (programs / "deep").mkdir(parents=True)
+    (programs / "size.p4").write_text("#define SIZE 64\n")
+    (programs / "deep" / "good.p4").write_text('#include "size.p4"\n' + GOOD.replace("SIZE", "32"))
+    (programs / "table.p4").write_text('#include "size.p4"\n' + GOOD)
+    (programs / "newer.p4").write_text(control("for (bit<8> i = 0; i < 3; i = i + 1) { hdr.h.a = i; }"))
+    (programs / "bad.p4").write_text(BAD)
+    (programs / "other.p4").write_text("// V1Switch(P(), ...) comes elsewhere\n")
+    return programs
+
+
+@pytest.fixture
+def p4c(tmp_path: Path) -> str:
+    path = tmp_path / "p4c-bm2-ss"
+    path.write_text(FAKE.format(python=sys.executable, root=str(Path(__file__).resolve().parents[3])))
+    path.chmod(0o755)
+    return str(path)
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
+    """gradbed p4 corpus ARGUMENTS; returns the exit status."""
+
+    def run(*arguments: str) -> int:
+        monkeypatch.setattr(sys, "argv", ["gradbed", "p4", "corpus", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return int(ended.value.code or 0)
+
+    return run
+
+
+def test_programs_are_files_with_a_v1switch(folder: Path) -> None:
+    names = [str(path.relative_to(folder)) for path in find_programs(folder)]
+    assert names == ["bad.p4", "deep/good.p4", "newer.p4", "table.p4"]
+
+
+def test_ours_alone(run: Run, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(str(folder)) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if "refused" in line] == [
+        f"bad.p4: refused by ours: {folder}/bad.p4:14:1: header 'bytes_t' has no field 'nothing'"
+    ]
+    assert lines[-1] == "3 of 4 programs compile"
+    (folder / "bad.p4").unlink()
+    assert run(str(folder)) == 0
+
+
+def test_beside_p4c(run: Run, folder: Path, p4c: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(str(folder), "--p4c", p4c) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert "newer.p4: refused by p4c: newer.p4(3): [--Werror=unsupported] error: loops" in lines
+    assert "table.p4: tables: I.t: size differs" in lines
+    assert {line.split(":")[0] for line in lines[:-2]} == {"bad.p4", "newer.p4", "table.p4"}
+    assert lines[-1] == "the same for 2 of 4 programs"
+
+
+def test_as_json(run: Run, folder: Path, p4c: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(str(folder), "--p4c", p4c, "--json") == 1
+    found = {item["program"]: item for item in json.loads(capsys.readouterr().out)["programs"]}
+    assert list(found) == ["bad.p4", "deep/good.p4", "newer.p4", "table.p4"]
+    assert found["deep/good.p4"] == {
+        "program": "deep/good.p4",
+        "ours": {"accepted": True, "reason": ""},
+        "theirs": {"accepted": True, "reason": ""},
+        "differences": [],
+    }
+    assert found["table.p4"]["differences"] == ["tables: I.t: size differs"]
+    assert [found["newer.p4"][name]["accepted"] for name in ("ours", "theirs")] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere"], "there is no folder nowhere"),
+        (["{empty}"], "has no v1model program"),
+        (["{folder}", "--p4c", "/no/p4c"], "--p4c: there is no program /no/p4c that can be run"),
+    ],
+)
+def test_mistakes(
+    run: Run, arguments: list[str], message: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "empty").mkdir()
+    places = {"folder": folder, "empty": tmp_path / "empty"}
+    assert run(*(argument.format(**places) for argument in arguments)) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_what_can_differ_in_p4info() -> None:
+    ours = compile_text(GOOD.replace("SIZE", "64")).p4info
+    theirs = p4i.P4Info()
+    theirs.CopyFrom(ours)
+    theirs.pkg_info.arch = "psa"
+    theirs.tables[0].preamble.id += 1
+    theirs.actions[0].preamble.name = "other"
+    theirs.actions[1].params.clear() if theirs.actions[1].params else theirs.actions[1].preamble.ClearField("alias")
+    assert p4info_differences(ours, ours) == []
+    lines = p4info_differences(ours, theirs)
+    assert [line for line in lines if line.startswith("pkg_info")] == ["pkg_info: arch differs"]
+    table = ours.tables[0].preamble.id
+    assert f"tables: I.t has id {table:#x}, with p4c {table + 1:#x}" in lines
+    only = {line.split(" has ")[0] for line in lines if "only" in line}
+    assert only == {"actions: only ours", "actions: only p4c's"}
+    assert len(lines) == 5
