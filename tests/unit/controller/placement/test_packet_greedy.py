@@ -8,13 +8,16 @@ from itertools import combinations
 import pytest
 
 from controller.planning.hosts import choose_hosts
+from controller.systems.aggregation.designation import Designation
+from controller.systems.aggregation.placement import labels as labels_module
 from controller.systems.aggregation.placement import packet_greedy as packet_greedy_module
+from controller.systems.aggregation.placement.assignment import designations
 from controller.systems.aggregation.placement.baselines import highest_degree
 from controller.systems.aggregation.placement.greedy import exchanged, greedy
 from controller.systems.aggregation.placement.packet_greedy import packet_greedy, packet_rate_bps
 from controller.systems.aggregation.placement.place import place
 from controller.systems.aggregation.placement.problem import AggregationProblem
-from controller.systems.aggregation.placement.rates import RateSolver
+from controller.systems.aggregation.placement.rates import Rates, RateSolver
 from experiments.systems.aggregation.bench.random_fabrics import random_fabric
 from topo.fat_tree import fat_tree
 
@@ -101,3 +104,18 @@ def test_labels_are_not_made_for_a_rival_that_cannot_win(monkeypatch: pytest.Mon
     bounds = RateSolver(problem, arrivals=True)
     assert bounds.gamma(rival) * bounds.model.scale_bps < packet_rate_bps(problem, chosen)
     assert asked == [chosen]
+
+
+def test_no_further_labels_are_made_once_packets_reach_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Rates] = []
+
+    def counted(problem: AggregationProblem, rates: Rates, period: int) -> dict[str, tuple[Designation, ...]]:
+        made.append(rates)
+        return designations(problem, rates, period)
+
+    monkeypatch.setattr(labels_module, "designations", counted)
+    problem = fat_tree_problem()
+    assert packet_rate_bps(problem, ("c1", "c2", "c3", "c4")) == pytest.approx(10)
+    assert len(made) == 1
+    packet_rate_bps(problem, ("e2", "e3"))
+    assert len(made) > 2
