@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 from typing import Annotated, NoReturn
@@ -14,6 +15,9 @@ from cli.commands import Commands, Entry
 from switch.errors import UserError, nobody_reads, trouble
 from switch.version import VERSION
 from topo.json_lines import own_program
+
+INVALID = r"^Invalid value for '([^']+)': "
+"""How typer begins; the option comes first here, as in all other complaints."""
 
 INTRODUCTION = """Packet-level testbed for the networks of distributed machine learning.
 
@@ -88,8 +92,11 @@ def main() -> NoReturn:
         sys.stdout.flush()
     except typer.TyperException as error:
         # Messages of two lines (an option, then what is wrong with it) are joined: one clear line.
-        message = getattr(error, "format_message", error.__str__)()
-        sys.exit(_complain(f"gradbed: {' '.join(message.split())} (see --help)"))
+        message = " ".join(getattr(error, "format_message", error.__str__)().split())
+        if not message:
+            sys.exit(0)  # a group without a command has explained itself
+        message = re.sub(INVALID, r"\1: ", message)
+        sys.exit(_complain(f"gradbed: {message} (see --help)"))
     except UserError as error:
         sys.exit(_complain(f"{error.prefix}{error}"))
     except ModuleNotFoundError as error:

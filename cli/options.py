@@ -69,11 +69,21 @@ def network_options(command: Callable[..., int]) -> Callable[..., int]:
     @functools.wraps(command)
     def with_options(**values: Any) -> int:
         network = {name: values.pop(name) for name in NETWORK}
+        _check_topology(network["topology"])
         return command(network=network, **values)
 
     with_options.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     with_options.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return with_options
+
+
+def _check_topology(word: str) -> None:
+    from topo.registry import parse_topology
+
+    try:
+        parse_topology(word)
+    except UserError as error:
+        raise UserError(f"--topology: {error}") from None
 
 
 def macros(defines: Iterable[str] | None) -> dict[str, str]:
@@ -87,5 +97,5 @@ def validated(model: type[Config], **values: Any) -> Config:
         return model(**values)
     except pydantic.ValidationError as error:
         first = error.errors()[0]
-        name = "--" + ".".join(str(part) for part in first["loc"]).replace("_", "-")
+        name = "--" + str(first["loc"][0]).replace("_", "-")
         raise UserError(f"{name}: {first['msg']}, got {first['input']!r}") from None

@@ -27,7 +27,8 @@ def stf(
         list[Path] | None, typer.Argument(metavar="[TEST.stf ...]", help="Default: PROGRAM with .stf.")
     ] = None,
     bmv2_json: Annotated[
-        Path | None, typer.Option("--json", help="BMv2 JSON of the program (such as p4c's), instead of compiling it.")
+        Path | None,
+        typer.Option("--bmv2-json", help="BMv2 JSON of the program (such as p4c's), instead of compiling it."),
     ] = None,
     include: options.Include = None,
     define: options.Define = None,

@@ -33,6 +33,7 @@ from topo.graph import Topology
 from topo.namespaces import require_root
 from topo.registry import parse_topology
 from topo.sandbox import run_in_sandbox
+from topo.size import announce
 
 if TYPE_CHECKING:
     from experiments.testbed import Testbed
@@ -49,6 +50,7 @@ def run_aggregation(config: AggregationConfig) -> int:
     the user can put right.
     """
     topology = parse_topology(config.topology, config.link_model)
+    announce(topology)
     choose_programmable(topology, hosts_of_jobs(config, topology), config.planner_options)
     slots_of_a_job(config)
     if "gloo" in config.baselines:

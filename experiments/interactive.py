@@ -15,11 +15,13 @@ from topo.graph import Topology
 from topo.namespaces import require_root
 from topo.registry import parse_topology
 from topo.sandbox import run_in_sandbox
+from topo.size import announce
 
 
 def run_interactive(config: NetworkConfig, rest_port: int) -> int:
     """Bring the network up and read commands for Mininet until exit, end of input, or Ctrl-D. UserError as ever."""
     topology = parse_topology(config.topology, config.link_model)
+    announce(topology)
     require_root("gradbed up")
     try:
         # Made out here, it can be reached from the caller's network namespace.

@@ -16,11 +16,17 @@ from topo.fabric_layout import LinkKind
 from topo.graph import Topology
 from topo.json_lines import JsonLinesProcess, own_program
 from topo.network import EmulatedNetwork, SwitchKind
+from topo.size import estimate
 
 REST_ADDRESS = "127.0.0.1:8080"
 """In the sandbox, whose loopback nobody else uses."""
 
-START_TIMEOUT_S = 90.0
+START_TIMEOUT_S, READY_TIMEOUT_S = 90.0, 60.0
+"""For small networks: of the controller as a whole, and of its switches."""
+
+PATIENCE = 4
+"""Times the estimate of what a network takes to come up (topo/size.py): machines have other things to do."""
+
 STOP_TIMEOUT_S = 3.0
 
 
@@ -67,6 +73,7 @@ class Testbed:
         self._congestion_packets = congestion_packets
         self._folder = folder
         self._rest_fd = rest_fd
+        self._patience_s = PATIENCE * estimate(topology).time_s
         self._controller: JsonLinesProcess | None = None
 
     def __enter__(self) -> Testbed:
@@ -76,7 +83,7 @@ class Testbed:
             self.network.start()
             path = self._write_configuration()
             self._controller.send("configure", file=str(path))
-            self._controller.expect("ready", START_TIMEOUT_S)
+            self._controller.expect("ready", START_TIMEOUT_S + self._patience_s)
         except BaseException:
             self.stop()
             raise
@@ -99,7 +106,7 @@ class Testbed:
         os.kill(self._controller.pid, signal.SIGKILL)
         self._controller.stop(STOP_TIMEOUT_S)
         self._controller = self._start_controller(str(self._configuration_path))
-        self._controller.expect("ready", START_TIMEOUT_S)
+        self._controller.expect("ready", START_TIMEOUT_S + self._patience_s)
 
     @property
     def _configuration_path(self) -> Path:
@@ -125,6 +132,7 @@ class Testbed:
             journal=self._folder / "controller.journal.json",
             rest_fd=self._rest_fd,
             rest_address=REST_ADDRESS,
+            ready_timeout_s=READY_TIMEOUT_S + self._patience_s,
         )
         self._configuration_path.write_text(config.model_dump_json(by_alias=True, indent=1))
         return self._configuration_path

@@ -101,8 +101,10 @@ class JsonLinesProcess:
     def _line(self, deadline: float) -> bytes:
         output = self._process.stdout
         assert output is not None
+        readable = select.poll()  # select(2) knows 1024 descriptors, and a large network has more
+        readable.register(output, select.POLLIN)
         while b"\n" not in self._unread:
-            if not select.select([output], [], [], max(0.0, deadline - time.monotonic()))[0]:
+            if not readable.poll(1000 * max(0.0, deadline - time.monotonic())):
                 raise RuntimeError(f"the {self.name} does not answer; its log is {self.log}")
             piece = os.read(output.fileno(), 65536)
             if not piece:

@@ -24,6 +24,7 @@ from topo.link_statistics import DataPlaneStatistics, DirectionStatistics
 from topo.mixed_switches import MixedSwitches
 from topo.namespaces import require_root
 from topo.ovs_switches import OvsSwitches
+from topo.size import DESCRIPTORS_OF_A_HOST, require_room
 
 if TYPE_CHECKING:
     from mininet.net import Mininet
@@ -208,6 +209,7 @@ class EmulatedNetwork:
     def _start(self) -> None:
         require_root("an emulated network")
         self._require_short_names()
+        require_room(self.topology)
         _require_mininet()
         self._backend.check()
         if self._given_run_dir is None:
@@ -232,7 +234,7 @@ class EmulatedNetwork:
 
         Mininet.inited = True  # skip its changes to the machine's sysctl settings
         self._mininet = net = Mininet(controller=None, host=EmulatedHost, link=RecordedLink, intf=RecordedIntf)
-        with _descriptor_limit(4 * len(self.topology.hosts)):
+        with _descriptor_limit(DESCRIPTORS_OF_A_HOST * len(self.topology.hosts)):
             for host in self.topology.hosts:
                 net.addHost(host.name, ip=f"{host.ip}/{host.prefix_bits}", mac=host.mac)
         self._backend.add_nodes(net, self.run_dir)

@@ -184,7 +184,9 @@ def _init(
     status = 1
     try:
         die_with_parent()
-        if select.select([lifeline], [], [], 0)[0]:
+        ended = select.poll()
+        ended.register(lifeline, select.POLLIN)
+        if ended.poll(0):
             os._exit(1)  # the monitor died before the kernel knew that we want to go with it
         os.close(lifeline)
         _mount_proc_and_sys()

@@ -24,6 +24,7 @@ from switch.errors import UserError
 from topo.namespaces import require_root
 from topo.registry import parse_topology
 from topo.sandbox import run_in_sandbox
+from topo.size import announce
 
 if TYPE_CHECKING:
     from experiments.agents import Agents
@@ -59,6 +60,7 @@ def run_torch(config: TorchConfig) -> int:
     if not config.script.is_file():
         raise UserError(f"there is no script {config.script}")
     topology = parse_topology(config.topology, config.link_model)
+    announce(topology)
     choose_programmable(topology, hosts_of_jobs(config, topology), config.planner_options)
     require_root("gradbed run torch")
     if config.switch == "gradbed":

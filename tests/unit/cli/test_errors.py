@@ -23,31 +23,166 @@ def gradbed(*arguments: str, **environment: str) -> subprocess.CompletedProcess[
     )
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["run", "aggregation", "--topology", "fat-tree:3"], ["even", "3"]),
-        (["run", "aggregation", "--topology", "fat-tree:x"], ["fat-tree"]),
-        (["run", "aggregation", "--topology", "torus:4"], ["torus"]),
-        (["run", "aggregation", "--workers", "16"], ["16 workers", "16"]),
-        (["run", "aggregation", "--workers", "0"], ["--workers", "0"]),
-        (["run", "aggregation", "--workers", "many"], ["--workers", "integer"]),
-        (["run", "aggregation", "--loss", "1.5"], ["--loss", "1.5"]),
-        (["run", "aggregation", "--lanes", "100"], ["--lanes", "32"]),
-        (["run", "aggregation", "--switch", "tofino"], ["--switch", "bmv2"]),
-        (["run", "aggregation", "--fast"], ["--fast"]),
-        (["run", "agregation"], ["agregation"]),
-        (["p4", "compile", "absent.p4"], ["absent.p4"]),
-        (["rnu"], ["rnu"]),
-    ],
-)
-def test_one_line_and_status_2(arguments: list[str], words: list[str]) -> None:
-    outcome = gradbed(*arguments)
-    assert outcome.returncode == 2, outcome
-    assert outcome.stdout == ""
-    assert len(outcome.stderr.splitlines()) == 1, outcome.stderr
-    assert outcome.stderr.startswith("gradbed: ")
-    assert all(word in outcome.stderr for word in words), outcome.stderr
+AGGREGATION = ["run", "aggregation"]
+P4 = "p4src/router.p4"
+
+WRONG = [
+    ([*AGGREGATION, "--topology", "fat-tree:3"], ["--topology: ", "even", "3"]),
+    ([*AGGREGATION, "--topology", "fat-tree:x"], ["--topology: ", "fat-tree:K"]),
+    ([*AGGREGATION, "--topology", "fat-tree:400"], ["--topology: ", "at most 228", "400"]),
+    ([*AGGREGATION, "--topology", "fat-tree:28"], ["fat-tree:28 is too large", "5488 hosts", "GB"]),
+    ([*AGGREGATION, "--topology", "torus:4"], ["--topology: ", "torus"]),
+    ([*AGGREGATION, "--topology", "star"], ["--topology: ", "star:HOSTS"]),
+    ([*AGGREGATION, "--topology", "star:0"], ["--topology: ", "1 to 250", "got 0"]),
+    ([*AGGREGATION, "--topology", "star:1"], ["9 hosts", "has 1"]),
+    ([*AGGREGATION, "--topology", "leaf-spine:4,2"], ["--topology: ", "LEAVES,SPINES,HOSTS_PER_LEAF"]),
+    ([*AGGREGATION, "--topology", "leaf-spine:0,0,0"], ["--topology: ", "leaves, got 0"]),
+    ([*AGGREGATION, "--workers", "16"], ["16 workers", "16"]),
+    ([*AGGREGATION, "--workers", "0"], ["--workers: ", "0"]),
+    ([*AGGREGATION, "--workers", "many"], ["--workers: ", "integer"]),
+    ([*AGGREGATION, "--workers", "65", "--topology", "star:70"], ["at most 64 workers", "65"]),
+    ([*AGGREGATION, "--workers"], ["--workers", "requires an argument"]),
+    ([*AGGREGATION, "--loss", "1.5"], ["--loss: ", "1.5"]),
+    ([*AGGREGATION, "--loss", "x"], ["--loss: ", "number"]),
+    ([*AGGREGATION, "--duplicate", "-0.1"], ["--duplicate: ", "-0.1"]),
+    ([*AGGREGATION, "--lanes", "100"], ["--lanes: ", "32"]),
+    ([*AGGREGATION, "--switch", "tofino"], ["--switch: ", "bmv2"]),
+    ([*AGGREGATION, "--links", "fiber"], ["--links: ", "veth"]),
+    ([*AGGREGATION, "--delay-us", "-1"], ["--delay-us: ", "-1"]),
+    ([*AGGREGATION, "--delay-us", "1.5"], ["--delay-us: ", "integer"]),
+    ([*AGGREGATION, "--rate-mbps", "-1"], ["--rate-mbps: ", "-1"]),
+    ([*AGGREGATION, "--queue-packets", "0"], ["--queue-packets: ", "0"]),
+    ([*AGGREGATION, "--slots", "0"], ["--slots: ", "0"]),
+    ([*AGGREGATION, "--seed", "-1"], ["--seed: ", "-1"]),
+    ([*AGGREGATION, "--rounds", "0"], ["--rounds: ", "0"]),
+    ([*AGGREGATION, "--hidden-units", "-1"], ["--hidden-units: ", "-1"]),
+    ([*AGGREGATION, "--window", "0"], ["--window: ", "0"]),
+    ([*AGGREGATION, "--min-timeout-ms", "0"], ["--min-timeout-ms: ", "0"]),
+    ([*AGGREGATION, "--congestion-packets", "-1"], ["--congestion-packets: ", "-1"]),
+    ([*AGGREGATION, "--jobs", "0"], ["--jobs: ", "0"]),
+    ([*AGGREGATION, "--jobs", "9"], ["9 jobs", "81 hosts"]),
+    ([*AGGREGATION, "--placement", "best"], ["--placement: ", "shared-path", "best"]),
+    ([*AGGREGATION, "--placement", "greedy"], ["placement greedy", "programmable"]),
+    ([*AGGREGATION, "--placement", "explicit"], ["placement explicit", "switches"]),
+    ([*AGGREGATION, "--placement", "explicit", "--switches", "zz"], ["zz"]),
+    ([*AGGREGATION, "--programmable", "2"], ["programmable", "greedy"]),
+    ([*AGGREGATION, "--legacy", "old"], ["--legacy: ", "openflow"]),
+    ([*AGGREGATION, "--slot-policy", "fair"], ["--slot-policy: ", "static"]),
+    ([*AGGREGATION, "--congestion-control", "cubic"], ["--congestion-control: ", "aimd"]),
+    ([*AGGREGATION, "--baselines", "rings"], ["--baselines: ", "gloo"]),
+    ([*AGGREGATION, "--output", "/dev/null/x"], ["--output: ", "/dev/null/x"]),
+    ([*AGGREGATION, "--fast"], ["--fast"]),
+    (["run", "agregation"], ["agregation"]),
+    (["run", "torch"], ["script"]),
+    (["run", "study"], ["STUDY.yaml"]),
+    (["run", "absent.yaml"], ["absent.yaml"]),
+    (["demo", "extra"], ["extra"]),
+    (["demo", "--help=1"], ["--help"]),
+    (["up", "--rest-port", "99999"], ["--rest-port", "99999"]),
+    (["up", "--rest-port", "x"], ["--rest-port: ", "integer"]),
+    (["up", "--topology", "ring:3"], ["--topology: ", "ring"]),
+    (["figures", "nothing"], ["nothing"]),
+    (["figures", "aggregation", "--only", "9"], ["9", "1, 2"]),
+    (["figures", "aggregation", "--scale", "2"], ["--scale: ", "1"]),
+    (["calibrate", "now"], ["now"]),
+    (["p4", "nothing"], ["nothing"]),
+    (["p4", "compile"], ["source"]),
+    (["p4", "compile", "absent.p4"], ["absent.p4"]),
+    (["p4", "compile", "p4src"], ["p4src"]),
+    (["p4", "compile", P4, "--output", "/no/such/folder/x"], ["/no/such/folder/x"]),
+    (["p4", "compile", P4, "--no-warning", "nothing"], ["nothing", "unused"]),
+    (["p4", "stf", "absent.p4", "absent.stf"], ["absent.stf"]),
+    (["p4", "conformance", "/no/such"], ["/no/such"]),
+    (["p4", "trace", P4], ["packet"]),
+    (["p4", "coverage", P4], ["--pcap", "--stf"]),
+    (["p4", "coverage", P4, "--port", "1"], ["--pcap"]),
+    (["p4", "coverage", P4, "--pcap", "absent.pcap"], ["absent.pcap"]),
+    (["p4", "shell", "--device-id", "0"], ["--device-id: ", "1"]),
+    (["bench", "nothing"], ["nothing"]),
+    (["bench", "lanes", "--repetitions", "0"], ["--repetitions: ", "1"]),
+    (["bench", "switch", "--seconds", "0"], ["--seconds: ", "0.1"]),
+    (["--verbose"], ["--verbose"]),
+    (["rnu"], ["rnu"]),
+]
+
+STUDY = """name: small
+system: aggregation
+topology: {kind: "star:3"}
+workload: {workers: 2}
+sweep: {product: {switches.placement: [none]}}
+"""
+
+BROKEN = [
+    ("study.yaml", b"", ["run", "{}"]),
+    ("study.yaml", b"\xff\xfe\x00", ["run", "{}"]),
+    ("study.yaml", b"- a\n- b\n", ["run", "{}"]),
+    ("study.yaml", b"name: [", ["run", "{}"]),
+    ("study.yaml", b"name: a\nname: b\n", ["run", "{}"]),
+    ("study.yaml", b"name: small\nsystem: nothing\n", ["run", "{}"]),
+    ("study.yaml", STUDY.replace("star:3", "ring:3").encode(), ["run", "{}"]),
+    ("study.yaml", STUDY.replace("workers: 2", "workers: two").encode(), ["run", "{}"]),
+    ("study.yaml", STUDY.replace("workers: 2", "wrokers: 2").encode(), ["run", "{}"]),
+    ("study.yaml", STUDY.replace("switches.placement", "switches.places").encode(), ["run", "{}"]),
+    ("study.yaml", STUDY.replace("[none]", "[]").encode(), ["run", "{}"]),
+    ("study.yaml", b"a: &x {b: *x}\n", ["run", "{}"]),
+    ("program.json", b"{", ["p4", "trace", "{}", "00"]),
+    ("program.json", b"[]", ["p4", "trace", "{}", "00"]),
+    ("program.json", b"{}", ["p4", "trace", "{}", "00"]),
+    ("packets.stf", b"pakcet 0 00\n", ["p4", "coverage", P4, "--stf", "{}"]),
+    ("packets.stf", b"\xff\n", ["p4", "coverage", P4, "--stf", "{}"]),
+    ("packets.stf", b"packet zero 00\n", ["p4", "stf", P4, "{}"]),
+    ("packets.pcap", b"", ["p4", "coverage", P4, "--pcap", "{}"]),
+    ("packets.pcap", b"\xd4\xc3\xb2\xa1", ["p4", "coverage", P4, "--pcap", "{}"]),
+    ("entries", b"{", ["p4", "trace", P4, "00", "--entries", "{}"]),
+    ("entries", b'{"switches": 1}', ["p4", "trace", P4, "00", "--entries", "{}"]),
+]
+
+
+def in_process(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *arguments: str
+) -> tuple[int, str]:
+    """Exit status and the error, of a command that must print nothing else. Much faster than a process each."""
+    from cli.main import main
+
+    monkeypatch.setattr(sys, "argv", ["gradbed", *arguments])
+    monkeypatch.chdir(ROOT)
+    with pytest.raises(SystemExit) as end:
+        main()
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    return int(str(end.value.code)), printed.err
+
+
+@pytest.mark.parametrize(("arguments", "words"), WRONG, ids=[" ".join(arguments) for arguments, _ in WRONG])
+def test_one_line_and_status_2(
+    arguments: list[str], words: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    status, said = in_process(capsys, monkeypatch, *arguments)
+    assert (status, len(said.splitlines())) == (2, 1), said
+    assert said.startswith("gradbed: ")
+    assert all(word in said for word in words), said
+
+
+@pytest.mark.parametrize(("name", "content", "arguments"), BROKEN)
+def test_broken_files_are_named_in_one_line(
+    name: str,
+    content: bytes,
+    arguments: list[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    status, said = in_process(capsys, monkeypatch, *(word.replace("{}", str(path)) for word in arguments))
+    assert (status, len(said.splitlines())) == (2, 1), said
+    assert str(path) in said, said
+
+
+def test_as_a_process() -> None:
+    outcome = gradbed("rnu")
+    assert (outcome.returncode, outcome.stdout) == (2, "")
+    assert outcome.stderr == "gradbed: No such command 'rnu'. (see --help)\n"
 
 
 def test_a_p4_syntax_error_shows_place_line_and_caret(tmp_path: Path) -> None:

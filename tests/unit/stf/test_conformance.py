@@ -134,7 +134,7 @@ def test_macros_and_json_in_place_of_compiling(corpus: Path, monkeypatch: pytest
     assert run("stf", corpus / "step.p4", corpus / "bad.stf", "-D", "STEP=2")[0] == 0
     monkeypatch.chdir(corpus)
     run("compile", "step.p4", "-D", "STEP=2")
-    assert run("stf", "good.p4", "bad.stf", "--json", "step.json")[0] == 0
+    assert run("stf", "good.p4", "bad.stf", "--bmv2-json", "step.json")[0] == 0
     for text, problem in (
         ("[]", "it is not an object"),
         ("{", "is not JSON"),
@@ -142,4 +142,4 @@ def test_macros_and_json_in_place_of_compiling(corpus: Path, monkeypatch: pytest
     ):
         (corpus / "step.json").write_text(text)
         with pytest.raises(UserError, match=problem):
-            run("stf", "good.p4", "bad.stf", "--json", "step.json")
+            run("stf", "good.p4", "bad.stf", "--bmv2-json", "step.json")

@@ -1,0 +1,37 @@
+"""Child processes of a parent that has more open files than select(2) knows."""
+
+from __future__ import annotations
+
+import os
+import resource
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from topo.json_lines import JsonLinesProcess
+
+SELECT_LIMIT = 1024
+
+
+@pytest.fixture
+def many_descriptors() -> Iterator[None]:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < 2 * SELECT_LIMIT:
+        pytest.skip("too few descriptors are allowed here")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (2 * SELECT_LIMIT, hard))
+    taken = [os.open(os.devnull, os.O_RDONLY) for _ in range(SELECT_LIMIT)]
+    yield
+    for descriptor in taken:
+        os.close(descriptor)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_events_arrive_however_many_files_are_open(many_descriptors: None, tmp_path: Path) -> None:
+    process = JsonLinesProcess("child", ["sh", "-c", """echo '{"event": "ready"}'; cat"""], tmp_path / "log")
+    try:
+        assert process.event(60.0) == {"event": "ready"}
+        with pytest.raises(RuntimeError, match="the child does not answer"):
+            process.event(0.01)
+    finally:
+        process.stop(60.0)
