@@ -160,3 +160,29 @@ def test_alone_it_says_where_to_begin() -> None:
     assert (outcome.returncode, outcome.stderr) == (0, "")
     for words in ("sudo ./gradbed demo", "p4 compile", "--help", "--install-completion"):
         assert words in outcome.stdout
+
+
+def test_what_an_option_needs_is_installed_and_the_command_starts_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some placements solve linear programs: SciPy is missed when the command runs already."""
+    from cli import main
+
+    done: list[object] = []
+
+    def misses_scipy(**_options: object) -> None:
+        raise ModuleNotFoundError("No module named 'scipy'", name="scipy.optimize")
+
+    def start_again(program: str, command: list[str]) -> None:
+        done.append(command)
+        raise SystemExit(0)
+
+    monkeypatch.setattr(main, "app", misses_scipy)
+    monkeypatch.setattr(layers, "is_installed", lambda layer: False)
+    monkeypatch.setattr(layers, "need", done.append)
+    monkeypatch.setattr(os, "execv", start_again)
+    monkeypatch.setattr(sys, "argv", ["gradbed", "run", "aggregation", "--placement", "lp"])
+    with pytest.raises(SystemExit):
+        main.main()
+    assert done == [["study"], [sys.executable, "-m", "cli", "run", "aggregation", "--placement", "lp"]]
+    monkeypatch.setattr(layers, "is_installed", lambda layer: True)
+    with pytest.raises(ModuleNotFoundError):
+        main.main()
