@@ -8,9 +8,12 @@ import sys
 import tempfile
 from pathlib import Path
 
+from controller.address import unix_path
 from experiments.config import NetworkConfig
 from experiments.programs import aggregation_program
 from switch.errors import UserError
+from switch.outside_address import OutsideAddress
+from switch.server_tls import ServerTls
 from topo.graph import Topology
 from topo.namespaces import require_root
 from topo.registry import parse_topology
@@ -18,8 +21,21 @@ from topo.sandbox import run_in_sandbox
 from topo.size import announce
 
 
-def run_interactive(config: NetworkConfig, rest_port: int) -> int:
-    """Bring the network up and read commands for Mininet until exit, end of input, or Ctrl-D. UserError as ever."""
+def run_interactive(
+    config: NetworkConfig, rest_port: int, p4runtime_address: str | None = None, tls: ServerTls | None = None
+) -> int:
+    """Bring the network up and read commands for Mininet until exit, end of input, or Ctrl-D. UserError as ever.
+
+    p4runtime_address: where, in the caller's network namespace, gradbed's switches serve P4Runtime besides; with tls
+    over TLS.
+    """
+    if p4runtime_address is not None:
+        if config.switch != "gradbed":
+            raise UserError("--p4runtime-address goes with --switch gradbed")
+        if unix_path(p4runtime_address) is not None:
+            raise UserError(
+                f"--p4runtime-address {p4runtime_address}: give HOST:PORT; the unix socket is always there"
+            )
     topology = parse_topology(config.topology, config.link_model)
     announce(topology)
     require_root("gradbed up")
@@ -29,11 +45,20 @@ def run_interactive(config: NetworkConfig, rest_port: int) -> int:
     except (OSError, OverflowError) as error:
         reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
         raise UserError(f"--rest-port {rest_port}: {reason}; choose another, or 0") from None
-    with rest, tempfile.TemporaryDirectory(prefix="gradbed-") as folder:
-        return run_in_sandbox(lambda: _prompt(topology, config, Path(folder), rest), "gradbed up")
+    with (
+        rest,
+        open("/proc/self/ns/net", "rb") as namespace,
+        tempfile.TemporaryDirectory(prefix="gradbed-") as folder,
+    ):
+        outside = None
+        if p4runtime_address is not None:
+            outside = OutsideAddress(p4runtime_address, namespace.fileno(), tls)
+        return run_in_sandbox(lambda: _prompt(topology, config, Path(folder), rest, outside), "gradbed up")
 
 
-def _prompt(topology: Topology, config: NetworkConfig, folder: Path, rest: socket.socket) -> int:
+def _prompt(
+    topology: Topology, config: NetworkConfig, folder: Path, rest: socket.socket, outside: OutsideAddress | None
+) -> int:
     from mininet.cli import CLI
 
     from experiments.testbed import Testbed
@@ -51,6 +76,7 @@ def _prompt(topology: Topology, config: NetworkConfig, folder: Path, rest: socke
             slots=config.slots,
             congestion_packets=config.congestion_packets,
             rest_fd=rest.fileno(),
+            p4runtime=outside,
         ) as testbed:
             host, port = rest.getsockname()
             print(
@@ -63,6 +89,11 @@ def _prompt(topology: Topology, config: NetworkConfig, folder: Path, rest: socke
                 print(
                     f"gradbed: P4Runtime: unix:{unix_socket}, a device id is the number of its switch; look around "
                     f"with './gradbed p4 shell --grpc-addr unix:{unix_socket} --device-id 1 --election-id 0,0'",
+                    file=sys.stderr,
+                )
+            if outside is not None:
+                print(
+                    f"gradbed: P4Runtime {'over TLS ' if outside.tls else ''}at {outside.address}, too",
                     file=sys.stderr,
                 )
             CLI(testbed.network.mininet)

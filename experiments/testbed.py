@@ -11,6 +11,7 @@ from controller.client import ControllerClient
 from controller.config import ControllerConfig, ProgramFiles
 from controller.planning.legacy import LegacyKind
 from controller.systems.aggregation.slots import DEFAULT_SLOTS
+from switch.outside_address import OutsideAddress
 from switch.program_cache import CompiledFiles
 from topo.fabric_layout import LinkKind
 from topo.graph import Topology
@@ -36,7 +37,7 @@ class Testbed:
     folder holds configurations, logs and the controller's journal. slots: of `program`. legacy: switches that only
     forward, as Open vSwitch or with `forward_program`. congestion_packets: packets in a queue that P4 switches mark
     as congestion; 0: none. rest_fd is a listening socket that serves the REST interface, too: one made outside the
-    sandbox can be reached from there.
+    sandbox can be reached from there. p4runtime: the same for P4Runtime of gradbed's switches.
     """
 
     __test__ = False  # not a test, whatever pytest makes of its name
@@ -55,6 +56,7 @@ class Testbed:
         forward_program: CompiledFiles | None = None,
         congestion_packets: int = 0,
         rest_fd: int | None = None,
+        p4runtime: OutsideAddress | None = None,
     ) -> None:
         self.topology = topology
         self.legacy = dict(legacy or {})
@@ -65,6 +67,7 @@ class Testbed:
             run_dir=folder,
             seed=seed,
             kinds={name: "openflow" for name, kind in self.legacy.items() if kind == "openflow"},
+            p4runtime=p4runtime,
         )
         self.client = ControllerClient(REST_ADDRESS)
         self._program = program

@@ -181,7 +181,7 @@ def run(config: FabricConfig, commands: Iterable[str], write: Any) -> None:
     from switch.p4runtime import P4RuntimeServer
 
     with Fabric(config) as fabric:
-        fabric.server = server = P4RuntimeServer(fabric.devices, config.grpc_addresses)
+        fabric.server = server = P4RuntimeServer(fabric.devices, config.grpc_addresses, outside=config.outside)
         server.start()
         try:
             write({"event": "ready", "grpc_ports": server.ports})

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from switch.engine.statistics import Direction
 from switch.errors import UserError
 from switch.link import LinkModel
+from switch.outside_address import OutsideAddress
 
 
 class _Part(BaseModel):
@@ -82,9 +83,10 @@ class CaptureConfig(_Part):
 
 
 class FabricConfig(_Part):
-    """grpc_addresses: "host:port" (port 0: any free one) or "unix:/path"."""
+    """grpc_addresses: "host:port" (port 0: any free one) or "unix:/path". outside: a further one."""
 
     grpc_addresses: tuple[str, ...] = ()
+    outside: OutsideAddress | None = None
     switches: tuple[SwitchConfig, ...]
     interfaces: tuple[InterfaceConfig, ...] = ()
     links: tuple[LinkConfig, ...] = ()

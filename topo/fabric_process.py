@@ -22,8 +22,8 @@ def fabric_command(config: Path) -> list[str]:
 class FabricProcess:
     """Starts with the object; `wait_ready` returns once it serves. Its standard error goes to the log file."""
 
-    def __init__(self, command: Sequence[str], log: Path) -> None:
-        self._process = JsonLinesProcess("fabric process", command, log)
+    def __init__(self, command: Sequence[str], log: Path, keep_open: Sequence[int] = ()) -> None:
+        self._process = JsonLinesProcess("fabric process", command, log, keep_open)
         self.grpc_ports: tuple[int, ...] = ()
 
     @property

@@ -7,6 +7,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from switch.outside_address import OutsideAddress
 from topo.fabric_layout import LinkKind, fabric_config, name_statistics
 from topo.fabric_process import FabricProcess, fabric_command
 from topo.graph import Topology
@@ -25,10 +26,19 @@ class FabricSwitches:
     """The gradbed back end of EmulatedNetwork (topo.network.SwitchBackend).
 
     It runs all switches but the foreign ones, and is the model of every link, of those between foreign ones too.
+    p4runtime: where it serves P4Runtime besides, outside the network.
     """
 
-    def __init__(self, topology: Topology, links: LinkKind, seed: int, foreign: Collection[str] = ()) -> None:
+    def __init__(
+        self,
+        topology: Topology,
+        links: LinkKind,
+        seed: int,
+        foreign: Collection[str] = (),
+        p4runtime: OutsideAddress | None = None,
+    ) -> None:
         self.topology = topology
+        self.p4runtime = p4runtime
         self.foreign = frozenset(foreign)
         self.links: LinkKind = links
         self.seed = seed
@@ -52,9 +62,11 @@ class FabricSwitches:
         if len(os.fsencode(unix_socket)) < SOCKET_PATH_BYTES:
             addresses.append(f"unix:{unix_socket}")
         config = fabric_config(self.topology, self.links, self.seed, addresses, self.foreign)
+        config = config.model_copy(update={"outside": self.p4runtime})
         path = run_dir / "fabric.json"
         path.write_text(config.model_dump_json(indent=1), encoding="utf-8")
-        self._process = FabricProcess(fabric_command(path), run_dir / "fabric.log")
+        keep_open = [] if self.p4runtime is None else [self.p4runtime.namespace_fd]
+        self._process = FabricProcess(fabric_command(path), run_dir / "fabric.log", keep_open)
         self._process.wait_ready()
 
     def stop(self) -> None:

@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from switch.errors import UserError
+from switch.outside_address import OutsideAddress
 from topo import veth
 from topo.addressing import port_mac
 from topo.bmv2_switches import Bmv2Switches
@@ -80,6 +81,7 @@ class EmulatedNetwork:
     kinds: which switches are "openflow", each a bridge of one Open vSwitch (topo.ovs_switches); the others, and those
         not named, are "p4". The links' model is the same everywhere: links that touch no P4 switch run through the
         fabric process, too (with bmv2 the kernel shapes all links). Links to Open vSwitch are veth.
+    p4runtime: where gradbed's switches serve P4Runtime besides, for clients outside the network.
 
     Run it in topo.sandbox.run_in_sandbox: then not even SIGKILL leaves anything behind. A context manager; `stop`
     may be called at any time, again, and after an interrupted `start`, which has cleaned up then already.
@@ -93,6 +95,7 @@ class EmulatedNetwork:
         run_dir: Path | None = None,
         seed: int = 1,
         kinds: Mapping[str, ControlProtocol] | None = None,
+        p4runtime: OutsideAddress | None = None,
     ) -> None:
         self.topology = topology
         self.switch_kind: SwitchKind = switch_kind
@@ -103,7 +106,7 @@ class EmulatedNetwork:
         p4: SwitchBackend = (
             Bmv2Switches(topology, self._openflow_names)
             if switch_kind == "bmv2"
-            else FabricSwitches(topology, links, seed, self._openflow_names)
+            else FabricSwitches(topology, links, seed, self._openflow_names, p4runtime)
         )
         self._ovs = OvsSwitches(topology, self._openflow_names)
         self._backend: SwitchBackend = MixedSwitches(p4, self._ovs) if self._openflow_names else p4

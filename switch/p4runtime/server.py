@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import os
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +18,7 @@ from finsy.proto import p4r_grpc
 from switch.codegen import build_program
 from switch.device import Device
 from switch.errors import UserError
+from switch.outside_address import OutsideAddress
 from switch.p4runtime.addresses import check_address, check_free, is_unix
 from switch.p4runtime.pipeline import Build
 from switch.p4runtime.pipeline_cache import PipelineCache
@@ -51,7 +53,7 @@ class P4RuntimeServer:
 
     `build` turns BMv2 JSON into a program for the devices; it runs in several threads at once.
     `initial`: ForwardingPipelineConfig messages of devices that run a program before any controller comes.
-    `tls`: those of the addresses that speak TLS.
+    `tls`: those of the addresses that speak TLS. `outside`: a further address, in another network namespace.
     """
 
     def __init__(
@@ -62,7 +64,11 @@ class P4RuntimeServer:
         build: Build = build_program,
         initial: Mapping[int, Any] | None = None,
         tls: Mapping[str, ServerTls] | None = None,
+        outside: OutsideAddress | None = None,
     ) -> None:
+        if outside is not None:
+            check_address(outside.address)
+        self._outside = outside
         for address in addresses:
             check_address(address)
         self._tls = dict(tls or {})
@@ -134,6 +140,8 @@ class P4RuntimeServer:
                 for address in self._addresses:
                     check_free(address)
                 self._ports = [port for a in self._addresses if (port := _listen(server, a, self._tls.get(a)))]
+                if self._outside is not None:
+                    self._ports.append(_listen_outside(server, self._outside))
                 await server.start()
                 inbox = Inbox(self._loop, targets)
             except BaseException as error:
@@ -204,3 +212,19 @@ def _listen(server: Any, address: str, tls: ServerTls | None) -> int | None:
     except RuntimeError as error:
         raise UserError(f"cannot listen on {address}: {error}") from None
     return None if is_unix(address) else port
+
+
+def _listen_outside(server: Any, outside: OutsideAddress) -> int:
+    """A socket stays in the namespace that its thread is in when it is made, and so do the connections it accepts."""
+    from pyroute2 import netns
+
+    own = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
+    try:
+        netns.setns(outside.namespace_fd)
+        try:
+            check_free(outside.address)
+            return _listen(server, outside.address, outside.tls) or 0
+        finally:
+            netns.setns(own)
+    finally:
+        os.close(own)
