@@ -18,7 +18,7 @@ class Card(Protocol):
         """As hosts.agents.context.Interface.send, at the present time."""
 
     def receive(self) -> tuple[NDArray[np.uint8], NDArray[np.uint32]]:
-        """As hosts.agents.context.Interface.receive."""
+        """As hosts.agents.context.Interface.receive: all that has come."""
 
 
 class Stop(Protocol):

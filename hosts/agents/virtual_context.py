@@ -32,6 +32,8 @@ class VirtualPort:
 
     def __init__(self, clock: VirtualClock, card: Card) -> None:
         self.card = card
+        self.told = False
+        """The card has something."""
         self._open: list[VirtualInterface] = []
         clock.listen(card, self._told)
 
@@ -48,8 +50,8 @@ class VirtualPort:
 
     def _told(self) -> Callable[[], None] | None:
         """A batch has come; what wakes the agents that it may be for."""
+        self.told = True
         if len(self._open) == 1:
-            self._open[0].waiting = True
             return self._open[0].context.wake
         self.distribute()
         return self._wake
@@ -59,14 +61,16 @@ class VirtualPort:
             if interface.waiting:
                 interface.context.wake()
 
+    def receive(self) -> Batch:
+        """All that the card has."""
+        self.told = False
+        return self.card.receive()
+
     def distribute(self) -> None:
         """Give each interface a copy of what has come for it; what nobody takes in is lost."""
-        while True:
-            buffer, lengths = self.card.receive()
-            if len(lengths) == 0:
-                return
-            for interface in self._open:
-                interface.take(buffer, lengths)
+        buffer, lengths = self.receive()
+        for interface in self._open:
+            interface.take(buffer, lengths)
 
 
 class VirtualInterface:
@@ -76,14 +80,17 @@ class VirtualInterface:
         self, context: VirtualContext, port: VirtualPort, udp_port: int | None, ether_type: int | None
     ) -> None:
         self.context = context
-        self.waiting = False
-        """Something may wait to be received."""
         self._port = port
         self._udp_port = udp_port
         self._ether_type = ether_type
         self._batches: deque[Batch] = deque()
         self._is_open = True
         port.open(self)
+
+    @property
+    def waiting(self) -> bool:
+        """Something may wait to be received."""
+        return bool(self._batches) or self._port.told
 
     def __enter__(self) -> VirtualInterface:
         return self
@@ -109,23 +116,15 @@ class VirtualInterface:
             self._port.distribute()
         if self._batches:
             return self._batches.popleft()
-        while True:
-            buffer, lengths = self._port.card.receive()
-            if len(lengths) == 0:
-                self.waiting = False
-                return buffer, lengths
-            chosen = self._wanted(buffer, lengths)
-            if chosen.all():
-                return buffer, lengths
-            if chosen.any():
-                return buffer[chosen], lengths[chosen]
+        buffer, lengths = self._port.receive()
+        chosen = self._wanted(buffer, lengths)
+        return (buffer, lengths) if chosen.all() else (buffer[: len(lengths)][chosen], lengths[chosen])
 
     def take(self, buffer: NDArray[np.uint8], lengths: NDArray[np.uint32]) -> None:
         """Keep a copy of the frames that this interface takes in."""
         chosen = self._wanted(buffer, lengths)
         if chosen.any():
             self._batches.append((buffer[: len(lengths)][chosen], lengths[chosen]))
-            self.waiting = True
 
     def join(self, mac: bytes) -> None:
         """Nothing to do: the card takes in all frames."""

@@ -83,6 +83,8 @@ class SimulatedNetwork:
         self._numbers = itertools.count()
 
     def run_until(self, time_ns: int | None) -> SimulatedStop:
+        if time_ns is not None and time_ns < self.now_ns:
+            raise ValueError(f"{time_ns} ns is over")
         while self._events and (time_ns is None or self._events[0][0] <= time_ns):
             self.now_ns = self._events[0][0]
             told: dict[SimulatedCard, None] = {}
