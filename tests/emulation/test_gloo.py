@@ -13,6 +13,7 @@ import pytest
 from hosts.learning.reference import synthetic_reference
 from hosts.learning.settings import SyntheticSettings
 from tests.emulation.agent_hosts import ROOT, LauncherProcess, StarOfHosts
+from tests.emulation.test_agents import assert_counts_like_the_kernel
 from tests.emulation.test_ring import run
 
 pytest.importorskip("torch", reason="PyTorch is not installed")
@@ -30,6 +31,10 @@ def test_sums_are_exact_where_they_leave_int32_too(magnitude: int, repeated: int
         for host in star.hosts:
             host.run("ethtool", "-K", "eth0", "tx", "off")
         job, final, rounds = run(launcher, star, exchange="gloo", workload=workload)
+        for index in range(3):
+            assert_counts_like_the_kernel(star, index + 1, final[f"worker {index}"])
+            # Its gradient in each of two rounds, at least.
+            assert final[f"worker {index}"]["gradient_sent"]["bytes"] > 2 * 4 * 3000
     assert isinstance(job.workload, SyntheticSettings)
     digests = list(synthetic_reference(job.workload, 3, job.lanes))
     assert len(rounds) == 3 * 2
