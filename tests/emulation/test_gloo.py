@@ -56,3 +56,30 @@ def test_baselines_of_the_experiment(tmp_path: Path) -> None:
         # Each worker's gradient crosses its own access link, at least.
         assert int(row["byte_hops"]) > 3 * gradient_bytes
     assert (tmp_path / "aggregation" / "latest" / "figure.png").exists()
+
+
+STUDY = """
+name: gloo
+title: Gloo
+system: aggregation
+topology:
+  kind: leaf-spine:2,2,2
+  link: {rate_mbps: 100, delay_us: 50, queue_packets: 1000}
+switches: {placement: none}
+workload: {rounds: 2, values: 2000, workers: 3, exchange: gloo}
+repetitions: 1
+metrics: [round_time_s, byte_hops]
+"""
+
+
+def test_a_study(tmp_path: Path) -> None:
+    """What the kernel counted in the hosts is what links carried, to the byte."""
+    (tmp_path / "gloo.yaml").write_text(STUDY)
+    command = [sys.executable, "-m", "cli", "run", "study", "gloo.yaml"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    outcome = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert outcome.returncode == 0, outcome.stdout + outcome.stderr
+    with (tmp_path / "results" / "gloo" / "latest" / "hosts.csv").open() as file:
+        hosts = list(csv.DictReader(file))
+    assert [row["agrees"] for row in hosts] == ["True"] * 3
+    assert all(int(row["host_sent_bytes"]) > 2 * 4 * 2000 for row in hosts)
