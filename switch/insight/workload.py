@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from switch.codegen.model import ProgramModel
 from switch.errors import UserError
 from switch.insight.coverage import Coverage
 from switch.insight.instrumented import InstrumentedProgram
@@ -56,6 +57,10 @@ class _CoveredTarget:
     def apply(self, statement: Statement) -> None:
         self._switch.target.apply(statement)
         self._changed = True
+
+    @property
+    def model(self) -> ProgramModel:
+        return self._switch.program.model
 
     def send(self, packet: Packet) -> None:
         # Commands come in blocks: what the entries are matters when a packet comes.

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Any
 
 from switch.codegen.load import load_program
-from switch.codegen.model import KeyField
+from switch.codegen.model import KeyField, ProgramModel
 from switch.device import KeyMatch
 from switch.stf import names
 from switch.stf import statements as s
@@ -71,6 +71,10 @@ class Bmv2Target:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stack.close()
+
+    @property
+    def model(self) -> ProgramModel:
+        return self._model
 
     def send(self, packet: s.Packet) -> None:
         self._ports.release_next()

@@ -7,6 +7,7 @@ from functools import singledispatchmethod
 from types import TracebackType
 
 from switch.codegen import BuiltProgram
+from switch.codegen.model import ProgramModel
 from switch.device import MeterRates, Replica
 from switch.engine import Engine, EngineDevice
 from switch.engine.abi import DROP_PORT
@@ -60,6 +61,10 @@ class EngineTarget:
     @property
     def device(self) -> EngineDevice:
         return self._device
+
+    @property
+    def model(self) -> ProgramModel:
+        return self._model
 
     def send(self, packet: s.Packet) -> None:
         try:

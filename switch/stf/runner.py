@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from switch.codegen import BuiltProgram
+from switch.codegen.model import ProgramModel
 from switch.engine.abi import DROP_PORT
 from switch.stf.engine_target import EngineTarget
+from switch.stf.frame_fields import named_differences
 from switch.stf.names import NoFit
 from switch.stf.statements import Expect, NoPacket, Packet, Script
 from switch.stf.target import CheckFailed, Target
@@ -94,7 +96,7 @@ class _Run:
         received, expected = self._received[port], self._expected[port]
         for expect, frame in zip(expected, received):  # noqa: B905
             if not expect.describes(frame):
-                self._fail(expect.line, f"port {port}: {difference(expect, frame)}")
+                self._fail(expect.line, f"port {port}: {difference(self._target.model, expect, frame)}")
         for expect in expected[len(received) :]:
             self._fail(expect.line, f"port {port}: no packet came{_number_of(expected, received)}")
         for frame in received[len(expected) :]:
@@ -105,12 +107,13 @@ class _Run:
         self.failures.append(f"{self._script.path}:{line}: {what}")
 
 
-def difference(expect: Expect, frame: bytes) -> str:
-    """In one line how a frame differs from the digits that were expected."""
+def difference(model: ProgramModel, expect: Expect, frame: bytes) -> str:
+    """In one line how a frame differs from the digits that were expected: in which fields, where that can be told."""
     wanted, got = expect.digits or "", frame.hex()
     at = next((i for i, (w, g) in enumerate(zip(wanted, got)) if w not in ("*", g)), None)  # noqa: B905
     if at is not None:
-        where = f"differs from hex digit {at} on"
+        fields = named_differences(model, wanted, frame)
+        where = f"differs in {fields}" if fields else f"differs from hex digit {at} on"
     elif len(got) < len(wanted):
         where = f"is too short: {len(got)} hex digits, {len(wanted)} expected"
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from switch.codegen.model import ProgramModel
 from switch.stf.statements import Condition, Packet, Statement
 
 
@@ -13,6 +14,9 @@ class Target(Protocol):
     `apply` and `send` raise NoFit where the statement does not fit the program, and CheckFailed where something is
     not as the statement says.
     """
+
+    @property
+    def model(self) -> ProgramModel: ...
 
     def apply(self, statement: Statement) -> None:
         """Everything but packet, expect and no_packet."""

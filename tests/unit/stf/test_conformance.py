@@ -85,7 +85,7 @@ def test_the_table_names_every_failure(corpus: Path) -> None:
     rows = dict(line.split(maxsplit=1) for line in said.splitlines()[:4])
     assert rows["good"] == "passed"
     assert rows["bad"].startswith("packet: ")
-    assert "bad.stf:2: port 1: the packet differs from hex digit 1 on" in rows["bad"]
+    assert "bad.stf:2: port 1: the packet differs in h.value: 0x02 instead of 0x03" in rows["bad"]
     assert rows["broken"].startswith("compile: ")
     assert "walue" in rows["broken"]
     assert rows["unreadable"].endswith("unreadable.stf:1: there is no command 'packit'")

@@ -63,7 +63,10 @@ def test_files_that_pass(text: str) -> None:
         ),
         (
             ONE + SENT + "expect 2 0001 00 ab",
-            ["t.stf:3: port 2: the packet differs from hex digit 7 on; expected 000100ab, got 000100aaffff"],
+            [
+                "t.stf:3: port 2: the packet differs in head.result: 0xaa instead of 0xab; "
+                "expected 000100ab, got 000100aaffff"
+            ],
         ),
         (
             ONE + SENT + "expect 2 0001 00 aa $",
