@@ -1,30 +1,17 @@
-"""A client of the controller's REST interface, on the standard library alone."""
+"""A client of the controller's REST interface, over TCP or a unix socket."""
 
 from __future__ import annotations
 
-import http.client
 import json
-import socket
 from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
+import httpx
+
 from controller.address import unix_path
 from switch.errors import UserError
 from topo.graph import Topology
-
-
-class _UnixConnection(http.client.HTTPConnection):
-    """HTTP over a unix socket."""
-
-    def __init__(self, path: str, timeout_s: float) -> None:
-        super().__init__("localhost", timeout=timeout_s)
-        self._path = path
-
-    def connect(self) -> None:
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.settimeout(self.timeout)
-        self.sock.connect(self._path)
 
 
 class ControllerClient:
@@ -66,31 +53,22 @@ class ControllerClient:
         return str(self._request("GET", "/plan.txt"))
 
     def _request(self, method: str, path: str, body: Any = None) -> Any:
-        connection = self._connection()
         try:
-            connection.request(
-                method,
-                path,
-                None if body is None else json.dumps(body),
-                {} if body is None else {"Content-Type": "application/json"},
-            )
-            response = connection.getresponse()
-            data = response.read()
-        except (OSError, http.client.HTTPException) as error:
+            with httpx.Client(
+                transport=httpx.HTTPTransport(uds=None if self._path is None else str(self._path)),
+                base_url=f"http://{self._address if self._path is None else 'localhost'}",
+                timeout=self._timeout_s,
+                trust_env=False,  # the controller is on this machine, whatever http_proxy says
+            ) as client:
+                response = client.request(method, path, json=body)
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
             reason = str(error) or type(error).__name__
             raise UserError(f"the controller at {self._address} does not answer: {reason}") from None
-        finally:
-            connection.close()
-        if response.status >= 400:
-            raise UserError(_detail(data) or f"the controller answered {response.status} {response.reason}")
-        if response.headers.get_content_type() == "application/json":
-            return json.loads(data)
-        return data.decode()
-
-    def _connection(self) -> http.client.HTTPConnection:
-        if self._path is not None:
-            return _UnixConnection(str(self._path), self._timeout_s)
-        return http.client.HTTPConnection(self._address, timeout=self._timeout_s)
+        if response.is_error:
+            said = _detail(response.content)
+            raise UserError(said or f"the controller answered {response.status_code} {response.reason_phrase}")
+        is_json = response.headers.get("content-type", "").startswith("application/json")
+        return response.json() if is_json else response.text
 
 
 def _detail(data: bytes) -> str:

@@ -258,6 +258,8 @@ def test_nobody_at_the_address(tmp_path: Path) -> None:
         port = listener.getsockname()[1]
     with pytest.raises(UserError, match=r"does not answer: .*refused"):
         ControllerClient(f"127.0.0.1:{port}").jobs()
+    with pytest.raises(UserError, match=r"controller at 127.0.0.1:99999 does not answer: "):
+        ControllerClient("127.0.0.1:99999").jobs()
 
 
 @pytest.mark.parametrize("address", ["", "8080", "localhost", "localhost:http", ":80"])
