@@ -72,7 +72,9 @@ class Preprocessor:
         self._once: set[str] = set()
         self._root = Path()
         self._last_unknown = (0, 0)
+        # p4c's compiler for BMv2 defines the second one.
         self._define_from_outside("__p4c__", "1")
+        self._define_from_outside("__TARGET_BMV2__", "1")
         for name, value in (defines or {}).items():
             self._define_from_outside(name, value)
 

@@ -43,7 +43,8 @@ def corpus_programs(corpus: Path, only: Sequence[str] = ()) -> list[Path]:
     folder = corpus / SAMPLES if (corpus / SAMPLES).is_dir() else corpus
     if not folder.is_dir():
         raise UserError(f"there is no folder {folder}")
-    programs = {p.stem: p for p in sorted(folder.glob("*.p4")) if p.with_suffix(".stf").is_file() and _is_v1model(p)}
+    files = [p for p in sorted(folder.glob("*.p4")) if p.is_file() and p.with_suffix(".stf").is_file()]
+    programs = {p.stem: p for p in files if _is_v1model(p)}
     if not programs:
         raise UserError(f"{folder} has no v1model program with an STF file")
     unknown = [name for name in only if name not in programs]

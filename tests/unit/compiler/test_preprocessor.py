@@ -74,6 +74,7 @@ def test_macros(tmp_path: Path, text: str, expected: str) -> None:
         ("0", False),
         ("2 > 1 && !0", True),
         ("defined(OUTSIDE) && !defined NOWHERE", True),
+        ("defined(__TARGET_BMV2__) && defined(__p4c__)", True),
         ("NOWHERE", False),
         ("OUTSIDE == 42", True),
         ("(1 ? 0 : 1) || 0x10 == 16", True),

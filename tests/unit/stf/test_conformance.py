@@ -76,6 +76,8 @@ def test_a_checkout_of_p4c_is_a_corpus_too(tmp_path: Path) -> None:
     samples.mkdir(parents=True)
     (samples / "x.p4").write_text(ADDS_ONE)
     (samples / "x.stf").write_text("")
+    (samples / "gone.p4").symlink_to(tmp_path / "nowhere.p4")
+    (samples / "gone.stf").write_text("")
     assert corpus_programs(tmp_path) == [samples / "x.p4"]
 
 
