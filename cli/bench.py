@@ -2,30 +2,44 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
+import importlib
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
+from typer.main import get_command_from_info
+from typer.models import CommandInfo
 
-from cli import options
 from switch.errors import UserError
 
-app = typer.Typer(help="Measure this machine.", no_args_is_help=True)
+
+class BenchGroup(TyperGroup):
+    """What measures the switch and the test bed, and what the systems add."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return [*super().list_commands(ctx), *_of_systems()]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        place = _of_systems().get(cmd_name)
+        if place is None:
+            return super().get_command(ctx, cmd_name)
+        module, _, function = place.partition(":")
+        info = CommandInfo(name=cmd_name, callback=getattr(importlib.import_module(module), function))
+        return get_command_from_info(info, pretty_exceptions_short=True, rich_markup_mode="rich")
+
+
+def _of_systems() -> dict[str, str]:
+    from experiments.systems import find_system, systems
+
+    return {name: place for system in systems() for name, place in find_system(system).benches.items()}
+
+
+app = typer.Typer(cls=BenchGroup, help="Measure this machine.", no_args_is_help=True)
 
 
 @app.callback()
 def bench() -> None:
     """Measure this machine."""
-
-
-@app.command()
-def lanes(
-    repetitions: Annotated[int, typer.Option(min=1, help="Measurements of each figure; medians are shown.")] = 5,
-) -> int:
-    """How many lanes a gradient packet should have: compile time against gradient bytes summed per second."""
-    from experiments.systems.aggregation.bench.lanes import run_bench_lanes
-
-    return run_bench_lanes(repetitions)
 
 
 @app.command()
@@ -67,34 +81,3 @@ def virtual(
     except ValueError:
         raise UserError(f"--sizes: {sizes!r} is not of the form K,K,... with whole numbers") from None
     return run_bench_virtual(wanted, repetitions)
-
-
-@app.command()
-def throughput(scale: options.Scale = None) -> int:
-    """How near one job's throughput comes to the bound of the linear program; at least 80 %, and never above it."""
-    from experiments.systems.aggregation.bench.throughput import run_bench_throughput
-    from topo.namespaces import require_root
-
-    require_root("gradbed bench throughput")
-    return run_bench_throughput(factor=scale)
-
-
-@app.command()
-def placement(
-    sizes: Annotated[
-        str, typer.Option(help="K:M of the fat-trees to plan for, separated by commas.")
-    ] = "4:4,6:6,8:8,12:12,16:16",
-    instances: Annotated[int, typer.Option(min=0, help="Random networks on which the quality is measured.")] = 50,
-    output: Annotated[Path | None, typer.Option(help="Folder for a figure of how the time grows.")] = None,
-) -> int:
-    """How long the placement of programmable switches takes, and how near it comes to the optimum."""
-    from experiments.systems.aggregation.bench.placement import run_bench_placement
-
-    return run_bench_placement(_sizes(sizes), instances, output)
-
-
-def _sizes(text: str) -> list[tuple[int, int]]:
-    try:
-        return [(int(k), int(maximum)) for k, maximum in (size.split(":") for size in text.split(","))]
-    except ValueError:
-        raise UserError(f"--sizes: {text!r} is not of the form K:M,K:M,... with whole numbers") from None

@@ -1,11 +1,17 @@
-"""gradbed demo: the main job with its defaults."""
+"""gradbed demo: aggregation with its defaults."""
 
 from __future__ import annotations
 
+from typing import Annotated
 
-def demo() -> int:
+import typer
+
+
+def demo(
+    clock: Annotated[str, typer.Option(help="real: Mininet, as root; virtual: one process, any user.")] = "real",
+) -> int:
     """Train a digit classifier over a k=4 fat-tree, with and without aggregation in the switches."""
-    from experiments.aggregation import run_aggregation
-    from experiments.config import AggregationConfig
+    from cli.run import single_run
+    from experiments.systems import DEFAULT_SYSTEM, find_system
 
-    return run_aggregation(AggregationConfig())
+    return single_run(DEFAULT_SYSTEM, find_system(DEFAULT_SYSTEM).defaults)(clock=clock)

@@ -8,24 +8,25 @@ from typing import Annotated
 import typer
 
 from cli import options
-
-app = typer.Typer(help="Make the figures of a system.", no_args_is_help=True)
-
-
-@app.callback()
-def figures() -> None:
-    """Make the figures of a system."""
+from cli.run import need_for_study
 
 
-@app.command()
-def aggregation(
-    quick: Annotated[bool, typer.Option("--quick", help="Small versions, some minutes each.")] = False,
+def figures(
+    system: Annotated[str, typer.Argument(help="A system, such as aggregation (docs/figures.md).")],
+    quick: Annotated[bool, typer.Option("--quick", help="Small versions.")] = False,
     only: Annotated[str, typer.Option(help="Numbers of the figures to make, such as 1 or 3,4.")] = "",
+    clock: options.Clock = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on where runs of these studies stopped.")] = False,
-    output: Annotated[Path, typer.Option(help="Folder for results.")] = Path("results"),
+    jobs: options.Jobs = None,
+    scheduler: options.Scheduler = None,
+    output: options.Output = Path("results"),
     scale: options.Scale = None,
 ) -> int:
-    """The seven figures of in-network aggregation (docs/figures.md)."""
-    from experiments.study.make_figures import make_figures
+    """Make the figures of a system, each from its study."""
+    from experiments.study.command import RunOptions
+    from experiments.study.make_figures import chosen, make_figures
 
-    return make_figures("aggregation", only, quick=quick, resume=resume, output=output, factor=scale)
+    for file in chosen(system, only).values():
+        need_for_study(file, quick, clock)
+    options_of_run = RunOptions(output, resume, scale, jobs, scheduler)
+    return make_figures(system, options_of_run, only, quick=quick, clock=clock)

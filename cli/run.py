@@ -1,131 +1,139 @@
-"""gradbed run: experiments."""
+"""gradbed run: a study from its file, or one point of a system."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from pydantic import ValidationError
+from typer.core import TyperGroup
+from typer.main import get_command_from_info
+from typer.models import CommandInfo
 
-from cli import options, study
+from cli import layers, options
+from cli.model_options import complaint, model_options, nested, parameters, parameters_of, with_parameters
+from experiments.systems import DEFAULT_SYSTEM, find_system, systems
 
-app = typer.Typer(help="Run an experiment.", no_args_is_help=True, cls=study.StudyOrCommand)
-app.command("study")(study.study)
+LAYERS = ("run",)
+"""Of cli/layers.py, which one point takes."""
+
+STUDY_SUFFIXES = (".yaml", ".yml")
+
+
+class StudyOrSystem(TyperGroup):
+    """`run FILE.yaml` is `run study FILE.yaml`, wherever the file stands among the options. The systems are commands,
+    each made when it is asked for."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args and args[0] not in self.list_commands(ctx) and any(word.endswith(STUDY_SUFFIXES) for word in args):
+            args = ["study", *args]
+        return super().parse_args(ctx, args)
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return [*super().list_commands(ctx), "torch", *systems()]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name in systems():
+            return system_command(cmd_name)
+        if cmd_name == "torch":
+            return torch_command()
+        return super().get_command(ctx, cmd_name)
+
+
+app = typer.Typer(cls=StudyOrSystem, help="Run an experiment.", no_args_is_help=True)
 
 
 @app.callback()
 def run() -> None:
-    """Run an experiment."""
+    """Run an experiment: one point of a system, or a study from its file."""
 
 
 @app.command()
-@options.network_options
-def aggregation(
-    network: dict[str, Any],
-    jobs: Annotated[int, typer.Option(help="Jobs that train at the same time, on different hosts.")] = 1,
-    workers: Annotated[int, typer.Option(help="Hosts that train in each job (at most 64).")] = 8,
-    rounds: Annotated[int, typer.Option(help="Rounds of training.")] = 60,
-    hidden_units: Annotated[int, typer.Option(help="Hidden layer; 0 is softmax regression.")] = 64,
-    min_timeout_ms: Annotated[int, typer.Option(help="Least time before a worker sends a packet again.")] = 50,
-    placement: Annotated[
-        str,
-        typer.Option(
-            help="Which switches sum: shared-path, greedy, greedy-gradients, exhaustive, milp, random, "
-            "highest-degree, server-tor, every-tor, grid, explicit, lp (both with --switches), none."
-        ),
-    ] = "shared-path",
-    programmable: Annotated[
-        int | None, typer.Option(help="At most so many switches besides the server's ToR, where a placement chooses.")
-    ] = None,
-    switches: Annotated[str | None, typer.Option(help="Names, such as a1,e1.")] = None,
-    switch_capacity_mbps: Annotated[float | None, typer.Option(help="What one switch can sum.")] = None,
-    demand_mbps: Annotated[float | None, typer.Option(help="The rate that every worker must reach.")] = None,
-    legacy: Annotated[
-        str, typer.Option(help="What other switches are: none (all are alike), openflow, or p4 (plain forwarding).")
-    ] = "none",
-    slot_policy: Annotated[
-        str, typer.Option(help="dynamic: jobs share slots by hash; static: each has a part for itself.")
-    ] = "dynamic",
-    window: Annotated[int, typer.Option(help="Fragments that a worker has unanswered at most.")] = 32,
-    congestion_control: Annotated[
-        str, typer.Option(help="Of the window: aimd, ecn (without heed of losses) or none.")
-    ] = "aimd",
-    baselines: Annotated[
-        str, typer.Option(help="Also by all-reduce among the workers, without a server: ring, gloo, or ring,gloo.")
-    ] = "",
-    output: Annotated[Path, typer.Option(help="Folder for results.")] = Path("results"),
+def study(
+    file: Annotated[Path, typer.Argument(metavar="STUDY.yaml", help="The experiment (docs/experiments.md).")],
+    quick: Annotated[bool, typer.Option("--quick", help="The small version: the file's quick section.")] = False,
+    clock: options.Clock = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the newest run of this study.")] = False,
+    jobs: options.Jobs = None,
+    scheduler: options.Scheduler = None,
+    output: options.Output = Path("results"),
+    scale: options.Scale = None,
 ) -> int:
-    """Train a digit classifier, once with gradients summed in the switches and once by the server alone."""
-    from experiments.aggregation import run_aggregation
-    from experiments.config import AggregationConfig
+    """Run an experiment from its file: gradbed run STUDY.yaml."""
+    from experiments.study.command import RunOptions, run_study_file
 
-    return run_aggregation(
-        options.validated(
-            AggregationConfig,
-            jobs=jobs,
-            workers=workers,
-            rounds=rounds,
-            hidden_units=hidden_units,
-            min_timeout_ms=min_timeout_ms,
-            placement=placement,
-            programmable=programmable,
-            switches=None if switches is None else tuple(name for name in switches.split(",") if name),
-            switch_capacity_mbps=switch_capacity_mbps,
-            demand_mbps=demand_mbps,
-            legacy=legacy,
-            slot_policy=slot_policy,
-            window=window,
-            congestion_control=congestion_control,
-            baselines=tuple(name for name in baselines.split(",") if name),
-            output=output,
-            **network,
-        )
-    )
+    need_for_study(file, quick, clock)
+    return run_study_file(file, RunOptions(output, resume, scale, jobs, scheduler), quick=quick, clock=clock)
 
 
-@app.command()
-@options.network_options
-def torch(
-    network: dict[str, Any],
-    script: Annotated[Path, typer.Argument(help="A script with DistributedDataParallel and torch_hook.register.")],
-    arguments: Annotated[list[str] | None, typer.Argument(help="Its arguments, after --.")] = None,
-    workers: Annotated[int, typer.Option(help="Hosts that run the script (at most 64).")] = 4,
-    exchange: Annotated[
-        str, typer.Option(help="server: sums in the switches and the server; ring: ring all-reduce.")
-    ] = "server",
-    placement: Annotated[str, typer.Option(help="Which switches sum, as in run aggregation.")] = "shared-path",
-    programmable: Annotated[
-        int | None, typer.Option(help="At most so many switches besides the server's ToR, where a placement chooses.")
-    ] = None,
-    switches: Annotated[str | None, typer.Option(help="Names, such as a1,e1.")] = None,
-    legacy: Annotated[str, typer.Option(help="What other switches are: none, openflow or p4.")] = "none",
-    window: Annotated[int, typer.Option(help="Fragments that a worker has unanswered at most.")] = 32,
-    min_timeout_ms: Annotated[int, typer.Option(help="Least time before a worker sends a packet again.")] = 50,
-    output: Annotated[Path, typer.Option(help="Folder for results.")] = Path("results"),
-    install: Annotated[
-        bool, typer.Option("--install", help="Install PyTorch first, without CUDA, if it is not there.")
-    ] = False,
-) -> int:
-    """Train your own PyTorch model, its gradients summed in the switches: the script runs in every worker's host."""
-    from experiments.config import TorchConfig
-    from experiments.systems.aggregation.torch_run import run_torch
+def need_for_study(file: Path, quick: bool, clock: str | None) -> None:
+    """Install what networks of the kernel take, if the study makes some."""
+    from experiments.study.loading import load_study
+
+    if load_study(file, quick, clock).needs_network:
+        layers.need_debian()
+
+
+def system_command(name: str) -> Any:
+    """`gradbed run NAME`, whose options are the fields of the system's configuration."""
+    system = find_system(name)
+    run = single_run(name, system.defaults)
+    return _command(name, with_parameters(run, parameters(model_options(system.configuration, system.defaults))))
+
+
+def torch_command() -> Any:
+    """`gradbed run torch SCRIPT`, with the options of the system whose workers run it."""
     from hosts.torch_hook.torch_extra import install_torch
 
-    config = options.validated(
-        TorchConfig,
-        script=script,
-        arguments=tuple(arguments or ()),
-        workers=workers,
-        exchange=exchange,
-        placement=placement,
-        programmable=programmable,
-        switches=None if switches is None else tuple(name for name in switches.split(",") if name),
-        legacy=legacy,
-        window=window,
-        min_timeout_ms=min_timeout_ms,
-        output=output,
-        **network,
-    )
-    if install:
-        install_torch()
-    return run_torch(config)
+    system = find_system(DEFAULT_SYSTEM)
+    assert system.script_defaults is not None
+    run = single_run(system.name, system.script_defaults)
+
+    def torch(
+        *,
+        script: Annotated[
+            Path, typer.Argument(help="A script with DistributedDataParallel and torch_hook.register.")
+        ],
+        arguments: Annotated[list[str] | None, typer.Argument(help="Its arguments, after --.")] = None,
+        install: Annotated[
+            bool, typer.Option("--install", help="Install PyTorch first, without CUDA, if it is not there.")
+        ] = False,
+        **given: Any,
+    ) -> int:
+        """Train your own PyTorch model, its gradients summed in the switches: the script runs in every host."""
+        if install:
+            install_torch()
+        return run(workload__path=str(script), workload__arguments=tuple(arguments or ()), **given)
+
+    fields = [
+        each
+        for each in model_options(system.configuration, system.script_defaults)
+        if each.path not in (("workload", "path"), ("workload", "kind"), ("clock",))
+    ]
+    common = [each for each in parameters_of(run) if each.name != "given"]
+    return _command("torch", with_parameters(torch, [*parameters(fields), *common]))
+
+
+def _command(name: str, callback: Callable[..., int]) -> Any:
+    info = CommandInfo(name=name, callback=layers.needing(callback, LAYERS, network=True))
+    return get_command_from_info(info, pretty_exceptions_short=True, rich_markup_mode="rich")
+
+
+def single_run(name: str, defaults: Mapping[str, Any]) -> Callable[..., int]:
+    """Runs one point of a system with the values of its options, on top of `defaults` (by dotted path)."""
+
+    def run_point(
+        *, seed: options.Seed = 1, output: options.Output = Path("results"), scale: options.Scale = None, **given: Any
+    ) -> int:
+        from experiments.study.command import RunOptions, run_single
+
+        made = model_options(find_system(name).configuration, defaults)
+        try:
+            return run_single(name, nested(made, given, defaults), seed, RunOptions(output, factor=scale))
+        except ValidationError as error:
+            raise complaint(error, made) from None
+
+    run_point.__doc__ = find_system(name).__doc__
+    return run_point

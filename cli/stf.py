@@ -32,7 +32,7 @@ def stf(
     ] = None,
     include: options.Include = None,
     define: options.Define = None,
-    switch: options.SwitchKind = "gradbed",
+    switch: Annotated[str, typer.Option("--switch", help="gradbed, or bmv2 where it is installed.")] = "gradbed",
 ) -> int:
     """Send the packets of STF files through a program and check what comes out. Exit status 1 if a file fails."""
     from switch.stf import read_stf
@@ -62,7 +62,7 @@ def conformance(
         typer.Option(help="File with the names of programs that must pass, one on each line; default: all of them."),
     ] = None,
     compiler: Annotated[str, typer.Option(help="gradbed, or p4c where it is installed.")] = "gradbed",
-    switch: options.SwitchKind = "gradbed",
+    switch: Annotated[str, typer.Option("--switch", help="gradbed, or bmv2 where it is installed.")] = "gradbed",
 ) -> int:
     """Run all v1model programs of a corpus that have STF files. Exit status 1 if one that must pass does not."""
     from switch.stf.conformance import corpus_programs, read_names, run_corpus

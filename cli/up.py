@@ -6,15 +6,23 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from pydantic import ValidationError
 
 from cli import options
+from cli.model_options import complaint, model_options, nested, parameters, with_parameters
+from experiments.systems import DEFAULT_SYSTEM, find_system
 from switch.errors import UserError
 from switch.server_tls import ServerTls
 
+NETWORK = ("topology", "switches")
+"""Sections of the configuration whose options `up` has."""
 
-@options.network_options
-def up(
-    network: dict[str, Any],
+_OPTIONS = [each for each in model_options(find_system(DEFAULT_SYSTEM).configuration, {}) if each.path[0] in NETWORK]
+
+
+def _up(
+    *,
+    seed: options.Seed = 1,
     rest_port: Annotated[int, typer.Option(help="Of the REST interface on 127.0.0.1; 0 picks one.")] = 8080,
     p4runtime_address: Annotated[
         str | None, typer.Option(help="HOST:PORT where P4Runtime is served to clients outside the network, too.")
@@ -26,16 +34,18 @@ def up(
     p4runtime_client_ca: Annotated[
         Path | None, typer.Option(help="PEM file of authorities: clients need a certificate of one of them.")
     ] = None,
+    **given: Any,
 ) -> int:
     """Bring up a network whose switches route and aggregate, and give Mininet's prompt."""
-    from experiments.config import NetworkConfig
     from experiments.interactive import run_interactive
 
-    config = options.validated(NetworkConfig, **network)
     tls = _tls(p4runtime_cert, p4runtime_key, p4runtime_client_ca)
     if p4runtime_address is None and tls is not None:
         raise UserError("--p4runtime-cert goes with --p4runtime-address")
-    return run_interactive(config, rest_port, p4runtime_address, tls)
+    try:
+        return run_interactive(DEFAULT_SYSTEM, nested(_OPTIONS, given, {}), seed, rest_port, p4runtime_address, tls)
+    except ValidationError as error:
+        raise complaint(error, _OPTIONS) from None
 
 
 def _tls(certificate: Path | None, key: Path | None, client_ca: Path | None) -> ServerTls | None:
@@ -46,3 +56,6 @@ def _tls(certificate: Path | None, key: Path | None, client_ca: Path | None) -> 
     if certificate is not None or key is not None or client_ca is not None:
         raise UserError("TLS takes both --p4runtime-cert and --p4runtime-key")
     return None
+
+
+up = with_parameters(_up, parameters(_OPTIONS))

@@ -26,15 +26,18 @@ from os_ken.base import app_manager  # isort: skip
 from os_ken.lib import hub
 
 from controller.config import ControllerConfig
+from controller.core.controller import Controller
+from controller.core.jobs import Job
+from controller.core.journal import Journal
+from controller.core.mailbox import Mailbox
+from controller.core.services import load_services
 from controller.events import EventJobAdded, EventJobDeleted, EventSwitchConnected, EventSwitchDisconnected
-from controller.jobs import Jobs
-from controller.journal import Journal
-from controller.rest import create_app
-from controller.rest_server import RestServer, inherited_socket, listening_socket
+from controller.rest.interface import create_app
+from controller.rest.server import RestServer, inherited_socket, listening_socket
 from controller.southbound.interface import SwitchStatus
+from controller.southbound.messages import Message
 from controller.southbound.openflow import OpenFlowSouthbound
-from controller.switches import openflow_southbound, southbound
-from controller.systems.aggregation.job_plan import JobPlan
+from controller.switches import load_pipelines, openflow_southbound, southbound, unrouted_programs
 from switch.errors import UserError
 from switch.parent_death import die_with_parent
 
@@ -57,27 +60,27 @@ class GradbedController(app_manager.OSKenApp):  # type: ignore[misc]
     ) -> None:
         super().__init__(*args, **kwargs)
         self.config = config
-        self.topology = config.topology
         journal = None if config.journal is None else Journal(config.journal)
         takes_over = config.keep_pipelines or (journal is not None and journal.path.exists())
-        self.southbound = southbound(config, takes_over, openflow, self._switch_changed)
-        self.jobs = Jobs(
-            self.topology,
-            self.southbound,
+        pipelines = load_pipelines(config)
+        self.controller = Controller(
+            config.topology,
+            southbound(config, pipelines, takes_over, openflow),
+            load_services(config.services),
+            config.switches,
+            unrouted_programs=unrouted_programs(pipelines),
             first_job=config.first_job,
-            slots=config.slots,
-            legacy=config.legacy,
-            congestion_packets=config.congestion_packets,
             journal=journal,
-            on_added=self._job_added,
-            on_deleted=self._job_deleted,
+            on_job_added=self._job_added,
+            on_job_deleted=self._job_deleted,
         )
+        self._mailbox = Mailbox(self)
+        self.controller.southbound.listen(self._mailbox)
         self._rest: RestServer | None = None
 
     def program_switches(self) -> None:
         """Connect to all switches and bring them to the plan; UserError if that cannot be done in time."""
-        self.southbound.start(self.jobs.plan())
-        self.southbound.wait_ready(self.config.ready_timeout_s)
+        self.controller.start(self.config.ready_timeout_s)
 
     def serve_rest(self) -> None:
         """Start the REST interface where the configuration says; UserError if it cannot listen there."""
@@ -87,16 +90,23 @@ class GradbedController(app_manager.OSKenApp):  # type: ignore[misc]
         if self.config.rest_address is not None:
             listeners.append(listening_socket(self.config.rest_address))
         if listeners:
-            self._rest = RestServer(create_app(self.topology, self.jobs, self.southbound), listeners)
+            self._rest = RestServer(create_app(self.controller), listeners)
             self._rest.start()
 
     def close(self) -> None:
         """os-ken calls this when the application ends."""
         if self._rest is not None:
             self._rest.stop()
-        self.southbound.stop()
+        self._mailbox.stop()
+        self.controller.southbound.stop()
 
-    def _switch_changed(self, status: SwitchStatus) -> None:
+    def message(self, switch: str, message: Message) -> None:
+        """From the mailbox: a switch sent a digest or a packet-in."""
+        self.controller.message(switch, message)
+
+    def switch_changed(self, status: SwitchStatus) -> None:
+        """From the mailbox: a switch came or went."""
+        self.controller.switch_changed(status)
         if status.connected:
             self.logger.info("%s runs %s", status.name, status.pipeline)
             self.send_event_to_observers(EventSwitchConnected(status))
@@ -104,14 +114,12 @@ class GradbedController(app_manager.OSKenApp):  # type: ignore[misc]
             self.logger.info("%s is away: %s", status.name, status.error)
             self.send_event_to_observers(EventSwitchDisconnected(status))
 
-    def _job_added(self, job: JobPlan) -> None:
-        self.logger.info(
-            "job %d: %d workers, switches %s", job.job.number, len(job.job.workers), job.job.designated_switches
-        )
+    def _job_added(self, job: Job) -> None:
+        self.logger.info("job %d of %s added", job.number, job.system)
         self.send_event_to_observers(EventJobAdded(job))
 
-    def _job_deleted(self, job: JobPlan) -> None:
-        self.logger.info("job %d deleted", job.job.number)
+    def _job_deleted(self, job: Job) -> None:
+        self.logger.info("job %d of %s deleted", job.number, job.system)
         self.send_event_to_observers(EventJobDeleted(job))
 
 

@@ -1,15 +1,14 @@
-"""A client of the controller's REST interface, over TCP or a unix socket."""
+"""A client of the controller's REST interface."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
 import httpx
 
-from controller.address import unix_path
+from controller.rest.address import unix_path
 from switch.errors import UserError
 from topo.graph import Topology
 
@@ -22,8 +21,18 @@ class ControllerClient:
 
     def __init__(self, address: str, timeout_s: float = 180.0) -> None:
         self._address = address
-        self._path = unix_path(address)
-        self._timeout_s = timeout_s
+        path = unix_path(address)
+        self._http = httpx.Client(
+            base_url="http://localhost" if path is not None else f"http://{address}",
+            # A connection for each request: controllers come and go. No proxy stands before this machine's own.
+            transport=httpx.HTTPTransport(
+                uds=None if path is None else str(path),
+                verify=False,
+                trust_env=False,
+                limits=httpx.Limits(max_keepalive_connections=0),
+            ),
+            timeout=timeout_s,
+        )
 
     def topology(self) -> Topology:
         return Topology.model_validate(self._request("GET", "/topology"))
@@ -34,19 +43,32 @@ class ControllerClient:
 
     def counters(self, switch: str) -> dict[str, list[dict[str, int]]]:
         """Counter name -> its cells that are not zero: index, packets, bytes."""
-        return dict(self._request("GET", f"/switches/{quote(switch, safe='')}/counters"))
+        return dict(self._request("GET", f"/switches/{_quoted(switch)}/counters"))
 
-    def jobs(self) -> list[dict[str, Any]]:
-        return list(self._request("GET", "/jobs"))
+    def registers(self, switch: str, name: str) -> dict[int, int]:
+        """Index -> value of the cells of a register array that are not zero."""
+        cells = self._request("GET", f"/switches/{_quoted(switch)}/registers/{_quoted(name)}")
+        return {cell["index"]: cell["value"] for cell in cells}
 
-    def add_job(self, workers: Sequence[str], server: str, **options: Any) -> dict[str, Any]:
-        """The new job: job, designations, designated_switches, slot_policy, slots, acknowledgement,
-        multicast. options: further fields of controller.rest.JobRequest, such as placement."""
-        body = {"workers": list(workers), "server": server, **options}
-        return dict(self._request("POST", "/jobs", body))
+    def links(self) -> list[dict[str, Any]]:
+        """a, b (the nodes) and up of every link."""
+        return list(self._request("GET", "/links"))
 
-    def delete_job(self, job: int) -> None:
-        self._request("DELETE", f"/jobs/{job}")
+    def link(self, a: str, b: str, up: bool) -> None:
+        """Tell that the link between two nodes went down or came up: the controller plans anew."""
+        self._request("POST", "/links", {"a": a, "b": b, "up": up})
+
+    def jobs(self, system: str | None = None) -> list[dict[str, Any]]:
+        """The jobs of one system, or of all, each of which then tells its system."""
+        return list(self._request("GET", "/jobs" if system is None else _jobs_of(system)))
+
+    def add_job(self, system: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        """The answer to the new job; the number of the job is its field `job`. request: the fields that the system's
+        service takes."""
+        return dict(self._request("POST", _jobs_of(system), request))
+
+    def delete_job(self, system: str, number: int) -> None:
+        self._request("DELETE", f"{_jobs_of(system)}/{number}")
 
     def plan_text(self) -> str:
         """The plan in force, for people."""
@@ -54,25 +76,27 @@ class ControllerClient:
 
     def _request(self, method: str, path: str, body: Any = None) -> Any:
         try:
-            with httpx.Client(
-                transport=httpx.HTTPTransport(uds=None if self._path is None else str(self._path)),
-                base_url=f"http://{self._address if self._path is None else 'localhost'}",
-                timeout=self._timeout_s,
-                trust_env=False,  # the controller is on this machine, whatever http_proxy says
-            ) as client:
-                response = client.request(method, path, json=body)
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            response = self._http.request(method, path, json=body)
+        except httpx.TransportError as error:
             reason = str(error) or type(error).__name__
             raise UserError(f"the controller at {self._address} does not answer: {reason}") from None
         if response.is_error:
-            said = _detail(response.content)
-            raise UserError(said or f"the controller answered {response.status_code} {response.reason_phrase}")
-        is_json = response.headers.get("content-type", "").startswith("application/json")
-        return response.json() if is_json else response.text
+            raise UserError(
+                _detail(response) or f"the controller answered {response.status_code} {response.reason_phrase}"
+            )
+        return response.json() if response.headers.get("content-type") == "application/json" else response.text
 
 
-def _detail(data: bytes) -> str:
+def _jobs_of(system: str) -> str:
+    return f"/systems/{_quoted(system)}/jobs"
+
+
+def _quoted(text: str) -> str:
+    return quote(text, safe="")
+
+
+def _detail(response: httpx.Response) -> str:
     try:
-        return str(json.loads(data)["detail"])
+        return str(response.json()["detail"])
     except (ValueError, KeyError, TypeError):
         return ""

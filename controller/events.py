@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from os_ken.controller.event import EventBase
 
+from controller.core.jobs import Job
 from controller.southbound.interface import SwitchStatus
-from controller.systems.aggregation.job_plan import JobPlan
 
 
 class EventSwitchConnected(EventBase):  # type: ignore[misc]
@@ -27,7 +27,7 @@ class EventSwitchDisconnected(EventBase):  # type: ignore[misc]
 class EventJobAdded(EventBase):  # type: ignore[misc]
     """The switches hold everything that a new job needs."""
 
-    def __init__(self, job: JobPlan) -> None:
+    def __init__(self, job: Job) -> None:
         super().__init__()
         self.job = job
 
@@ -35,6 +35,6 @@ class EventJobAdded(EventBase):  # type: ignore[misc]
 class EventJobDeleted(EventBase):  # type: ignore[misc]
     """Nothing of a job is left in the switches."""
 
-    def __init__(self, job: JobPlan) -> None:
+    def __init__(self, job: Job) -> None:
         super().__init__()
         self.job = job

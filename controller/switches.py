@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from controller.config import ControllerConfig
-from controller.planning.entries import AGGREGATION_PROGRAM
-from controller.planning.openflow_rules import FORWARD_PROGRAM
+from controller.planning.legacy import OPENFLOW
 from controller.southbound.by_protocol import SouthboundByProtocol
-from controller.southbound.interface import Southbound, StatusListener
+from controller.southbound.interface import Southbound
 from controller.southbound.openflow import OpenFlowSouthbound
 from controller.southbound.p4runtime import P4RuntimeSouthbound
 from controller.southbound.pipeline import Pipeline
+
+
+def load_pipelines(config: ControllerConfig) -> dict[str, Pipeline]:
+    """The programs of the configuration; UserError if one cannot be read."""
+    return {name: Pipeline.load(name, files.json_, files.p4info) for name, files in config.programs.items()}
+
+
+def unrouted_programs(pipelines: Mapping[str, Pipeline]) -> frozenset[str]:
+    """Those without a table for the controller's IPv4 routes."""
+    return frozenset(name for name, pipeline in pipelines.items() if not pipeline.schema.routes_ipv4)
 
 
 def openflow_southbound(config: ControllerConfig) -> OpenFlowSouthbound | None:
@@ -24,24 +35,17 @@ def openflow_southbound(config: ControllerConfig) -> OpenFlowSouthbound | None:
 
 
 def southbound(
-    config: ControllerConfig, takes_over: bool, openflow: OpenFlowSouthbound | None, on_change: StatusListener
+    config: ControllerConfig, pipelines: Mapping[str, Pipeline], takes_over: bool, openflow: OpenFlowSouthbound | None
 ) -> Southbound:
-    """For all switches; UserError if a program cannot be loaded.
+    """For all switches.
 
     takes_over: leave in P4 switches what is right already. openflow: what openflow_southbound gave.
     """
-    pipelines = {AGGREGATION_PROGRAM: Pipeline.load(AGGREGATION_PROGRAM, config.program.json_, config.program.p4info)}
-    if config.forward_program is not None:
-        files = config.forward_program
-        pipelines[FORWARD_PROGRAM] = Pipeline.load(FORWARD_PROGRAM, files.json_, files.p4info)
     openflow_names = _openflow_switches(config)
     targets = {name: target for name, target in config.switch_targets().items() if name not in openflow_names}
-    p4 = P4RuntimeSouthbound(targets, pipelines, takes_over, on_change=on_change)
-    if openflow is None:
-        return p4
-    openflow.listen(on_change)
-    return SouthboundByProtocol(p4, openflow, openflow_names)
+    p4 = P4RuntimeSouthbound(targets, pipelines, takes_over)
+    return p4 if openflow is None else SouthboundByProtocol(p4, openflow, openflow_names)
 
 
 def _openflow_switches(config: ControllerConfig) -> frozenset[str]:
-    return frozenset(name for name, kind in config.legacy.items() if kind == "openflow")
+    return frozenset(name for name, program in config.switches.items() if program == OPENFLOW)

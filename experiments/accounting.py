@@ -90,11 +90,11 @@ def disagreements(accounts: Iterable[HostAccount]) -> list[str]:
     return [line for account in accounts for line in account.disagreements()]
 
 
-def rows(mode: str, job: int, accounts: Sequence[HostAccount]) -> list[dict[str, object]]:
+def rows(phase: str, job: int, accounts: Sequence[HostAccount]) -> list[dict[str, object]]:
     """The accounts as rows for a CSV file."""
     return [
         {
-            "mode": mode,
+            "phase": phase,
             "job": job,
             "host": a.host,
             "host_sent_packets": a.host_sent.packets,

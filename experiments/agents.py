@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -50,6 +51,8 @@ class Launcher(Protocol):
     def send(self, command: str, **arguments: Any) -> None: ...
 
     def event(self, timeout_s: float) -> dict[str, Any]: ...
+
+    def has_event(self, timeout_s: float) -> bool: ...
 
     def stop(self, timeout_s: float) -> None: ...
 
@@ -136,6 +139,16 @@ class Agents:
                 self._jobs.discard(event["job"])
         return final
 
+    def event_within(self, timeout_s: float) -> dict[str, Any] | None:
+        """The next event if one comes in that time, else None."""
+        if self._kept:
+            return self._kept.popleft()
+        deadline_s = time.monotonic() + timeout_s
+        while self._launcher.has_event(deadline_s - time.monotonic()):
+            if (event := self._passed_on(self._launcher.event(self._silence_timeout_s))) is not None:
+                return event
+        return None
+
     def event(self, name: str | None = None) -> dict[str, Any]:
         """The next event, or the next with this name. An agent's error is raised as UserError."""
         while True:
@@ -151,8 +164,12 @@ class Agents:
 
     def _next_event(self) -> dict[str, Any]:
         """The next one that is not just a sign of life."""
-        while (event := self._launcher.event(self._silence_timeout_s))["event"] == "alive":
+        while (event := self._passed_on(self._launcher.event(self._silence_timeout_s))) is None:
             pass
+        return event
+
+    def _passed_on(self, event: dict[str, Any]) -> dict[str, Any] | None:
+        """None for a mere sign of life. UserError for an agent's error."""
         if event["event"] == "error":
             raise UserError(f"{event['name']}: {event['message']}")
-        return event
+        return None if event["event"] == "alive" else event

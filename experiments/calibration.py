@@ -25,8 +25,8 @@ from switch.errors import UserError
 NOMINAL_RATE_MBPS = 100.0
 """What studies take a link to be. A machine that carries more does not run them faster."""
 
-UNCALIBRATED_FACTOR = 0.1
-"""10 Mbit/s links: what two slow cores were seen to carry."""
+UNCALIBRATED_FACTOR = 0.2
+"""20 Mbit/s links: what two slow cores were seen to carry while nothing else ran."""
 
 RATES_MBPS = (5.0, 7.5, 10.0, 15.0, 20.0, 30.0, 40.0, 50.0, 65.0, 80.0, 100.0)
 """Tried in this order."""

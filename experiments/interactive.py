@@ -6,38 +6,40 @@ import os
 import socket
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
-from controller.address import unix_path
-from experiments.config import NetworkConfig
-from experiments.programs import aggregation_program
+from controller.rest.address import unix_path
+from experiments.scale import Scale
+from experiments.system import PointTask, System
+from experiments.systems import find_system
 from switch.errors import UserError
 from switch.outside_address import OutsideAddress
 from switch.server_tls import ServerTls
-from topo.graph import Topology
 from topo.namespaces import require_root
-from topo.registry import parse_topology
 from topo.sandbox import run_in_sandbox
 from topo.size import announce
 
 
 def run_interactive(
-    config: NetworkConfig, rest_port: int, p4runtime_address: str | None = None, tls: ServerTls | None = None
+    system_name: str,
+    values: Mapping[str, Any],
+    seed: int,
+    rest_port: int,
+    p4runtime_address: str | None = None,
+    tls: ServerTls | None = None,
 ) -> int:
-    """Bring the network up and read commands for Mininet until exit, end of input, or Ctrl-D. UserError as ever.
+    """Bring up the network of a point and read commands for Mininet until exit, end of input, or Ctrl-D.
 
-    p4runtime_address: where, in the caller's network namespace, gradbed's switches serve P4Runtime besides; with tls
-    over TLS.
+    values: of the system's configuration, as nested mappings. p4runtime_address: where, in the caller's network
+    namespace, gradbed's switches serve P4Runtime besides; with tls over TLS. UserError as ever.
     """
-    if p4runtime_address is not None:
-        if config.switch != "gradbed":
-            raise UserError("--p4runtime-address goes with --switch gradbed")
-        if unix_path(p4runtime_address) is not None:
-            raise UserError(
-                f"--p4runtime-address {p4runtime_address}: give HOST:PORT; the unix socket is always there"
-            )
-    topology = parse_topology(config.topology, config.link_model)
-    announce(topology)
+    system = find_system(system_name)
+    configuration = system.configuration.model_validate(values)
+    if p4runtime_address is not None and unix_path(p4runtime_address) is not None:
+        raise UserError(f"--p4runtime-address {p4runtime_address}: give HOST:PORT; the unix socket is always there")
+    announce(configuration.topology.build(Scale()))
     require_root("gradbed up")
     try:
         # Made out here, it can be reached from the caller's network namespace.
@@ -50,41 +52,33 @@ def run_interactive(
         open("/proc/self/ns/net", "rb") as namespace,
         tempfile.TemporaryDirectory(prefix="gradbed-") as folder,
     ):
+        task = PointTask(configuration, seed, Scale(), Path(folder))
         outside = None
         if p4runtime_address is not None:
             outside = OutsideAddress(p4runtime_address, namespace.fileno(), tls)
-        return run_in_sandbox(lambda: _prompt(topology, config, Path(folder), rest, outside), "gradbed up")
+        return run_in_sandbox(lambda: _prompt(system, task, rest, outside), "gradbed up")
 
 
-def _prompt(
-    topology: Topology, config: NetworkConfig, folder: Path, rest: socket.socket, outside: OutsideAddress | None
-) -> int:
+def _prompt(system: System, task: PointTask, rest: socket.socket, outside: OutsideAddress | None) -> int:
     from mininet.cli import CLI
 
-    from experiments.testbed import Testbed
+    from experiments.mininet_testbed import MininetTestbed
     from topo.fabric_switches import P4RUNTIME_SOCKET
 
     try:
-        print(f"gradbed: bringing up {config.topology} ...", file=sys.stderr)
-        with Testbed(
-            topology,
-            aggregation_program(config.lanes, config.switch, config.slots),
-            folder,
-            switch_kind=config.switch,
-            links=config.links,
-            seed=config.seed,
-            slots=config.slots,
-            congestion_packets=config.congestion_packets,
-            rest_fd=rest.fileno(),
-            p4runtime=outside,
-        ) as testbed:
+        setup = system.point(task).network
+        topology = setup.topology
+        print(f"gradbed: bringing up {topology.name} ...", file=sys.stderr)
+        if outside is not None and setup.model != "gradbed":
+            raise UserError("--p4runtime-address goes with --switch gradbed")
+        with MininetTestbed(system, setup, task, rest_fd=rest.fileno(), p4runtime=outside) as testbed:
             host, port = rest.getsockname()
             print(
                 f"gradbed: {len(topology.hosts)} hosts and {len(topology.switches)} switches are up; "
                 f"REST interface: http://{host}:{port}/docs; 'exit' ends it",
                 file=sys.stderr,
             )
-            unix_socket = folder / P4RUNTIME_SOCKET
+            unix_socket = task.folder / P4RUNTIME_SOCKET
             if unix_socket.exists():
                 print(
                     f"gradbed: P4Runtime: unix:{unix_socket}, a device id is the number of its switch; look around "

@@ -1,27 +1,40 @@
-"""The P4 programs of p4src/, compiled."""
+"""P4 programs as experiments name them, compiled when a network needs them."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from controller.systems.aggregation.slots import DEFAULT_SLOTS
-from switch.p4c import find_p4c
-from switch.program_cache import CompiledFiles, compiled_files
-from topo.network import SwitchKind
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from switch.program_cache import CompiledFiles
+    from topo.network import SwitchKind
 
 P4_SOURCES = Path(__file__).resolve().parent.parent / "p4src"
 
 
-def aggregation_program(lanes: int, switch_kind: SwitchKind, slots: int = DEFAULT_SLOTS) -> CompiledFiles:
-    """p4src/aggregation.p4 for gradient packets of `lanes` int32; for BMv2 by the real p4c, where it is installed."""
-    macros = {"LANES": str(lanes), "SLOTS": str(slots)}
-    return compiled_files(P4_SOURCES / "aggregation.p4", macros, _compiler(switch_kind))
+@dataclass(frozen=True)
+class Program:
+    """A program and the macros to compile it with. name: what plans call it."""
+
+    name: str
+    source: Path
+    macros: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    @classmethod
+    def own(cls, name: str, **macros: object) -> Program:
+        """p4src/NAME.p4."""
+        return cls(name, P4_SOURCES / f"{name}.p4", {key: str(value) for key, value in macros.items()})
+
+    def compiled(self, switch_kind: SwitchKind = "gradbed") -> CompiledFiles:
+        """For BMv2 by the real p4c, where it is installed."""
+        from switch.p4c import find_p4c
+        from switch.program_cache import compiled_files
+
+        return compiled_files(self.source, self.macros, find_p4c() if switch_kind == "bmv2" else None)
 
 
-def forward_program(switch_kind: SwitchKind) -> CompiledFiles:
-    """p4src/forward.p4, which legacy switches run where they are not OpenFlow switches."""
-    return compiled_files(P4_SOURCES / "forward.p4", {}, _compiler(switch_kind))
-
-
-def _compiler(switch_kind: SwitchKind) -> str | None:
-    return find_p4c() if switch_kind == "bmv2" else None
+FORWARD = Program.own("forward")
+"""What legacy switches run that are P4 switches."""

@@ -1,29 +1,62 @@
-"""What a system (aggregation, later others) brings to the experiment layer, and the list of them."""
+"""What a system brings to the experiment layer: its configuration, its metrics, and how a point of it runs.
+
+A system is a set of rooms of its own (docs/architecture.md, "A system"). Here it says what the network of a point is,
+which jobs run on it and by which agents, and what the counts mean; experiments/point.py does everything else.
+"""
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from experiments.fidelity.report import FidelityReport
+from experiments.programs import Program
 from experiments.scale import Scale
-from experiments.study.sections import Section, TopologySection
-from switch.errors import UserError
+from experiments.study.faults import Fault
+from experiments.study.sections import Section, TopologySection, option
+from topo.graph import Topology
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from experiments.agents import AgentSpec
+    from experiments.counts import Counts
+    from experiments.study.results import StudyResults
 
 Value = str | int | float | bool | None
 Row = Mapping[str, Any]
+
+OPENFLOW: Literal["openflow"] = "openflow"
+"""In place of a program: a bridge of Open vSwitch, which holds what the service's plain view makes of the plan."""
+
+
+Clock = Literal["real", "virtual"]
+
+
+class TimingSection(Section):
+    """Times that a network of hosts and controllers has beside its links, in nominal microseconds."""
+
+    receive_coalescing_us: int = option(
+        0, "A host's card tells of arrivals so long after the first (ethtool -C rx-usecs).", ge=0
+    )
+    compute_us: float = option(0.0, "A worker's computing of a gradient (virtual clock).", ge=0)
+    compute_distribution: Literal["constant", "exponential"] = option(
+        "constant", "Of compute_us, its mean: constant, or exponential, drawn with the run's seed."
+    )
+    control_delay_us: int = option(0, "Between controller and switches, each way (virtual clock).", ge=0)
 
 
 class PointConfiguration(Section):
     """What one point of a study runs on; a system adds its sections as fields. Everything a sweep can vary."""
 
     topology: TopologySection = Field(default_factory=TopologySection)
+    clock: Clock = option("real", "real: Mininet, as root; virtual: one process, time goes from event to event.")
+    timing: TimingSection = Field(default_factory=TimingSection)
+    faults: tuple[Fault, ...] = ()
 
     def canonical(self) -> PointConfiguration:
         """Itself, with whatever does not matter set to one value: configurations that mean the same are run once."""
@@ -34,8 +67,9 @@ class PointConfiguration(Section):
 class Metric:
     """A number that each point of a system yields.
 
-    scales: how it follows the link rate. "rate" (bit/s) is also given divided by the emulated link rate, "time" (s)
-    also multiplied by it (bits that fit into that time), both in a column NAME_normalised; None: not at all.
+    scales: how it follows the link rate. "rate" (bit/s) and "time" (s) are nominal in every table; each is also given
+    relative to the link rate in a column NAME_normalised: a rate divided by it, a time multiplied by it (bits that
+    fit into that time). None: not at all.
     """
 
     unit: str
@@ -59,9 +93,9 @@ class PointTask:
 class PointResult:
     """What a point found.
 
-    metrics: values of the system's metrics. decisions: all that was chosen or drawn by chance (placement,
-    designations, losses of links), as plain JSON values: equal for equal configuration and seed. tables: further rows
-    by table name (rounds, hosts). failures: what makes the point worthless, such as wrong sums.
+    metrics: values of the system's metrics, in emulated units. decisions: all that was chosen or drawn by chance
+    (placement, labels, losses of links), as plain JSON values: equal for equal configuration and seed. tables:
+    further rows by table name (rounds, hosts). failures: what makes the point worthless, such as wrong sums.
     """
 
     metrics: Mapping[str, Value]
@@ -71,40 +105,114 @@ class PointResult:
     failures: Sequence[str] = ()
 
 
+@dataclass(frozen=True)
+class NetworkSetup:
+    """The network of a point, before it is up.
+
+    switches: what every switch of the topology runs. model: what runs the P4 switches. links: of the kernel (veth),
+    or
+    queues in memory, between P4 switches. settings: of the system's service at the controller. capture: hosts whose
+    access links are captured where a study asks for pcap files. preload: modules of agents, which take a while to
+    load. keep_open: descriptors that agents inherit (real clock).
+    """
+
+    topology: Topology
+    switches: Mapping[str, Program | Literal["openflow"]]
+    settings: BaseModel
+    model: Literal["gradbed", "bmv2"] = "gradbed"
+    links: Literal["memory", "veth"] = "memory"
+    capture: Sequence[str] = ()
+    preload: Sequence[str] = ()
+    keep_open: Sequence[int] = ()
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a phase is, for people: a bar each."""
+
+    label: str
+    completed: int
+    total: int
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a phase left.
+
+    answers: the service's, for each request. final: the last statistics of every agent, by job number and agent name.
+    counts: between the moment when all agents were ready and the end. links: what each direction carried (rows of the
+    table "links").
+    """
+
+    answers: Sequence[Mapping[str, Any]]
+    final: Mapping[tuple[int, str], Mapping[str, Any]]
+    counts: Counts
+    links: Sequence[Row] = ()
+
+
+class Phase(Protocol):
+    """A part of a point: jobs that run at the same time. The phases of a point share its network, one after the
+    other."""
+
+    name: str
+    requests: Sequence[BaseModel]
+    """The jobs, as the system's service is asked for them."""
+    waits: bool
+    """Whether agents begin only when `take` says so; else they do as soon as all are ready."""
+
+    def agents(self, answers: Sequence[Mapping[str, Any]]) -> Sequence[AgentSpec]:
+        """Who runs where, once the service has answered every request."""
+
+    def take(self, event: Mapping[str, Any]) -> Sequence[AgentSpec] | None:
+        """Take in an agent's event: keep what it tells, note what is wrong. UserError ends the point.
+
+        Further agents to start because of it, before all that wait begin; None, as a rule: nothing is to be done."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether all has been told that the phase waits for; then its agents are stopped."""
+
+    def progress(self) -> Sequence[Progress]:
+        """How far every job is."""
+
+
+class PointRun(Protocol):
+    """One point of a system: decided, but not run yet."""
+
+    network: NetworkSetup
+    phases: Sequence[Phase]
+
+    def result(self, measured: Sequence[Measured]) -> PointResult:
+        """What the phases left, in their order, as metrics, tables and failures. The fidelity is the engine's."""
+
+
 class System(Protocol):
     """Runs points of one kind.
 
-    configuration: the sections that its studies have. metrics: by name. needs_network: run each point as root in a
-    sandbox of its own (topo/sandbox.py), so that points share nothing.
+    configuration: the sections that its studies have. metrics: by name. service: "module:Class" of its part of the
+    controller. defaults: what `gradbed run NAME` takes for fields where studies have another default, by dotted path.
+    benches: "module:function" of commands of `gradbed bench`, by name.
     """
 
+    name: str
     configuration: type[PointConfiguration]
     metrics: Mapping[str, Metric]
-    needs_network: bool
+    service: str
+    defaults: Mapping[str, Any]
+    benches: Mapping[str, str]
+    script_defaults: Mapping[str, Any] | None
+    """Of `gradbed run torch`; None: workers of the system do not run PyTorch scripts."""
 
     def check(self, configuration: PointConfiguration) -> None:
         """ValueError or UserError if a point cannot run, such as for want of hosts; called before anything runs."""
 
-    def run(self, task: PointTask) -> PointResult:
-        """Run one point. UserError for what the user can put right."""
+    def point(self, task: PointTask) -> PointRun:
+        """Decide what a point does. UserError for what the user can put right."""
 
+    def calibration(self, rate_mbps: float, seconds: float) -> PointConfiguration:
+        """A point that keeps many links of a network busy at once for about so long, when links are slowed down to
+        this rate: by it a machine is calibrated. Only the default system is asked."""
 
-SYSTEMS: dict[str, str] = {"aggregation": "experiments.systems.aggregation.system:AggregationSystem"}
-"""Module and class by the word after `system:`; imported when a study asks for it."""
-
-
-def find_system(name: str) -> System:
-    """UserError, with a suggestion, if there is none of this name."""
-    try:
-        module, _, class_name = SYSTEMS[name].partition(":")
-    except KeyError:
-        raise UserError(f"no system is called {name!r}{suggestion(name, SYSTEMS)}") from None
-    system: System = getattr(importlib.import_module(module), class_name)()
-    return system
-
-
-def suggestion(word: str, known: Mapping[str, Any] | Sequence[str]) -> str:
-    """ "; did you mean ...?" if a known word is near, else the known words."""
-    words = list(known)
-    near = get_close_matches(word, words, n=1)
-    return f"; did you mean {near[0]!r}?" if near else f"; there are: {', '.join(words)}"
+    def present(self, results: StudyResults, console: Console) -> None:
+        """Print the table of a run of one point, and leave its figures in the run's folder."""

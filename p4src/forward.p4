@@ -1,6 +1,5 @@
-// A plain IPv4 router, as legacy switches are: it knows nothing of gradients. Like the OpenFlow flows of
-// controller/planning/openflow_rules.py, which do the same, it tells the designated switch of a gradient packet by
-// the packet's UDP ports.
+// A plain IPv4 router with multicast, as legacy switches are: it knows no protocol of any system. Like the OpenFlow
+// flows of controller/planning/openflow_rules.py, which do the same, it can tell packets apart by their UDP ports.
 //
 // Compile-time macro: PORTS.
 #include <core.p4>
@@ -11,8 +10,6 @@
 #ifndef PORTS
 #define PORTS 512
 #endif
-
-const bit<16> GRADIENT_PORT = 0x4742;
 
 error { Ipv4Options }
 
@@ -56,7 +53,7 @@ control ForwardIngress(inout headers_t hdr, inout metadata_t meta, inout standar
     action drop() {
         mark_to_drop(std);
     }
-    action towards_designated(port_t port) {
+    action forward_unchanged(port_t port) {
         std.egress_spec = port;
     }
     action replicate(bit<16> group) {
@@ -68,9 +65,9 @@ control ForwardIngress(inout headers_t hdr, inout metadata_t meta, inout standar
         hdr.ethernet.dst_addr = dst_mac;
     }
 
-    table designated_routes {
-        key = { hdr.udp.src_port: exact; }
-        actions = { towards_designated; NoAction; }
+    table udp_routes {
+        key = { hdr.udp.dst_port: exact; hdr.udp.src_port: exact; }
+        actions = { forward_unchanged; NoAction; }
         const default_action = NoAction();
         size = 4096;
     }
@@ -94,8 +91,8 @@ control ForwardIngress(inout headers_t hdr, inout metadata_t meta, inout standar
         } else {
             hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
             bool routed = false;
-            if (hdr.udp.isValid() && hdr.udp.dst_port == GRADIENT_PORT) {
-                routed = designated_routes.apply().hit;
+            if (hdr.udp.isValid()) {
+                routed = udp_routes.apply().hit;
             }
             if (!routed) {
                 routed = multicast_routes.apply().hit;

@@ -7,10 +7,13 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pyroute2 import IPRoute
+
 from switch.errors import UserError
+from switch.link import LinkModel
 from topo import interface_counters, traffic_control
 from topo.fabric_layout import interface_name
-from topo.graph import Topology
+from topo.graph import Link, Topology
 from topo.link_statistics import DirectionStatistics
 
 if TYPE_CHECKING:
@@ -133,6 +136,15 @@ class Bmv2Switches:
                 return True
             before = now
         return False
+
+    def set_link(self, link: Link, model: LinkModel) -> None:
+        raise UserError("with BMv2 a link keeps its attributes for as long as the network is up")
+
+    def set_link_up(self, link: Link, up: bool) -> None:
+        end = link.b if link.a.node in self._host_pids else link.a
+        with IPRoute() as netlink:
+            (index,) = netlink.link_lookup(ifname=interface_name(end))
+            netlink.link("set", index=index, state="up" if up else "down")
 
     def restart_switch(self, switch: str) -> None:
         node = self._nodes[switch]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from switch.link import LinkModel
 from topo.json_lines import JsonLinesProcess, own_program
 
 READY_TIMEOUT_S = 60.0
@@ -54,6 +56,14 @@ class FabricProcess:
     def restart_switch(self, device_id: int) -> None:
         """Let a switch lose all that it holds, and its controllers their streams."""
         self._ask("restart_switch", COMMAND_TIMEOUT_S, device_id=device_id)
+
+    def set_link(self, device_id: int, port: int, model: LinkModel) -> None:
+        """Change the model of both directions of a port's link."""
+        self._ask("set_link", COMMAND_TIMEOUT_S, device_id=device_id, port=port, link=asdict(model))
+
+    def set_link_up(self, device_id: int, port: int, up: bool) -> None:
+        """Cut the link at a port, or mend it."""
+        self._ask("set_link_up", COMMAND_TIMEOUT_S, device_id=device_id, port=port, up=up)
 
     def stop(self) -> None:
         """End it, and kill it if it does not end. May be called again."""

@@ -7,10 +7,11 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from switch.link import LinkModel
 from switch.outside_address import OutsideAddress
 from topo.fabric_layout import LinkKind, fabric_config, name_statistics
 from topo.fabric_process import FabricProcess, fabric_command
-from topo.graph import Topology
+from topo.graph import Link, Topology
 from topo.link_statistics import DataPlaneStatistics, DirectionStatistics
 
 if TYPE_CHECKING:
@@ -100,6 +101,19 @@ class FabricSwitches:
 
     def restart_switch(self, switch: str) -> None:
         self._running.restart_switch(self.topology.switch(switch).number)
+
+    def set_link(self, link: Link, model: LinkModel) -> None:
+        self._running.set_link(*self._modelled_port(link), model)
+
+    def set_link_up(self, link: Link, up: bool) -> None:
+        self._running.set_link_up(*self._modelled_port(link), up)
+
+    def _modelled_port(self, link: Link) -> tuple[int, int]:
+        """(device id, port) at which the fabric process models a link (topo/fabric_layout.py)."""
+        ends = [end for end in (link.a, link.b) if not self.topology.is_host(end.node)]
+        own = [end for end in ends if end.node not in self.foreign]
+        end = (own or ends)[0]
+        return self.topology.switch(end.node).number, end.port
 
     @property
     def _running(self) -> FabricProcess:

@@ -72,6 +72,12 @@ class JsonLinesProcess:
             raise RuntimeError(f"the {self.name} said {line!r}, which is no event") from None
         return event
 
+    def has_event(self, timeout_s: float) -> bool:
+        """Whether an event comes in that time, or the end of the process."""
+        output = self._process.stdout
+        assert output is not None
+        return b"\n" in self._unread or bool(select.select([output], [], [], max(0.0, timeout_s))[0])
+
     def expect(self, name: str, timeout_s: float) -> dict[str, Any]:
         """The next event called `name`; others before it are skipped, but for "error", which is raised."""
         deadline = time.monotonic() + timeout_s

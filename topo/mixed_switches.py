@@ -6,6 +6,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from switch.link import LinkModel
+from topo.graph import Link
 from topo.link_statistics import DataPlaneStatistics, DirectionStatistics
 from topo.ovs_switches import OvsSwitches
 
@@ -53,6 +55,12 @@ class MixedSwitches:
 
     def data_plane_statistics(self) -> DataPlaneStatistics | None:
         return self._p4.data_plane_statistics()
+
+    def set_link(self, link: Link, model: LinkModel) -> None:
+        self._p4.set_link(link, model)
+
+    def set_link_up(self, link: Link, up: bool) -> None:
+        self._p4.set_link_up(link, up)
 
     def restart_switch(self, switch: str) -> None:
         (self._openflow if switch in self._openflow_names else self._p4).restart_switch(switch)

@@ -9,11 +9,13 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from switch.errors import UserError
+from switch.link import LinkModel
 from switch.outside_address import OutsideAddress
 from topo import veth
 from topo.addressing import port_mac
@@ -65,6 +67,10 @@ class SwitchBackend(Protocol):
 
     def quiesce(self, timeout_s: float) -> bool: ...
 
+    def set_link(self, link: Link, model: LinkModel) -> None: ...
+
+    def set_link_up(self, link: Link, up: bool) -> None: ...
+
     def restart_switch(self, switch: str) -> None:
         """Let a switch lose program, tables, registers and connections; return when it serves again."""
 
@@ -114,6 +120,8 @@ class EmulatedNetwork:
         self._own_run_dir: Path | None = None
         self._mininet: Mininet | None = None
         self._interface_group = 0
+        self._models: dict[frozenset[str], LinkModel] = {}
+        """Of links that were changed, by their two nodes."""
 
     def __enter__(self) -> EmulatedNetwork:
         self.start()
@@ -201,6 +209,21 @@ class EmulatedNetwork:
     def quiesce(self, timeout_s: float = 2.0) -> bool:
         """Wait until no packet is on its way between switches; False if some still are after `timeout_s`."""
         return self._backend.quiesce(timeout_s)
+
+    def change_link(self, a: str, b: str, **fields: Any) -> None:
+        """Change fields of the model of the link between two nodes (switch.link.LinkModel), in both directions, from
+        now on. UserError with BMv2."""
+        self._backend.set_link(*self._changed_link(a, b, fields))
+
+    def _changed_link(self, a: str, b: str, fields: Mapping[str, Any]) -> tuple[Link, LinkModel]:
+        link = self.topology.link(a, b)
+        model = replace(self._models.get(frozenset((a, b)), link.model), **fields)
+        self._models[frozenset((a, b))] = model
+        return link, model
+
+    def set_link_up(self, a: str, b: str, up: bool) -> None:
+        """Cut the link between two nodes, or mend it: packets on it are lost, ports at switches go down."""
+        self._backend.set_link_up(self.topology.link(a, b), up)
 
     def restart_switch(self, switch: str) -> None:
         """Switch a switch off and on: program, tables, registers (or flows and groups) and connections are gone, its

@@ -6,8 +6,6 @@ from ipaddress import IPv4Address, IPv4Network
 
 from controller.planning.plan import Lpm, TableEntry
 
-AGGREGATION_PROGRAM = "aggregation"
-
 
 def mac_number(mac: str) -> int:
     """The 48-bit number of "02:00:00:00:00:01"."""
@@ -37,6 +35,16 @@ def multicast_route(address: IPv4Address, group: int) -> TableEntry:
         match={"hdr.ipv4.dst_addr": int(address)},
         action="replicate",
         params={"group": group},
+    )
+
+
+def udp_route(dst_port: int, src_port: int, port: int) -> TableEntry:
+    """UDP packets with these two ports leave by `port`; of p4src/forward.p4 alone."""
+    return TableEntry(
+        table="udp_routes",
+        match={"hdr.udp.dst_port": dst_port, "hdr.udp.src_port": src_port},
+        action="forward_unchanged",
+        params={"port": port},
     )
 
 

@@ -1,54 +1,49 @@
-"""Which switches cannot aggregate, and their part of a plan.
+"""What switches hold of a system's plan when they do not run the system's program: they only forward.
 
-Planners treat all switches alike: they speak the forwarding tables of p4src/aggregation.p4. What legacy switches hold
-follows from that: the same entries for p4src/forward.p4, or flows that do the same.
+Planners of a system treat all switches alike and speak the tables of its program. A switch that runs another one, or
+that knows OpenFlow alone, holds the plain forwarding view of its part, which the system makes of each entry
+(controller/core/service.py): entries of p4src/forward.p4, or flows that do the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Literal
+from collections.abc import Callable, Collection, Mapping
 
 from controller.planning.openflow_rules import FORWARD_PROGRAM, openflow_plan
 from controller.planning.plan import Plan, SwitchPlan, TableEntry
 from switch.errors import UserError
 from topo.graph import Topology
 
-LegacyKind = Literal["openflow", "p4"]
-"""An OpenFlow switch (Open vSwitch), or a P4 switch with the plain forwarding program."""
+OPENFLOW = "openflow"
+"""Stands for the program of a switch that runs none, and is spoken to by OpenFlow."""
 
-FORWARDING_TABLES = frozenset({"ipv4_routes", "multicast_routes", "designated_routes"})
-MARKING_TABLES = frozenset({"congestion_thresholds"})
-"""Legacy switches do not mark congestion, whatever their queues hold."""
-
-
-def with_legacy_switches(plan: Plan, topology: Topology, legacy: Mapping[str, LegacyKind]) -> Plan:
-    """The same plan, with the parts of the switches in `legacy` in their own kind; UserError if one of them is to
-    aggregate."""
-    return Plan(
-        switches={
-            name: _legacy_plan(topology, name, legacy[name], switch) if name in legacy else switch
-            for name, switch in plan.switches.items()
-        }
-    )
+PlainView = Callable[[str, TableEntry], TableEntry | None]
+"""(switch, entry of a system's program) to the entry of p4src/forward.p4 that stands for it; None: there is none.
+UserError if the switch would have to run the program."""
 
 
-def _legacy_plan(topology: Topology, name: str, kind: LegacyKind, plan: SwitchPlan) -> SwitchPlan:
-    forwarding = []
-    for entry in plan.entries:
-        if entry.table in FORWARDING_TABLES:
-            forwarding.append(entry)
-        elif entry.table not in MARKING_TABLES:
-            raise UserError(f"{name} is a legacy switch, which cannot sum gradients: choose other switches")
-    plain = SwitchPlan.of(FORWARD_PROGRAM, forwarding, plan.groups)
-    if kind == "openflow":
-        return openflow_plan(topology.switch(name), plain)
-    return SwitchPlan.of(FORWARD_PROGRAM, map(_by_udp_port, forwarding), plan.groups)
+def table_programs(switches: Mapping[str, str]) -> dict[str, str]:
+    """The program whose tables each switch is planned with: an OpenFlow switch's are those of p4src/forward.p4."""
+    return {name: FORWARD_PROGRAM if program == OPENFLOW else program for name, program in switches.items()}
 
 
-def _by_udp_port(entry: TableEntry) -> TableEntry:
-    """Plain forwarding knows no gradients; the designated switch is in their UDP source port, too."""
-    if entry.table != "designated_routes":
-        return entry
-    (number,) = entry.match.values()
-    return entry.model_copy(update={"match": {"hdr.udp.src_port": number}})
+def as_switches_hold_it(
+    plan: Plan, topology: Topology, switches: Mapping[str, str], programs: Collection[str], plain: PlainView
+) -> Plan:
+    """A system's plan, with the plain view of it where a switch runs none of the system's programs.
+
+    switches: what each runs, by name. UserError for what a switch cannot do.
+    """
+
+    def held(name: str, part: SwitchPlan) -> SwitchPlan:
+        running = switches[name]
+        if running == part.program or (running == OPENFLOW and part.kind == "openflow"):
+            return part
+        if running in programs or part.registers or part.flows:
+            raise UserError(f"{name} runs {running}, its plan is for {part.program}")
+        entries = [entry for entry in (plain(name, each) for each in part.entries) if entry is not None]
+        if running == OPENFLOW:
+            return openflow_plan(topology.switch(name), SwitchPlan.of(FORWARD_PROGRAM, entries, part.groups))
+        return SwitchPlan.of(running, entries, part.groups)
+
+    return Plan(switches={name: held(name, part) for name, part in plan.switches.items()})

@@ -1,4 +1,4 @@
-"""The trees along which a job's ACKs reach its workers."""
+"""Multicast groups of jobs: their numbers, their addresses, the trees that they follow."""
 
 from __future__ import annotations
 
@@ -14,6 +14,12 @@ from controller.planning.entries import mac_text, multicast_route
 from controller.planning.plan import MulticastGroup, SwitchPlan
 from controller.planning.routing import switch_graph
 from topo.graph import Topology
+
+GROUPS_PER_JOB = 16
+"""Multicast groups are numbered in 16 bits: a job's are GROUPS_PER_JOB times its number, and the next ones."""
+
+MAX_JOB = 0xFFFF // GROUPS_PER_JOB
+"""Jobs are numbered from 1, those of all systems together."""
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,13 @@
-"""The plan of a legacy OpenFlow switch, from the forwarding entries of a P4 switch in its place.
+"""The plan of an OpenFlow switch, from the entries that p4src/forward.p4 would have in its place.
 
 Planners speak of tables (entries.py); a switch that knows OpenFlow 1.3 alone does the same with flows of one table:
 
     priority            packets                                     actions
-    DESIGNATED          gradients for a designated switch           decrement TTL, to the port towards it
-    MULTICAST           ACKs for a job's multicast address          decrement TTL, copies by a group of type ALL
+    UDP                 UDP packets with two given ports            decrement TTL, to the port
+    MULTICAST           IPv4 multicast addresses                    decrement TTL, copies by a group of type ALL
     UNICAST + bits      IPv4 prefixes; a longer one wins            MAC addresses, decrement TTL, to the port
 
-Which designated switch a gradient is for, it tells in its UDP source port, too: OpenFlow knows no header behind UDP.
+OpenFlow knows no header behind UDP: what switches are to tell apart must show in the UDP ports.
 What matches no flow is dropped: nothing is learnt, nothing flooded.
 """
 
@@ -30,15 +30,14 @@ from switch.errors import UserError
 from topo.graph import Switch
 
 FORWARD_PROGRAM = "forward"
-"""What legacy switches do, of both kinds: p4src/forward.p4 and these flows forward alike."""
+"""What switches do that only forward: p4src/forward.p4 and these flows forward alike."""
 
-DESIGNATED_PRIORITY = 3000
+UDP_PRIORITY = 3000
 MULTICAST_PRIORITY = 2000
 UNICAST_PRIORITY = 1000
 
 ETHER_TYPE_IPV4 = 0x0800
 PROTOCOL_UDP = 17
-GRADIENT_PORT = 0x4742
 
 _DEC_TTL = DecrementTtl(dec_ttl=True)
 _IPV4: dict[str, Match] = {"eth_type": ETHER_TYPE_IPV4}
@@ -63,11 +62,11 @@ def _flow(switch: Switch, entry: TableEntry) -> Flow:
     if entry.table == "multicast_routes":
         match = {**_IPV4, "ipv4_dst": _exact(entry, "hdr.ipv4.dst_addr")}
         return _forward(MULTICAST_PRIORITY, match, ToGroup(group=entry.params["group"]))
-    if entry.table == "designated_routes":
-        number = _exact(entry, "hdr.gradient.switch_number")
-        match = {**_IPV4, "ip_proto": PROTOCOL_UDP, "udp_src": number, "udp_dst": GRADIENT_PORT}
-        return _forward(DESIGNATED_PRIORITY, match, Output(output=entry.params["port"]))
-    raise UserError(f"{switch.name} is a legacy switch and has no table {entry.table}")
+    if entry.table == "udp_routes":
+        ports = {"udp_src": _exact(entry, "hdr.udp.src_port"), "udp_dst": _exact(entry, "hdr.udp.dst_port")}
+        match = {**_IPV4, "ip_proto": PROTOCOL_UDP, **ports}
+        return _forward(UDP_PRIORITY, match, Output(output=entry.params["port"]))
+    raise UserError(f"{switch.name} is an OpenFlow switch and has no table {entry.table}")
 
 
 def _unicast(switch: Switch, entry: TableEntry) -> Flow:

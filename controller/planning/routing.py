@@ -11,13 +11,13 @@ pass one aggregation switch), and knows nothing of any topology.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Network
 
 import networkx as nx
 
-from controller.planning.entries import AGGREGATION_PROGRAM, ipv4_route
+from controller.planning.entries import ipv4_route
 from controller.planning.plan import Plan, SwitchPlan, TableEntry
 from switch.errors import UserError
 from topo.graph import Host, Topology
@@ -105,8 +105,12 @@ def _last_hops(neighbours: Mapping[str, list[str]], distance: Mapping[str, int])
     return found
 
 
-def routing_plan(topology: Topology, routes: Routes, program: str = AGGREGATION_PROGRAM) -> Plan:
-    """IPv4 routes to every host on every switch.
+def routing_plan(
+    topology: Topology, routes: Routes, programs: Mapping[str, str], unrouted_programs: Collection[str] = ()
+) -> Plan:
+    """IPv4 routes to every host on every switch; programs[switch] is the program that it runs.
+
+    Switches whose program is one of unrouted_programs, which have no table ipv4_routes, hold nothing.
 
     A switch holds one /32 for each host of its own, and one entry for a whole subnet that sits behind another
     switch (one /32 for each host where a subnet is spread over several). Towards a switch the next destination
@@ -115,6 +119,10 @@ def routing_plan(topology: Topology, routes: Routes, program: str = AGGREGATION_
     behind = _prefixes_behind(topology)
     switches: dict[str, SwitchPlan] = {}
     for switch in topology.switches:
+        program = programs[switch.name]
+        if program in unrouted_programs:
+            switches[switch.name] = SwitchPlan(program=program)
+            continue
         entries = [
             ipv4_route(IPv4Network(host.ip), topology.port(switch.name, host.name), host.mac)
             for host in topology.hosts

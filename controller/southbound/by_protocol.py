@@ -6,7 +6,7 @@ import time
 from collections.abc import Collection
 
 from controller.planning.plan import Plan
-from controller.southbound.interface import CounterCell, Southbound, SwitchStatus
+from controller.southbound.interface import CounterCell, Southbound, SouthboundListener, SwitchStatus
 from controller.southbound.openflow import OpenFlowSouthbound
 
 
@@ -18,6 +18,10 @@ class SouthboundByProtocol:
         self._openflow = openflow
         self._openflow_switches = frozenset(openflow_switches)
         self._plan = Plan(switches={})
+
+    def listen(self, listener: SouthboundListener) -> None:
+        self._p4.listen(listener)
+        self._openflow.listen(listener)
 
     def start(self, plan: Plan) -> None:
         self._plan = plan
@@ -46,6 +50,9 @@ class SouthboundByProtocol:
 
     def counters(self, switch: str) -> dict[str, list[CounterCell]]:
         return self._of(switch).counters(switch)
+
+    def registers(self, switch: str, name: str) -> list[int]:
+        return self._of(switch).registers(switch, name)
 
     def stop(self) -> None:
         self._openflow.stop()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from finsy.proto import p4d, p4r
@@ -15,7 +16,10 @@ from controller.planning.plan import (
     TableEntry,
     Ternary,
 )
-from controller.southbound.schema import FieldSchema, MatchType, ProgramSchema
+from controller.southbound.messages import Digest, PacketIn
+from controller.southbound.schema import DigestSchema, FieldSchema, MatchType, ProgramSchema
+
+DIGEST_ACK_TIMEOUT_NS = 1_000_000_000
 
 
 def canonical_bytes(value: int) -> bytes:
@@ -121,3 +125,32 @@ def encode_register(schema: ProgramSchema, cell: RegisterValue) -> Any:
             data=p4d.P4Data(bitstring=canonical_bytes(cell.value)),
         )
     )
+
+
+def encode_digest_config(digest: DigestSchema) -> Any:
+    """Entity that has a switch send each digest at once, and not again until it is acknowledged or a second later."""
+    config = p4r.DigestEntry.Config(max_timeout_ns=0, max_list_size=1, ack_timeout_ns=DIGEST_ACK_TIMEOUT_NS)
+    return p4r.Entity(digest_entry=p4r.DigestEntry(digest_id=digest.id, config=config))
+
+
+def decode_digest(schema: ProgramSchema, message: Any) -> Digest | None:
+    """A digest list; None for one that the program does not have."""
+    digest = schema.digests.by_id(message.digest_id)
+    if digest is None:
+        return None
+    return Digest(digest.short, tuple(_decode_fields(digest.fields, data) for data in message.data))
+
+
+def _decode_fields(names: Sequence[str], data: Any) -> dict[str, int]:
+    kind = data.WhichOneof("data")
+    members = getattr(data, kind).members if kind in ("struct", "tuple") else [data]
+    return {name: _decode_scalar(member) for name, member in zip(names, members, strict=True)}
+
+
+def _decode_scalar(data: Any) -> int:
+    return int(data.bool) if data.WhichOneof("data") == "bool" else number(data.bitstring)
+
+
+def decode_packet_in(schema: ProgramSchema, message: Any) -> PacketIn:
+    metadata = {schema.packet_in_fields[part.metadata_id]: number(part.value) for part in message.metadata}
+    return PacketIn(message.payload, metadata)

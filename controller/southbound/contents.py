@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import grpc
-from finsy.proto import p4r, p4r_grpc
+from finsy.proto import p4r, p4r_grpc, rpc_code
 
 from controller.planning.diff import SwitchDiff, switch_diff
 from controller.planning.plan import MulticastGroup, RegisterValue, SwitchPlan, TableEntry
@@ -15,13 +15,15 @@ from controller.planning.text import entry_text
 from controller.southbound.codec import (
     decode_entry,
     decode_group,
+    encode_digest_config,
     encode_entry,
     encode_group,
     encode_register,
+    number,
 )
 from controller.southbound.interface import CounterCell, SouthboundError, SouthboundTimeout
 from controller.southbound.pipeline import Pipeline
-from controller.southbound.rpc_errors import describe, is_away
+from controller.southbound.rpc_errors import describe, is_away, update_errors
 from switch.errors import UserError
 
 CALL_TIMEOUT_S = 30.0
@@ -77,6 +79,7 @@ class SwitchContents:
         # Normalised; None when it has to be read first.
         self._held: SwitchPlan | None = None
         self._cells_written: tuple[RegisterValue, ...] = ()
+        self._digests_enabled = False
 
     def pipeline(self, plan: SwitchPlan) -> Pipeline:
         """The pipeline that a plan names; UserError if there is none."""
@@ -88,6 +91,7 @@ class SwitchContents:
         """Another connection: the switch may have lost what it held, or another controller changed it. Without
         keep_pipeline whatever runs there is as good as nothing."""
         self._held = None
+        self._digests_enabled = False
         self._running_cookie = await self._read_cookie() if keep_pipeline else 0
 
     async def bring_to(self, plan: SwitchPlan) -> None:
@@ -110,6 +114,8 @@ class SwitchContents:
         await self._write_difference(pipeline, switch_diff(held, wanted))
         self._held = wanted
         self._cells_written = wanted.registers
+        if not self._digests_enabled:
+            await self._enable_digests(pipeline)
 
     async def counters(self, plan: SwitchPlan) -> dict[str, list[CounterCell]]:
         """All counter arrays of the plan's program by short name, every cell."""
@@ -124,6 +130,17 @@ class SwitchContents:
                     CounterCell(entry.index.index, entry.data.packet_count, entry.data.byte_count)
                 )
         return cells
+
+    async def register(self, plan: SwitchPlan, name: str) -> list[int]:
+        """Every cell of a register array of the plan's program. UserError if it has none of that name."""
+        array = self.pipeline(plan).schema.registers[name]
+        wanted = [p4r.Entity(register_entry=p4r.RegisterEntry(register_id=array.id))]
+        try:
+            found = await self._read(f"read register {array.name}", wanted)
+        except _Unreadable as error:
+            raise SouthboundError(str(error)) from None
+        cells = {entity.register_entry.index.index: entity.register_entry.data for entity in found}
+        return [number(cells[index].bitstring) for index in sorted(cells)]
 
     async def _read_cookie(self) -> int:
         request = p4r.GetForwardingPipelineConfigRequest(
@@ -154,6 +171,7 @@ class SwitchContents:
         self._running_cookie = pipeline.cookie
         self._held = SwitchPlan(program=pipeline.name)
         self._cells_written = ()
+        self._digests_enabled = False
 
     async def _write_difference(self, pipeline: Pipeline, diff: SwitchDiff) -> None:
         schema = pipeline.schema
@@ -179,6 +197,17 @@ class SwitchContents:
         )
         await self._write([*entries(insert, diff.entries.insert), *entries(modify, diff.entries.modify)])
         await self._write(groups(delete, diff.groups.delete))
+
+    async def _enable_digests(self, pipeline: Pipeline) -> None:
+        """Have the switch send every digest of its program; a predecessor may have done so already."""
+        for digest in pipeline.schema.digests:
+            enable = _Update(p4r.Update.INSERT, encode_digest_config(digest), f"digest {digest.name}")
+            try:
+                await self._stub.Write(self._write_request([enable]), timeout=CALL_TIMEOUT_S)
+            except grpc.aio.AioRpcError as error:
+                if [each.canonical_code for each in update_errors(error)] != [rpc_code.ALREADY_EXISTS]:
+                    raise self._failure(error, "write", [enable.subject]) from None
+        self._digests_enabled = True
 
     async def _read_back_or_clear(self, pipeline: Pipeline) -> SwitchPlan:
         """What the switch holds; one that cannot tell (not every target reads groups) is made to start afresh."""
@@ -222,15 +251,17 @@ class SwitchContents:
     async def _write(self, updates: Sequence[_Update]) -> None:
         for first in range(0, len(updates), UPDATES_PER_WRITE):
             batch = updates[first : first + UPDATES_PER_WRITE]
-            request = p4r.WriteRequest(
-                device_id=self._device_id,
-                election_id=self.election_id,
-                updates=[p4r.Update(type=update.type, entity=update.entity) for update in batch],
-            )
             try:
-                await self._stub.Write(request, timeout=CALL_TIMEOUT_S)
+                await self._stub.Write(self._write_request(batch), timeout=CALL_TIMEOUT_S)
             except grpc.aio.AioRpcError as error:
                 raise self._failure(error, "write", [update.subject for update in batch]) from None
+
+    def _write_request(self, updates: Sequence[_Update]) -> Any:
+        return p4r.WriteRequest(
+            device_id=self._device_id,
+            election_id=self.election_id,
+            updates=[p4r.Update(type=update.type, entity=update.entity) for update in updates],
+        )
 
     def _failure(self, error: grpc.aio.AioRpcError, what: str, subjects: Sequence[str] = ()) -> SouthboundError:
         kind = SouthboundError if is_away(error) else SwitchRefuses

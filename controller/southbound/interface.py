@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
 from controller.planning.plan import Plan
+from controller.southbound.messages import Message
 
 
 class SouthboundError(Exception):
@@ -37,12 +37,30 @@ class CounterCell:
     bytes: int
 
 
-StatusListener = Callable[[SwitchStatus], None]
-"""Called, from some thread, when a switch comes or goes."""
+class SouthboundListener(Protocol):
+    """Learns what switches tell. Methods are called from any thread, and must not call the southbound in turn unless
+    it has no threads of its own."""
+
+    def switch_changed(self, status: SwitchStatus) -> None:
+        """A switch came or went."""
+
+    def message(self, switch: str, message: Message) -> None:
+        """A P4 switch sent something of its own accord."""
+
+
+class NoListener:
+    """For those who do not want to know."""
+
+    def switch_changed(self, status: SwitchStatus) -> None: ...
+
+    def message(self, switch: str, message: Message) -> None: ...
 
 
 class Southbound(Protocol):
     """Makes the switches hold a plan. Methods may be called from any thread."""
+
+    def listen(self, listener: SouthboundListener) -> None:
+        """Tell `listener` from now on; before `start`."""
 
     def start(self, plan: Plan) -> None:
         """Begin to connect; every switch gets its part of the plan as soon as it is there, and again whenever
@@ -62,5 +80,9 @@ class Southbound(Protocol):
     def counters(self, switch: str) -> dict[str, list[CounterCell]]:
         """All counter arrays of a switch, by their short name, read now. SouthboundError if it is away or
         late."""
+
+    def registers(self, switch: str, name: str) -> list[int]:
+        """All cells of one register array, by any of its names, read now. UserError if there is none,
+        SouthboundError if the switch is away or cannot tell."""
 
     def stop(self) -> None: ...

@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from controller.planning.plan import Plan
-from controller.southbound.interface import CounterCell, StatusListener, SwitchStatus
+from controller.southbound.interface import CounterCell, NoListener, SouthboundListener, SwitchStatus
 from controller.southbound.openflow_session import OpenFlowSession
 from controller.southbound.target import Target
 from switch.errors import UserError
@@ -33,7 +33,7 @@ class OpenFlowSouthbound:
     def __init__(self, targets: Mapping[str, Target], dial: Dial) -> None:
         self._targets = dict(targets)
         self._dial = dial
-        self._listener: StatusListener = lambda status: None
+        self._listener: SouthboundListener = NoListener()
         self._changed = threading.Condition()
         self._stopped = threading.Event()
         self._sessions = {
@@ -43,11 +43,10 @@ class OpenFlowSouthbound:
         self._one_plan_at_a_time = threading.Lock()
         self._workers = ThreadPoolExecutor(MAX_THREADS, thread_name_prefix="openflow")
 
-    def listen(self, listener: StatusListener) -> None:
-        """Have `listener` told of switches that come and go; before `start`."""
-        self._listener = listener
-
     # Southbound
+
+    def listen(self, listener: SouthboundListener) -> None:
+        self._listener = listener
 
     def start(self, plan: Plan) -> None:
         missing = sorted(set(plan.switches) ^ set(self._targets))
@@ -93,6 +92,9 @@ class OpenFlowSouthbound:
     def counters(self, switch: str) -> dict[str, list[CounterCell]]:
         """port_in and port_out, of packets of whatever kind, and looked_up (see OpenFlowSession.counters)."""
         return self._sessions[switch].counters()
+
+    def registers(self, switch: str, name: str) -> list[int]:
+        raise UserError(f"{switch} is an OpenFlow switch and has no registers")
 
     def stop(self) -> None:
         """Let go of all switches; they keep what they hold."""
@@ -147,4 +149,4 @@ class OpenFlowSouthbound:
     def _on_change(self, status: SwitchStatus) -> None:
         with self._changed:
             self._changed.notify_all()
-        self._listener(status)
+        self._listener.switch_changed(status)

@@ -11,7 +11,14 @@ import grpc
 
 from controller.planning.plan import Plan
 from controller.southbound.contents import CALL_TIMEOUT_S, PUSH_TIMEOUT_S
-from controller.southbound.interface import CounterCell, SouthboundTimeout, StatusListener, SwitchStatus
+from controller.southbound.interface import (
+    CounterCell,
+    NoListener,
+    SouthboundListener,
+    SouthboundTimeout,
+    SwitchStatus,
+)
+from controller.southbound.messages import Message
 from controller.southbound.pipeline import Pipeline
 from controller.southbound.session import SwitchSession
 from controller.southbound.target import Target
@@ -43,12 +50,11 @@ class P4RuntimeSouthbound:
         targets: Mapping[str, Target],
         pipelines: Mapping[str, Pipeline],
         keep_pipelines: bool = False,
-        on_change: StatusListener = lambda status: None,
     ) -> None:
         self._targets = dict(targets)
         self._pipelines = dict(pipelines)
         self._keep_pipelines = keep_pipelines
-        self._listener = on_change
+        self._listener: SouthboundListener = NoListener()
         self._sessions: dict[str, SwitchSession] = {}
         self._changed = threading.Condition()
         self._loop = asyncio.new_event_loop()
@@ -56,6 +62,9 @@ class P4RuntimeSouthbound:
         self._tasks: list[asyncio.Task[None]] = []
         self._channels: dict[str, grpc.aio.Channel] = {}
         self._one_plan_at_a_time = asyncio.Lock()
+
+    def listen(self, listener: SouthboundListener) -> None:
+        self._listener = listener
 
     def start(self, plan: Plan) -> None:
         missing = sorted(set(plan.switches) ^ set(self._targets))
@@ -92,6 +101,9 @@ class P4RuntimeSouthbound:
     def counters(self, switch: str) -> dict[str, list[CounterCell]]:
         return self._run(_in_time(self._sessions[switch].counters(), switch, CALL_TIMEOUT_S))
 
+    def registers(self, switch: str, name: str) -> list[int]:
+        return self._run(_in_time(self._sessions[switch].register(name), switch, CALL_TIMEOUT_S))
+
     def stop(self) -> None:
         """End all sessions; the switches keep what they hold."""
         if self._thread.is_alive():
@@ -115,6 +127,7 @@ class P4RuntimeSouthbound:
                 self._pipelines,
                 self._keep_pipelines,
                 self._on_change,
+                self._on_message,
             )
         self._tasks = [
             asyncio.create_task(session.run(plan[name]), name=name) for name, session in self._sessions.items()
@@ -156,7 +169,10 @@ class P4RuntimeSouthbound:
     def _on_change(self, status: SwitchStatus) -> None:
         with self._changed:
             self._changed.notify_all()
-        self._listener(status)
+        self._listener.switch_changed(status)
+
+    def _on_message(self, switch: str, message: Message) -> None:
+        self._listener.message(switch, message)
 
 
 async def _in_time(work: Awaitable[T], switch: str, timeout_s: float) -> T:

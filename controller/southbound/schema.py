@@ -114,8 +114,18 @@ class ArraySchema:
     bits: int = 0
 
 
+@dataclass(frozen=True)
+class DigestSchema:
+    """A digest; `short` is its alias. fields: the names of what a message of it holds, in order."""
+
+    id: int
+    name: str
+    short: str
+    fields: tuple[str, ...]
+
+
 class ProgramSchema:
-    """The tables, counters and registers of a P4Info message."""
+    """The tables, counters, registers, digests and packet-in fields (by identifier) of a P4Info message."""
 
     def __init__(self, p4info: Any) -> None:
         actions = {
@@ -133,6 +143,18 @@ class ProgramSchema:
         )
         self.counters = _arrays("counter", p4info.counters)
         self.registers = _arrays("register", p4info.registers)
+        self.digests = Names("digest", (_digest(digest, p4info.type_info) for digest in p4info.digests))
+        self.packet_in_fields = {
+            field.id: field.name
+            for header in p4info.controller_packet_metadata
+            if header.preamble.name == "packet_in"
+            for field in header.metadata
+        }
+
+    @property
+    def routes_ipv4(self) -> bool:
+        """Whether it has a table for the routes of controller/planning/routing.py."""
+        return any(table.name.split(".")[-1] == "ipv4_routes" for table in self.tables)
 
     def normalised(self, plan: SwitchPlan) -> SwitchPlan:
         """The same plan with full names throughout and without fields that match anything, so that it can be
@@ -211,6 +233,17 @@ def _table(table: Any, actions: dict[int, ActionSchema]) -> TableSchema:
         Names("action", (actions[reference.id] for reference in table.action_refs)),
         table.is_const_table or table.has_initial_entries,
     )
+
+
+def _digest(message: Any, types: Any) -> DigestSchema:
+    kind = message.type_spec.WhichOneof("type_spec")
+    if kind == "struct":
+        fields = [member.name for member in types.structs[message.type_spec.struct.name].members]
+    else:
+        count = len(message.type_spec.tuple.members) if kind == "tuple" else 1
+        fields = [str(place) for place in range(count)]
+    preamble = message.preamble
+    return DigestSchema(preamble.id, preamble.name, preamble.alias or preamble.name, tuple(fields))
 
 
 def _arrays(kind: str, messages: Any) -> Names[ArraySchema]:

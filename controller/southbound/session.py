@@ -12,10 +12,13 @@ import grpc
 from finsy.proto import U128, p4r, p4r_grpc, rpc_code
 
 from controller.planning.plan import SwitchPlan
+from controller.southbound.codec import decode_digest, decode_packet_in
 from controller.southbound.contents import SwitchContents, SwitchRefuses
 from controller.southbound.interface import CounterCell, SouthboundError, SwitchStatus
+from controller.southbound.messages import Message
 from controller.southbound.pipeline import Pipeline
 from controller.southbound.rpc_errors import describe, is_away
+from controller.southbound.schema import ProgramSchema
 from controller.southbound.target import Target
 from switch.errors import UserError
 
@@ -38,6 +41,7 @@ class SwitchSession:
         pipelines: Mapping[str, Pipeline],
         keep_pipeline: bool,
         on_change: Callable[[SwitchStatus], None],
+        on_message: Callable[[str, Message], None],
     ) -> None:
         self.name = name
         self.refused = False
@@ -47,6 +51,7 @@ class SwitchSession:
         self._contents = SwitchContents(name, self._stub, target.device_id, pipelines)
         self._may_keep_pipeline = keep_pipeline
         self._on_change = on_change
+        self._on_message = on_message
         self._lock = asyncio.Lock()
         self._wanted = SwitchPlan(program="")
 
@@ -98,6 +103,11 @@ class SwitchSession:
         self._require_connected()
         return await self._contents.counters(self._wanted)
 
+    async def register(self, name: str) -> list[int]:
+        """Every cell of a register array."""
+        self._require_connected()
+        return await self._contents.register(self._wanted, name)
+
     def _require_connected(self) -> None:
         if not self.status.connected:
             raise SouthboundError(f"{self.name} is not connected: {self.status.error}")
@@ -107,8 +117,13 @@ class SwitchSession:
         try:
             await self._bid(stream)
             async for message in stream:
-                if message.WhichOneof("update") == "arbitration":
+                update = message.WhichOneof("update")
+                if update == "arbitration":
                     await self._arbitrated(stream, message.arbitration)
+                elif update == "packet":
+                    self._on_message(self.name, decode_packet_in(self._schema(), message.packet))
+                elif update == "digest":
+                    await self._take_digest(stream, message.digest)
         finally:
             stream.cancel()
 
@@ -132,6 +147,18 @@ class SwitchSession:
         self._set_status(SwitchStatus(self.name, False, error="another controller is in charge"))
         if update.status.code == rpc_code.NOT_FOUND:
             await self._bid(stream)  # the primary has left
+
+    async def _take_digest(self, stream: Any, digest: Any) -> None:
+        decoded = decode_digest(self._schema(), digest)
+        if decoded is not None:
+            self._on_message(self.name, decoded)
+        # Until it hears this the switch keeps equal digests back.
+        await stream.write(
+            p4r.StreamMessageRequest(digest_ack=p4r.DigestListAck(digest_id=digest.digest_id, list_id=digest.list_id))
+        )
+
+    def _schema(self) -> ProgramSchema:
+        return self._contents.pipeline(self._wanted).schema
 
     async def _bring_to_plan(self) -> None:
         await self._contents.bring_to(self._wanted)

@@ -18,13 +18,12 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from experiments.aggregation import make_testbed, make_trainings
-from experiments.config import AggregationConfig
-from experiments.run_folder import RunFolder
-from experiments.systems.aggregation.programmable import choose_programmable
+from experiments.mininet_testbed import MininetTestbed
+from experiments.scale import Scale
+from experiments.system import PointTask
+from experiments.systems import DEFAULT_SYSTEM, find_system
 from switch.errors import UserError
 from topo.json_lines import own_program
-from topo.registry import parse_topology
 from topo.sandbox import run_in_sandbox
 
 GOALS_S = {"fat-tree:4": 5.0, "fat-tree:6": 15.0}
@@ -68,7 +67,7 @@ def run_bench_start(repetitions: int) -> int:
         )
     whole_command()
     command_s = statistics.median(whole_command() for _ in range(repetitions))
-    table.add_row("gradbed run aggregation --rounds 1, as a whole", "", "", f"{command_s:.2f} s", "")
+    table.add_row(f"gradbed run {DEFAULT_SYSTEM} --rounds 1, as a whole", "", "", f"{command_s:.2f} s", "")
     Console().print(table)
     return int(missed)
 
@@ -87,33 +86,28 @@ def whole_command() -> float:
     with tempfile.TemporaryDirectory(prefix="gradbed-") as folder:
         start_s = time.monotonic()
         outcome = subprocess.run(
-            own_program("cli", "run", "aggregation", "--rounds", "1", "--output", folder),
+            own_program("cli", "run", DEFAULT_SYSTEM, "--rounds", "1", "--output", folder),
             capture_output=True,
             text=True,
             timeout=COMMAND_TIMEOUT_S,
             check=False,
         )
         if outcome.returncode != 0:
-            raise UserError(f"gradbed run aggregation: {outcome.stderr.strip() or outcome.stdout.strip()}")
+            raise UserError(f"gradbed run {DEFAULT_SYSTEM}: {outcome.stderr.strip() or outcome.stdout.strip()}")
         return time.monotonic() - start_s
 
 
-def _in_sandbox(topology_name: str, folder: Path, found: Path) -> int:
-    from controller.planning.hosts import choose_hosts_of_jobs
-    from experiments.agents import Agents
-    from experiments.systems.aggregation.agents import MODULE
-    from experiments.training_run import start_jobs
-
-    config = AggregationConfig(topology=topology_name, workers=WORKERS, rounds=1, output=folder)
-    topology = parse_topology(config.topology, config.link_model)
-    run_folder = RunFolder(folder, "start")
+def _in_sandbox(topology: str, folder: Path, found: Path) -> int:
+    system = find_system(DEFAULT_SYSTEM)
+    configuration = system.configuration.model_validate(
+        {"topology": {"kind": topology}, "workload": {"workers": WORKERS, "rounds": 1}}
+    )
     start_s = time.monotonic()
-    hosts = choose_hosts_of_jobs(topology, config.jobs, config.workers)
-    choice = choose_programmable(topology, hosts, config.planner_options)
-    testbed = make_testbed(config, topology, choice, run_folder)
-    with Agents(run_folder.logs, testbed.network, preload=[MODULE]) as agents, testbed:
+    point = system.point(PointTask(configuration, 1, Scale(), folder))
+    (phase,) = point.phases
+    with MininetTestbed(system, point.network, PointTask(configuration, 1, Scale(), folder)) as testbed:
         up_s = time.monotonic()
-        start_jobs(testbed, agents, make_trainings(config, hosts, choice.requests), config)
+        testbed.start_agents(phase.agents([testbed.add_job(request) for request in phase.requests]))
         ready_s = time.monotonic()
     found.write_text(json.dumps(asdict(BringUp(up_s - start_s, ready_s - up_s))))
     return 0

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from experiments.fidelity.machine import MachineTimes, machine_times
 from experiments.fidelity.processes import SWITCH_ROLES, ThreadTimes, thread_times
-from experiments.fidelity.report import FidelityMeasures
+from experiments.fidelity.report import FidelityMeasures, FidelityReport
+from experiments.fidelity.verdict import judge
 from topo.graph import Topology
 from topo.link_statistics import DataPlaneStatistics, DirectionStatistics
 
@@ -89,6 +90,10 @@ class FidelityMeter:
         self._stop.set()
         self._sampler.join()
 
+    def report(self, socket_drops: int = 0, socket_packets: int = 0) -> FidelityReport:
+        """The verdict on what was measured; the arguments as for `measures`."""
+        return judge(self.measures(socket_drops, socket_packets))
+
     def measures(self, socket_drops: int = 0, socket_packets: int = 0) -> FidelityMeasures:
         """What was measured. The arguments are the agents' own counts of their sockets, to be added."""
         return measures(
@@ -105,14 +110,9 @@ class FidelityMeter:
     def link_rows(self) -> list[dict[str, Any]]:
         """What every direction of a link carried and lost, and the share of its rate that it achieved while it was
         backlogged (None: too short to tell)."""
-        earlier = {(row.from_node, row.to_node): row for row in self._before.links}
         achieved = achieved_rates(self._topology, self._before.links, self._after.links)
-        rows = []
-        for row in self._after.links:
-            direction = (row.from_node, row.to_node)
-            counted = {name: getattr(row, name) - getattr(earlier[direction], name) for name in LINK_COUNTS}
-            rows.append({"from": row.from_node, "to": row.to_node, **counted, "achieved": achieved.get(direction)})
-        return rows
+        rows = link_rows(self._before.links, self._after.links)
+        return [{**row, "achieved": achieved.get((row["from"], row["to"]))} for row in rows]
 
     def _sample_until_stopped(self) -> None:
         while not self._stop.wait(SAMPLE_INTERVAL_S):
@@ -122,6 +122,17 @@ class FidelityMeter:
         for key, times in thread_times().items():
             self._first.setdefault(key, times)
             self._last[key] = times
+
+
+def link_rows(before: Sequence[DirectionStatistics], after: Sequence[DirectionStatistics]) -> list[dict[str, Any]]:
+    """What every direction of a link carried and lost between two moments."""
+    earlier = {(row.from_node, row.to_node): row for row in before}
+    rows = []
+    for row in after:
+        first = earlier[row.from_node, row.to_node]
+        counted = {name: getattr(row, name) - getattr(first, name) for name in LINK_COUNTS}
+        rows.append({"from": row.from_node, "to": row.to_node, **counted})
+    return rows
 
 
 def measures(
@@ -152,7 +163,7 @@ def measures(
         agent_busy=_largest_share(agents, "busy_ns", duration_s),
         agent_waiting=_largest_share(agents, "waiting_ns", duration_s),
         agent_wait_us=sum(b.waiting_ns - a.waiting_ns for a, b in agents) / 1e3 / waits if waits else None,
-        link_achieved=min(achieved.values(), default=None),
+        link_achieved=max(achieved.values(), key=lambda share: abs(1 - share), default=None),
         links_backlogged=len(achieved),
         late_mean_us=late.mean_us if late else None,
         late_p99_us=late.p99_us if late else None,

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal
 
-VerdictWord = Literal["valid", "doubtful", "invalid"]
+VerdictWord = Literal["model", "valid", "unknown", "doubtful", "invalid"]
+"""model: the virtual clock, no machine involved. unknown: too little could be measured to say."""
+
+
+GRAVITY: Sequence[VerdictWord] = ("model", "valid", "unknown", "doubtful", "invalid")
+"""From the best verdict to the worst."""
 
 
 @dataclass(frozen=True)
@@ -18,7 +23,8 @@ class FidelityMeasures:
     switch_busy: share of one processor that the busiest thread of any switch process used; switch_waiting: share of
     the time in which that role's worst thread was ready to run but had no processor; agent_busy and agent_waiting
     likewise; agent_wait_us: mean wait for a processor, over all agents.
-    link_achieved: of the links that were backlogged long enough, the least rate achieved over the rate configured.
+    link_achieved: of the links that were backlogged long enough, the rate achieved over the rate configured that is
+    furthest from 1.
     late_mean_us, late_p99_us, late_max_us: how late the link model's timers were; packet_time_us: what one full
     packet takes on the slowest link that has a rate, to compare with.
     socket_drops, socket_packets: frames that packet sockets (switch ports, agents) lost for want of buffer, of how
@@ -49,7 +55,7 @@ class FidelityReport:
     """Measures, and what they say: a verdict with its reasons, the worst first."""
 
     measures: FidelityMeasures = field(default_factory=FidelityMeasures)
-    verdict: VerdictWord = "valid"
+    verdict: VerdictWord = "unknown"
     reasons: Sequence[str] = ()
 
     def columns(self) -> dict[str, Any]:
@@ -59,3 +65,10 @@ class FidelityReport:
             "verdict_reasons": "; ".join(self.reasons),
             **{f"fidelity_{name}": value for name, value in asdict(self.measures).items()},
         }
+
+    @classmethod
+    def of_columns(cls, row: Mapping[str, Any]) -> FidelityReport:
+        """The inverse of columns."""
+        names = {each.name for each in fields(FidelityMeasures)}
+        measures = FidelityMeasures(**{name: row[f"fidelity_{name}"] for name in names})
+        return cls(measures, row["verdict"], tuple(filter(None, row["verdict_reasons"].split("; "))))

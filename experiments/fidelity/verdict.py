@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from experiments.fidelity.report import FidelityMeasures, FidelityReport, VerdictWord
+from experiments.fidelity.report import GRAVITY, FidelityMeasures, FidelityReport, VerdictWord
 
 OTHERS = "of all processors other programs used"
 NOTED_OTHERS = 0.1
@@ -59,6 +59,7 @@ LIMITS = (
     Limit("a switch's busiest thread used", lambda m: m.switch_busy, 0.75, 0.95),
     Limit("a switch's thread waited for a processor in", lambda m: m.switch_waiting, 0.10, 0.30),
     Limit("the busiest agent used", lambda m: m.agent_busy, 0.75, 0.95),
+    Limit("the agent that waited most for a processor did so in", lambda m: m.agent_waiting, 0.30, 0.60),
     Limit("agents waited for a processor on average", _in_packets("agent_wait_us"), 0.5, 2.0, "packet times"),
     Limit("of all processors the run itself used", _own, 0.90, 0.98),
     Limit("a hypervisor took away", lambda m: m.machine_stolen, 0.02, 0.10),
@@ -67,9 +68,13 @@ LIMITS = (
 """From the gravest to the least; each is checked on its own."""
 
 
+NO_EVIDENCE = "no link has a rate, or none of its timers was measured: nothing shows whether the machine kept up"
+
+
 def judge(measures: FidelityMeasures) -> FidelityReport:
     """The verdict is that of the worst rule; reasons name every rule that was broken, invalidating ones first, and at
-    last other programs, if they may be the cause."""
+    last other programs, if they may be the cause. Where no rule is broken, but neither the timers of links nor a
+    backlogged link tell whether the machine kept up, the verdict is unknown."""
     broken: dict[VerdictWord, list[str]] = {"invalid": [], "doubtful": []}
     for limit in LIMITS:
         value = limit.value(measures)
@@ -81,7 +86,14 @@ def judge(measures: FidelityMeasures) -> FidelityReport:
             broken["doubtful"].append(limit.words(value))
     verdict: VerdictWord = "invalid" if broken["invalid"] else "doubtful" if broken["doubtful"] else "valid"
     reasons = [*broken["invalid"], *broken["doubtful"]]
+    if verdict == "valid" and _in_packets("late_p99_us")(measures) is None and measures.link_achieved is None:
+        return FidelityReport(measures, "unknown", (NO_EVIDENCE,))
     others = measures.machine_others or 0.0
     if reasons and others >= NOTED_OTHERS and not any(reason.startswith(OTHERS) for reason in reasons):
         reasons.append(f"other programs used {100 * others:.0f} % of the processors")
     return FidelityReport(measures, verdict, tuple(reasons))
+
+
+def worst_report(reports: Sequence[FidelityReport]) -> FidelityReport:
+    """The one with the gravest verdict, the first of several."""
+    return max(reports, key=lambda report: GRAVITY.index(report.verdict))

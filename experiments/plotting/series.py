@@ -41,7 +41,7 @@ def draw_series(
             yerr=[[interval.estimate - interval.low], [interval.high - interval.estimate]] if known else None,
             color=colour,
             marker=marker,
-            markerfacecolor="white" if verdict == "doubtful" else colour,
+            markerfacecolor="white" if verdict in ("doubtful", "unknown") else colour,
             linestyle="none",
             capsize=2.5,
             zorder=3,
@@ -75,7 +75,7 @@ def draw_companion(
 
 def explain_marks(axes: Any, verdicts: Sequence[str]) -> None:
     """Entries in the legend for the marks that the figure has."""
-    if "doubtful" in verdicts:
-        axes.plot([], [], "o", color="grey", markerfacecolor="white", label="doubtful (machine)")
+    if {"doubtful", "unknown"} & set(verdicts):
+        axes.plot([], [], "o", color="grey", markerfacecolor="white", label="doubtful or unknown (machine)")
     if "invalid" in verdicts:
         axes.plot([], [], "x", color="grey", label="invalid")

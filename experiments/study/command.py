@@ -1,54 +1,60 @@
-"""A study from its file to its figures: what `gradbed run STUDY.yaml` does."""
+"""From a study to its table and figures: what `gradbed run STUDY.yaml` and `gradbed run SYSTEM` do."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from pydantic import ValidationError
 from rich.console import Console
-from rich.table import Table
 
 from experiments.calibration import study_scale
-from experiments.intervals import confidence_interval
 from experiments.scale import Scale
 from experiments.study.figures import draw_figures
 from experiments.study.loading import load_study
-from experiments.study.model import Study
-from experiments.study.results import StudyResults, load_results, worst
-from experiments.study.run_files import DonePoint
+from experiments.study.model import Point, Study, StudyHead
+from experiments.study.results import load_results
 from experiments.study.runner import StudyRun, run_study
+from experiments.study.summary import summary_table
+from experiments.systems import find_system
+from switch.errors import UserError
+from topo.namespaces import require_root
+from topo.size import announce
 
 FILE_COLUMNS = 200
 """A file takes what a terminal would have to fold."""
 
+INTERRUPTED = 130
 
-def run_study_file(
-    path: Path,
-    *,
-    quick: bool = False,
-    resume: bool = False,
-    output: Path = Path("results"),
-    factor: float | None = None,
-) -> int:
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How a study runs, whatever it is of. factor: the scale to use instead of this machine's; jobs, scheduler: as
+    for experiments.study.runner.run_study."""
+
+    output: Path = Path("results")
+    resume: bool = False
+    factor: float | None = None
+    jobs: int | None = None
+    scheduler: str | None = None
+
+
+def run_study_file(path: Path, options: RunOptions, *, quick: bool = False, clock: str | None = None) -> int:
     """Run a study and draw its figures. Exit status 0; 1 if points broke or failed their checks; 130 if interrupted.
 
-    factor: the scale to use instead of this machine's. UserError for what the user can put right.
+    clock: instead of the study's. UserError for what the user can put right.
     """
-    study = load_study(path, quick)
-    scale = study_scale() if factor is None else Scale(factor)
-    if study.system.needs_network:
-        from topo.namespaces import require_root
-
-        require_root("gradbed run")
-    run = run_study(study, scale, output, resume)
-    console = Console(highlight=False, soft_wrap=True)
-    if not console.is_terminal:
-        console.width = FILE_COLUMNS
+    study = load_study(path, quick, clock)
+    run = _run(study, options)
+    console = make_console()
     if run.interrupted:
         console.print(
             f"interrupted: {len(run.done)} of {run.planned} points are done; --resume goes on", style="bold"
         )
-        return 130
+        return INTERRUPTED
     results = load_results(run.folder)
     console.print(summary_table(study, results))
     for figure in draw_figures(results, study.head.figures, study.system.metrics):
@@ -57,43 +63,71 @@ def run_study_file(
     return _conclusion(run, console)
 
 
-def summary_table(study: Study, results: StudyResults) -> Table:
-    """A row for each place in the sweep: metrics as mean and half of the 95 % interval, and the worst verdict."""
-    names = study.head.metrics or list(study.system.metrics)
-    table = Table(title=study.head.title or study.name)
-    for path in study.head.sweep.paths:
-        table.add_column(path.rsplit(".", 1)[-1])
-    for name in names:
-        unit = study.system.metrics[name].unit
-        table.add_column(f"{name} ({unit})" if unit else name, justify="right")
-    table.add_column("verdict")
-    places: dict[str, list[DonePoint]] = {}
-    for point in results.points:
-        places.setdefault(repr(point.coordinates), []).append(point)
-    for points in places.values():
-        row = points[0].row
-        cells = [str(row[path]) for path in study.head.sweep.paths]
-        cells += [_cell([float(p.row[name]) for p in points if p.row[name] is not None]) for name in names]
-        table.add_row(*cells, worst(p.row["verdict"] for p in points))
-    return table
+def run_single(system_name: str, values: Mapping[str, Any], seed: int, options: RunOptions) -> int:
+    """Run one point of a system and present what it found; exit status as for a study, 2 if it broke.
+
+    values: of its configuration, as nested mappings. UserError for what the user can put right.
+    """
+    system = find_system(system_name)
+    try:
+        configuration = system.configuration.model_validate(values)
+        system.check(configuration)
+    except ValidationError:
+        raise  # worded by the caller, who knows the options
+    except ValueError as error:
+        raise UserError(str(error)) from None
+    head = StudyHead(name=system_name, system=system_name)
+    study = Study(head, system, False, None, (Point({}, 0, seed, configuration),))
+    run = _run(study, options)
+    if run.interrupted:
+        return INTERRUPTED
+    console = make_console()
+    results = load_results(run.folder)
+    system.present(results, console)
+    console.print(f"data: {run.folder}/")
+    return _conclusion(run, console)
 
 
-def _cell(values: list[float]) -> str:
-    if not values:
-        return ""
-    interval = confidence_interval(values)
-    if interval.repetitions == 1:
-        return f"{interval.estimate:.4g}"
-    return f"{interval.estimate:.4g} ± {interval.high - interval.estimate:.2g}"
+def make_console() -> Console:
+    console = Console(highlight=False, soft_wrap=True)
+    if not console.is_terminal:
+        console.width = FILE_COLUMNS
+    return console
+
+
+def _run(study: Study, options: RunOptions) -> StudyRun:
+    real = study.needs_network
+    scale = Scale() if not real else study_scale() if options.factor is None else Scale(options.factor)
+    if real:
+        require_root("gradbed run")
+        # Said before anything is begun.
+        for topology in {point.configuration.topology.kind: point for point in study.points}.values():
+            announce(topology.configuration.topology.build(scale))
+    return run_study(study, scale, options.output, options.resume, options.jobs, options.scheduler)
 
 
 def _conclusion(run: StudyRun, console: Console) -> int:
     stored = {point.stored.digest: point for point in run.done}
-    verdicts = Counter(str(point.row["verdict"]) for point in stored.values())
-    console.print("fidelity: " + ", ".join(f"{count} {word}" for word, count in sorted(verdicts.items())))
-    failures = [(point, point.stored.failures) for point in stored.values() if point.stored.failures]
-    for point, lines in failures:
-        console.print(f"FAILED: {point.place}: {lines[0]}", style="bold red")
-    for label in run.failed:
-        console.print(f"BROKEN: {label}: --resume tries it again", style="bold red")
-    return 1 if failures or run.failed else 0
+    _say_fidelity([point.row for point in stored.values()], console)
+    failures = [point for point in stored.values() if point.stored.failures]
+    for point in failures:
+        for line in point.stored.failures:
+            console.print(f"FAILED: {point.place_text}{line}", style="bold red")
+    for label, reason in run.broken.items():
+        console.print(f"BROKEN: {label}: {reason} (--resume tries it again)", style="bold red")
+    if not failures and not run.broken:
+        console.print("All sums are bit for bit those of a single process, and switch and host counters agree.")
+    return 1 if failures or run.broken else 0
+
+
+def _say_fidelity(rows: list[dict[str, Any]], console: Console) -> None:
+    verdicts = Counter(str(row["verdict"]) for row in rows)
+    counted = ", ".join(f"{count} {word}" for word, count in sorted(verdicts.items())) if len(rows) > 1 else ""
+    if len(rows) == 1:
+        reasons = rows[0]["verdict_reasons"]
+        counted = f"{rows[0]['verdict']}{f' ({reasons})' if reasons else ''}"
+    factors = sorted({row["scale_factor"] for row in rows if row["clock"] == "real"})
+    scaled = (
+        f"; links ran at {factors[0]:g} of their rate, all figures are nominal" if factors not in ([], [1.0]) else ""
+    )
+    console.print(f"fidelity: {counted}{scaled}")

@@ -8,18 +8,20 @@ from typing import Any
 
 from experiments.scale import Scale
 from experiments.study.model import Point
+from experiments.study.sources import source_digest
 
 DIGEST_CHARACTERS = 20
 
 
 def identity(system: str, point: Point, scale: Scale) -> dict[str, Any]:
-    """System, resolved configuration (with every default, and what does not matter set to one value), seed and scale,
-    as plain JSON values."""
+    """System, resolved configuration (with every default, and what does not matter set to one value), seed, scale and
+    the program's sources, as plain JSON values."""
     return {
         "system": system,
         "configuration": point.configuration.canonical().model_dump(mode="json"),
         "seed": point.seed,
         "scale_factor": scale.factor,
+        "sources": source_digest(),
     }
 
 

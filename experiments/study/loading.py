@@ -14,15 +14,17 @@ from experiments.study.figures import KINDS
 from experiments.study.model import FigureSection, Point, Study, StudyHead
 from experiments.study.schema import known_keys
 from experiments.study.yaml_text import Place, YamlDocument, read_yaml
-from experiments.system import PointConfiguration, System, find_system, suggestion
+from experiments.suggestion import suggestion
+from experiments.system import PointConfiguration, System
+from experiments.systems import find_system
 from switch.errors import UserError
 
 POINT_COLUMNS = ("seed", "repetition", "verdict", "scale_factor", "link_rate_bps")
 """Columns of the points table besides coordinates and metrics."""
 
 
-def load_study(path: Path, quick: bool = False) -> Study:
-    """Read, resolve and check a study; `quick` applies its quick section.
+def load_study(path: Path, quick: bool = False, clock: str | None = None) -> Study:
+    """Read, resolve and check a study; `quick` applies its quick section, `clock` takes the place of its own.
 
     Every point is validated now, so that a sweep does not end in the middle because of a value. StudyError, one
     line with FILE:LINE, for the first thing that is wrong.
@@ -32,6 +34,8 @@ def load_study(path: Path, quick: bool = False) -> Study:
     if quick:
         data, origins = _made_small(document)
         document = replace(document, origins=origins)
+    if clock is not None:
+        data = {**data, "clock": clock}
     if "system" not in data:
         raise document.error((), "which system? write for example 'system: aggregation'")
     try:

@@ -102,17 +102,23 @@ class StudyHead(Section):
 
 @dataclass(frozen=True)
 class Study:
-    """A study that can run. points: every combination of its sweep, each repetition."""
+    """A study that can run. points: every combination of its sweep, each repetition. path: its file, if it has
+    one."""
 
     head: StudyHead
     system: System
     quick: bool
-    path: Path
+    path: Path | None
     points: tuple[Point, ...]
 
     @property
     def name(self) -> str:
         return self.head.name
+
+    @property
+    def needs_network(self) -> bool:
+        """Whether some point runs on the real clock, in the kernel's network."""
+        return any(point.configuration.clock == "real" for point in self.points)
 
 
 @dataclass(frozen=True)

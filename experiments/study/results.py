@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from experiments.fidelity.report import VerdictWord
+from experiments.fidelity.report import GRAVITY, VerdictWord
 from experiments.study.run_files import DonePoint, RunFiles
 from switch.errors import UserError
 
@@ -80,13 +80,12 @@ def load_results(folder: Path) -> StudyResults:
 
 
 def worst(verdicts: Iterable[VerdictWord]) -> VerdictWord:
-    """valid without any."""
-    order: Sequence[VerdictWord] = ("valid", "doubtful", "invalid")
-    return max(verdicts, key=order.index, default="valid")
+    """unknown without any."""
+    return max(verdicts, key=GRAVITY.index, default="unknown")
 
 
 def _series_point(x: Any, found: Sequence[tuple[DonePoint, float]]) -> SeriesPoint:
-    good = [(p, y) for p, y in found if p.row["verdict"] != "invalid" and not p.stored.failures]
+    good = [(p, y) for p, y in found if p.stored.is_good]
     bad = [(p, y) for p, y in found if (p, y) not in good]
     return SeriesPoint(
         x=x,

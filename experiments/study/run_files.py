@@ -31,6 +31,11 @@ class StoredPoint:
     decisions: Mapping[str, Any]
     failures: list[str]
 
+    @property
+    def is_good(self) -> bool:
+        """Whether it needs not be run again."""
+        return not self.failures and self.row["verdict"] != "invalid"
+
 
 @dataclass(frozen=True)
 class DonePoint:
@@ -49,6 +54,14 @@ class DonePoint:
             "repetition": self.repetition,
             "seed": self.stored.seed,
         }
+
+    @property
+    def place_text(self) -> str:
+        """For people: "loss=0.01, seed 2: "; empty where nothing is swept."""
+        if not self.coordinates:
+            return ""
+        parts = [f"{path.rsplit('.', 1)[-1]}={value}" for path, value in self.coordinates.items()]
+        return f"{', '.join(parts)}, seed {self.stored.seed}: "
 
     @property
     def row(self) -> dict[str, Any]:
@@ -83,6 +96,12 @@ class RunFiles:
             os.fsync(file.fileno())
         scratch.replace(target)
 
+    def log(self, digest: str, details: str) -> None:
+        """Why a point broke."""
+        logs = self.path / "logs"
+        logs.mkdir(exist_ok=True)
+        (logs / f"{digest}.log").write_text(details, encoding="utf-8")
+
     def read(self, digest: str) -> StoredPoint | None:
         """None if that point is not done."""
         try:
@@ -94,20 +113,16 @@ class RunFiles:
         return self.points / f"{digest}.json"
 
 
-def planned_digests(folder: Path) -> set[str]:
-    """The digests of the points that a run was to make; empty if the folder holds no run of a study."""
-    try:
-        resolved = json.loads((folder / "study.json").read_text(encoding="utf-8"))
-        return {point["digest"] for point in resolved["points"]}
-    except (OSError, ValueError, KeyError, TypeError):
-        return set()
-
-
-def find_run(output: Path, name: str, digests: set[str]) -> Path | None:
-    """The newest run of the study that was to make any of these points."""
+def find_run(output: Path, name: str, digests: set[str], quick: bool) -> Path | None:
+    """The newest run of the study, small or full as asked for, that was to make any of these points."""
     parent = output / name
     folders = [path for path in parent.iterdir() if not path.is_symlink()] if parent.is_dir() else []
     for folder in sorted(folders, key=lambda path: (path.stat().st_mtime, path.name), reverse=True):
-        if planned_digests(folder) & digests:
-            return folder
+        try:
+            resolved = json.loads((folder / "study.json").read_text(encoding="utf-8"))
+            made = {point["digest"] for point in resolved["points"]}
+            if resolved["quick"] == quick and made & digests:
+                return folder
+        except (OSError, ValueError, KeyError, TypeError):
+            continue  # it holds no run of a study
     return None

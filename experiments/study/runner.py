@@ -1,11 +1,9 @@
-"""Runs a study: every point that is not done yet, one after the other, each written as soon as it is done."""
+"""Runs a study: every point that is not done yet, each written as soon as it is done."""
 
 from __future__ import annotations
 
-import json
 import sys
 import time
-import traceback
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,13 +11,16 @@ from pathlib import Path
 from experiments.run_folder import RunFolder, environment
 from experiments.scale import Scale
 from experiments.study.digest import digest, identity
+from experiments.study.execution import Broken, Executor, executor
+from experiments.study.measure import PointOrder
 from experiments.study.model import Point, Study
 from experiments.study.run_files import DonePoint, RunFiles, StoredPoint, find_run
-from experiments.system import PointResult, PointTask
+from experiments.study.sources import source_digest
 from experiments.tables import write_tables
 from switch.errors import UserError
 
-INTERRUPTED = 130
+SAME_TROUBLES = 2
+"""So many points in turn that break for the same reason, and none that does not: the others would, too."""
 
 
 @dataclass(frozen=True)
@@ -32,49 +33,114 @@ class PlannedPoint:
 
 @dataclass(frozen=True)
 class StudyRun:
-    """A run that has ended. done: in the order of the study; failed: labels of points that broke."""
+    """A run that has ended. done: in the order of the study; broken: by label, why a point has no result."""
 
     folder: Path
     done: tuple[DonePoint, ...]
     planned: int
-    failed: tuple[str, ...]
+    broken: dict[str, str]
     interrupted: bool
 
 
 def plan(study: Study, scale: Scale) -> tuple[PlannedPoint, ...]:
     """All points of the study, in order."""
-    return tuple(PlannedPoint(digest(identity(study.head.system, point, scale)), point) for point in study.points)
+    return tuple(
+        PlannedPoint(digest(identity(study.head.system, point, _scale_of(point, scale))), point)
+        for point in study.points
+    )
 
 
-def run_study(study: Study, scale: Scale, output: Path, resume: bool = False) -> StudyRun:
-    """Run what is not done yet. With `resume`, in the folder of the newest run that was to make these points.
+def _scale_of(point: Point, scale: Scale) -> Scale:
+    """The virtual clock needs no slower links."""
+    return Scale() if point.configuration.clock == "virtual" else scale
 
-    A point that breaks is reported, with its traceback in the run's logs, and the study goes on. UserError if a point
-    meets something that the user can put right.
+
+def run_study(
+    study: Study,
+    scale: Scale,
+    output: Path,
+    resume: bool = False,
+    jobs: int | None = None,
+    scheduler: str | None = None,
+) -> StudyRun:
+    """Run what is not done yet. With `resume`, in the folder of the newest run that was to make these points, those
+    that failed or were invalid once more and last.
+
+    A point that breaks is told, with the reason in the run's logs, and the study goes on. jobs: points side by side
+    on the virtual clock (None: as many as there are processors); scheduler: the address of a Dask scheduler.
+    UserError where nothing can run at all.
     """
     planned = plan(study, scale)
+    # Unlocked at the end of this process: figures are drawn into it.
     folder = _folder(study, planned, scale, output, resume)
     files = RunFiles(folder.path)
+    orders = [_order(study, item, scale, files) for item in _todo(planned, files)]
+    labels = {item.digest: item.point.label for item in planned}
     broken: dict[str, str] = {}
     interrupted = False
     try:
-        for index, item in enumerate(planned, 1):
-            if item.digest in broken or files.read(item.digest) is not None:
-                continue
-            _say(f"[{index}/{len(planned)}] {item.point.label} ...")
-            started_s = time.monotonic()
-            problem = _run_point(study, item, scale, files)
-            if problem:
-                broken[item.digest] = item.point.label
-            _say(f"    {problem or _outcome(files, item)} ({time.monotonic() - started_s:.1f} s)")
-            write_point_tables(files, planned)
+        with executor(orders, jobs, scheduler) as running:
+            _run(running, orders, files, labels, broken, planned)
     except KeyboardInterrupt:
         interrupted = True
     done = write_point_tables(files, planned)
     if not interrupted:
         folder.finish()
-    folder.close()
-    return StudyRun(files.path, tuple(done), len(planned), tuple(broken.values()), interrupted)
+    return StudyRun(
+        folder.path, tuple(done), len(planned), {labels[d]: why for d, why in broken.items()}, interrupted
+    )
+
+
+def _run(
+    running: Executor,
+    orders: Sequence[PointOrder],
+    files: RunFiles,
+    labels: dict[str, str],
+    broken: dict[str, str],
+    planned: Sequence[PlannedPoint],
+) -> None:
+    started_s = time.monotonic()
+    outcomes = running.results(lambda order: say(f"{labels[order.digest]} ..."))
+    for ended, (order, outcome) in enumerate(outcomes, 1):
+        if isinstance(outcome, Broken):
+            broken[order.digest] = outcome.reason
+            files.log(order.digest, outcome.details)
+            said = f"BROKEN: {outcome.reason}"
+        else:
+            files.write(outcome)
+            said = _outcome(outcome)
+        left_s = (time.monotonic() - started_s) / ended * (len(orders) - ended)
+        say(f"[{ended}/{len(orders)}] {labels[order.digest]}: {said}{_left(left_s)}")
+        write_point_tables(files, planned)
+        reasons = set(broken.values())
+        if len(broken) == ended >= min(SAME_TROUBLES, len(orders)) and len(reasons) == 1:
+            raise UserError(f"{labels[order.digest]}: {reasons.pop()}" if len(orders) > 1 else reasons.pop())
+
+
+def _left(seconds: float) -> str:
+    if seconds < 10:
+        return ""
+    return f" ({seconds / 60:.0f} min left)" if seconds >= 90 else f" ({seconds:.0f} s left)"
+
+
+def _todo(planned: Sequence[PlannedPoint], files: RunFiles) -> list[PlannedPoint]:
+    """What is missing, in order, and then what is there but worth nothing."""
+    each_once = list({item.digest: item for item in planned}.values())
+    stored = {item.digest: files.read(item.digest) for item in each_once}
+    missing = [item for item in each_once if stored[item.digest] is None]
+    return missing + [item for item in each_once if (found := stored[item.digest]) is not None and not found.is_good]
+
+
+def _order(study: Study, item: PlannedPoint, scale: Scale, files: RunFiles) -> PointOrder:
+    return PointOrder(
+        item.digest,
+        study.head.system,
+        item.point.configuration.model_dump(mode="json"),
+        item.point.seed,
+        _scale_of(item.point, scale).factor,
+        files.folder(item.digest),
+        study.head.pcap,
+    )
 
 
 def done_points(files: RunFiles, planned: Iterable[PlannedPoint]) -> list[DonePoint]:
@@ -100,29 +166,33 @@ def write_point_tables(files: RunFiles, planned: Sequence[PlannedPoint]) -> list
 
 def _folder(study: Study, planned: Sequence[PlannedPoint], scale: Scale, output: Path, resume: bool) -> RunFolder:
     if resume:
-        found = find_run(output, study.name, {item.digest for item in planned})
+        found = find_run(output, study.name, {item.digest for item in planned}, study.quick)
         if found is not None:
             folder = RunFolder.reopen(found)
-            done = done_points(RunFiles(found), planned)
-            _say(f"going on with {found}: {len(done)} of {len(planned)} points are done")
+            files = RunFiles(found)
+            done = [point for point in done_points(files, planned) if point.stored.is_good]
+            say(f"going on with {found}: {len(done)} of {len(planned)} points are done")
             write_description(folder, study, planned, scale)
             return folder
-        _say("there is nothing to go on with: starting anew")
+        say("there is nothing to go on with (other points, or another version of the program): starting anew")
     folder = RunFolder(output, study.name)
     write_description(folder, study, planned, scale)
     return folder
 
 
 def write_description(folder: RunFolder, study: Study, planned: Sequence[PlannedPoint], scale: Scale) -> None:
-    """The study as given and resolved, versions and machine."""
-    (folder.path / "study.yaml").write_bytes(study.path.read_bytes())
-    folder.write_json("environment.json", environment())
+    """The study as given and resolved, versions and machine; those of every time that the run was gone on with."""
+    if study.path is not None:
+        (folder.path / "study.yaml").write_bytes(study.path.read_bytes())
+    session = 1 + len(list(folder.path.glob("environment*.json")))
+    folder.write_json("environment.json" if session == 1 else f"environment-{session}.json", environment())
     folder.write_json(
         "study.json",
         {
             **study.head.model_dump(mode="json", exclude={"quick"}),
             "quick": study.quick,
             "scale_factor": scale.factor,
+            "sources": source_digest(),
             "points": [
                 {
                     "digest": item.digest,
@@ -137,82 +207,12 @@ def write_description(folder: RunFolder, study: Study, planned: Sequence[Planned
     )
 
 
-def _run_point(study: Study, item: PlannedPoint, scale: Scale, files: RunFiles) -> str | None:
-    """Run a point; what is wrong if it broke. KeyboardInterrupt and UserError as ever."""
-    log = files.path / "logs" / f"{item.digest}.log"
-
-    def body() -> int:
-        try:
-            _measure(study, item, scale, files)
-        except UserError as error:
-            log.write_text(str(error), encoding="utf-8")
-            return 2
-        except Exception:
-            log.write_text(traceback.format_exc(), encoding="utf-8")
-            return 1
-        return 0
-
-    if study.system.needs_network:
-        from topo.sandbox import run_in_sandbox
-
-        status = run_in_sandbox(body, "gradbed run")
-    else:
-        status = body()
-    if status in (INTERRUPTED, 128 + 15):
-        raise KeyboardInterrupt
-    if status == 2:
-        said = log.read_text(encoding="utf-8") if log.exists() else "needs what this machine does not give"
-        raise UserError(f"point {item.point.label}: {said} (--resume goes on from there)")
-    return None if status == 0 else f"BROKEN: status {status}, see {log}"
-
-
-def _measure(study: Study, item: PlannedPoint, scale: Scale, files: RunFiles) -> None:
-    point = item.point
-    started_s = time.time()
-    result = study.system.run(
-        PointTask(point.configuration.canonical(), point.seed, scale, files.folder(item.digest), study.head.pcap)
-    )
-    files.write(
-        StoredPoint(
-            digest=item.digest,
-            seed=point.seed,
-            row=_point_row(study, item, scale, result, time.time() - started_s),
-            tables={name: [dict(row) for row in rows] for name, rows in result.tables.items()},
-            decisions=json.loads(json.dumps(result.decisions, sort_keys=True)),
-            failures=list(result.failures),
-        )
-    )
-
-
-def _point_row(
-    study: Study, item: PlannedPoint, scale: Scale, result: PointResult, seconds: float
-) -> dict[str, object]:
-    rate_bps = scale.rate_bps(item.point.configuration.topology.link.rate_mbps)
-    normalised = {}
-    for name, metric in study.system.metrics.items():
-        value = result.metrics.get(name)
-        if metric.scales is not None and rate_bps is not None and isinstance(value, (int, float)):
-            normalised[f"{name}_normalised"] = value / rate_bps if metric.scales == "rate" else value * rate_bps
-    return {
-        **{name: result.metrics.get(name) for name in study.system.metrics},
-        **normalised,
-        "scale_factor": scale.factor,
-        "link_rate_bps": rate_bps,
-        "failures": "; ".join(result.failures),
-        "seconds": seconds,
-        **result.fidelity.columns(),
-    }
-
-
-def _outcome(files: RunFiles, item: PlannedPoint) -> str:
-    point = files.read(item.digest)
-    if point is None:
-        return "BROKEN: nothing was written"
+def _outcome(point: StoredPoint) -> str:
     if point.failures:
         return f"FAILED: {point.failures[0]}"
     reasons = point.row["verdict_reasons"]
     return f"{point.row['verdict']}{': ' + str(reasons) if reasons else ''}"
 
 
-def _say(text: str) -> None:
-    print(f"gradbed: {text}" if not text.startswith(("[", " ")) else text, file=sys.stderr, flush=True)
+def say(text: str) -> None:
+    print(text if text.startswith("[") else f"gradbed: {text}", file=sys.stderr, flush=True)

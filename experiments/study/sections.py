@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from experiments.scale import Scale
 from switch.errors import UserError
@@ -13,6 +13,14 @@ from topo.graph import Link, Topology
 from topo.registry import parse_topology
 
 HOST_CLASS = "host"
+
+
+def option(default: Any, description: str, *, name: str | None = None, **limits: Any) -> Any:
+    """A field of a section that is also an option of `gradbed run`: --FIELD, or --NAME where the field is called
+    otherwise."""
+    return Field(
+        default=default, description=description, json_schema_extra={"option": name} if name else None, **limits
+    )
 
 
 class Section(BaseModel):
@@ -40,16 +48,23 @@ class LinkOverride(Section):
         return {name: scale.time_us(value) if name.endswith("_us") else value for name, value in given.items()}
 
 
-class LinkSection(Section):
-    """Every link, in both directions (switch.link.LinkModel). rate_mbps: nominal Mbit/s; null is unlimited."""
+def _none_for_zero(value: object) -> object:
+    """0 Mbit/s on the command line is no limit."""
+    return None if value == 0 and not isinstance(value, bool) else value
 
-    rate_mbps: float | None = Field(default=100.0, gt=0)
-    delay_us: int = Field(default=50, ge=0)
-    loss: float = Field(default=0.0, ge=0, lt=1)
-    duplicate: float = Field(default=0.0, ge=0, lt=1)
-    queue_packets: int = Field(default=1000, ge=1)
-    jitter_us: int = Field(default=0, ge=0)
-    reorder: bool = False
+
+class LinkSection(Section):
+    """Every link, in both directions (switch.link.LinkModel); nominal."""
+
+    rate_mbps: Annotated[float | None, BeforeValidator(_none_for_zero)] = option(
+        100.0, "Rate of every link in Mbit/s; 0 (in a study null) is unlimited.", gt=0
+    )
+    delay_us: int = option(50, "Propagation delay of every link.", ge=0)
+    loss: float = option(0.0, "Probability that a link drops a packet.", ge=0, lt=1)
+    duplicate: float = option(0.0, "Probability that a link delivers a packet twice.", ge=0, lt=1)
+    queue_packets: int = option(1000, "Packets that may wait for a link.", ge=1)
+    jitter_us: int = option(0, "Delays vary by so many microseconds either way.", ge=0)
+    reorder: bool = option(False, "Packets with a shorter delay overtake.")
 
     def model(self, scale: Scale) -> LinkModel:
         return LinkModel(
@@ -67,7 +82,7 @@ class TopologySection(Section):
     """kind: fat-tree:K, leaf-spine:LEAVES,SPINES,HOSTS or star:HOSTS. tiers: overrides by class of link, which is
     "host", or the tiers of its two switches: "edge-aggregation", "aggregation-core", "leaf-spine"."""
 
-    kind: str = "fat-tree:4"
+    kind: str = option("fat-tree:4", "fat-tree:K, leaf-spine:LEAVES,SPINES,HOSTS (per leaf) or star:HOSTS.")
     link: LinkSection = LinkSection()
     tiers: dict[str, LinkOverride] = Field(default_factory=dict)
 

@@ -1,0 +1,58 @@
+"""The list of systems. A system is its rooms, and one line here; packages outside this tree add theirs by an entry
+point of the group "gradbed.systems" (docs/architecture.md, "A system")."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from experiments.suggestion import suggestion
+from switch.errors import UserError
+
+if TYPE_CHECKING:
+    from experiments.system import System
+
+SYSTEMS: dict[str, str] = {
+    "aggregation": "experiments.systems.aggregation.system:AggregationSystem",
+}
+"""Module and class by the name of each; imported when it is asked for."""
+
+DEFAULT_SYSTEM = next(iter(SYSTEMS))
+"""What demo, up, calibrate and bench start take."""
+
+ENTRY_POINTS = "gradbed.systems"
+
+
+@cache
+def _installed() -> Mapping[str, str]:
+    return {entry.name: entry.value for entry in metadata.entry_points(group=ENTRY_POINTS)}
+
+
+def systems() -> dict[str, str]:
+    """All systems, those of this tree first."""
+    return {**SYSTEMS, **{name: value for name, value in _installed().items() if name not in SYSTEMS}}
+
+
+def find_system(name: str) -> System:
+    """UserError, with a suggestion, if there is none of this name, or it cannot be loaded."""
+    known = systems()
+    if name not in known:
+        raise UserError(f"no system is called {name!r}{suggestion(name, known)}")
+    module, _, class_name = known[name].partition(":")
+    try:
+        system: System = getattr(importlib.import_module(module), class_name)()
+    except (ImportError, AttributeError) as error:
+        raise UserError(f"the system {name} cannot be loaded from {known[name]}: {error}") from None
+    return system
+
+
+def studies_folder(name: str) -> Path:
+    """Where a system keeps the studies of its figures: studies/ beside its module."""
+    module, _, _ = systems()[name].partition(":")
+    file = importlib.import_module(module).__file__
+    assert file is not None
+    return Path(file).parent / "studies"

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from controller.jobs import Jobs
-from controller.rest import create_app
-from controller.rest_server import RestServer, listening_socket
+from controller.core.controller import Controller
+from controller.rest.interface import create_app
+from controller.rest.server import RestServer, listening_socket
 from tests.browser.browser import BROWSER, WHY_NOT, dom
 from tests.unit.controller.fake_southbound import FakeSouthbound
+from tests.unit.controller.lamps import LAMPS
 from topo.star import star
 
 pytestmark = pytest.mark.skipif(BROWSER is None, reason=WHY_NOT)
 
 
 def test_every_endpoint_is_on_the_page() -> None:
-    topology = star(2)
-    southbound = FakeSouthbound(["s1"])
-    app = create_app(topology, Jobs(topology, southbound), southbound)
+    app = create_app(Controller(star(2), FakeSouthbound(["s1"]), [LAMPS], {"s1": "lamps"}))
     listener = listening_socket("127.0.0.1:0")
     server = RestServer(app, [listener])
     server.start()

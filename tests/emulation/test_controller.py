@@ -18,7 +18,7 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
 from controller.client import ControllerClient
-from experiments.systems.aggregation.outcome import EVENT_JOBS, event_at
+from experiments.systems.aggregation.counts import EVENT_JOBS, event_at
 from hosts.protocols.lanes import frame_bytes
 from hosts.systems.aggregation.gradient import Gradient, gradient_frame
 from hosts.systems.aggregation.gradient_format import Flags
@@ -30,6 +30,7 @@ from topo.registry import parse_topology
 
 ROOT = Path(__file__).parents[2]
 LANES = 32
+SERVICE = "controller.systems.aggregation.service:AggregationService"
 PATIENCE_S = 60.0
 
 
@@ -64,7 +65,9 @@ class Fabric:
         config = {
             "topology": json.loads(self.topology.to_json()),
             "targets": {switch.name: self.address for switch in self.topology.switches},
-            "program": {"json": str(program.json), "p4info": str(program.p4info)},
+            "programs": {"aggregation": {"json": str(program.json), "p4info": str(program.p4info)}},
+            "switches": {switch.name: "aggregation" for switch in self.topology.switches},
+            "services": [{"name": "aggregation", "service": SERVICE}],
             "rest_address": str(directory / "rest.sock"),
         }
         (directory / "controller.json").write_text(json.dumps(config))
@@ -77,6 +80,12 @@ class Fabric:
         assert controller.stdout is not None
         assert json.loads(controller.stdout.readline()) == {"event": "ready"}
         return controller
+
+    def add_job(self, workers: list[str], server: str, **options: Any) -> dict[str, Any]:
+        return self.client.add_job("aggregation", {"workers": workers, "server": server, **options})
+
+    def delete_job(self, job: dict[str, Any]) -> None:
+        self.client.delete_job("aggregation", job["job"])
 
     def send(self, host: str, frame: Any) -> None:
         self.engine.inject(*self._port_of[host], bytes(frame))
@@ -160,7 +169,7 @@ def test_a_job_is_summed_at_its_switches_and_acknowledged_along_its_tree(fabric:
     # Explicitly: switches off the shortest paths, too.
     names = [switch.name for switch in fabric.topology.switches][-3:]
     options: dict[str, Any] = {"placement": "explicit", "switches": names} if explicit else {}
-    job = fabric.client.add_job(workers, server, **options)
+    job = fabric.add_job(workers, server, **options)
     labels = job["designations"][0]
     fragments = 2 * len(labels)
     total = sum(range(1, len(workers) + 1))
@@ -203,13 +212,13 @@ def test_a_job_is_summed_at_its_switches_and_acknowledged_along_its_tree(fabric:
         expected = 2 * sum(switch.number in (label["switch_number"], label["next_switch"]) for label in labels)
         for event in ("claimed", "released"):
             assert events[switch.name].get(event, 0) == expected, (switch.name, event)
-    fabric.client.delete_job(job["job"])
+    fabric.delete_job(job)
 
 
 def test_after_its_end_a_job_is_no_longer_summed(fabric: Fabric) -> None:
     server, *workers = [host.name for host in fabric.topology.hosts]
-    job = fabric.client.add_job(workers, server)
-    fabric.client.delete_job(job["job"])
+    job = fabric.add_job(workers, server)
+    fabric.delete_job(job)
     for index, worker in enumerate(workers):
         fabric.send(worker, fabric.gradient(job, workers, server, index, 0))
     arrived = fabric.received()
@@ -227,10 +236,10 @@ def test_counters_are_what_the_ports_carried(fabric: Fabric) -> None:
         cell = cells.get(port, {"packets": 0, "bytes": 0})
         return cell["packets"], cell["bytes"]
 
-    job = fabric.client.add_job(workers, server, placement="none")
+    job = fabric.add_job(workers, server, placement="none")
     packets, size = towards_server()
     for index, worker in enumerate(workers):
         fabric.send(worker, fabric.gradient(job, workers, server, index, 0))
     assert len(fabric.received()) == len(workers)
     assert towards_server() == (packets + len(workers), size + len(workers) * frame_bytes(LANES))
-    fabric.client.delete_job(job["job"])
+    fabric.delete_job(job)

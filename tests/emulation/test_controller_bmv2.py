@@ -14,20 +14,20 @@ import pytest
 from finsy.proto import p4r, p4r_grpc
 
 from controller.planning.plan import SwitchPlan
-from controller.planning.routing import routing_plan, shortest_routes
+from controller.planning.routing import shortest_routes
 from controller.southbound.codec import decode_entry, decode_group
 from controller.southbound.p4runtime import P4RuntimeSouthbound
 from controller.southbound.pipeline import Pipeline
 from controller.southbound.target import Target
 from switch.program_cache import compiled_files
-from tests.unit.controller.networks import shared_path_job
+from tests.unit.controller.networks import routes_alone, shared_path_job
 from topo.star import star
 
 BMV2 = shutil.which("simple_switch_grpc")
 PATIENCE_S = 60.0
 TOPOLOGY = star(5)
 ROUTES = shortest_routes(TOPOLOGY)
-BASE = routing_plan(TOPOLOGY, ROUTES)
+BASE = routes_alone(TOPOLOGY)
 WITH_JOB = BASE.merged(shared_path_job(TOPOLOGY, 1, ("h2", "h3", "h5"), "h1").plan)
 
 pytestmark = pytest.mark.skipif(BMV2 is None, reason="simple_switch_grpc is not installed")

@@ -92,7 +92,9 @@ def ping_everybody(network: Any) -> None:
 def aggregate_once(testbed: Any) -> None:
     """One fragment of four workers is summed in s1, arrives at the server once, and is acknowledged to all."""
     network = testbed.network
-    job = testbed.client.add_job(list(WORKERS), SERVER, placement="explicit", switches=["s1"])
+    job = testbed.client.add_job(
+        "aggregation", {"workers": WORKERS, "server": SERVER, "placement": "explicit", "switches": ["s1"]}
+    )
     frames = Frames(network, (SERVER, *WORKERS))
     server = TOPOLOGY.host(SERVER)
     for index, name in enumerate(WORKERS):
@@ -136,7 +138,7 @@ def aggregate_once(testbed: Any) -> None:
         assert answer[Gradient].lanes == total[Gradient].lanes
     assert network.quiesce()
     assert all(frames.nothing_more(name) for name in (SERVER, *WORKERS))
-    testbed.client.delete_job(job["job"])
+    testbed.client.delete_job("aggregation", job["job"])
 
 
 def check_forwarding(testbed: Any) -> None:

@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-
 from experiments.config import AggregationConfig
+
 from switch.errors import UserError
 from tests.emulation.programs import eventually
 from tests.emulation.sandboxed import in_sandbox
 
 if TYPE_CHECKING:
-    from experiments.systems.aggregation.outcome import ModeOutcome
+    from experiments.systems.aggregation.counts import ModeOutcome
     from experiments.testbed import Testbed
 
 pytestmark = pytest.mark.root
@@ -34,6 +34,7 @@ class Run:
 
     def __init__(self, folder: Path, **options: Any) -> None:
         from experiments.aggregation import make_testbed, make_trainings
+
         from experiments.run_folder import RunFolder
         from experiments.systems.aggregation.programmable import choose_programmable
         from topo.registry import parse_topology
@@ -52,8 +53,9 @@ class Run:
 
     def train(self, after: int | None = None, happening: Happening = lambda testbed: None) -> list[ModeOutcome]:
         """Train all jobs; let something happen once the first job has completed `after` rounds."""
-        from experiments.agents import Agents
         from experiments.training_run import run_trainings
+
+        from experiments.agents import Agents
 
         def on_round(place: int, outcome: Any) -> None:
             if place == 0 and outcome.round + 1 == after:
@@ -99,7 +101,7 @@ def check_accounts(outcomes: list[ModeOutcome]) -> None:
 
 def events_of(testbed: Testbed, switch: str) -> dict[str, int]:
     """Of all jobs together."""
-    from experiments.systems.aggregation.outcome import event_at
+    from experiments.systems.aggregation.counts import event_at
 
     found: Counter[str] = Counter()
     for cell in testbed.client.counters(switch)["events"]:
@@ -171,7 +173,7 @@ def test_a_controller_that_is_killed(tmp_path: Path) -> None:
         assert (first_level, events_of(run.testbed, "l1")["completed"]) == (fragments, fragments)
         # The job was deleted by the successor, which goes on numbering where the other stopped.
         assert run.testbed.client.jobs() == []
-        assert run.testbed.client.add_job(["h3"], "h1")["job"] == 2
+        assert run.testbed.client.add_job("aggregation", {"workers": ["h3"], "server": "h1"})["job"] == 2
 
 
 @in_sandbox

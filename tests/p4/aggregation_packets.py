@@ -18,7 +18,7 @@ from controller.planning.entries import congestion_threshold, ipv4_route, multic
 from controller.planning.plan import MulticastGroup, SwitchPlan
 from controller.systems.aggregation.entries import RECLAIM_DISTANCE, aggregation_role, designated_route
 from controller.systems.aggregation.slots import SlotPolicy, SlotRange
-from experiments.systems.aggregation.outcome import EVENT_JOBS, event_at
+from experiments.systems.aggregation.counts import EVENT_JOBS, event_at
 from hosts.protocols.datagram_format import CE, ECN_MASK, ECT_0
 from hosts.systems.aggregation.gradient import Gradient, gradient_frame
 from hosts.systems.aggregation.gradient_format import UDP_PORT, Flags

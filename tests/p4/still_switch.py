@@ -9,7 +9,7 @@ from types import TracebackType
 import numpy as np
 
 from experiments.programs import P4_SOURCES
-from experiments.systems.aggregation.outcome import EVENT_CELLS, EVENTS
+from experiments.systems.aggregation.counts import EVENT_CELLS, EVENTS
 from hosts.systems.aggregation.gradient_frames import as_bytes, pack_frames
 from switch.codegen import BuiltProgram, build_program
 from switch.compiler import compile_p4

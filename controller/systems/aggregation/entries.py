@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from controller.planning.entries import udp_route
 from controller.planning.plan import TableEntry
 from controller.systems.aggregation.slots import SlotPolicy, SlotRange
+
+AGGREGATION_PROGRAM = "aggregation"
+
+GRADIENT_PORT = 0x4742
+"""The UDP destination port of gradient packets."""
 
 RECLAIM_DISTANCE = 4096
 """A fragment this much older than another of its job has been acknowledged: workers have fewer in flight. A slot that
@@ -18,6 +24,14 @@ def designated_route(switch_number: int, port: int) -> TableEntry:
         action="towards_designated",
         params={"port": port},
     )
+
+
+def plain_designated_route(entry: TableEntry) -> TableEntry:
+    """What stands for a designated route where gradient headers are not known: the number of the designated switch is
+    in the UDP source port, too."""
+    (switch_number,) = entry.match.values()
+    assert isinstance(switch_number, int)
+    return udp_route(GRADIENT_PORT, switch_number, entry.params["port"])
 
 
 def aggregation_role(job: int, switch_number: int, policy: SlotPolicy, slots: SlotRange) -> TableEntry:

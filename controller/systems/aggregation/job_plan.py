@@ -12,15 +12,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
-from controller.planning.entries import AGGREGATION_PROGRAM
-from controller.planning.multicast import MulticastTree, multicast_address, multicast_plan, multicast_tree
-from controller.planning.plan import Plan, SwitchPlan
+from controller.planning.multicast import (
+    GROUPS_PER_JOB,
+    MulticastTree,
+    multicast_address,
+    multicast_plan,
+    multicast_tree,
+)
+from controller.planning.plan import Plan, SwitchPlan, Value
 from controller.planning.routing import Routes
 from controller.systems.aggregation.designation import Designation
-from controller.systems.aggregation.entries import aggregation_role, designated_route
+from controller.systems.aggregation.entries import AGGREGATION_PROGRAM, aggregation_role, designated_route
 from controller.systems.aggregation.placement.planner import AggregationPlanner
 from controller.systems.aggregation.slots import DEFAULT_SLOTS, SlotPolicy, SlotRange
 from switch.errors import UserError
@@ -29,29 +34,24 @@ from topo.graph import Topology
 MAX_WORKERS = 64
 """A gradient packet has one bit for each worker."""
 
-MAX_TREES = 16
-"""Of a job. Multicast groups are numbered in 16 bits: a job's are MAX_TREES times its number, and the next ones."""
-
-MAX_JOB = 0xFFFF // MAX_TREES
-"""Jobs are numbered from 1."""
+MAX_TREES = GROUPS_PER_JOB
+"""Of a job."""
 
 Acknowledgement = Literal["multicast", "unicast"]
 
 
-@dataclass(frozen=True)
-class Job:
+class AggregationJob(Value):
     """A job with all decisions made: its plan follows from this alone, so this is what a controller must remember.
 
     designations: the labels of every worker's packets, in turn (placement.AggregationChoice). slot_ranges: by name,
     for every switch that sums for the job.
     """
 
-    number: int
     workers: tuple[str, ...]
     server: str
     designations: Mapping[str, tuple[Designation, ...]]
     slot_policy: SlotPolicy = "dynamic"
-    slot_ranges: Mapping[str, SlotRange] = field(default_factory=dict)
+    slot_ranges: Mapping[str, SlotRange] = {}
 
     @property
     def designated_switches(self) -> tuple[int, ...]:
@@ -82,13 +82,14 @@ class AckTree:
 
 @dataclass(frozen=True)
 class JobPlan:
-    """A job's part of the network's plan.
+    """What switches hold for the job of this number.
 
     ack_trees: the tree of every fragment's ACK, in turn like designations. Empty without designated switches: then
     the server sums alone and acknowledges each worker by unicast.
     """
 
-    job: Job
+    number: int
+    job: AggregationJob
     ack_trees: tuple[AckTree, ...]
     plan: Plan
 
@@ -105,50 +106,47 @@ class JobPlan:
 def choose_job(
     topology: Topology,
     routes: Routes,
-    number: int,
     workers: Sequence[str],
     server: str,
     planner: AggregationPlanner,
     slots: int = DEFAULT_SLOTS,
-) -> Job:
+) -> AggregationJob:
     """A job that shares all `slots` of its switches; UserError if workers, server or choice make no sense here."""
-    if not 1 <= number <= MAX_JOB:
-        raise UserError(f"no job number left: {MAX_JOB} jobs were given one, restart the controller")
     check_hosts(topology, workers, server)
     choice = planner.choose(topology, routes, workers, server)
-    job = Job(number, tuple(workers), server, choice.designations)
+    job = AggregationJob(workers=tuple(workers), server=server, designations=choice.designations)
     names = [topology.switch_by_number(each).name for each in job.designated_switches]
-    return Job(number, job.workers, server, choice.designations, "dynamic", dict.fromkeys(names, SlotRange(0, slots)))
+    return job.model_copy(update={"slot_ranges": dict.fromkeys(names, SlotRange(0, slots))})
 
 
-def job_plan(topology: Topology, routes: Routes, job: Job, program: str = AGGREGATION_PROGRAM) -> JobPlan:
-    """What the switches need for the job."""
+def job_plan(topology: Topology, routes: Routes, number: int, job: AggregationJob) -> JobPlan:
+    """What the switches need for the job of this number."""
     if not job.designated_switches:
-        return JobPlan(job, (), Plan(switches={}))
-    numbers = {topology.switch_by_number(number).name: number for number in job.designated_switches}
+        return JobPlan(number, job, (), Plan(switches={}))
+    designated = {topology.switch_by_number(each).name: each for each in job.designated_switches}
     steering = {
         switch.name: SwitchPlan.of(
-            program,
+            AGGREGATION_PROGRAM,
             [
-                aggregation_role(job.number, number, job.slot_policy, job.slot_ranges[name])
+                aggregation_role(number, switch_number, job.slot_policy, job.slot_ranges[name])
                 if name == switch.name
-                else designated_route(number, topology.port(switch.name, routes.next_hop(switch.name, name)))
-                for name, number in numbers.items()
+                else designated_route(switch_number, topology.port(switch.name, routes.next_hop(switch.name, name)))
+                for name, switch_number in designated.items()
             ],
         )
         for switch in topology.switches
     }
-    ack_trees = _ack_trees(topology, job)
+    ack_trees = _ack_trees(topology, number, job)
     plan = Plan(switches=steering).merged(
         *(
-            Plan(switches=multicast_plan(topology, ack.tree, ack.group, ack.ip, program))
+            Plan(switches=multicast_plan(topology, ack.tree, ack.group, ack.ip, AGGREGATION_PROGRAM))
             for ack in {ack.group: ack for ack in ack_trees}.values()
         )
     )
-    return JobPlan(job, ack_trees, plan)
+    return JobPlan(number, job, ack_trees, plan)
 
 
-def _ack_trees(topology: Topology, job: Job) -> tuple[AckTree, ...]:
+def _ack_trees(topology: Topology, number: int, job: AggregationJob) -> tuple[AckTree, ...]:
     """For every fragment in turn the tree of its ACK. The rarest sets of switches share one tree if there are too
     many."""
     turns = job.turns
@@ -158,8 +156,8 @@ def _ack_trees(topology: Topology, job: Job) -> tuple[AckTree, ...]:
         kept, rest = by_frequency[: MAX_TREES - 1], frozenset().union(*by_frequency[MAX_TREES - 1 :])
     trees: dict[frozenset[int], AckTree] = {}
     for switches in dict.fromkeys([*kept, rest] if rest else kept):
-        group = job.number * MAX_TREES + len(trees)
-        via = [topology.switch_by_number(number).name for number in sorted(switches)]
+        group = number * MAX_TREES + len(trees)
+        via = [topology.switch_by_number(each).name for each in sorted(switches)]
         tree = multicast_tree(topology, job.server, job.workers, via)
         trees[switches] = AckTree(tree, group, *multicast_address(group))
     return tuple(trees[switches if switches in trees else rest] for switches in turns)

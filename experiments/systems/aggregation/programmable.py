@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from itertools import chain, zip_longest
 from typing import Any
 
-from controller.planning.legacy import LegacyKind
 from controller.planning.routing import shortest_routes
 from controller.systems.aggregation.job_plan import check_hosts
 from controller.systems.aggregation.placement.planner import AggregationChoice
@@ -21,14 +20,10 @@ Hosts = tuple[tuple[str, ...], str]
 @dataclass(frozen=True)
 class ProgrammableChoice:
     """switches: that sum for some job, the servers' ToRs among them. requests: for each job, the fields of
-    controller.rest.JobRequest that ask for its part in them."""
+    controller.systems.aggregation.messages.JobRequest that ask for its part in them."""
 
     switches: tuple[str, ...]
     requests: tuple[Mapping[str, Any], ...]
-
-    def legacy(self, topology: Topology, kind: LegacyKind) -> dict[str, LegacyKind]:
-        """The switches that do not sum, as legacy switches of a kind."""
-        return {switch.name: kind for switch in topology.switches if switch.name not in self.switches}
 
 
 def choose_programmable(topology: Topology, jobs: Sequence[Hosts], options: PlannerOptions) -> ProgrammableChoice:

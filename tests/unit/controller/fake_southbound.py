@@ -3,7 +3,22 @@
 from __future__ import annotations
 
 from controller.planning.plan import Plan
-from controller.southbound.interface import CounterCell, SouthboundError, SwitchStatus
+from controller.southbound.interface import CounterCell, NoListener, SouthboundError, SouthboundListener, SwitchStatus
+from controller.southbound.messages import Message
+
+
+class News:
+    """Implements controller.southbound.interface.SouthboundListener: it remembers what it is told."""
+
+    def __init__(self) -> None:
+        self.statuses: list[SwitchStatus] = []
+        self.messages: list[tuple[str, Message]] = []
+
+    def switch_changed(self, status: SwitchStatus) -> None:
+        self.statuses.append(status)
+
+    def message(self, switch: str, message: Message) -> None:
+        self.messages.append((switch, message))
 
 
 class FakeSouthbound:
@@ -13,7 +28,12 @@ class FakeSouthbound:
         self.switches = switches
         self.applied: list[Plan] = []
         self.cells: dict[str, list[CounterCell]] = {}
+        self.register_cells: dict[str, list[int]] = {}
         self.failure: SouthboundError | None = None
+        self.listener: SouthboundListener = NoListener()
+
+    def listen(self, listener: SouthboundListener) -> None:
+        self.listener = listener
 
     def start(self, plan: Plan) -> None:
         self.applied.append(plan)
@@ -39,6 +59,11 @@ class FakeSouthbound:
         if self.failure is not None:
             raise self.failure
         return self.cells
+
+    def registers(self, switch: str, name: str) -> list[int]:
+        if self.failure is not None:
+            raise self.failure
+        return self.register_cells[name]
 
     def stop(self) -> None:
         pass

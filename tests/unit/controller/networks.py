@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import networkx as nx
 from hypothesis import strategies as st
 
-from controller.planning.routing import shortest_routes
+from controller.planning.plan import Plan
+from controller.planning.routing import routing_plan, shortest_routes
 from controller.systems.aggregation.job_plan import JobPlan, choose_job, job_plan
 from controller.systems.aggregation.placement.planner import SharedPathPlacement
 from topo.addressing import make_host, make_switch
@@ -52,7 +53,12 @@ def network(switch_links: list[tuple[int, int]], hosts_below: list[int], shared_
 def shared_path_job(topology: Topology, job: int, workers: Sequence[str], server: str) -> JobPlan:
     """The plan of a job that the default planner makes."""
     routes = shortest_routes(topology)
-    return job_plan(topology, routes, choose_job(topology, routes, job, workers, server, SharedPathPlacement()))
+    return job_plan(topology, routes, job, choose_job(topology, routes, workers, server, SharedPathPlacement()))
+
+
+def routes_alone(topology: Topology, program: str = "aggregation") -> Plan:
+    """The plan without any system, with the same program in all switches."""
+    return routing_plan(topology, shortest_routes(topology), {switch.name: program for switch in topology.switches})
 
 
 @st.composite

@@ -30,6 +30,7 @@ DISCONNECTED = json.loads(
     TOPOLOGY.model_copy(update={"links": tuple(x for x in TOPOLOGY.links if x.a.node != "l2")}).to_json()
 )
 PATIENCE_S = 30.0
+SERVICE = "controller.systems.aggregation.service:AggregationService"
 
 OBSERVER = """
 import sys
@@ -44,7 +45,7 @@ class Observer(app_manager.OSKenApp):
 
     @set_ev_cls([EventJobAdded, EventJobDeleted])
     def job(self, event):
-        print(type(event).__name__, event.job.job.number, file=sys.stderr, flush=True)
+        print(type(event).__name__, event.job.number, file=sys.stderr, flush=True)
 """
 
 
@@ -63,10 +64,14 @@ def config(tmp_path: Path) -> dict[str, Any]:
     return {
         "topology": json.loads(TOPOLOGY.to_json()),
         "targets": {switch.name: f"unix:{tmp_path}/p4rt" for switch in TOPOLOGY.switches},
-        "program": {
-            "json": str(tmp_path / "program.json"),
-            "p4info": str(tmp_path / "program.p4info.txt"),
+        "programs": {
+            "aggregation": {
+                "json": str(tmp_path / "program.json"),
+                "p4info": str(tmp_path / "program.p4info.txt"),
+            }
         },
+        "switches": {switch.name: "aggregation" for switch in TOPOLOGY.switches},
+        "services": [{"name": "aggregation", "service": SERVICE}],
         "rest_address": str(tmp_path / "rest.sock"),
     }
 
@@ -106,7 +111,7 @@ def refused(config: dict[str, Any], directory: Path) -> str:
 
 
 def test_the_configuration_can_be_named_on_standard_input(config: dict[str, Any], tmp_path: Path) -> None:
-    del config["program"]
+    del config["switches"]
     *module, path = command(config, tmp_path)
     outcomes = [
         subprocess.run(
@@ -115,7 +120,7 @@ def test_the_configuration_can_be_named_on_standard_input(config: dict[str, Any]
         for line in (json.dumps({"command": "configure", "file": path}) + "\n", "")
     ]
     assert [(outcome.returncode, outcome.stdout) for outcome in outcomes] == [(2, ""), (2, "")]
-    assert outcomes[0].stderr.startswith(f"error: {path}: program: Field required")
+    assert outcomes[0].stderr.startswith(f"error: {path}: switches: Field required")
     assert outcomes[1].stderr == "error: no configuration: standard input said ''\n"
 
 
@@ -148,11 +153,11 @@ def test_it_programs_the_switches_serves_jobs_and_opens_no_port(
         assert all(device.entries for device in switches.devices.values())
         client = ControllerClient(config["rest_address"], timeout_s=PATIENCE_S)
         assert all(switch["connected"] for switch in client.switches())
-        job = client.add_job(["h2", "h3"], "h1")
+        job = client.add_job("aggregation", {"workers": ["h2", "h3"], "server": "h1"})
         leaf = TOPOLOGY.switch("l1").number
         assert job["designated_switches"] == [leaf]
         assert list(switches.devices[leaf].groups) == [16 * job["job"]]
-        client.delete_job(job["job"])
+        client.delete_job("aggregation", job["job"])
         assert not switches.devices[leaf].groups
         assert listening_tcp_ports(process.pid) == set()
         process.send_signal(signal.SIGTERM)
@@ -164,10 +169,12 @@ def test_a_successor_of_a_killed_controller_goes_on_without_touching_the_switche
     switches: FakeP4Runtime, config: dict[str, Any], tmp_path: Path
 ) -> None:
     config = {**config, "journal": str(tmp_path / "journal.json")}
+    own_slots = {"slot_policy": "static", "slots": 100}
     client = ControllerClient(config["rest_address"], timeout_s=PATIENCE_S)
     with running(config, tmp_path) as process:
-        client.add_job(["h2", "h3"], "h1", slot_policy="static", slots=100)
-        client.delete_job(client.add_job(["h4"], "h2", slot_policy="static", slots=100)["job"])
+        client.add_job("aggregation", {"workers": ["h2", "h3"], "server": "h1", **own_slots})
+        gone = client.add_job("aggregation", {"workers": ["h4"], "server": "h2", **own_slots})
+        client.delete_job("aggregation", gone["job"])
         jobs, plan = client.jobs(), client.plan_text()
         process.kill()
         process.wait()
@@ -175,7 +182,7 @@ def test_a_successor_of_a_killed_controller_goes_on_without_touching_the_switche
     with running(config, tmp_path):
         assert (client.jobs(), client.plan_text()) == (jobs, plan)
         assert before == {n: (device.pushes, dict(device.updates)) for n, device in switches.devices.items()}
-        assert client.add_job(["h4"], "h2", slot_policy="static", slots=100)["job"] == 3
+        assert client.add_job("aggregation", {"workers": ["h4"], "server": "h2", **own_slots})["job"] == 3
         assert client.jobs()[1]["slot_ranges"]["l1"] == {"first_slot": 100, "slots": 100}
 
 
@@ -206,7 +213,8 @@ def test_other_applications_see_its_events(switches: FakeP4Runtime, config: dict
     environment = {**os.environ, "PYTHONPATH": f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}"}
     with running({**config, "apps": ["observer"]}, tmp_path, env=environment) as process:
         client = ControllerClient(config["rest_address"], timeout_s=PATIENCE_S)
-        client.delete_job(client.add_job(["h2"], "h1")["job"])
+        job = client.add_job("aggregation", {"workers": ["h2"], "server": "h1"})
+        client.delete_job("aggregation", job["job"])
         switches.stop()
         wait_until(lambda: (tmp_path / "stderr").read_text().count("EventSwitchDisconnected") == 3)
         assert listening_tcp_ports(process.pid) == set()
@@ -245,10 +253,15 @@ def test_it_dies_with_its_parent(switches: FakeP4Runtime, config: dict[str, Any]
         ({"targets": {"q": "unix:/x"}}, "targets name q, which is no switch of the topology"),
         ({"topology": {"name": "n"}}, "topology.hosts: Field required"),
         ({"speed": 3}, "speed: Extra inputs are not permitted"),
-        ({"legacy": {"h1": "openflow"}}, "legacy names h1, which is no switch of the topology"),
-        ({"legacy": {"s1": "p4"}}, "legacy switches of kind p4 need a forward_program"),
-        ({"legacy": {"s1": "hub"}}, "legacy.s1: Input should be 'openflow' or 'p4'"),
-        ({"slots": 0}, "slots: Input should be greater than or equal to 1"),
+        ({"switches": {"h1": "openflow"}}, "switches name h1, which is no switch of the topology"),
+        ({"switches": {"s1": "openflow", "l1": "openflow"}}, "switches lack the switch l2"),
+        (
+            {"switches": {"s1": "hub", "l1": "aggregation", "l2": "openflow"}},
+            "s1 is to run hub, which is not among the programs: aggregation",
+        ),
+        ({"services": [{"name": "a"}]}, "services.0.service: Field required"),
+        ({"services": [{"name": "A b", "service": "a:B"}]}, "services.0.name: String should match pattern"),
+        ({"services": [{"name": "a", "service": "a:B"}] * 2}, "two services have the name a"),
         ({"first_job": 70000}, "first_job: Input should be less than or equal to 4095"),
     ],
 )
@@ -259,14 +272,22 @@ def test_a_wrong_configuration_is_one_line(
     path.write_text(json.dumps({**config, **change}))
     with pytest.raises(UserError) as caught:
         ControllerConfig.load(path)
-    assert str(caught.value) == f"{path}: {line}"
+    assert str(caught.value).startswith(f"{path}: {line}")
 
 
 @pytest.mark.parametrize(
     ("change", "line"),
     [
         ({"rest_address": "nowhere"}, "'nowhere' is neither HOST:PORT nor the path of a unix socket"),
-        ({"program": {"json": "/missing.json", "p4info": "/missing"}}, "cannot read /missing: No such file"),
+        (
+            {"programs": {"aggregation": {"json": "/missing.json", "p4info": "/missing"}}},
+            "cannot read /missing: No such file",
+        ),
+        (
+            {"services": [{"name": "a", "service": SERVICE, "settings": {"slots": 0}}]},
+            "settings of a: slots: Input should be greater than or equal to 1",
+        ),
+        ({"services": [{"name": "a", "service": "nothing:B"}]}, "cannot load the service nothing:B of a: No module"),
         ({"ready_timeout_s": 0.2}, "switch s1 (and 2 other switches) is not ready: no answer from unix:"),
         ({"topology": DISCONNECTED}, "the network is not connected: no path from l2 to l1"),
         ({"apps": ["no_such_app"]}, "cannot load the applications no_such_app: No module named"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from ipaddress import IPv4Address, IPv4Network
 
 import pytest
@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from os_ken.ofproto import ofproto_v1_3_parser as parser
 
 from controller.planning.diff import switch_diff
-from controller.planning.entries import ipv4_route, mac_number, multicast_route
-from controller.planning.legacy import with_legacy_switches
+from controller.planning.entries import congestion_threshold, ipv4_route, mac_number, multicast_route, udp_route
+from controller.planning.legacy import as_switches_hold_it
 from controller.planning.openflow_rules import openflow_plan
 from controller.planning.plan import (
     Flow,
@@ -21,17 +21,21 @@ from controller.planning.plan import (
     MulticastGroup,
     Output,
     Plan,
+    RegisterValue,
     SetField,
     SwitchPlan,
     TableEntry,
     ToGroup,
 )
-from controller.planning.routing import routing_plan, shortest_routes
+from controller.planning.routing import shortest_routes
 from controller.planning.text import plan_text
 from controller.southbound.openflow_codec import flow_mod, held_flows
-from controller.systems.aggregation.entries import designated_route
+from controller.systems.aggregation.entries import aggregation_role, designated_route, plain_designated_route
+from controller.systems.aggregation.service import AggregationService
+from controller.systems.aggregation.slots import SlotRange
 from switch.errors import UserError
 from tests.unit.controller.fake_openflow import FakeSwitch
+from tests.unit.controller.networks import routes_alone
 from topo.leaf_spine import leaf_spine
 
 TOPOLOGY = leaf_spine(2, 2, 2)
@@ -53,13 +57,13 @@ def test_a_unicast_route() -> None:
     assert output == Output(output=3)
 
 
-def test_longer_prefixes_win_and_designated_routes_win_over_all() -> None:
+def test_longer_prefixes_win_and_udp_routes_win_over_all() -> None:
     flows = flows_of(
         ipv4_route(IPv4Network("0.0.0.0/0"), 1, MAC),
         ipv4_route(IPv4Network("10.0.1.2/32"), 1, MAC),
         multicast_route(IPv4Address("239.66.0.1"), 1),
         ipv4_route(IPv4Network("10.0.1.0/24"), 1, MAC),
-        designated_route(7, 2),
+        udp_route(5, 7, 2),
     )
     # Canonical order is by priority.
     assert [flow.match.get("ipv4_dst", flow.match.get("udp_src")) for flow in flows] == [
@@ -72,8 +76,8 @@ def test_longer_prefixes_win_and_designated_routes_win_over_all() -> None:
     assert len({flow.priority for flow in flows}) == 5
 
 
-def test_a_designated_route_goes_by_udp_ports_and_leaves_addresses_alone() -> None:
-    (flow,) = flows_of(designated_route(7, 2))
+def test_a_udp_route_leaves_addresses_alone() -> None:
+    (flow,) = flows_of(udp_route(0x4742, 7, 2))
     assert flow.match == {"eth_type": 0x0800, "ip_proto": 17, "udp_src": 7, "udp_dst": 0x4742}
     assert flow.actions[1:] == (Output(output=2),)
 
@@ -85,42 +89,59 @@ def test_multicast_is_a_group() -> None:
     assert plan.flows[0].actions[1:] == (ToGroup(group=9),)
 
 
-def role() -> TableEntry:
-    return TableEntry(table="roles", match={"hdr.gradient.job": 1}, action="aggregate_hashed")
+def held(plan: Plan, programs: Mapping[str, str]) -> Plan:
+    """Aggregation's plan on leaves and spines, of which some do not sum."""
+    switches = {switch.name: programs.get(switch.name, "aggregation") for switch in TOPOLOGY.switches}
+    service = AggregationService(TOPOLOGY, shortest_routes(TOPOLOGY), AggregationService.Settings())
+    return as_switches_hold_it(plan, TOPOLOGY, switches, service.programs, service.plain)
 
 
-def marking() -> TableEntry:
-    return TableEntry(table="congestion_thresholds", match={"egress_port": 1}, action="mark_above")
+def on_leaf(*entries: TableEntry) -> Plan:
+    return Plan(switches={name: SwitchPlan.of("aggregation", entries) for name in ("l1", "l2")})
 
 
-@pytest.mark.parametrize("kind", ["p4", "openflow"])
-def test_a_legacy_switch_does_not_aggregate_and_does_not_mark(kind: str) -> None:
-    base = routing_plan(TOPOLOGY, shortest_routes(TOPOLOGY))
-    marks = base.merged(Plan(switches={"l1": SwitchPlan.of("aggregation", [marking()])}))
-    assert with_legacy_switches(marks, TOPOLOGY, {"l1": kind}) == with_legacy_switches(base, TOPOLOGY, {"l1": kind})
-    sums = base.merged(Plan(switches={"l1": SwitchPlan.of("aggregation", [role()])}))
+@pytest.mark.parametrize("program", ["forward", "openflow"])
+def test_a_legacy_switch_does_not_aggregate_and_does_not_mark(program: str) -> None:
+    routes = on_leaf(multicast_route(IPv4Address("239.66.0.9"), 9))
+    marks = routes.merged(on_leaf(congestion_threshold(1, 20)))
+    assert held(marks, {"l1": program})["l1"] == held(routes, {"l1": program})["l1"]
+    assert held(marks, {"l1": program})["l2"] == marks["l2"]
+    sums = routes.merged(on_leaf(aggregation_role(1, 3, "dynamic", SlotRange(0, 8))))
     with pytest.raises(UserError, match="l1 is a legacy switch, which cannot sum gradients"):
-        with_legacy_switches(sums, TOPOLOGY, {"l1": kind})
-    assert with_legacy_switches(sums, TOPOLOGY, {"l2": kind})["l1"] == sums["l1"]
+        held(sums, {"l1": program, "l2": program})
 
 
-def test_the_plain_p4_program_goes_by_the_udp_port_too() -> None:
-    plan = Plan(switches={"l1": SwitchPlan.of("aggregation", [designated_route(7, 2)])})
-    legacy = with_legacy_switches(plan, TOPOLOGY, {"l1": "p4"})["l1"]
-    assert (legacy.kind, legacy.program) == ("p4", "forward")
-    assert [dict(entry.match) for entry in legacy.entries] == [{"hdr.udp.src_port": 7}]
+def test_switches_that_know_no_gradients_go_by_udp_ports() -> None:
+    legacy = held(on_leaf(designated_route(7, 2)), {"l1": "forward", "l2": "openflow"})
+    assert (legacy["l1"].kind, legacy["l1"].program) == ("p4", "forward")
+    assert [dict(entry.match) for entry in legacy["l1"].entries] == [
+        {"hdr.udp.dst_port": 0x4742, "hdr.udp.src_port": 7}
+    ]
+    assert legacy["l2"].flows == flows_of(plain_designated_route(designated_route(7, 2)))
+
+
+def test_a_switch_runs_the_program_that_its_plan_is_for() -> None:
+    other = Plan(switches={"l1": SwitchPlan.of("other", [designated_route(7, 2)])})
+    with pytest.raises(UserError, match="l1 runs aggregation, its plan is for other"):
+        held(other, {})
+    registers = Plan(
+        switches={"l1": SwitchPlan.of("aggregation", registers=[RegisterValue(register_name="r", index=0, value=1)])}
+    )
+    with pytest.raises(UserError, match="l1 runs openflow, its plan is for aggregation"):
+        held(registers, {"l1": "openflow"})
 
 
 def test_openflow_plans_are_values_like_others() -> None:
-    base = routing_plan(TOPOLOGY, shortest_routes(TOPOLOGY))
-    plan = with_legacy_switches(base, TOPOLOGY, {"l1": "openflow", "s2": "openflow"})
+    base = routes_alone(TOPOLOGY, "forward")
+    switches = {switch.name: "openflow" if switch.name in ("l1", "s2") else "forward" for switch in TOPOLOGY.switches}
+    plan = as_switches_hold_it(base, TOPOLOGY, switches, (), lambda switch, entry: entry)
     assert Plan.from_json(plan.to_json()) == plan
     assert "l1: forward (openflow), 3 flows" in plan_text(plan)
     assert "ipv4_dst=10.0.1.0/24 -> dec_ttl, eth_src=02:01:00:00:00:03, eth_dst=" in plan_text(plan)
     with pytest.raises(ValueError, match="an OpenFlow switch flows"):
         SwitchPlan(kind="openflow", program="forward", entries=base["l1"].entries)
     with pytest.raises(ValueError, match="contradiction"):
-        flows_of(designated_route(7, 2), designated_route(7, 3))
+        flows_of(udp_route(5, 7, 2), udp_route(5, 7, 3))
 
 
 def test_differences() -> None:
@@ -129,8 +150,8 @@ def test_differences() -> None:
 
     stays = ipv4_route(IPv4Network("10.0.1.0/24"), 3, MAC)
     diff = switch_diff(
-        plan(stays, designated_route(1, 2), designated_route(2, 2)),
-        plan(stays, designated_route(2, 1), designated_route(3, 1)),
+        plan(stays, udp_route(18242, 1, 2), udp_route(18242, 2, 2)),
+        plan(stays, udp_route(18242, 2, 1), udp_route(18242, 3, 1)),
     )
     assert [len(part) for part in (diff.flows.insert, diff.flows.modify, diff.flows.delete)] == [1, 1, 1]
     assert "+ flow: eth_type=2048, ip_proto=17, udp_src=3, udp_dst=18242 -> dec_ttl, output 1" in str(diff)
@@ -143,7 +164,7 @@ prefixes = st.builds(
 )
 entries = st.one_of(
     st.builds(ipv4_route, prefixes, st.integers(1, 500), st.just(MAC)),
-    st.builds(designated_route, st.integers(1, 65535), st.integers(1, 500)),
+    st.builds(udp_route, st.integers(1, 65535), st.integers(1, 65535), st.integers(1, 500)),
     st.builds(
         multicast_route, st.integers(1, 65535).map(lambda n: IPv4Address(0xEF420000 | n)), st.integers(1, 65535)
     ),
@@ -168,11 +189,11 @@ def test_flows_survive_the_wire(entry: TableEntry) -> None:
 
 
 def by_entries(entries: Sequence[TableEntry], packet: dict[str, int]) -> tuple[object, ...]:
-    """What p4src/include/forwarding.p4 does with a packet."""
+    """What p4src/forward.p4 does with a packet."""
     address = packet["ipv4_dst"]
     for entry in entries:
-        designated = entry.table == "designated_routes" and packet["udp_dst"] == 0x4742
-        if designated and entry.match["hdr.gradient.switch_number"] == packet["udp_src"]:
+        ports = {"hdr.udp.dst_port": packet["udp_dst"], "hdr.udp.src_port": packet["udp_src"]}
+        if entry.table == "udp_routes" and entry.match == ports:
             return ("port", entry.params["port"])
     for entry in entries:
         if entry.table == "multicast_routes" and entry.match["hdr.ipv4.dst_addr"] == address:
@@ -220,7 +241,7 @@ crowded = st.one_of(
         st.sampled_from([0, 8, 30, 31, 32]),
         st.integers(1, 9),
     ),
-    st.builds(designated_route, few.map(lambda n: n + 1), st.integers(1, 9)),
+    st.builds(udp_route, st.just(0x4742), few.map(lambda n: n + 1), st.integers(1, 9)),
     st.builds(multicast_route, few.map(lambda n: IPv4Address(0xEF420000 | n)), st.integers(1, 9)),
 )
 

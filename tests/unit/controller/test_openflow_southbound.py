@@ -8,14 +8,13 @@ from ipaddress import IPv4Address, IPv4Network
 
 import pytest
 
-from controller.planning.entries import ipv4_route, multicast_route
+from controller.planning.entries import ipv4_route, multicast_route, udp_route
 from controller.planning.openflow_rules import openflow_plan
 from controller.planning.plan import MulticastGroup, Plan, SwitchPlan
 from controller.southbound.by_protocol import SouthboundByProtocol
-from controller.southbound.interface import SouthboundError, SwitchStatus
+from controller.southbound.interface import NoListener, SouthboundError, SwitchStatus
 from controller.southbound.openflow import OpenFlowSouthbound
 from controller.southbound.target import Target
-from controller.systems.aggregation.entries import designated_route
 from switch.errors import UserError
 from tests.unit.controller.fake_openflow import FakeDatapath, FakeSwitch
 from tests.unit.controller.fake_southbound import FakeSouthbound
@@ -30,7 +29,7 @@ def plan_with(*designated: int, group: tuple[int, ...] = ()) -> Plan:
     """The same for all switches: a route, some designated routes and a multicast group."""
 
     def of(name: str, number: int) -> SwitchPlan:
-        entries = [ipv4_route(IPv4Network("10.0.0.0/24"), 1, MAC), *(designated_route(n, 2) for n in designated)]
+        entries = [ipv4_route(IPv4Network("10.0.0.0/24"), 1, MAC), *(udp_route(0x4742, n, 2) for n in designated)]
         groups = []
         if group:
             entries.append(multicast_route(IPv4Address("239.66.0.1"), 1))
@@ -40,7 +39,7 @@ def plan_with(*designated: int, group: tuple[int, ...] = ()) -> Plan:
     return Plan(switches={name: of(name, number) for name, number in NUMBERS.items()})
 
 
-class Network:
+class Network(NoListener):
     """Two switches that can be called, cut off and replaced."""
 
     def __init__(self) -> None:
@@ -50,10 +49,10 @@ class Network:
         self.statuses: list[SwitchStatus] = []
         targets = {name: Target(str(number), number) for name, number in NUMBERS.items()}
         self.southbound = OpenFlowSouthbound(targets, self._dial)
-        self.southbound.listen(self._told)
+        self.southbound.listen(self)
         self.changed = threading.Condition()
 
-    def _told(self, status: SwitchStatus) -> None:
+    def switch_changed(self, status: SwitchStatus) -> None:
         with self.changed:
             self.statuses.append(status)
             self.changed.notify_all()

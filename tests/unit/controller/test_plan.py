@@ -19,10 +19,9 @@ from controller.planning.plan import (
     TableEntry,
     Ternary,
 )
-from controller.planning.routing import routing_plan, shortest_routes
 from controller.planning.text import plan_text
 from switch.errors import UserError
-from tests.unit.controller.networks import shared_path_job
+from tests.unit.controller.networks import routes_alone, shared_path_job
 from topo.leaf_spine import leaf_spine
 
 
@@ -32,10 +31,9 @@ def entry(value: int, action: str = "forward", priority: int = 0, **params: int)
 
 def whole_plan() -> Plan:
     topology = leaf_spine(3, 2, 2)
-    routes = shortest_routes(topology)
     workers, server = choose_hosts(topology, 3)
     job = shared_path_job(topology, 1, workers, server)
-    return routing_plan(topology, routes).merged(job.plan)
+    return routes_alone(topology).merged(job.plan)
 
 
 unsigned = st.integers(0, 1 << 64)

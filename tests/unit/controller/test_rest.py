@@ -9,12 +9,13 @@ from pathlib import Path
 import httpx
 import pytest
 
-from controller.address import unix_path
 from controller.client import ControllerClient
-from controller.jobs import Jobs
+from controller.core.controller import Controller
+from controller.core.services import ServiceConfig, load_services
 from controller.planning.plan import Plan
-from controller.rest import create_app
-from controller.rest_server import RestServer, inherited_socket, listening_socket
+from controller.rest.address import unix_path
+from controller.rest.interface import create_app
+from controller.rest.server import RestServer, inherited_socket, listening_socket
 from controller.southbound.interface import CounterCell, SouthboundError, SouthboundTimeout
 from switch.errors import UserError
 from tests.unit.controller.fake_southbound import FakeSouthbound
@@ -23,6 +24,8 @@ from topo.graph import Topology
 
 TOPOLOGY = fat_tree(4, rate_bps=10_000_000)
 PATIENCE_S = 60.0
+SERVICE = "controller.systems.aggregation.service:AggregationService"
+JOBS = "/systems/aggregation/jobs"
 
 
 @pytest.fixture
@@ -30,10 +33,15 @@ def southbound() -> FakeSouthbound:
     return FakeSouthbound([switch.name for switch in TOPOLOGY.switches])
 
 
+def controller(southbound: FakeSouthbound) -> Controller:
+    services = load_services([ServiceConfig(name="aggregation", service=SERVICE)])
+    return Controller(TOPOLOGY, southbound, services, dict.fromkeys(southbound.switches, "aggregation"))
+
+
 @contextlib.contextmanager
 def served(listener: socket.socket, southbound: FakeSouthbound) -> Iterator[None]:
     """The interface on a real socket."""
-    server = RestServer(create_app(TOPOLOGY, Jobs(TOPOLOGY, southbound), southbound), [listener])
+    server = RestServer(create_app(controller(southbound)), [listener])
     server.start()
     yield
     server.stop()
@@ -86,7 +94,7 @@ def test_counters_show_what_is_not_zero(rest: httpx.Client, southbound: FakeSout
 
 
 def test_a_job_from_beginning_to_end(rest: httpx.Client) -> None:
-    answer = rest.post("/jobs", json={"workers": ["h2", "h5", "h9"], "server": "h1"})
+    answer = rest.post(JOBS, json={"workers": ["h2", "h5", "h9"], "server": "h1"})
     assert answer.status_code == 201
     tor = TOPOLOGY.switch("e1").number
     job = {
@@ -101,30 +109,32 @@ def test_a_job_from_beginning_to_end(rest: httpx.Client) -> None:
     assert answer.json() == job
     hosts = {"workers": ["h2", "h5", "h9"], "server": "h1"}
     slots = {"e1": {"first_slot": 0, "slots": 1024}}
-    assert rest.get("/jobs").json() == [{**job, **hosts, "slot_ranges": slots}]
+    listed = {**job, **hosts, "slot_ranges": slots}
+    assert rest.get(JOBS).json() == [listed]
+    assert rest.get("/jobs").json() == [{"system": "aggregation", **listed}]
     plan = Plan.from_json(rest.get("/plan").content)
     assert plan["e1"].groups[0].id == 16
     assert "multicast group 16 -> ports" in rest.get("/plan.txt").text
-    assert rest.delete("/jobs/1").status_code == 204
+    assert rest.delete(f"{JOBS}/1").status_code == 204
     assert rest.get("/jobs").json() == []
 
 
 def test_a_job_on_switches_that_the_controller_chooses(rest: httpx.Client) -> None:
     workers = ["h3", "h4", "h5", "h6"]
     body = {"workers": workers, "server": "h1", "placement": "greedy", "programmable": 2}
-    answer = rest.post("/jobs", json=body).json()
+    answer = rest.post(JOBS, json=body).json()
     last = TOPOLOGY.switch("e1").number
     chosen = [number for number in answer["designated_switches"] if number != last]
     assert 1 <= len(chosen) <= 2
     assert {label["switch_number"] for labels in answer["designations"] for label in labels} <= {*chosen, last}
     names = [switch.name for switch in TOPOLOGY.switches if switch.number in chosen]
-    again = rest.post("/jobs", json={**body, "placement": "lp", "switches": names, "programmable": None}).json()
+    again = rest.post(JOBS, json={**body, "placement": "lp", "switches": names, "programmable": None}).json()
     assert set(again["designated_switches"]) == {*chosen, last}
 
 
 def test_a_job_without_aggregation(rest: httpx.Client) -> None:
     body = {"workers": ["h2"], "server": "h1", "placement": "none"}
-    answer = rest.post("/jobs", json=body).json()
+    answer = rest.post(JOBS, json=body).json()
     assert (answer["acknowledgement"], answer["designated_switches"]) == ("unicast", [])
     assert (answer["designations"], answer["slots"]) == ([[]], None)
     assert answer["multicast"] == []
@@ -135,32 +145,37 @@ SMALL = {"workers": ["h2"], "server": "h1"}
 ERRORS = [
     ("GET", "/switches/x1/counters", None, 404, "there is no switch 'x1'"),
     ("GET", "/switches/h1/counters", None, 404, "there is no switch 'h1'"),
+    ("GET", "/switches/x1/registers/r", None, 404, "there is no switch 'x1'"),
+    ("GET", "/systems/doors/jobs", None, 404, "this controller serves no system 'doors'; it serves aggregation"),
+    ("DELETE", "/systems/doors/jobs/1", None, 404, "serves no system 'doors'"),
+    ("POST", "/links", {"a": "e1", "b": "a1"}, 422, "up: Field required"),
+    ("POST", "/links", {"a": "e1", "b": "e2", "up": False}, 400, "no link between 'e1' and 'e2'"),
     ("GET", "/nothing", None, 404, "Not Found"),
-    ("PUT", "/jobs", None, 405, "Method Not Allowed"),
-    ("DELETE", "/jobs/3", None, 404, "there is no job 3"),
-    ("DELETE", "/jobs/x", None, 422, "job: Input should be a valid integer"),
-    ("POST", "/jobs", {"server": "h1"}, 422, "workers: Field required"),
-    ("POST", "/jobs", {"server": "h1", "workers": []}, 422, "workers: List should have at least 1 item"),
-    ("POST", "/jobs", {"server": "h1", "workers": ["h2"], "speed": 1}, 422, "speed: Extra inputs"),
-    ("POST", "/jobs", {"server": "h1", "workers": ["h99"]}, 400, "no host 'h99'"),
-    ("POST", "/jobs", {"server": "h1", "workers": ["h1"]}, 400, "h1 cannot be both server and worker"),
-    ("POST", "/jobs", {**SMALL, "placement": "best"}, 422, "placement: Input should be 'shared-path', 'none'"),
-    ("POST", "/jobs", {**SMALL, "placement": "explicit"}, 400, "placement explicit needs the names of switches"),
-    ("POST", "/jobs", {**SMALL, "switches": ["e1"]}, 400, "switches are named, but placement by default"),
-    ("POST", "/jobs", {**SMALL, "placement": "greedy"}, 400, "placement greedy needs to know how many"),
-    ("POST", "/jobs", {**SMALL, "placement": "greedy", "programmable": -1}, 400, "must be 0 to 20"),
-    ("POST", "/jobs", {**SMALL, "placement": "greedy", "programmable": 21}, 400, "must be 0 to 20"),
-    ("POST", "/jobs", {**SMALL, "placement": "server-tor", "switch_capacity_mbps": 0}, 400, "must be a positive"),
-    ("POST", "/jobs", {**SMALL, "placement": "server-tor", "demand_mbps": 11}, 400, "cannot be met"),
-    ("POST", "/jobs", {**SMALL, "placement": "lp", "switches": ["x1"]}, 400, "no switch 'x1'"),
-    ("POST", "/jobs", {**SMALL, "programmable": 2}, 400, "goes with a placement that chooses them: greedy"),
-    ("POST", "/jobs", {**SMALL, "switch_capacity_mbps": 2}, 400, "reckons with no capacity of switches"),
-    ("POST", "/jobs", {**SMALL, "slots": 4}, 400, "slot policy dynamic all jobs share all slots"),
-    ("POST", "/jobs", {**SMALL, "slots": 0}, 422, "slots: Input should be greater than or equal to 1"),
-    ("POST", "/jobs", {**SMALL, "slots": 2048, "slot_policy": "static"}, 400, "1 to 1024 slots of a switch"),
+    ("PUT", JOBS, None, 405, "Method Not Allowed"),
+    ("DELETE", f"{JOBS}/3", None, 404, "there is no job 3"),
+    ("DELETE", f"{JOBS}/x", None, 422, "job: Input should be a valid integer"),
+    ("POST", JOBS, {"server": "h1"}, 422, "workers: Field required"),
+    ("POST", JOBS, {"server": "h1", "workers": []}, 422, "workers: List should have at least 1 item"),
+    ("POST", JOBS, {"server": "h1", "workers": ["h2"], "speed": 1}, 422, "speed: Extra inputs"),
+    ("POST", JOBS, {"server": "h1", "workers": ["h99"]}, 400, "no host 'h99'"),
+    ("POST", JOBS, {"server": "h1", "workers": ["h1"]}, 400, "h1 cannot be both server and worker"),
+    ("POST", JOBS, {**SMALL, "placement": "best"}, 422, "placement: Input should be 'shared-path', 'none'"),
+    ("POST", JOBS, {**SMALL, "placement": "explicit"}, 400, "placement explicit needs the names of switches"),
+    ("POST", JOBS, {**SMALL, "switches": ["e1"]}, 400, "switches are named, but placement by default"),
+    ("POST", JOBS, {**SMALL, "placement": "greedy"}, 400, "placement greedy needs to know how many"),
+    ("POST", JOBS, {**SMALL, "placement": "greedy", "programmable": -1}, 400, "must be 0 to 20"),
+    ("POST", JOBS, {**SMALL, "placement": "greedy", "programmable": 21}, 400, "must be 0 to 20"),
+    ("POST", JOBS, {**SMALL, "placement": "server-tor", "switch_capacity_mbps": 0}, 400, "must be a positive"),
+    ("POST", JOBS, {**SMALL, "placement": "server-tor", "demand_mbps": 11}, 400, "cannot be met"),
+    ("POST", JOBS, {**SMALL, "placement": "lp", "switches": ["x1"]}, 400, "no switch 'x1'"),
+    ("POST", JOBS, {**SMALL, "programmable": 2}, 400, "goes with a placement that chooses them: greedy"),
+    ("POST", JOBS, {**SMALL, "switch_capacity_mbps": 2}, 400, "reckons with no capacity of switches"),
+    ("POST", JOBS, {**SMALL, "slots": 4}, 400, "slot policy dynamic all jobs share all slots"),
+    ("POST", JOBS, {**SMALL, "slots": 0}, 422, "slots: Input should be greater than or equal to 1"),
+    ("POST", JOBS, {**SMALL, "slots": 2048, "slot_policy": "static"}, 400, "1 to 1024 slots of a switch"),
     (
         "POST",
-        "/jobs",
+        JOBS,
         {"server": "h1", "workers": [f"h{i}" for i in range(2, 22)]},
         400,
         "20 workers and a server need 21 hosts, the topology has 16",
@@ -181,12 +196,12 @@ def test_a_switch_that_is_away_is_503(rest: httpx.Client, southbound: FakeSouthb
     southbound.failure = SouthboundError("e1 is not connected:\nno answer")
     answer = rest.get("/switches/e1/counters")
     assert (answer.status_code, answer.json()) == (503, {"detail": "e1 is not connected: no answer"})
-    assert rest.post("/jobs", json={"workers": ["h2"], "server": "h1"}).status_code == 503
+    assert rest.post(JOBS, json={"workers": ["h2"], "server": "h1"}).status_code == 503
 
 
 def test_a_switch_that_is_late_is_504(rest: httpx.Client, southbound: FakeSouthbound) -> None:
     southbound.failure = SouthboundTimeout("e1: no answer within 30 s")
-    for answer in (rest.get("/switches/e1/counters"), rest.post("/jobs", json=SMALL)):
+    for answer in (rest.get("/switches/e1/counters"), rest.post(JOBS, json=SMALL)):
         assert (answer.status_code, answer.json()) == (504, {"detail": "e1: no answer within 30 s"})
 
 
@@ -228,27 +243,40 @@ def test_the_client_speaks_to_the_server(client: ControllerClient, southbound: F
     assert client.topology() == TOPOLOGY
     assert len(client.switches()) == 20
     assert client.counters("e1") == {"gradient_in": [{"index": 3, "packets": 5, "bytes": 700}]}
-    job = client.add_job(["h2", "h5"], "h1", placement="explicit", switches=["a1"])
+    job = client.add_job(
+        "aggregation", {"workers": ["h2", "h5"], "server": "h1", "placement": "explicit", "switches": ["a1"]}
+    )
     first, last = TOPOLOGY.switch("a1").number, TOPOLOGY.switch("e1").number
     assert (job["job"], job["designated_switches"]) == (1, [first, last])
     label = {"switch_number": first, "fan_in": 2, "next_switch": last, "next_fan_in": 2}
     assert job["designations"] == [[label], [label]]
-    assert [found["job"] for found in client.jobs()] == [1]
+    assert [(found["system"], found["job"]) for found in client.jobs()] == [("aggregation", 1)]
+    assert [found["job"] for found in client.jobs("aggregation")] == [1]
+    southbound.register_cells = {"slot_owner": [0, 7, 0, 9]}
+    assert client.registers("e1", "slot_owner") == {1: 7, 3: 9}
+    client.link("a1", "c1", up=False)
+    assert [link for link in client.links() if not link["up"]] == [{"a": "a1", "b": "c1", "up": False}]
+    client.link("c1", "a1", up=True)
+    assert all(link["up"] for link in client.links())
     assert client.plan_text().startswith("c1: aggregation (p4)")
-    client.delete_job(1)
+    client.delete_job("aggregation", 1)
     assert client.jobs() == []
 
 
 def test_the_client_hands_on_the_controllers_line(client: ControllerClient, southbound: FakeSouthbound) -> None:
     with pytest.raises(UserError, match=r"^there is no job 4$"):
-        client.delete_job(4)
+        client.delete_job("aggregation", 4)
     with pytest.raises(UserError, match="no host 'h99'"):
-        client.add_job(["h99"], "h1")
+        client.add_job("aggregation", {"workers": ["h99"], "server": "h1"})
+    with pytest.raises(UserError, match=r"^this controller serves no system 'doors'; it serves aggregation$"):
+        client.add_job("doors", SMALL)
+    with pytest.raises(UserError, match=r"no link between 'e1' and 'e2'$"):
+        client.link("e1", "e2", up=False)
     with pytest.raises(UserError, match=r"^there is no switch 'b c'$"):
         client.counters("b c")
     southbound.failure = SouthboundError("e1 is not connected: gone")
     with pytest.raises(UserError, match=r"^e1 is not connected: gone$"):
-        client.add_job(["h2"], "h1")
+        client.add_job("aggregation", SMALL)
 
 
 def test_nobody_at_the_address(tmp_path: Path) -> None:

@@ -2,38 +2,58 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from fastapi import FastAPI
 
-from controller.jobs import Jobs
-from controller.rest import create_app
-from controller.rest_server import RestServer, listening_socket
+from controller.core.controller import Controller
+from controller.core.services import LoadedService, ServiceConfig, load_services
+from controller.planning.plan import TableEntry
+from controller.rest.interface import create_app
+from controller.rest.server import RestServer, listening_socket
 from controller.southbound.interface import CounterCell, SwitchStatus
 from tests.unit.controller.fake_southbound import FakeSouthbound
+from tests.unit.controller.lamps import LAMPS, LampService
 from topo.star import star
+
+AGGREGATION = "controller.systems.aggregation.service:AggregationService"
 
 
 class AnswerableSouthbound(FakeSouthbound):
     def status(self) -> list[SwitchStatus]:
-        return [SwitchStatus(name, True, "aggregation 1") for name in self.switches]
+        return [SwitchStatus(name, True, "forward 1") for name in self.switches]
+
+
+def description_of(program: str, service: LoadedService) -> FastAPI:
+    """The interface of a controller of one system on star:2, whose switch runs `program`."""
+    southbound = AnswerableSouthbound(["s1"])
+    southbound.cells = {"port_in": [CounterCell(2, 5, 7270)], "port_out": []}
+    southbound.register_cells = {"memory": [0, 0, 7]}
+    return create_app(Controller(star(2, rate_bps=20_000_000), southbound, [service], {"s1": program}))
 
 
 @pytest.fixture(scope="module")
 def app() -> FastAPI:
-    topology = star(2, rate_bps=20_000_000)
-    southbound = AnswerableSouthbound(["s1"])
-    southbound.cells = {"gradient_in": [CounterCell(2, 5, 7270)], "events": []}
-    return create_app(topology, Jobs(topology, southbound), southbound)
+    return description_of("forward", replace(LAMPS, service_class=PlainLamps))
 
 
-@pytest.fixture(scope="module")
-def client(app: FastAPI, tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
-    path = str(tmp_path_factory.mktemp("rest") / "rest.sock")
+class PlainLamps(LampService):
+    """Lamps in switches that only forward."""
+
+    def plain(self, switch: str, entry: TableEntry) -> None:
+        return None
+
+
+@contextlib.contextmanager
+def served(app: FastAPI, directory: Path) -> Iterator[httpx.Client]:
+    path = str(directory / "rest.sock")
     server = RestServer(app, [listening_socket(path)])
     server.start()
     transport = httpx.HTTPTransport(uds=path)
@@ -43,7 +63,17 @@ def client(app: FastAPI, tmp_path_factory: pytest.TempPathFactory) -> Iterator[h
 
 
 @pytest.fixture(scope="module")
+def client(app: FastAPI, tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+    with served(app, tmp_path_factory.mktemp("rest")) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
 def operations(app: FastAPI) -> dict[tuple[str, str], dict[str, Any]]:
+    return operations_of(app)
+
+
+def operations_of(app: FastAPI) -> dict[tuple[str, str], dict[str, Any]]:
     """By method and path."""
     return {
         (method, path): operation
@@ -70,25 +100,52 @@ def without_nulls(value: Any) -> Any:
 
 
 def test_every_endpoint_is_described_with_an_example(operations: dict[tuple[str, str], dict[str, Any]]) -> None:
-    assert len(operations) >= 8
+    assert len(operations) >= 12
     for (method, path), operation in operations.items():
-        assert operation.get("description"), f"{method} {path} is not described"
+        assert operation.get("summary") and operation.get("description"), f"{method} {path} is not described"
         if "204" not in operation["responses"]:
             assert len(examples(operation)) == 1, f"{method} {path} has no example"
 
 
+@pytest.mark.parametrize("system", ["lamps", "aggregation"])
 def test_the_examples_are_what_is_answered(
-    app: FastAPI, client: httpx.Client, operations: dict[tuple[str, str], dict[str, Any]]
+    app: FastAPI,
+    client: httpx.Client,
+    operations: dict[tuple[str, str], dict[str, Any]],
+    tmp_path: Path,
+    system: str,
 ) -> None:
-    request = app.openapi()["components"]["schemas"]["JobRequest"]["example"]
-    order = sorted(operations, key=lambda each: (each[1] == "/jobs", each[0] == "get"))  # jobs last, POST before GET
-    for method, path in order:
+    """Of every endpoint on a plain network, and of those that aggregation adds."""
+    if system == "aggregation":
+        (service,) = load_services([ServiceConfig(name=system, service=AGGREGATION)])
+        aggregation = description_of("aggregation", service)
+        with served(aggregation, tmp_path) as client:
+            of_jobs = {key: each for key, each in operations_of(aggregation).items() if "/jobs" in key[1]}
+            check_examples(aggregation, client, of_jobs, system)
+    else:
+        check_examples(app, client, operations, system)
+
+
+def check_examples(
+    app: FastAPI, client: httpx.Client, operations: dict[tuple[str, str], dict[str, Any]], system: str
+) -> None:
+    def position(operation: tuple[str, str]) -> tuple[bool, bool]:
+        """The lists of jobs last, after there is one."""
+        method, path = operation
+        return path.endswith("/jobs"), method == "get"
+
+    schemas = app.openapi()["components"]["schemas"]
+    for method, path in sorted(operations, key=position):
         if method == "delete":
             continue
-        answer = client.request(method, path.replace("{name}", "s1"), json=request if method == "post" else None)
+        body = None
+        if method == "post":
+            content = operations[method, path]["requestBody"]["content"]["application/json"]
+            body = schemas[content["schema"]["$ref"].split("/")[-1]]["example"]
+        answer = client.request(method, path.format(name="s1", register="memory"), json=body)
         (shown,) = examples(operations[method, path])
         assert (answer.text if path.endswith(".txt") else without_nulls(answer.json())) == shown, f"{method} {path}"
-    assert client.delete("/jobs/1").status_code == 204
+    assert client.delete(f"/systems/{system}/jobs/1").status_code == 204
 
 
 def test_the_root_leads_to_the_description(client: httpx.Client) -> None:

@@ -7,9 +7,9 @@ import networkx as nx
 import pytest
 from hypothesis import given, settings
 
-from controller.planning.routing import routing_plan, shortest_routes
+from controller.planning.routing import shortest_routes
 from switch.errors import UserError
-from tests.unit.controller.networks import REGULAR, network, random_networks
+from tests.unit.controller.networks import REGULAR, network, random_networks, routes_alone
 from tests.unit.controller.plan_walker import PlanWalker
 from topo.fat_tree import fat_tree
 from topo.graph import Topology
@@ -17,7 +17,7 @@ from topo.leaf_spine import leaf_spine
 
 
 def check_all_pairs(topology: Topology) -> None:
-    walker = PlanWalker(topology, routing_plan(topology, shortest_routes(topology)))
+    walker = PlanWalker(topology, routes_alone(topology))
     distances = dict(nx.all_pairs_shortest_path_length(topology.graph))
     for source, destination in permutations([host.name for host in topology.hosts], 2):
         arrival = walker.send(source, destination)
@@ -52,12 +52,12 @@ def test_routes_do_not_depend_on_anything_but_the_topology() -> None:
     topology = fat_tree(4)
     again = Topology.from_json(topology.to_json())
     assert shortest_routes(topology) == shortest_routes(again)
-    assert routing_plan(topology, shortest_routes(topology)) == routing_plan(again, shortest_routes(again))
+    assert routes_alone(topology) == routes_alone(again)
 
 
 def test_a_subnet_behind_another_switch_is_one_entry() -> None:
     topology = fat_tree(4)
-    plan = routing_plan(topology, shortest_routes(topology))
+    plan = routes_alone(topology)
     # Core and aggregation: one /24 for each of 8 edge switches; edge: 7 of those and its own two hosts.
     sizes = {name: len(switch.entries) for name, switch in plan.switches.items()}
     assert sizes == {s.name: 9 if s.tier == "edge" else 8 for s in topology.switches}
@@ -65,7 +65,7 @@ def test_a_subnet_behind_another_switch_is_one_entry() -> None:
 
 def test_hosts_of_a_subnet_that_is_spread_have_an_entry_each() -> None:
     topology = network([(0, 1)], [2, 1], shared_subnet=True)
-    plan = routing_plan(topology, shortest_routes(topology))
+    plan = routes_alone(topology)
     assert {name: len(switch.entries) for name, switch in plan.switches.items()} == {"s1": 3, "s2": 3}
     check_all_pairs(topology)
 
@@ -83,7 +83,7 @@ def test_destinations_are_spread_over_all_equal_uplinks(
     topology: Topology, subnet_traffic: dict[tuple[str, str], int]
 ) -> None:
     """All to all: a switch's uplinks differ by no more than what its hosts below send to one subnet."""
-    walker = PlanWalker(topology, routing_plan(topology, shortest_routes(topology)))
+    walker = PlanWalker(topology, routes_alone(topology))
     used: Counter[tuple[str, str]] = Counter()
     for source, destination in permutations([host.name for host in topology.hosts], 2):
         path = walker.send(source, destination).path[1:-1]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from controller.planning.plan import MulticastGroup, Plan, RegisterValue, SwitchPlan
-from controller.planning.routing import routing_plan, shortest_routes
+from controller.planning.routing import shortest_routes
 from controller.southbound import contents, p4runtime
 from controller.southbound.codec import decode_entry, decode_group
 from controller.southbound.interface import CounterCell, SouthboundError, SouthboundTimeout, SwitchStatus
@@ -19,13 +19,14 @@ from controller.southbound.pipeline import Pipeline
 from controller.southbound.target import Target
 from switch.errors import UserError
 from tests.unit.controller.fake_p4runtime import FakeDevice, FakeP4Runtime
-from tests.unit.controller.networks import shared_path_job
+from tests.unit.controller.fake_southbound import News
+from tests.unit.controller.networks import routes_alone, shared_path_job
 from tests.unit.controller.p4info import aggregation_p4info
 from topo.leaf_spine import leaf_spine
 
 TOPOLOGY = leaf_spine(3, 2, 2)
 ROUTES = shortest_routes(TOPOLOGY)
-BASE = routing_plan(TOPOLOGY, ROUTES)
+BASE = routes_alone(TOPOLOGY)
 WITH_JOB = BASE.merged(shared_path_job(TOPOLOGY, 1, ("h3", "h5"), "h1").plan)
 PIPELINE = Pipeline("aggregation", aggregation_p4info(), b"{}")
 OTHER_PIPELINE = Pipeline("other", aggregation_p4info(), b"{ }")
@@ -38,13 +39,14 @@ class Network:
     def __init__(self, directory: Path) -> None:
         self.server = FakeP4Runtime(f"unix:{directory}/p4rt", [switch.number for switch in TOPOLOGY.switches])
         self.server.start()
-        self.news: list[SwitchStatus] = []
+        self.news = News()
         self._opened: list[P4RuntimeSouthbound] = []
 
     def southbound(self, **options: Any) -> P4RuntimeSouthbound:
         targets = {s.name: Target(self.server.address, s.number) for s in TOPOLOGY.switches}
         pipelines = {"aggregation": PIPELINE, "other": OTHER_PIPELINE}
-        southbound = P4RuntimeSouthbound(targets, pipelines, on_change=self.news.append, **options)
+        southbound = P4RuntimeSouthbound(targets, pipelines, **options)
+        southbound.listen(self.news)
         self._opened.append(southbound)
         return southbound
 
@@ -93,7 +95,7 @@ def test_every_switch_gets_pipeline_and_plan(network: Network) -> None:
     southbound = network.started()
     assert network.holds(BASE)
     assert southbound.status() == [SwitchStatus(switch.name, True, PIPELINE.label) for switch in TOPOLOGY.switches]
-    assert {status.name for status in network.news if status.connected} == set(BASE.switches)
+    assert {status.name for status in network.news.statuses if status.connected} == set(BASE.switches)
     assert network.device("l1").config.p4_device_config == b"{}"
 
 

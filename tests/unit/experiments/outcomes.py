@@ -1,7 +1,7 @@
 """Two outcomes with round numbers, for the tests of table and figure."""
 
 from experiments.accounting import Tally
-from experiments.systems.aggregation.outcome import ModeOutcome, RoundOutcome
+from experiments.systems.aggregation.counts import ModeOutcome, RoundOutcome
 
 
 def outcome(mode: str, packets: int, round_time_s: float, job: int = 1) -> ModeOutcome:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from experiments.training_run import Training
+
 from experiments.accounting import LinkEffect, Tally
 from experiments.counts import Counts, PortCounts
 from experiments.fidelity.meter import FidelityMeter
 from experiments.systems.aggregation.point import Measured, PointJob, wire_bits
-from experiments.training_run import Training
 from hosts.learning.settings import TrainingSettings
 from hosts.protocols.lanes import frame_bytes
 from hosts.systems.aggregation.description import JobDescription

@@ -7,7 +7,7 @@ import re
 from experiments.accounting import LinkEffect, Tally
 from experiments.counts import Counts, PortCounts
 from experiments.programs import P4_SOURCES
-from experiments.systems.aggregation.outcome import EVENT_CELLS, EVENT_JOBS, EVENTS, event_at
+from experiments.systems.aggregation.counts import EVENT_CELLS, EVENT_JOBS, EVENTS, event_at
 
 
 def cells(**packets: tuple[int, int]) -> dict[str, list[dict[str, int]]]:

@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from experiments.aggregation import run_aggregation
 from experiments.config import AggregationConfig, TorchConfig
 from experiments.systems.aggregation.torch_run import run_torch
+
 from hosts.torch_hook.torch_extra import install_torch
 from switch.errors import UserError
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from experiments.config import AggregationConfig
 
 from experiments import aggregation
-from experiments.config import AggregationConfig
 from experiments.run_folder import RunFolder
-from experiments.systems.aggregation.outcome import ModeOutcome
+from experiments.systems.aggregation.counts import ModeOutcome
 from switch.errors import UserError
 from tests.unit.experiments.outcomes import BOTH
 from tests.unit.experiments.test_accounting import AGREEING, tally

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import sys
-import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import dataclass
 
 from rich.console import Console
 from rich.table import Table
 
 from experiments.calibration import study_scale
-from experiments.fidelity.report import VerdictWord
+from experiments.fidelity.report import FidelityReport, VerdictWord
 from experiments.scale import Scale
-from experiments.system import PointTask
-from experiments.systems.aggregation.system import AggregationConfiguration, AggregationSystem
-from switch.errors import UserError
-from topo.sandbox import run_in_sandbox
+from experiments.study.execution import run_now
+from experiments.systems.aggregation.configuration import AggregationConfiguration
 
 LEAST_SHARE = 0.8
 """Of the bound, with one job on links that nobody else uses, when the machine is not the limit."""
@@ -37,12 +32,12 @@ class Setting:
 
     topology: str
     placement: str
-    maximum: int = 0
+    programmable: int = 0
     workers: int = 8
 
     @property
     def name(self) -> str:
-        limit = f", M = {self.maximum}" if self.maximum else ""
+        limit = f", M = {self.programmable}" if self.programmable else ""
         return f"{self.topology}, {self.workers} workers, {self.placement}{limit}"
 
 
@@ -123,44 +118,20 @@ def measure(setting: Setting, scale: Scale) -> Reached:
 def _measure_once(setting: Setting, scale: Scale) -> Reached:
     configuration = AggregationConfiguration.model_validate(
         {
-            "topology": {"kind": setting.topology, "link": {"rate_mbps": 100}},
-            "switches": {"placement": setting.placement, "maximum": setting.maximum},
+            "topology": {"kind": setting.topology},
+            "switches": {"placement": setting.placement, "programmable": setting.programmable},
             "workload": {
                 "workers": setting.workers, "values": VALUES, "rounds": ROUNDS, "window_fragments": 64,
             },
         }
     ).canonical()  # fmt: skip
-    with tempfile.TemporaryDirectory(prefix="gradbed-bench-") as folder:
-        told = Path(folder) / "result.json"
-
-        def body() -> int:
-            result = AggregationSystem().run(PointTask(configuration, 1, scale, Path(folder)))
-            told.write_text(
-                json.dumps(
-                    {
-                        "metrics": dict(result.metrics),
-                        "fidelity": asdict(result.fidelity),
-                        "failures": list(result.failures),
-                    }
-                ),
-                encoding="utf-8",
-            )
-            return 0
-
-        status = run_in_sandbox(body, "gradbed bench throughput")
-        if status == 130:
-            raise KeyboardInterrupt
-        if status != 0 or not told.exists():
-            raise UserError(f"{setting.name} did not run: status {status}")
-        result = json.loads(told.read_text(encoding="utf-8"))
-    rate_bps = scale.rate_bps(configuration.topology.link.rate_mbps)
-    assert rate_bps is not None
+    point = run_now("aggregation", configuration, scale)
     return Reached(
         setting,
-        result["metrics"]["wire_throughput_bps"] / rate_bps,
-        result["metrics"]["throughput_bps"] / rate_bps,
-        result["metrics"]["bound_bps"] / rate_bps,
-        result["fidelity"]["verdict"],
-        result["fidelity"]["reasons"],
-        result["failures"],
+        point.row["wire_throughput_bps_normalised"],
+        point.row["throughput_bps_normalised"],
+        point.row["bound_bps_normalised"],
+        point.row["verdict"],
+        FidelityReport.of_columns(point.row).reasons,
+        point.failures,
     )

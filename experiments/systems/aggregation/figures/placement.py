@@ -66,7 +66,7 @@ def _draw_panel(axes: Any, results: StudyResults, section: FigureSection, kind: 
 
 def _series(results: StudyResults, name: str, kind: str) -> dict[str, list[SeriesPoint]]:
     return results.derived_series(
-        lambda row: row["switches.maximum"],
+        lambda row: row["switches.programmable"],
         lambda row: in_link_rates(row, name) if row["topology.kind"] == kind else None,
         lambda row: row["switches.placement"],
     )

@@ -8,33 +8,20 @@ from topo.star import star
 
 TOPOLOGY: dict[str, Any] = star(2, rate_bps=20_000_000).model_dump(mode="json", by_alias=True)
 
-SWITCHES = [{"name": "s1", "number": 1, "connected": True, "pipeline": "aggregation 1", "error": None}]
+LINK_STATE: dict[str, Any] = {"a": "h2", "b": "s1", "up": True}
 
-COUNTERS = {"gradient_in": [{"index": 2, "packets": 5, "bytes": 7270}], "events": []}
+LINKS = [{"a": "h1", "b": "s1", "up": True}, LINK_STATE]
 
-JOB_REQUEST: dict[str, Any] = {"workers": ["h2"], "server": "h1", "placement": "shared-path"}
+SWITCHES = [{"name": "s1", "number": 1, "connected": True, "pipeline": "forward 1", "error": None}]
 
-NEW_JOB = {
-    "job": 1,
-    "designations": [[{"switch_number": 1, "fan_in": 1, "next_switch": 0, "next_fan_in": 0}]],
-    "designated_switches": [1],
-    "slot_policy": "dynamic",
-    "slots": 1024,
-    "acknowledgement": "multicast",
-    "multicast": [{"ip": "239.66.0.16", "mac": "01:00:5e:42:00:10"}],
-}
+COUNTERS = {"port_in": [{"index": 2, "packets": 5, "bytes": 7270}], "port_out": []}
 
-LISTED_JOB = {
-    **NEW_JOB,
-    "workers": JOB_REQUEST["workers"],
-    "server": JOB_REQUEST["server"],
-    "slot_ranges": {"s1": {"first_slot": 0, "slots": 1024}},
-}
+REGISTER = [{"index": 2, "value": 7}]
 
 PLAN = {
     "switches": {
         "s1": {
-            "program": "aggregation",
+            "program": "forward",
             "entries": [
                 {
                     "table": "ipv4_routes",
@@ -53,7 +40,7 @@ PLAN = {
     }
 }
 
-PLAN_TEXT = """s1: aggregation (p4), 2 entries
+PLAN_TEXT = """s1: forward (p4), 2 entries
   ipv4_routes
     ipv4.dst_addr=10.0.0.2/32 -> forward(port=1, dst_mac=02:00:0a:00:00:02)
     ipv4.dst_addr=10.0.0.3/32 -> forward(port=2, dst_mac=02:00:0a:00:00:03)

@@ -15,7 +15,7 @@ from fastapi import FastAPI
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from controller.address import unix_path
+from controller.rest.address import unix_path
 from switch.errors import UserError
 
 BACKLOG = 64

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from controller.systems.aggregation.job_plan import Job
+from controller.core.problems import first_problem
 from switch.errors import UserError
+
+
+class JournalledJob(BaseModel):
+    """state: of the type of the system's service, as JSON."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    number: int
+    system: str
+    state: dict[str, Any]
 
 
 class JournalContents(BaseModel):
@@ -17,7 +28,7 @@ class JournalContents(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     next_job: int
-    jobs: tuple[Job, ...] = ()
+    jobs: tuple[JournalledJob, ...] = ()
 
 
 class Journal:
@@ -35,11 +46,11 @@ class Journal:
         except OSError as error:
             raise UserError(f"cannot read the journal {self.path}: {error.strerror}") from None
         except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            place = ".".join(str(part) for part in first["loc"]) or "text"
-            raise UserError(
-                f"{self.path} is no journal of a controller ({place}: {first['msg']}): remove it to start afresh"
-            ) from None
+            raise self.is_none(first_problem(error)) from None
+
+    def is_none(self, problem: str) -> UserError:
+        """The error for a file that is no journal of this controller's."""
+        return UserError(f"{self.path} is no journal of a controller ({problem}): remove it to start afresh")
 
     def write(self, contents: JournalContents) -> None:
         """Return once the contents would outlast this process; UserError if they cannot be written."""

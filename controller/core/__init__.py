@@ -1,0 +1,1 @@
+"""Services, jobs and the plan of them all: the controller without its process and its interfaces."""

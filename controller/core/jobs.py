@@ -1,0 +1,101 @@
+"""The jobs of all systems of a network: their numbers, what is kept of them, and the journal of both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from controller.core.journal import Journal, JournalContents, JournalledJob
+from controller.core.problems import first_problem
+from controller.planning.multicast import MAX_JOB
+from switch.errors import UserError
+
+
+class UnknownJob(UserError):
+    """The system has no job of this number now."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job that runs. state: of its system's type (controller/core/service.py)."""
+
+    number: int
+    system: str
+    state: Any
+
+
+class Jobs:
+    """The jobs that run, by number, in order of their numbers.
+
+    Numbers count up from first_job, for all systems together, and are never given out twice, since a switch may
+    still hold something of a job that is gone. journal: where jobs are written down; those that it holds already are
+    taken over. state_types: by system. UserError if the journal has a job of another system's, or none of its type.
+    """
+
+    def __init__(
+        self, state_types: Mapping[str, type[BaseModel]], first_job: int = 1, journal: Journal | None = None
+    ) -> None:
+        self._journal = journal
+        self._next_job = first_job
+        # Replaced, never changed, so that readers need no lock.
+        self._jobs: dict[int, Job] = {}
+        recorded = journal.read() if journal is not None else None
+        if journal is not None and recorded is not None:
+            self._next_job = max(first_job, recorded.next_job)
+            self._jobs = {each.number: _restored(journal, state_types, each) for each in recorded.jobs}
+
+    def all(self) -> list[Job]:
+        return list(self._jobs.values())
+
+    def of(self, system: str) -> list[Job]:
+        return [job for job in self._jobs.values() if job.system == system]
+
+    def get(self, system: str, number: int) -> Job:
+        """UnknownJob if the system has none of this number."""
+        job = self._jobs.get(number)
+        if job is None or job.system != system:
+            raise UnknownJob(f"there is no job {number}" if job is None else f"job {number} is one of {job.system}")
+        return job
+
+    @property
+    def next_number(self) -> int:
+        """The number that the next job will have; UserError if there is none left."""
+        if self._next_job > MAX_JOB:
+            raise UserError(f"no job number left: {MAX_JOB} jobs were given one, restart the controller")
+        return self._next_job
+
+    def take_number(self) -> None:
+        """Write down that next_number is given out: before a switch hears of it, lest a successor gives it again."""
+        self._next_job += 1
+        self._write_down()
+
+    def add(self, job: Job) -> None:
+        self._jobs = {**self._jobs, job.number: job}
+        self._write_down()
+
+    def remove(self, number: int) -> None:
+        self._jobs = {other: job for other, job in self._jobs.items() if other != number}
+        self._write_down()
+
+    def _write_down(self) -> None:
+        if self._journal is not None:
+            jobs = tuple(
+                JournalledJob(number=job.number, system=job.system, state=job.state.model_dump(mode="json"))
+                for job in self._jobs.values()
+            )
+            self._journal.write(JournalContents(next_job=self._next_job, jobs=jobs))
+
+
+def _restored(journal: Journal, state_types: Mapping[str, type[BaseModel]], job: JournalledJob) -> Job:
+    if job.system not in state_types:
+        raise UserError(
+            f"{journal.path} has job {job.number} of {job.system}, which this controller does not serve: "
+            "remove the journal to start afresh"
+        )
+    try:
+        return Job(job.number, job.system, state_types[job.system].model_validate(job.state))
+    except ValidationError as error:
+        raise journal.is_none(f"job {job.number}: {first_problem(error)}") from None

@@ -1,0 +1,91 @@
+"""One system's part of the controller."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping
+from typing import Any, Generic, TypeVar
+
+from pydantic import BaseModel
+
+from controller.planning.plan import Plan, TableEntry
+from controller.planning.routing import Routes
+from controller.southbound.messages import Message
+from topo.graph import Topology
+
+SettingsT = TypeVar("SettingsT", bound=BaseModel)
+RequestT = TypeVar("RequestT", bound=BaseModel)
+StateT = TypeVar("StateT", bound=BaseModel)
+AnswerT = TypeVar("AnswerT", bound=BaseModel)
+
+
+class NoSettings(BaseModel, frozen=True, extra="forbid"):
+    """Of a system that has nothing to be set."""
+
+
+class Service(ABC, Generic[SettingsT, RequestT, StateT, AnswerT]):
+    """Decides what switches hold for one system: plans in, plans out, no network, no clock.
+
+    The controller (controller/core/controller.py) calls one method at a time. It installs together IPv4 routes to all
+    hosts, the base plans of all services, and the plans of all jobs; they must not contradict each other.
+
+    Settings: what the operator sets once. Request: what a job is asked with. State: what is kept of an admitted job,
+    in memory and in the journal: all decisions made, so that the job's plan follows from it, the topology and the
+    routes. Answer: what agents and callers are told of a job; it must have the field `job`, its number. Listed: the
+    same in a list of jobs. Examples in their JSON schemas are shown in the description of the REST interface.
+    programs: the P4 programs of this system. As far as the system is concerned all other switches only forward:
+    planners plan for all switches alike, and `plain` tells what those hold. Messages come from these programs alone.
+    """
+
+    Settings: type[SettingsT]
+    Request: type[RequestT]
+    State: type[StateT]
+    Answer: type[AnswerT]
+    Listed: type[BaseModel]
+    programs: Collection[str]
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "Answer" in cls.__dict__ and "Listed" not in cls.__dict__:
+            cls.Listed = cls.Answer
+
+    def __init__(self, topology: Topology, routes: Routes, settings: SettingsT) -> None:
+        self.topology = topology
+        self.routes = routes
+        self.settings = settings
+
+    def base(self) -> Plan:
+        """What switches hold beside the routes and whatever jobs there are, as of what the service knows now."""
+        return Plan(switches={})
+
+    @abstractmethod
+    def admit(self, number: int, request: RequestT, others: Mapping[int, StateT]) -> StateT:
+        """Make all decisions for a job. others: the system's jobs that run already, by number. UserError if the
+        request makes no sense; nothing has changed then."""
+
+    @abstractmethod
+    def plan(self, number: int, state: StateT) -> Plan:
+        """What switches hold for a job."""
+
+    @abstractmethod
+    def answer(self, number: int, state: StateT) -> AnswerT: ...
+
+    def listed(self, number: int, state: StateT) -> BaseModel:
+        """The job in a list of jobs."""
+        return self.answer(number, state)
+
+    def plain(self, switch: str, entry: TableEntry) -> TableEntry | None:
+        """What a switch that only forwards holds for an entry of this system's program, in the tables of
+        p4src/forward.p4; None: nothing. UserError if it cannot be done there."""
+        return entry
+
+    def on_message(self, switch: str, message: Message) -> Plan | None:
+        """A switch with a program of this system's sent something. The answer is the base plan from now on; None: it
+        has not changed. What a service learns so is not in the journal."""
+        return None
+
+    def reroute(self, topology: Topology, routes: Routes) -> None:
+        """Links went down or came up: `topology` has those that are up, `routes` follows them. The base plan and the
+        jobs' plans are asked for anew then. Links without which no path is left between switches stay in."""
+        self.topology = topology
+        self.routes = routes

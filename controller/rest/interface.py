@@ -1,0 +1,131 @@
+"""The REST interface: topology, links, switches, counters, registers, jobs, plan.
+
+All bodies are JSON; errors {"detail": line}.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.responses import PlainTextResponse, Response
+from pydantic import BaseModel, ConfigDict
+from starlette.exceptions import HTTPException
+
+from controller.core.controller import Controller
+from controller.planning.failures import link_name
+from controller.planning.text import plan_text
+from controller.rest import examples
+from controller.rest.description import documented_app, example
+from controller.rest.errors import errors_in_one_line
+from controller.rest.job_endpoints import add_job_endpoints
+from topo.graph import Topology
+
+DESCRIPTION = """What the network is, what its switches hold and count, and the jobs of the systems that run in it.
+
+Errors are `{"detail": "one line"}`: 400 and 422 for requests that make no sense, 404 for what is not there, 503 while
+a switch is away, 504 when one is late. The examples are of the network `star:2`. Over TCP the Host of a request must
+be `localhost`, this machine's name, or the address that was called; any other is answered with 400."""
+
+
+class LinkState(BaseModel):
+    """A link by its two nodes, and whether the controller plans with it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", json_schema_extra={"example": examples.LINK_STATE})
+
+    a: str
+    b: str
+    up: bool
+
+
+def create_app(controller: Controller) -> FastAPI:
+    """The interface of a controller. Handlers are plain functions: FastAPI runs them in threads."""
+    app = documented_app("gradbed controller", DESCRIPTION)
+    _add_network_endpoints(app, controller)
+    _add_switch_endpoints(app, controller)
+    add_job_endpoints(app, controller)
+    _add_plan_endpoints(app, controller)
+    errors_in_one_line(app)
+    return app
+
+
+def _add_network_endpoints(app: FastAPI, controller: Controller) -> None:
+    topology = controller.topology
+
+    @app.get("/topology", tags=["network"], responses=example(examples.TOPOLOGY))
+    def get_topology() -> Topology:
+        """Hosts, switches, and links with their rate, delay and queue."""
+        return topology
+
+    @app.get("/links", tags=["network"], responses=example(examples.LINKS))
+    def get_links() -> list[LinkState]:
+        """The links, and which of them the controller plans with."""
+        down = controller.links_down()
+        return [LinkState(a=link.a.node, b=link.b.node, up=link_name(link) not in down) for link in topology.links]
+
+    @app.post("/links", tags=["network"], responses=example(examples.LINK_STATE))
+    def post_link(state: LinkState) -> LinkState:
+        """Tell the controller that a link went down or came up: it plans everything anew on the links that are left.
+        The link itself is not touched."""
+        controller.link_changed(state.a, state.b, state.up)
+        return state
+
+
+def _add_switch_endpoints(app: FastAPI, controller: Controller) -> None:
+    numbers = {switch.name: switch.number for switch in controller.topology.switches}
+    southbound = controller.southbound
+
+    def require(name: str) -> None:
+        if name not in numbers:
+            raise HTTPException(404, f"there is no switch {name!r}")
+
+    @app.get("/switches", tags=["switches"], responses=example(examples.SWITCHES))
+    def get_switches() -> list[dict[str, Any]]:
+        """The switches: whether each is connected, and the program that it runs."""
+        return [
+            {
+                "name": status.name,
+                "number": numbers[status.name],
+                "connected": status.connected,
+                "pipeline": status.pipeline,
+                "error": status.error or None,
+            }
+            for status in southbound.status()
+        ]
+
+    @app.get("/switches/{name}/counters", tags=["switches"], responses=example(examples.COUNTERS))
+    def get_counters(name: str) -> dict[str, list[dict[str, int]]]:
+        """A switch's counters by name: those of their cells that are not zero."""
+        require(name)
+        return {
+            counter: [
+                {"index": cell.index, "packets": cell.packets, "bytes": cell.bytes}
+                for cell in cells
+                if cell.packets or cell.bytes
+            ]
+            for counter, cells in southbound.counters(name).items()
+        }
+
+    @app.get("/switches/{name}/registers/{register}", tags=["switches"], responses=example(examples.REGISTER))
+    def get_register(name: str, register: str) -> list[dict[str, int]]:
+        """One register array of a switch: those of its cells that are not zero."""
+        require(name)
+        cells = enumerate(southbound.registers(name, register))
+        return [{"index": index, "value": value} for index, value in cells if value]
+
+
+def _add_plan_endpoints(app: FastAPI, controller: Controller) -> None:
+    @app.get("/plan", tags=["plan"], responses=example(examples.PLAN))
+    def get_plan() -> Response:
+        """What all switches should hold now: table entries, multicast groups, registers."""
+        return Response(controller.plan().to_json(), media_type="application/json")
+
+    @app.get(
+        "/plan.txt",
+        tags=["plan"],
+        response_class=PlainTextResponse,
+        responses=example(examples.PLAN_TEXT, "text/plain"),
+    )
+    def get_plan_text() -> PlainTextResponse:
+        """The same, to be read."""
+        return PlainTextResponse(plan_text(controller.plan()) + "\n")

@@ -1,0 +1,98 @@
+"""The one engine: runs a point of any system, from its network coming up to its last count.
+
+A point has phases, one after the other on the same network. In each the service of the system is asked for the
+phase's jobs, their agents start, and once all are ready they begin; the phase takes in what they tell until it is
+complete. What switches, links and agents counted in between is the system's to make sense of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from experiments.counts import Counts
+from experiments.fidelity.report import FidelityReport
+from experiments.fidelity.verdict import worst_report
+from experiments.study.faults import schedule
+from experiments.system import Measured, Phase, PointResult, PointTask, Progress, System
+from experiments.testbed import Testbed, open_testbed
+from switch.errors import UserError
+from topo.fabric_layout import link_seed
+
+QUIESCE_TIMEOUT_S = 5.0
+
+OnProgress = Callable[[Sequence[Progress]], None]
+"""Told after every event of an agent."""
+
+
+def run_point(system: System, task: PointTask, on_progress: OnProgress = lambda bars: None) -> PointResult:
+    """Run one point. UserError for what the user can put right. With the real clock: in a sandbox, as root."""
+    point = system.point(task)
+    measured, reports = [], []
+    with open_testbed(system, point.network, task) as testbed:
+        if task.capture:
+            for host in point.network.capture:
+                testbed.start_capture(task.folder / f"{host}.pcap", host)
+        for phase in point.phases:
+            found, report = _run_phase(testbed, phase, task, on_progress)
+            measured.append(found)
+            reports.append(report)
+    result = point.result(measured)
+    topology = point.network.topology
+    return replace(
+        result,
+        fidelity=worst_report(reports),
+        decisions={
+            **result.decisions,
+            # The n-th packet of a direction has the n-th draw of its generator, whatever the time.
+            "link_seeds": {f"{link.a.node}-{link.b.node}": link_seed(task.seed, link) for link in topology.links},
+        },
+        tables={
+            **result.tables,
+            "links": [
+                {"phase": phase.name, **row}
+                for phase, found in zip(point.phases, measured, strict=True)
+                for row in found.links
+                if row["packets"]
+            ],
+        },
+    )
+
+
+def _run_phase(
+    testbed: Testbed, phase: Phase, task: PointTask, on_progress: OnProgress
+) -> tuple[Measured, FidelityReport]:
+    answers = [testbed.add_job(request) for request in phase.requests]
+    testbed.start_agents(phase.agents(answers))
+    before = Counts.read(testbed)
+    with testbed.meter() as meter:
+        if not phase.waits:
+            testbed.begin()
+        schedule(testbed, task.configuration.faults, task.scale)
+        on_progress(phase.progress())
+        while not phase.complete:
+            more = phase.take(testbed.event())
+            if more is not None:
+                testbed.start_agents(more)
+                testbed.begin()
+            on_progress(phase.progress())
+        testbed.cancel_calls()
+        if not testbed.quiesce(QUIESCE_TIMEOUT_S):
+            raise UserError(f"packets were still on their way {QUIESCE_TIMEOUT_S:.0f} s after {phase.name} had ended")
+    final = testbed.stop_agents()
+    counts = Counts.read(testbed).since(before)
+    for answer in answers:
+        testbed.delete_job(answer["job"])
+    return Measured(answers, final, counts, meter.link_rows()), meter.report(*socket_counts(final))
+
+
+def socket_counts(final: Mapping[tuple[int, str], Mapping[str, Any]]) -> tuple[int, int]:
+    """Frames that the agents' sockets dropped, and of how many; agents that do not count have none."""
+    drops = sum(statistics.get("socket_drops", 0) for statistics in final.values())
+    received = sum(
+        statistics.get(kind, {}).get("frames", 0)
+        for statistics in final.values()
+        for kind in ("gradient_received", "acknowledgement_received")
+    )
+    return drops, drops + received

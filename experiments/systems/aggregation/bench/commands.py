@@ -1,0 +1,53 @@
+"""gradbed bench lanes, throughput, placement."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from switch.errors import UserError
+
+Scale = Annotated[
+    float | None,
+    typer.Option(min=0.001, max=1.0, help="Emulated over nominal link rate, instead of this machine's factor."),
+]
+
+
+def lanes(
+    repetitions: Annotated[int, typer.Option(min=1, help="Measurements of each figure; medians are shown.")] = 5,
+) -> int:
+    """How many lanes a gradient packet should have: compile time against gradient bytes summed per second."""
+    from experiments.systems.aggregation.bench.lanes import run_bench_lanes
+
+    return run_bench_lanes(repetitions)
+
+
+def throughput(scale: Scale = None) -> int:
+    """How near one job's throughput comes to the bound of the linear program; at least 80 %, and never above it."""
+    from experiments.systems.aggregation.bench.throughput import run_bench_throughput
+    from topo.namespaces import require_root
+
+    require_root("gradbed bench throughput")
+    return run_bench_throughput(factor=scale)
+
+
+def placement(
+    sizes: Annotated[
+        str, typer.Option(help="K:M of the fat-trees to plan for, separated by commas.")
+    ] = "4:4,6:6,8:8,12:12,16:16",
+    instances: Annotated[int, typer.Option(min=0, help="Random networks on which the quality is measured.")] = 50,
+    output: Annotated[Path | None, typer.Option(help="Folder for a figure of how the time grows.")] = None,
+) -> int:
+    """How long the placement of programmable switches takes, and how near it comes to the optimum."""
+    from experiments.systems.aggregation.bench.placement import run_bench_placement
+
+    return run_bench_placement(_sizes(sizes), instances, output)
+
+
+def _sizes(text: str) -> list[tuple[int, int]]:
+    try:
+        return [(int(k), int(maximum)) for k, maximum in (size.split(":") for size in text.split(","))]
+    except ValueError:
+        raise UserError(f"--sizes: {text!r} is not of the form K:M,K:M,... with whole numbers") from None

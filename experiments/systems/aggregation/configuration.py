@@ -1,0 +1,126 @@
+"""What a point of the aggregation system runs on: which switches sum, and what the workers send."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal, get_args
+
+from pydantic import Field, model_validator
+
+from controller.systems.aggregation.placement.planners import LimitedMethod, PlacementName, PlannerOptions
+from controller.systems.aggregation.slots import DEFAULT_SLOTS, SlotPolicy
+from experiments.scale import Scale
+from experiments.study.sections import Section, option
+from experiments.system import PointConfiguration
+
+Baseline = Literal["parameter-server", "ring", "gloo"]
+"""Phases before and after the one that is asked for, on the same network: the server alone, ring all-reduce among the
+workers, and that of PyTorch's Gloo over TCP."""
+
+
+class SwitchesSection(Section):
+    """Which switches sum, and what they can hold."""
+
+    placement: PlacementName = option("greedy", "Which switches sum.")
+    programmable: int = option(1, "At most so many switches besides the servers' ToRs sum (M).", ge=0)
+    named: tuple[str, ...] | None = option(None, "The switches that sum, for explicit and lp.", name="switches")
+    capacity_mbps: float | None = option(None, "What one switch can sum (C of the linear program).", gt=0)
+    demand_mbps: float | None = option(None, "The rate that every worker must reach.", gt=0)
+    slots: int = option(DEFAULT_SLOTS, "Fragments that a switch can hold, for all jobs together.", ge=1, le=65536)
+    slot_policy: SlotPolicy = option("dynamic", "dynamic: jobs share slots by hash; static: each has a part.")
+    congestion_packets: int = option(20, "So many waiting packets are congestion, which is marked; 0: never.", ge=0)
+    legacy: Literal["none", "p4", "openflow"] = option(
+        "p4", "What switches are that do not sum: p4 (plain forwarding), openflow, none (programmable all the same)."
+    )
+    model: Literal["gradbed", "bmv2"] = option("gradbed", "Runs the P4 switches.", name="switch")
+    links: Literal["memory", "veth"] = option("memory", "Between switches; veth can be captured on the interfaces.")
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether the placement chooses at most `programmable` switches; the others do not ask."""
+        return self.placement in get_args(LimitedMethod)
+
+    def planner_options(self, seed: int, scale: Scale) -> PlannerOptions:
+        """As the service takes them, in emulated units."""
+        capacity_bps, demand_bps = scale.rate_bps(self.capacity_mbps), scale.rate_bps(self.demand_mbps)
+        return PlannerOptions(
+            placement=self.placement,
+            switches=self.named,
+            programmable=self.programmable if self.is_limited else None,
+            switch_capacity_mbps=None if capacity_bps is None else capacity_bps / 1e6,
+            demand_mbps=None if demand_bps is None else demand_bps / 1e6,
+            seed=seed,
+        )
+
+
+class _Workload(Section):
+    """Of each job: workers besides the server. Times are nominal."""
+
+    workers: int = option(8, "Of each job, besides the server.", ge=1, le=64)
+    jobs: int = option(1, "They run at the same time, on different hosts.", ge=1)
+    rounds: int = option(10, "Gradients that every worker sends.", ge=1)
+    lanes: int = option(352, "int32 lanes of a gradient packet.", ge=32, le=352, multiple_of=32)
+    window_fragments: int = option(32, "Fragments that a worker has unacknowledged at most.", ge=1)
+    congestion_control: Literal["aimd", "ecn", "none"] = option(
+        "aimd", "Of the window: aimd, ecn (without heed of losses) or none."
+    )
+    exchange: Literal["server", "ring", "gloo"] = option(
+        "server", "Who sums: the server and the switches; or the workers (ring all-reduce, PyTorch's Gloo)."
+    )
+    baselines: tuple[Baseline, ...] = option(
+        (), "To compare with, on the same network: parameter-server, ring, gloo."
+    )
+    min_timeout_us: int = option(10_000, "Wait so much longer than a usual round trip before sending again.", ge=1)
+
+
+class SyntheticWorkload(_Workload):
+    """Random gradients of `values` int32 each, for throughput without learning."""
+
+    kind: Literal["synthetic"] = "synthetic"
+    values: int = option(35_200, "int32 values of a gradient.", ge=1)
+
+
+class TrainingWorkload(_Workload):
+    """A classifier of the digits data set (hosts/learning)."""
+
+    kind: Literal["training"] = "training"
+    hidden_units: int = option(64, "Of the classifier; 0: a linear one.", ge=0, le=65536)
+    batch_samples: int = option(32, "For each worker and round.", ge=1)
+    learning_rate: float = option(0.5, "Of stochastic gradient descent.", gt=0)
+
+
+class ScriptWorkload(_Workload):
+    """A PyTorch script, once in each worker's host, that trains with the hook of hosts.torch_hook (docs/torch.md)."""
+
+    kind: Literal["script"] = "script"
+    path: Path = option(Path(), "The script.", name="script")
+    arguments: tuple[str, ...] = Field(default=(), json_schema_extra={"option": False})
+
+
+Workload = Annotated[SyntheticWorkload | TrainingWorkload | ScriptWorkload, Field(discriminator="kind")]
+
+
+class AggregationConfiguration(PointConfiguration):
+    """All that a sweep of an aggregation study can vary."""
+
+    switches: SwitchesSection = SwitchesSection()
+    workload: Workload = SyntheticWorkload()
+
+    def canonical(self) -> AggregationConfiguration:
+        if self.workload.exchange != "server":
+            means_nothing: dict[str, object] = {"placement": "none", "programmable": 0}
+        elif not self.switches.is_limited:
+            means_nothing = {"programmable": 0}
+        elif self.switches.programmable == 0 and self.workload.jobs == 1:
+            means_nothing = {"placement": "server-tor"}
+        else:
+            return self
+        return self.model_copy(update={"switches": self.switches.model_copy(update=means_nothing)})
+
+    @model_validator(mode="before")
+    @classmethod
+    def _synthetic_unless_said(cls, data: object) -> object:
+        """A workload without a kind is synthetic."""
+        if isinstance(data, dict) and isinstance(data.get("workload"), dict) and "kind" not in data["workload"]:
+            return {**data, "workload": {"kind": "synthetic", **data["workload"]}}
+        return data

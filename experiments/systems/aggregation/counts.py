@@ -1,0 +1,112 @@
+"""What the counters of p4src/aggregation.p4 mean, and the accounts of hosts that follow from them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from experiments.accounting import HostAccount, Tally
+from experiments.counts import Counts
+from topo.graph import Topology
+
+EVENTS = (
+    "claimed",
+    "added",
+    "completed",
+    "duplicate",
+    "collision",
+    "stale",
+    "overlap",
+    "resend_summed",
+    "resend_single",
+    "released",
+    "reclaimed",
+    "contention",
+    "exhaustion",
+    "overflow",
+    "repeated",
+)
+"""By index in a job's cells of the counter `events`; what each means is in p4src/include/events.p4."""
+
+EVENT_CELLS = 16
+"""Cells of the counter `events` for each job."""
+EVENT_JOBS = 64
+"""A job's cells are those of its number modulo this."""
+
+
+def event_at(index: int) -> tuple[int, str]:
+    """The job, modulo EVENT_JOBS, and the event that a cell of the counter `events` counts."""
+    return index // EVENT_CELLS, EVENTS[index % EVENT_CELLS]
+
+
+def events_of(counts: Counts, job: int | None = None) -> dict[str, int]:
+    """Packets by event in the slots of all switches together: of one job (its number), or of all."""
+    together: Counter[str] = Counter()
+    for counters in counts.counters.values():
+        for index, tally in counters.get("events", {}).items():
+            cell_job, event = event_at(index)
+            if job is None or cell_job == job % EVENT_JOBS:
+                together[event] += tally.packets
+    return dict(together)
+
+
+def gradients_to(counts: Counts, topology: Topology, host: str) -> Tally:
+    """Gradients and sums that a host's switch sent it. Legacy switches cannot tell them from ACKs: zero then."""
+    return _at_port(counts, topology, host, "gradient_out")
+
+
+def acks_from(counts: Counts, topology: Topology, host: str) -> Tally:
+    return _at_port(counts, topology, host, "acknowledgement_in")
+
+
+def received_from(counts: Counts, topology: Topology, host: str) -> Tally:
+    """All that a host's switch counted of what it sent."""
+    names = ("port_in",) if _is_legacy(counts, topology, host) else ("gradient_in", "acknowledgement_in")
+    return sum((_at_port(counts, topology, host, name) for name in names), Tally())
+
+
+def sent_to(counts: Counts, topology: Topology, host: str) -> Tally:
+    names = ("port_out",) if _is_legacy(counts, topology, host) else ("gradient_out", "acknowledgement_out")
+    return sum((_at_port(counts, topology, host, name) for name in names), Tally())
+
+
+def account(
+    counts: Counts, topology: Topology, host: str, statistics: Mapping[str, Any], *, by_link: bool
+) -> HostAccount:
+    """Both ends of a host's link; statistics are the final ones of the host's agent.
+
+    by_link: take what the link itself counted for the switch's counts, since P4 switches count gradient packets
+    alone.
+    """
+    switch = topology.attachment(host).name
+    towards_switch, towards_host = counts.effect(host, switch), counts.effect(switch, host)
+    if by_link:
+        switch_received = counts.delivered.get((host, switch), Tally())
+        switch_sent = counts.delivered.get((switch, host), Tally()) + towards_host.losses - towards_host.duplicates
+    else:
+        switch_received, switch_sent = received_from(counts, topology, host), sent_to(counts, topology, host)
+    return HostAccount(
+        host=host,
+        host_sent=_agent_counted(statistics, "sent"),
+        host_received=_agent_counted(statistics, "received"),
+        socket_drops=statistics["socket_drops"],
+        switch_received=switch_received,
+        switch_sent=switch_sent,
+        towards_switch=towards_switch,
+        towards_host=towards_host,
+    )
+
+
+def _agent_counted(statistics: Mapping[str, Any], direction: str) -> Tally:
+    kinds = (statistics[f"{kind}_{direction}"] for kind in ("gradient", "acknowledgement"))
+    return sum((Tally(kind["frames"], kind["bytes"]) for kind in kinds), Tally())
+
+
+def _at_port(counts: Counts, topology: Topology, host: str, counter: str) -> Tally:
+    switch = topology.attachment(host).name
+    return counts.cell(switch, counter, topology.port(switch, host))
+
+
+def _is_legacy(counts: Counts, topology: Topology, host: str) -> bool:
+    return counts.has(topology.attachment(host).name, "port_in")

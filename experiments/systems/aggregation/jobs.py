@@ -1,0 +1,91 @@
+"""A job of an aggregation point before it runs, and the description that its agents get."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from experiments.scale import Scale
+from experiments.systems.aggregation.configuration import (
+    AggregationConfiguration,
+    ScriptWorkload,
+    TrainingWorkload,
+)
+from experiments.systems.aggregation.programmable import Hosts
+from hosts.learning.reference import reference, synthetic_reference
+from hosts.learning.settings import ExternalSettings, SyntheticSettings, TrainingSettings
+from hosts.protocols.addresses import AgentAddress, WorkerAddress
+from hosts.systems.aggregation.description import Exchange, JobDescription
+from topo.graph import Host, Topology
+
+
+@dataclass(frozen=True)
+class JobSetup:
+    """digests: what every worker must report after each round; accuracies: of training. A script has neither."""
+
+    workers: tuple[str, ...]
+    server: str
+    settings: TrainingSettings | SyntheticSettings | ExternalSettings
+    digests: Sequence[str] = ()
+    accuracies: Sequence[float] = ()
+
+    def agent_hosts(self, exchange: Exchange) -> tuple[tuple[str, str], ...]:
+        """(host, agent) for each agent."""
+        workers = tuple((host, f"worker {index}") for index, host in enumerate(self.workers))
+        return ((self.server, "server"), *workers) if exchange == "server" else workers
+
+
+def job_setup(configuration: AggregationConfiguration, hosts: Hosts, seed: int) -> JobSetup:
+    """With its reference, which a single process makes."""
+    workers, server = hosts
+    workload = configuration.workload
+    if isinstance(workload, ScriptWorkload):
+        return JobSetup(workers, server, ExternalSettings())
+    if isinstance(workload, TrainingWorkload):
+        training = TrainingSettings(
+            hidden_units=workload.hidden_units,
+            rounds=workload.rounds,
+            batch_samples=workload.batch_samples,
+            learning_rate=workload.learning_rate,
+            seed=seed,
+        )
+        expected = list(reference(training, len(workers), workload.lanes))
+        digests, accuracies = [each.weights_sha256 for each in expected], [each.accuracy for each in expected]
+        return JobSetup(workers, server, training, digests, accuracies)
+    synthetic = SyntheticSettings(values=workload.values, rounds=workload.rounds, seed=seed)
+    digests = list(synthetic_reference(synthetic, len(workers), workload.lanes))
+    return JobSetup(workers, server, synthetic, digests)
+
+
+def describe_job(
+    job: JobSetup,
+    answer: Mapping[str, Any],
+    exchange: Exchange,
+    topology: Topology,
+    configuration: AggregationConfiguration,
+    scale: Scale,
+) -> JobDescription:
+    """Names become addresses; the answer is the service's."""
+    workload = configuration.workload
+
+    def address(host: Host) -> dict[str, Any]:
+        return {"name": host.name, "ip": host.ip, "mac": host.mac, "gateway_mac": host.gateway_mac}
+
+    policy, slots = answer["slot_policy"], answer["slots"]
+    window = workload.window_fragments
+    return JobDescription(
+        job=answer["job"],
+        exchange=exchange,
+        designations=answer["designations"],
+        multicast=answer["multicast"],
+        slot_policy=policy,
+        # In a range of one's own packet numbers take turns: further apart than it is long, they would meet.
+        window_fragments=window if policy == "dynamic" or slots is None else min(window, slots),
+        congestion_control=workload.congestion_control,
+        lanes=workload.lanes,
+        min_timeout_us=scale.time_us(workload.min_timeout_us),
+        workers=tuple(WorkerAddress(index=i, **address(topology.host(name))) for i, name in enumerate(job.workers)),
+        server=AgentAddress(**address(topology.host(job.server))),
+        workload=job.settings,
+    )

@@ -1,0 +1,221 @@
+"""What a point of the aggregation system yields: metrics, and rows of its tables. Rates and times are nominal."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from controller.systems.aggregation.designation import Designation as Label
+from controller.systems.aggregation.placement.problem import AggregationProblem
+from controller.systems.aggregation.placement.rates import solve_rates
+from controller.systems.aggregation.placement.realised import realised_rates
+from experiments.accounting import Tally
+from experiments.scale import Scale
+from experiments.system import Measured, Metric, Row
+from experiments.systems.aggregation.counts import EVENTS, account, acks_from, events_of, gradients_to
+from experiments.systems.aggregation.jobs import JobSetup
+from experiments.systems.aggregation.phase import PARAMETER_SERVER, AggregationPhase
+from hosts.protocols.lanes import frame_bytes
+from hosts.systems.aggregation.description import JobDescription
+
+if TYPE_CHECKING:
+    from experiments.systems.aggregation.point import AggregationPoint
+
+WARM_UP_ROUNDS = 1
+"""In the first round windows grow from their start, and timers know no round trip yet."""
+
+METRICS = {
+    "programmable": Metric("", "switches that sum, the servers' ToRs among them"),
+    "throughput_bps": Metric("bit/s", "aggregation throughput", "rate"),
+    "wire_throughput_bps": Metric("bit/s", "aggregation throughput, as switches counted it", "rate"),
+    "bound_bps": Metric("bit/s", "upper bound of the linear program", "rate"),
+    "packet_bound_bps": Metric("bit/s", "upper bound for packets with the labels chosen", "rate"),
+    "bound_share": Metric("", "throughput / upper bound"),
+    "round_time_s": Metric("s", "median round time", "time"),
+    "server_bytes": Metric("B", "gradient bytes into the servers' links, a round"),
+    "server_packets": Metric("", "gradient packets into the servers' links, a round"),
+    "server_share": Metric("", "gradient bytes into the servers' links, over those of the server alone"),
+    "byte_hops": Metric("B", "bytes times hops, a round"),
+    "resends": Metric("", "gradient packets sent again, a round"),
+    "slot_success": Metric("", "share of fragments' first packets at a switch that found a slot"),
+    "fairness": Metric("", "Jain's index over the jobs' throughputs"),
+    "accuracy": Metric("", "test accuracy"),
+}
+
+
+def metrics(point: AggregationPoint, main: int, measured: Sequence[Measured]) -> dict[str, Any]:
+    """Of the phase `main`, and all its jobs: the mean of throughputs and of round times, sums of everything else, all
+    for a round. server_share needs the phase of the server alone."""
+    phase, found = point.phases[main], measured[main]
+    rounds = len(phase.rounds[0])
+    if not rounds:  # a script that registered no model
+        return dict.fromkeys(METRICS)
+    rows = list(job_rows(point, main, found))
+    throughputs = [row["throughput_bps"] for row in rows]
+    # A bound knows of no other job: for several it would be one that nobody can reach.
+    bound_bps = rows[0]["bound_bps"] if len(rows) == 1 else None
+    events = events_of(found.counts)
+    taken = events.get("claimed", 0) + events.get("added", 0)
+    refused = events.get("collision", 0) + events.get("contention", 0)
+    accuracies = [job.accuracies[-1] for job in phase.jobs if job.accuracies]
+    server = _into_servers(point, phase, found)
+    alone = next((i for i, each in enumerate(point.phases) if each.name == PARAMETER_SERVER), None)
+    alone_bytes = None if alone is None else _into_servers(point, point.phases[alone], measured[alone]).bytes
+    sums = phase.exchange == "server" and point.configuration.switches.placement != "none"
+    return {
+        "programmable": len(point.choice.switches) if sums else 0,
+        "throughput_bps": statistics.fmean(throughputs),
+        "wire_throughput_bps": statistics.fmean(row["wire_throughput_bps"] for row in rows),
+        "bound_bps": bound_bps,
+        "packet_bound_bps": rows[0]["packet_bound_bps"] if len(rows) == 1 else None,
+        "bound_share": None if bound_bps is None else throughputs[0] / bound_bps,
+        "round_time_s": statistics.fmean(row["round_time_s"] for row in rows),
+        "server_bytes": server.bytes / rounds,
+        "server_packets": server.packets / rounds,
+        "server_share": server.bytes / alone_bytes if alone_bytes and phase.exchange == "server" else None,
+        "byte_hops": found.counts.byte_hops / rounds,
+        "resends": sum(row["resends"] for row in rows) / rounds,
+        "slot_success": taken / (taken + refused) if taken + refused else None,
+        "fairness": jain_index(throughputs),
+        "accuracy": statistics.fmean(accuracies) if accuracies else None,
+    }
+
+
+def _into_servers(point: AggregationPoint, phase: AggregationPhase, found: Measured) -> Tally:
+    if phase.exchange != "server":
+        return Tally()
+    return sum((gradients_to(found.counts, point.topology, job.server) for job in phase.jobs), Tally())
+
+
+def jain_index(values: Sequence[float]) -> float:
+    """1 if all are equal, 1/n if one has everything (Jain, Chiu and Hawe, DEC-TR-301, 1984)."""
+    return sum(values) ** 2 / (len(values) * sum(value**2 for value in values))
+
+
+def job_rows(point: AggregationPoint, number: int, found: Measured) -> Iterable[dict[str, Any]]:
+    """A row for each job of a phase."""
+    phase, scale = point.phases[number], point.task.scale
+    if not phase.rounds[0]:
+        return
+    for place, (job, description) in enumerate(zip(phase.jobs, phase.descriptions, strict=True)):
+        emulated_s = statistics.median(_after_warm_up([report.seconds for report in phase.rounds[place]]))
+        round_time_s = scale.nominal_time(emulated_s)
+        gradient_bits = 8 * description.fragments_per_round * frame_bytes(description.lanes)
+        bound_bps, packet_bound_bps = _bounds_bps(point, phase, job, description)
+        workers = _workers(job, description, found)
+        yield {
+            "job": place + 1,
+            "server": job.server,
+            "round_time_s": round_time_s,
+            "throughput_bps": gradient_bits / round_time_s,
+            "wire_throughput_bps": _wire_bits(point, phase, job, description, found) / round_time_s,
+            "bound_bps": None if bound_bps is None else scale.nominal_rate(bound_bps),
+            "packet_bound_bps": None if packet_bound_bps is None else scale.nominal_rate(packet_bound_bps),
+            "gradient_bytes": gradient_bits // 8,
+            "resends": _resends(workers),
+            "direct_copies": sum(worker.get("direct_copies", 0) for worker in workers),
+        }
+
+
+def _after_warm_up(rounds: Sequence[float]) -> Sequence[float]:
+    return rounds[WARM_UP_ROUNDS:] or rounds
+
+
+def _workers(job: JobSetup, description: JobDescription, found: Measured) -> list[Mapping[str, Any]]:
+    return [found.final[description.job, f"worker {index}"] for index in range(len(job.workers))]
+
+
+def _resends(workers: Iterable[Mapping[str, Any]]) -> int:
+    return sum(worker["timeout_resends"] + worker["early_resends"] for worker in workers)
+
+
+def _wire_bits(
+    point: AggregationPoint, phase: AggregationPhase, job: JobSetup, description: JobDescription, found: Measured
+) -> float:
+    """What came from a worker in a round, less what was sent again; of the worker with the least.
+
+    Switches counted a worker's gradients. They know no ring packets: those the link counted, ACKs taken off.
+    """
+    served = phase.exchange == "server"
+    frame = frame_bytes(description.lanes)
+    counted: list[int] = []
+    for host, worker in zip(job.workers, _workers(job, description, found), strict=True):
+        again = sum(worker.get(name, 0) for name in ("timeout_resends", "early_resends", "direct_copies"))
+        received = account(found.counts, point.topology, host, worker, by_link=not served).switch_received.bytes
+        acknowledged = 0 if served else worker["acknowledgement_sent"]["bytes"]
+        counted.append(8 * (received - acknowledged - again * frame))
+    return min(counted) / len(phase.rounds[phase.jobs.index(job)])
+
+
+def _bounds_bps(
+    point: AggregationPoint, phase: AggregationPhase, job: JobSetup, description: JobDescription
+) -> tuple[float | None, float | None]:
+    """What the linear program allows this job alone, with the switches that sum, and what packets can reach with the
+    job's labels while global sums come back, emulated; None without a server, or where a link has no rate."""
+    topology, switches = point.topology, point.configuration.switches
+    if phase.exchange != "server" or any(link.model.rate_bps is None for link in topology.links):
+        return None, None
+    capacity_bps = point.task.scale.rate_bps(switches.capacity_mbps)
+    problem = AggregationProblem.of(topology, job.workers, job.server, capacity_bps)
+    labels = {
+        worker: tuple(Label(**label.model_dump()) for label in own)
+        for worker, own in zip(job.workers, description.designations or [()] * len(job.workers), strict=True)
+    }
+    packets_bps = realised_rates(problem, labels, returned_sums=True).gamma_bps
+    if phase.name == PARAMETER_SERVER:
+        return solve_rates(problem, (), server_tor=False).gamma_bps, packets_bps
+    chosen = [name for name in point.choice.switches if name != problem.server_tor]
+    return solve_rates(problem, chosen).gamma_bps, packets_bps
+
+
+def round_rows(phase: AggregationPhase, scale: Scale) -> Iterable[Row]:
+    """A row for each round of each job."""
+    for place, (job, rounds) in enumerate(zip(phase.jobs, phase.rounds, strict=True)):
+        for number, report in enumerate(rounds):
+            yield {
+                "phase": phase.name,
+                "job": place + 1,
+                "round": number,
+                "round_time_s": scale.nominal_time(report.seconds),
+                **({"accuracy": job.accuracies[number]} if job.accuracies else {}),
+                **({"loss": statistics.fmean(report.losses)} if report.losses else {}),
+                "clipped": report.clipped,
+                **({"digest": job.digests[number]} if job.digests else {}),
+            }
+
+
+def summary_rows(point: AggregationPoint, phase: AggregationPhase, found: Measured) -> Iterable[Row]:
+    """A row for each job of a phase, with the packets by event in the switches' slots."""
+    for place, (job, description) in enumerate(zip(phase.jobs, phase.descriptions, strict=True)):
+        if not phase.rounds[place]:
+            continue
+        served = phase.exchange == "server"
+        into = gradients_to(found.counts, point.topology, job.server) if served else Tally()
+        out = acks_from(found.counts, point.topology, job.server) if served else Tally()
+        times_s = [point.task.scale.nominal_time(report.seconds) for report in phase.rounds[place]]
+        workers = _workers(job, description, found)
+        events = events_of(found.counts, description.job)
+        _, packet_bound_bps = _bounds_bps(point, phase, job, description)
+        bits = 8 * description.fragments_per_round * frame_bytes(description.lanes)
+        least_bps = None if packet_bound_bps is None else point.task.scale.nominal_rate(packet_bound_bps)
+        yield {
+            "phase": phase.name,
+            "job": place + 1,
+            "workers": len(job.workers),
+            "rounds": len(phase.rounds[place]),
+            "values": description.values,
+            "gradient_bytes": bits // 8,
+            "has_server": served,
+            "server_in_gradient_packets": into.packets,
+            "server_in_gradient_bytes": into.bytes,
+            "server_out_acknowledgement_packets": out.packets,
+            "server_out_acknowledgement_bytes": out.bytes,
+            "median_round_time_s": statistics.median(times_s),
+            "least_round_time_s": bits / least_bps if least_bps else None,
+            "resends": _resends(workers),
+            "direct_copies": sum(worker.get("direct_copies", 0) for worker in workers),
+            "accuracy": job.accuracies[-1] if job.accuracies else None,
+            "byte_hops": found.counts.byte_hops,
+            **{f"slots_{name}": events.get(name, 0) for name in EVENTS},
+        }

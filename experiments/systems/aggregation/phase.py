@@ -1,0 +1,114 @@
+"""A phase of an aggregation point: its jobs, what their workers tell, and whether their sums are right."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from controller.systems.aggregation.messages import JobRequest
+from experiments.agents import AgentSpec
+from experiments.system import PointTask, Progress
+from experiments.systems.aggregation.agents import agent_specs
+from experiments.systems.aggregation.configuration import AggregationConfiguration
+from experiments.systems.aggregation.jobs import JobSetup, describe_job
+from hosts.systems.aggregation.description import Exchange, JobDescription
+from topo.graph import Topology
+
+IN_NETWORK = "in-network"
+PARAMETER_SERVER = "parameter server"
+
+
+@dataclass
+class RoundReport:
+    """One round over all workers of a job. seconds: emulated, of the slowest worker; losses: of each."""
+
+    seconds: float = 0.0
+    losses: list[float] = field(default_factory=list)
+    clipped: int = 0
+    reported: int = 0
+
+
+class AggregationPhase:
+    """experiments.system.Phase."""
+
+    waits = False
+    keep_open: Sequence[int] = ()
+
+    def __init__(
+        self,
+        name: str,
+        exchange: Exchange,
+        jobs: Sequence[JobSetup],
+        requests: Sequence[JobRequest],
+        topology: Topology,
+        configuration: AggregationConfiguration,
+        task: PointTask,
+    ) -> None:
+        self.name = name
+        self.exchange: Exchange = exchange
+        self.jobs = jobs
+        self.requests = requests
+        self._topology = topology
+        self._configuration = configuration
+        self._task = task
+        self._scale = task.scale
+        self.descriptions: list[JobDescription] = []
+        self.rounds = [[RoundReport() for _ in job.digests] for job in jobs]
+        self.mismatches: list[str] = []
+
+    def agents(self, answers: Sequence[Mapping[str, Any]]) -> list[AgentSpec]:
+        self.descriptions = [
+            describe_job(job, answer, self.exchange, self._topology, self._configuration, self._scale)
+            for job, answer in zip(self.jobs, answers, strict=True)
+        ]
+        return [spec for description in self.descriptions for spec in agent_specs(description)]
+
+    def take(self, event: Mapping[str, Any]) -> Sequence[AgentSpec] | None:
+        if event["event"] == "round":
+            place = next(i for i, job in enumerate(self.descriptions) if job.job == event["job"])
+            self._take_round(place, event)
+        return None
+
+    def _take_round(self, place: int, event: Mapping[str, Any]) -> None:
+        number = event["round"]
+        report = self._report(place, number)
+        report.seconds = max(report.seconds, event["seconds"])
+        report.reported += 1
+        report.clipped += event.get("clipped", 0)
+        if "loss" in event:
+            report.losses.append(event["loss"])
+        if not self.jobs[place].digests:
+            return
+        expected = self.jobs[place].digests[number]
+        found = event.get("weights_sha256") or event["sums_sha256"]
+        if found != expected:
+            self.mismatches.append(
+                f"{self._where(place)}round {number + 1}, {event['name']}: {found[:12]} instead of the reference's "
+                f"{expected[:12]}"
+            )
+
+    def _report(self, place: int, number: int) -> RoundReport:
+        return self.rounds[place][number]
+
+    def _where(self, place: int) -> str:
+        return f"{self.name}, " + (f"job {place + 1}, " if len(self.jobs) > 1 else "")
+
+    def _done(self, place: int) -> int:
+        """Rounds that all workers of a job have completed."""
+        return sum(report.reported >= len(self.jobs[place].workers) for report in self.rounds[place])
+
+    @property
+    def complete(self) -> bool:
+        return all(self._done(place) == len(rounds) for place, rounds in enumerate(self.rounds))
+
+    def progress(self) -> list[Progress]:
+        bars = []
+        for place, job in enumerate(self.jobs):
+            done = self._done(place)
+            note = f"{1e3 * self._scale.nominal_time(self.rounds[place][done - 1].seconds):6.1f} ms" if done else ""
+            if done and job.accuracies:
+                note += f", accuracy {100 * job.accuracies[done - 1]:5.2f} %"
+            label = f"{self.name}, job {place + 1}" if len(self.jobs) > 1 else self.name
+            bars.append(Progress(label, done, len(job.digests), note))
+        return bars
