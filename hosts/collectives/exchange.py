@@ -21,7 +21,7 @@ class Exchange(Protocol):
         """Return when no other worker needs anything more from this one, or when stopped."""
 
     def linger(self) -> None:
-        """Until stop: answer and count what still comes."""
+        """Until stop: reply and count what still comes."""
 
     def settle(self) -> None:
         """After stop: count what still comes, until nothing has for a while."""

@@ -6,7 +6,7 @@ worker i has the global sum of segment i + 1. In the all-gather, n - 1 more step
 direction. Steps are not barriers: a fragment is passed on as soon as it is there, whatever became of the others.
 
 Partial sums are exact. One that leaves int32 travels as two packets, its lower and its upper 32 bits; the worker
-that completes a sum brings it into the form in which the parameter server answers (hosts.learning.shifted_sums),
+that completes a sum brings it into the form of the ACKs of the parameter server (hosts.learning.shifted_sums),
 fragment by fragment, so that both give the same result bit for bit.
 """
 

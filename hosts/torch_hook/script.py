@@ -59,7 +59,7 @@ def run_script(script: Script, session: Session, context: AgentContext) -> None:
 
 
 def _close_process_group() -> None:
-    """As the end of a process would: ranks that still wait for this one learn that it has gone."""
+    """As the end of a process would: ranks that still wait for this one learn that it has ended."""
     from torch import distributed
 
     if distributed.is_initialized():

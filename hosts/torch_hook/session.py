@@ -71,7 +71,7 @@ class Session:
         return total
 
     def finish(self) -> None:
-        """The script has ended: answer and count what still comes, until stop."""
+        """The script has ended: reply and count what still comes, until stop."""
         if self._exchange is None:
             self._context.emit("done", statistics={})
             while not self._context.stopped:

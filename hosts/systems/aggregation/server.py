@@ -1,4 +1,4 @@
-"""The parameter server: merges gradients and partial sums, answers with global sums, asks for what it lacks."""
+"""The parameter server: merges gradients and partial sums, sends global sums in ACKs, asks for what it lacks."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ class ServerExchange:
             now = self._context.now_us()
             if now - progress_us > self._job.give_up_us:
                 raise UserError(
-                    f"no answer from server {self._job.server.ip} for {self._job.give_up_us / 1e6:g} s in round "
+                    f"no ACK from server {self._job.server.ip} for {self._job.give_up_us / 1e6:g} s in round "
                     f"{round_number} ({self._sender.missing} of {len(fragments)} fragments missing)"
                 )
             self._context.wait(self._sender.deadline_us)

@@ -64,5 +64,5 @@ def test_counters_that_disagree(
 def test_what_the_user_can_put_right(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert verdict(UserError("worker 0: no answer from server"), tmp_path, monkeypatch)[0] == 2
-    assert capsys.readouterr().err == "gradbed: worker 0: no answer from server\n"
+    assert verdict(UserError("worker 0: no ACK from server"), tmp_path, monkeypatch)[0] == 2
+    assert capsys.readouterr().err == "gradbed: worker 0: no ACK from server\n"
