@@ -49,7 +49,13 @@ class GradbedCommands(Commands):
             "cli.calibrate:calibrate", "Find how fast a network this machine carries.", ("run",), network=True
         ),
         "p4": Entry("cli.p4:app", "Work with P4 programs.", ("p4",)),
-        "bench": Entry("cli.bench:app", "Measure this machine.", ("run", "study"), network=("start", "switch")),
+        "bench": Entry(
+            "cli.bench:app",
+            "Measure this machine.",
+            ("run", "study"),
+            of={"virtual": ("p4",)},
+            network=("start", "switch"),
+        ),
         "test": Entry(
             "cli.test:test", "Check style and types, then run the tests.", ("test",), network=True, passes_on=True
         ),

@@ -12,7 +12,6 @@ from ipaddress import IPv4Address
 from pathlib import Path
 
 from experiments.bench.virtual.workload import PAUSE_NS, PAYLOAD_BYTES, Permutation
-from experiments.programs import P4_SOURCES
 from switch.codegen import build_program
 from switch.device import ActionCall, KeyMatch
 from switch.program_cache import compiled_files
@@ -20,6 +19,7 @@ from switch.virtual import Generator, VirtualFabric
 from topo.fabric_layout import fabric_config
 from topo.graph import Host
 
+ROUTER = Path(__file__).resolve().parents[3] / "p4src" / "router.p4"
 HEADERS_BYTES = 14 + 20 + 8
 _MILLISECOND_NS = 1_000_000
 
@@ -69,7 +69,7 @@ def measure(k: int, milliseconds: int) -> Measured:
 
 def install_routes(fabric: VirtualFabric, permutation: Permutation) -> None:
     """router.p4 in every switch, with a route for each host."""
-    files = compiled_files(P4_SOURCES / "router.p4", {})
+    files = compiled_files(ROUTER, {})
     program = build_program(json.loads(Path(files.json).read_text()))
     topology = permutation.topology
     for switch, routes in permutation.routes().items():
