@@ -383,7 +383,7 @@ void gb_engine_free(struct gb_engine *engine) {
     free(engine->held);
     free(engine->directions);
     free(engine->devices);
-    free(engine->timers.places);
+    timer_queue_free(&engine->timers);
     close_if_open(engine->netlink_fd);
     close_if_open(engine->timer_fd);
     close_if_open(engine->wake_fd);

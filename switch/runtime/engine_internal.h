@@ -10,7 +10,6 @@
 
 #pragma GCC visibility push(hidden)
 
-#define NO_TIMER UINT32_MAX
 #define SOCKET_BATCH 64
 
 /* ---- Packets (engine_packet.c) ---- */
@@ -128,39 +127,60 @@ void phv_give(struct packet_pool *, uint64_t *cells);        /* NULL is none */
 
 void list_free(struct packet_pool *, struct packet_list *);
 
-/* ---- Timers (engine_timer.c): a heap, earliest first, equal times in order of arming ---- */
+/* ---- Timers (engine_timer.c): earliest first, equal times in order of arming ---- */
+
+enum { WHEEL_SLOTS = 1 << 14, WHEEL_SLOT_BITS = 6 };        /* of 64 ns: a millisecond ahead */
+enum timer_state { IDLE, NEAR, ON_WHEEL, FAR };
 
 struct timer {
-    uint32_t position;              /* in the heap; NO_TIMER when not armed */
+    uint64_t due_ns, sequence;
+    enum timer_state state;
+    uint32_t position;              /* NEAR and FAR: in the heap */
+    struct timer *next, **link;     /* ON_WHEEL: of the slot's list; link: what points here */
     void (*fire)(struct gb_engine *, void *owner);
     void *owner;
 };
 
 /* Times lie in the heap itself: sifting touches timers only to tell them where they are. */
 struct timer_place { uint64_t due_ns, sequence; struct timer *timer; };
+struct timer_heap { struct timer_place *places; uint32_t count; };
 
-struct timer_heap {
-    struct timer_place *places;
-    uint32_t count, capacity;
+/* Timers of the next millisecond hang in the slots of a wheel. When a slot's time comes, its timers go to a heap, which
+ * is small; those of later times wait in another one. */
+struct timer_queue {
+    uint64_t slot;                  /* timers of this slot and of earlier ones are near */
+    struct timer_heap near, far;
+    struct timer *slots[WHEEL_SLOTS];
+    uint64_t occupied[WHEEL_SLOTS / 64], occupied_words[WHEEL_SLOTS / 64 / 64];
+    uint32_t count, on_wheel, capacity;
     uint64_t next_sequence;
 };
 
 static inline bool timer_armed(const struct timer *timer) {
-    return timer->position != NO_TIMER;
+    return timer->state != IDLE;
 }
+
+/* Let the timers of the next slot be near; there are some. */
+void timer_turn(struct timer_queue *);
 
 /* When the next timer is due; UINT64_MAX if none is armed. */
-static inline uint64_t timer_next_ns(const struct timer_heap *heap) {
-    return heap->count ? heap->places[0].due_ns : UINT64_MAX;
+static inline uint64_t timer_next_ns(struct timer_queue *queue) {
+    if (!queue->near.count) {
+        if (!queue->count)
+            return UINT64_MAX;
+        timer_turn(queue);
+    }
+    return queue->near.places[0].due_ns;
 }
 
-bool timer_heap_reserve(struct timer_heap *, uint32_t more);
-void timer_arm(struct timer_heap *, struct timer *, uint64_t due_ns);
+bool timer_queue_reserve(struct timer_queue *, uint32_t more);
+void timer_queue_free(struct timer_queue *);
+void timer_arm(struct timer_queue *, struct timer *, uint64_t due_ns);
 /* Let an armed timer fire earlier. */
-void timer_advance(struct timer_heap *, struct timer *, uint64_t due_ns);
+void timer_advance(struct timer_queue *, struct timer *, uint64_t due_ns);
 /* Disarm it, if it is armed. */
-void timer_stop(struct timer_heap *, struct timer *);
-struct timer *timer_pop(struct timer_heap *);
+void timer_stop(struct timer_queue *, struct timer *);
+struct timer *timer_pop(struct timer_queue *);
 
 /* ---- What lies behind a port that leads out: a network interface (engine_socket.c), memory (engine_memory.c) ---- */
 
@@ -396,7 +416,7 @@ struct gb_engine {
     uint64_t clock_ns;              /* the time at which that is done: the same, or later */
     uint64_t manual_ns;
     struct packet_list ready;       /* to be worked on at now_ns */
-    struct timer_heap timers;
+    struct timer_queue timers;
     struct packet_pool pool;
     struct upcall_queue upcalls;
     struct gb_engine_statistics statistics;

@@ -25,7 +25,7 @@ struct direction *direction_create(struct gb_engine *engine, const struct gb_lin
         return NULL;
     engine->directions = directions;
     struct direction *direction = calloc(1, sizeof *direction);
-    if (!direction || !timer_heap_reserve(&engine->timers, 2)) {
+    if (!direction || !timer_queue_reserve(&engine->timers, 2)) {
         free(direction);
         return NULL;
     }
@@ -34,8 +34,8 @@ struct direction *direction_create(struct gb_engine *engine, const struct gb_lin
     uint64_t seed = model->seed;
     direction->random_state = random_next(&seed);
     direction->jitter_state = random_next(&seed);
-    direction->departure = (struct timer){.position = NO_TIMER, .fire = departure_due, .owner = direction};
-    direction->arrival = (struct timer){.position = NO_TIMER, .fire = arrive, .owner = direction};
+    direction->departure = (struct timer){.fire = departure_due, .owner = direction};
+    direction->arrival = (struct timer){.fire = arrive, .owner = direction};
     direction->reported = true;
     direction->statistics.device_id = device->device_id;
     direction->statistics.port = port;

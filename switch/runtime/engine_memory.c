@@ -89,9 +89,9 @@ int memory_port_create(struct gb_engine *engine, uint64_t device_id, uint32_t po
     memory->port = port;
     memory->number = engine->io_count;
     memory->listener = listener;
-    memory->interrupt = (struct timer){.position = NO_TIMER, .fire = interrupt, .owner = memory};
+    memory->interrupt = (struct timer){.fire = interrupt, .owner = memory};
     *created = memory;
-    if (timer_heap_reserve(&engine->timers, 1) && port_io_adopt(engine, &memory->io))
+    if (timer_queue_reserve(&engine->timers, 1) && port_io_adopt(engine, &memory->io))
         return 0;
     free(memory);
     return -ENOMEM;

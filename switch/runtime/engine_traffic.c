@@ -134,14 +134,14 @@ static int add_generator(struct gb_engine *engine, struct memory_port *port,
     if (generators)
         engine->generators = generators;
     struct generator *generator = calloc(1, sizeof *generator);
-    if (!generators || !generator || !timer_heap_reserve(&engine->timers, 1)) {
+    if (!generators || !generator || !timer_queue_reserve(&engine->timers, 1)) {
         free(generator);
         return -ENOMEM;
     }
     generators[engine->generator_count++] = generator;
     generator->options = *options;
     generator->link = port->io.in;
-    generator->timer = (struct timer){.position = NO_TIMER, .fire = send_next, .owner = generator};
+    generator->timer = (struct timer){.fire = send_next, .owner = generator};
     generator->mean_pause = (uint64_t)(((unsigned __int128)options->frame_bytes * 8000000000 << FRACTION_BITS) /
                                        options->rate_bps);
     uint64_t seed = options->seed;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from fractions import Fraction
 
 import pytest
 from hypothesis import given, settings
@@ -257,18 +258,21 @@ def test_against_a_model_of_the_link(
     rate_bps: int, delay_us: int, queue_packets: int, frames: list[tuple[int, int]]
 ) -> None:
     """frames: microseconds since the one before, bytes."""
-    expected_ns, drops, now_ns, free_ns = [], 0, 0, 0
+    expected_ns, drops, now_ns = [], 0, 0
+    # When the transmitter is free, exactly; the clock has whole nanoseconds.
+    free_ns = Fraction(0)
     starts: list[int] = []
     for gap_us, length in frames:
         now_ns += gap_us * 1000
         waiting = sum(start > now_ns for start in starts)
-        if waiting >= queue_packets and free_ns > now_ns:
+        if waiting >= queue_packets and int(free_ns) > now_ns:
             drops += 1
             continue
-        start = max(now_ns, free_ns)
-        free_ns = start + length * 8 * 10**9 // rate_bps
-        starts.append(start)
-        expected_ns.append(free_ns + delay_us * 1000)
+        starts.append(max(now_ns, int(free_ns)))
+        if now_ns > int(free_ns):
+            free_ns = Fraction(now_ns)
+        free_ns += Fraction(length * 8 * 10**9, rate_bps)
+        expected_ns.append(int(free_ns) + delay_us * 1000)
     with host_port(LinkModel(rate_bps=rate_bps, delay_us=delay_us, queue_packets=queue_packets)) as engine:
         for gap_us, length in frames:
             engine.advance(gap_us)

@@ -1,0 +1,52 @@
+"""Events happen at their times and in order, whether they are nanoseconds or minutes ahead."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from switch.fabric_config import FabricConfig, InterfaceConfig, SwitchConfig
+from switch.link import LinkModel
+from switch.virtual import VirtualFabric
+from tests.unit.engine.instructed import instructed_program, pass_through
+from tests.unit.virtual.test_hosts import rows, texts
+
+DELAYS_US = (0, 1, 31, 64, 524, 525, 1048, 1049, 5_000, 60_000_000)
+"""Around the granularities and the horizon of the queue of events (switch/runtime/engine_timer.c)."""
+PAUSES_NS = (0, 1, 63, 64, 65, 4095, 4096, 1_048_575, 1_048_576, 1_048_640, 3_000_000_000)
+
+
+@settings(max_examples=40, deadline=None)
+@given(sends=st.lists(st.tuples(st.sampled_from(PAUSES_NS), st.sampled_from(range(len(DELAYS_US)))), max_size=40))
+def test_frames_arrive_at_their_times_in_order(sends: list[tuple[int, int]]) -> None:
+    config = FabricConfig(
+        switches=(SwitchConfig(device_id=1),),
+        interfaces=tuple(
+            InterfaceConfig(device_id=1, port=port, interface=f"s1-eth{port}", link=LinkModel(delay_us=delay_us))
+            for port, delay_us in enumerate(DELAYS_US)
+        ),
+    )
+    with VirtualFabric(config) as fabric:
+        fabric.devices[1].load(instructed_program())
+        hosts = [fabric.interface(1, port) for port in range(len(DELAYS_US))]
+        arrived: list[tuple[int, int]] = []
+
+        def run(until_ns: int | None) -> None:
+            while True:
+                stop = fabric.run_until(until_ns)
+                for interface in stop.interfaces:
+                    numbers = [frame[0] for frame in texts(interface)]
+                    assert interface.times_ns.tolist() == [stop.time_ns] * len(numbers)
+                    arrived.extend((stop.time_ns, number) for number in numbers)
+                if stop.time_ns == until_ns or (stop.idle and not stop.interfaces):
+                    return
+
+        expected = []
+        for number, (pause_ns, port) in enumerate(sends):
+            run(fabric.now_ns + pause_ns)
+            # There and back.
+            hosts[port].send(rows(pass_through(port) + bytes([number])))
+            expected.append((fabric.now_ns + 2 * DELAYS_US[port] * 1000, number))
+        run(None)
+    assert sorted(arrived) == sorted(expected)
+    assert [time_ns for time_ns, _ in arrived] == sorted(time_ns for time_ns, _ in expected)
