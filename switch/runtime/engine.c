@@ -310,8 +310,7 @@ int gb_engine_run_until(struct gb_engine *engine, uint64_t until_ns, uint64_t ma
         struct memory_port *port = engine->due_first;
         engine->due_first = port->next_due;
         port->due = false;
-        if (port->listener == INBOX)
-            due[stop->due_count++] = port->number;
+        due[stop->due_count++] = port->number;
     }
     engine_unlock(&engine->lock);
     return outcome;

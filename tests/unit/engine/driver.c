@@ -12,10 +12,21 @@
 
 #include "engine.h"
 
-enum { SWITCHES = 4, HOST_PORT = 1, LEFT_PORT = 2, RIGHT_PORT = 3, CPU_PORT = 510, MOST_PASSES = 6 };
+enum {
+    SWITCHES = 4,
+    HOST_PORT = 1,
+    LEFT_PORT = 2,
+    RIGHT_PORT = 3,
+    MEMORY_PORT = 4,
+    CPU_PORT = 510,
+    MOST_PASSES = 6,
+    DIRECTIONS = 6 * SWITCHES,
+    INBOX_FRAMES = 8,
+};
 
 static struct gb_engine *engine;
 static struct gb_switch *states[SWITCHES];
+static int inboxes[SWITCHES];
 static pthread_mutex_t swapping = PTHREAD_MUTEX_INITIALIZER, capturing = PTHREAD_MUTEX_INITIALIZER;
 
 static uint32_t pick(unsigned *seed, uint32_t count) {
@@ -57,7 +68,10 @@ static void build(unsigned *seed) {
         check(gb_engine_add_open_port(engine, device, HOST_PORT, &model, &model), "open port");
         check(gb_engine_add_link(engine, device, RIGHT_PORT, (device + 1) % SWITCHES, LEFT_PORT, &model, &model),
               "link");
-        struct gb_replica replicas[] = {{HOST_PORT, 1}, {LEFT_PORT, 2}, {RIGHT_PORT, 3}, {HOST_PORT, 4}, {99, 5}};
+        check(gb_engine_add_memory_port(engine, device, MEMORY_PORT, &model, &model), "memory port");
+        inboxes[device] = gb_engine_open_inbox(engine, device, MEMORY_PORT, pick(seed, 2) * 20000);
+        check(inboxes[device], "inbox");
+        struct gb_replica replicas[] = {{HOST_PORT, 1}, {LEFT_PORT, 2}, {MEMORY_PORT, 3}, {HOST_PORT, 4}, {99, 5}};
         for (uint32_t number = 1; number < 5; number++) {
             check(gb_engine_multicast_group_set(engine, device, number, replicas, number + 1), "group");
             check(gb_engine_clone_session_set(engine, device, number, replicas, number - 1, 20 * number, 0), "session");
@@ -89,8 +103,36 @@ static void change_link(unsigned *seed) {
     check(gb_engine_set_link(engine, pick(seed, SWITCHES), HOST_PORT + pick(seed, 3), 1, &model), "set link");
 }
 
+/* Datagrams whose first bytes are an instruction: back through the port by which they came. */
+static void generate(unsigned *seed) {
+    for (unsigned device = 0; device < SWITCHES; device++) {
+        struct gb_generator_options options = {.rate_bps = 1000000, .stop_ns = UINT64_C(1000000000), .packets = 500,
+                                               .seed = pick(seed, 100), .poisson = device % 2,
+                                               .frame_bytes = GB_TRAFFIC_LEAST_BYTES + pick(seed, 1000)};
+        options.header[0] = 0;
+        options.header[2] = MEMORY_PORT;
+        check(gb_engine_add_sink(engine, device, MEMORY_PORT, 0), "sink");
+        check(gb_engine_add_generator(engine, device, MEMORY_PORT, &options), "generator");
+    }
+}
+
+static void run_for(unsigned *seed) {
+    struct gb_stop stop;
+    uint32_t due[SWITCHES];
+    uint64_t until_ns = gb_engine_now(engine) + pick(seed, 200) * 1000;
+    check(gb_engine_run_until(engine, until_ns, 1000000, &stop, due, SWITCHES), "run until");
+}
+
+static void open_or_close(unsigned *seed) {
+    unsigned device = pick(seed, SWITCHES);
+    if (pick(seed, 2))
+        gb_engine_close_inbox(engine, (uint32_t)inboxes[device]);
+    else
+        check(gb_engine_open_inbox(engine, device, MEMORY_PORT, pick(seed, 3) * 10000), "inbox");
+}
+
 static void inject(unsigned *seed) {
-    static const uint8_t ports[] = {HOST_PORT, LEFT_PORT, RIGHT_PORT, HOST_PORT, 99, 255};
+    static const uint8_t ports[] = {HOST_PORT, LEFT_PORT, RIGHT_PORT, MEMORY_PORT, 99, 255};
     uint8_t frame[GB_MAX_FRAME_BYTES];
     uint32_t passes = pick(seed, MOST_PASSES + 1);
     uint32_t length = passes * 8 + (pick(seed, 20) ? pick(seed, 1500) : pick(seed, GB_MAX_FRAME_BYTES - 100));
@@ -107,7 +149,10 @@ static void inject(unsigned *seed) {
             frame[i * 8] = 0;       /* what is kept goes round until the links lose it: it must not multiply */
     }
     uint32_t device = pick(seed, SWITCHES);
-    if (pick(seed, 5))
+    if (pick(seed, 3) == 0)
+        /* -EINVAL while the inbox is closed. */
+        gb_engine_send(engine, (uint32_t)inboxes[device], frame, length, NULL, 1);
+    else if (pick(seed, 5))
         check(gb_engine_inject(engine, device, HOST_PORT, frame, length), "inject");
     else
         check(gb_engine_packet_out(engine, device, frame, length), "packet out");
@@ -118,6 +163,15 @@ static void take_all(void) {
     uint8_t data[GB_MAX_FRAME_BYTES];
     while (gb_engine_drain(engine, &drained, data))
         ;
+    for (unsigned device = 0; device < SWITCHES; device++) {
+        uint8_t frames[INBOX_FRAMES][512];
+        uint32_t lengths[INBOX_FRAMES], longest;
+        uint64_t times_ns[INBOX_FRAMES];
+        gb_engine_inbox_waiting(engine, (uint32_t)inboxes[device], &longest);
+        while (gb_engine_receive(engine, (uint32_t)inboxes[device], frames[0], sizeof frames[0], lengths, times_ns,
+                                 INBOX_FRAMES) > 0)
+            ;
+    }
     struct gb_upcall *upcall;
     while ((upcall = gb_engine_upcall_wait(engine, 0)))
         gb_upcall_free(upcall);
@@ -137,9 +191,13 @@ static void act(unsigned *seed, int manual) {
         capture(seed);
     else if (event == 5)
         check(gb_engine_set_link_up(engine, pick(seed, SWITCHES), HOST_PORT + pick(seed, 3), pick(seed, 3) > 0), "cut");
+    else if (event == 6)
+        open_or_close(seed);
     else if (event < 20)
         take_all();
-    if (manual)
+    if (manual && pick(seed, 2))
+        run_for(seed);
+    else if (manual)
         check(gb_engine_advance(engine, pick(seed, 200) * 1000, 1000000), "advance");
 }
 
@@ -160,6 +218,7 @@ int main(int count, char **arguments) {
     engine = gb_engine_create(threads == 0);
     build(&seed);
     if (threads == 0) {
+        generate(&seed);
         for (unsigned i = 0; i < frames; i++)
             act(&seed, 1);
         check(gb_engine_advance(engine, UINT64_C(60000000000), 100000000), "advance");
@@ -179,8 +238,8 @@ int main(int count, char **arguments) {
     struct gb_engine_statistics statistics;
     gb_engine_statistics(engine, &statistics);
     check(statistics.live_packets == 0 ? 0 : -1, "live packets");
-    struct gb_link_statistics links[4 * SWITCHES];
-    uint32_t rows = gb_engine_link_statistics(engine, links, 4 * SWITCHES);
+    struct gb_link_statistics links[DIRECTIONS];
+    uint32_t rows = gb_engine_link_statistics(engine, links, DIRECTIONS);
     uint64_t delivered = 0;
     for (uint32_t i = 0; i < rows; i++)
         delivered += links[i].packets;

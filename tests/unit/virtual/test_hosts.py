@@ -129,6 +129,19 @@ def test_frames_for_nobody_are_lost(fabric: VirtualFabric) -> None:
         left.send(rows(OVER))
 
 
+def test_an_interface_that_is_opened_again_is_told_of_its_own_frames_only(fabric: VirtualFabric) -> None:
+    left, right = fabric.interface(1, 1), fabric.interface(2, 1, receive_coalescing_us=1000)
+    left.send(rows(OVER + b"1"))
+    fabric.run_until(400_000)
+    right.close()
+    right = fabric.interface(2, 1, receive_coalescing_us=2000)
+    assert fabric.run_until(2_000_000).interfaces == ()
+    left.send(rows(OVER + b"2"))
+    assert fabric.run_until(None).interfaces == (right,)
+    assert texts(right) == [b"2"]
+    assert fabric.engine.quiesce()
+
+
 def test_mistakes_are_told(fabric: VirtualFabric) -> None:
     left = fabric.interface(1, 1)
     with pytest.raises(ValueError, match="9234"):
@@ -158,7 +171,14 @@ def test_packets_that_go_round_without_time_are_noticed_and_others_are_not() -> 
     with instructed_fabric(LinkModel()) as fabric:
         left = fabric.interface(1, 1)
         left.send(rows(pass_through(2) + b"x"))
-        fabric.run_until(None)
+        # More events than that, one time after the other.
+        for _ in range(50):
+            fabric.run_until(fabric.now_ns + 1)
+            left.send(rows(OVER))
+        fabric.set_link(1, 1, LinkModel(rate_bps=1_000_000, queue_packets=100), ("in",))
+        left.send(rows(*[OVER] * 50))
+        fabric.engine.run_until(None, fabric._due, 30)
+        fabric.set_link(1, 1, LinkModel())
         left.send(rows(*[OVER] * 20))
         with pytest.raises(RuntimeError, match="circles"):
             fabric.engine.run_until(1, fabric._due, 30)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,18 +18,41 @@ DELAYS_US = (0, 1, 31, 64, 524, 525, 1048, 1049, 5_000, 60_000_000)
 PAUSES_NS = (0, 1, 63, 64, 65, 4095, 4096, 1_048_575, 1_048_576, 1_048_640, 3_000_000_000)
 
 
-@settings(max_examples=40, deadline=None)
-@given(sends=st.lists(st.tuples(st.sampled_from(PAUSES_NS), st.sampled_from(range(len(DELAYS_US)))), max_size=40))
-def test_frames_arrive_at_their_times_in_order(sends: list[tuple[int, int]]) -> None:
+def fabric_of(delays_us: Sequence[int]) -> VirtualFabric:
+    """A switch with a host at each port, whose link has that delay."""
     config = FabricConfig(
         switches=(SwitchConfig(device_id=1),),
         interfaces=tuple(
             InterfaceConfig(device_id=1, port=port, interface=f"s1-eth{port}", link=LinkModel(delay_us=delay_us))
-            for port, delay_us in enumerate(DELAYS_US)
+            for port, delay_us in enumerate(delays_us)
         ),
     )
-    with VirtualFabric(config) as fabric:
-        fabric.devices[1].load(instructed_program())
+    fabric = VirtualFabric(config)
+    fabric.devices[1].load(instructed_program())
+    return fabric
+
+
+def test_what_waits_for_long_comes_before_what_was_caused_later() -> None:
+    """All frames go to port 0, whose link takes no time, and are numbered by their arrival."""
+    sends_ns = {1: 0, 2: 20, 3: 4_475_000, 4: 4_476_040, 5: 4_500_000}
+    with fabric_of([0, 5000, 5000, 1, 524, 524]) as fabric:
+        hosts = [fabric.interface(1, port) for port in range(6)]
+        for port, at_ns in sends_ns.items():
+            fabric.run_until(at_ns)
+            hosts[port].send(rows(pass_through(0) + bytes([port])))
+            if port == 3:
+                assert fabric.run_until(4_476_001).time_ns == 4_476_000
+                assert texts(hosts[0]) == [bytes([port])]
+        order = []
+        while (stop := fabric.run_until(None)).interfaces:
+            order.append((stop.time_ns, texts(hosts[0])[0][0]))
+    assert order == [(5_000_000, 1), (5_000_020, 2), (5_000_040, 4), (5_024_000, 5)]
+
+
+@settings(max_examples=40, deadline=None)
+@given(sends=st.lists(st.tuples(st.sampled_from(PAUSES_NS), st.sampled_from(range(len(DELAYS_US)))), max_size=40))
+def test_frames_arrive_at_their_times_in_order(sends: list[tuple[int, int]]) -> None:
+    with fabric_of(DELAYS_US) as fabric:
         hosts = [fabric.interface(1, port) for port in range(len(DELAYS_US))]
         arrived: list[tuple[int, int]] = []
 
