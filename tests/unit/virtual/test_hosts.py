@@ -181,7 +181,7 @@ def test_packets_that_go_round_without_time_are_noticed_and_others_are_not() -> 
         fabric.set_link(1, 1, LinkModel())
         left.send(rows(*[OVER] * 20))
         with pytest.raises(RuntimeError, match="circles"):
-            fabric.engine.run_until(1, fabric._due, 30)
+            fabric.engine.run_until(None, fabric._due, 30)
 
 
 def test_time_steps_make_no_difference() -> None:
