@@ -83,7 +83,7 @@ class RoundTrips:
         self._timeout.sample(round_trip_us)
 
     def deadline_us(self, sent_us: int, *, timeouts: int, resent: bool, unacknowledged: int) -> int:
-        """When the timer of a fragment runs out.
+        """When the timer of a fragment runs out: never sooner than that of one that was sent before, all else equal.
 
         sent_us, resent: of its latest transmission. timeouts: how often its timer has run out before.
         unacknowledged: number of fragments that have been sent and are not acknowledged.

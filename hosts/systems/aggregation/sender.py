@@ -17,7 +17,8 @@ has a timer, as TCP has one for all its segments; then each has its own.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 
@@ -119,7 +120,10 @@ class Sender:
         self._next = 0
         self._order = 0
         self._flights: dict[int, _Flight] = {}  # in the order of fragments
-        self._sent_once = 0  # among them
+        self._repeated: set[int] = set()
+        """Those among them that were sent more than once."""
+        self._marked: set[int] = set()
+        """Those among them that are lost or asked for."""
         self._acknowledged: list[bool] = []
         self._requested_ahead: set[int] = set()
         self._late_below = 0
@@ -154,7 +158,9 @@ class Sender:
             return False
         # What is under repair mostly waits for some other worker's packet, not for one of ours on its way (the pipe
         # of RFC 6675): a window that losses have made small goes on. A probe repairs nothing.
-        on_their_way = self._sent_once if self._round_trips.all_have_begun else len(self._flights)
+        on_their_way = (
+            len(self._flights) - len(self._repeated) if self._round_trips.all_have_begun else len(self._flights)
+        )
         if on_their_way >= self._window.fragments:
             return False
         if self._span_fragments is None or not self._flights:
@@ -164,21 +170,21 @@ class Sender:
     def transmissions(self, now_us: int) -> list[Transmission]:
         """What to send now, repeated ones first; counts as sent."""
         out = []
-        for fragment, flight in self._flights.items():
+        for fragment in sorted(self._marked):
+            flight = self._flights[fragment]
             if flight.requested:
                 self.statistics.direct_copies += 1
                 out.append(self._again(fragment, flight, Attempt.DIRECT, now_us))
-            elif flight.lost:
+            else:
                 self.statistics.early_resends += 1
                 self._window.lost(flight.order, next_order=self._order)
                 out.append(self._repeat(fragment, flight, now_us))
-        for fragment, flight in self._timed():
-            if self._deadline_us(flight) <= now_us:
-                self.statistics.timeout_resends += 1
-                if self._round_trips.all_have_begun:
-                    self._window.lost(flight.order, next_order=self._order)
-                flight.timeouts += 1
-                out.append(self._repeat(fragment, flight, now_us))
+        for fragment, flight in self._timed_out(now_us):
+            self.statistics.timeout_resends += 1
+            if self._round_trips.all_have_begun:
+                self._window.lost(flight.order, next_order=self._order)
+            flight.timeouts += 1
+            out.append(self._repeat(fragment, flight, now_us))
         while self._may_send_new:
             out.append(self._send_new(now_us))
         return out
@@ -192,7 +198,6 @@ class Sender:
             first_sent_us=now_us,
             sent_us=now_us,
         )
-        self._sent_once += 1
         self._order += 1
         self._next += 1
         if fragment in self._requested_ahead:
@@ -209,7 +214,8 @@ class Sender:
         return self._again(fragment, flight, attempt, now_us)
 
     def _again(self, fragment: int, flight: _Flight, attempt: Attempt, now_us: int) -> Transmission:
-        self._sent_once -= flight.order == flight.first_order
+        self._repeated.add(fragment)
+        self._marked.discard(fragment)
         flight.order = self._order
         flight.sent_us = now_us
         flight.later_acks = 0
@@ -218,10 +224,23 @@ class Sender:
         self._order += 1
         return Transmission(fragment, attempt)
 
-    def _timed(self) -> list[tuple[int, _Flight]]:
-        """Fragments whose timers run, oldest first."""
-        flights = list(self._flights.items())
-        return flights if self._round_trips.all_have_begun else flights[:1]
+    def _sent_once_in_order(self) -> Iterator[tuple[int, _Flight]]:
+        """Fragments that have been sent once: the one that was sent first comes first."""
+        return (item for item in self._flights.items() if item[0] not in self._repeated)
+
+    def _timed_out(self, now_us: int) -> list[tuple[int, _Flight]]:
+        """Fragments whose timers have run out, in order."""
+        if not self._round_trips.all_have_begun:
+            # Only the first one's timer runs.
+            return [
+                item for item in itertools.islice(self._flights.items(), 1) if self._deadline_us(item[1]) <= now_us
+            ]
+        due = [fragment for fragment in self._repeated if self._deadline_us(self._flights[fragment]) <= now_us]
+        for fragment, flight in self._sent_once_in_order():
+            if self._deadline_us(flight) > now_us:
+                break
+            due.append(fragment)
+        return [(fragment, self._flights[fragment]) for fragment in sorted(due)]
 
     def _deadline_us(self, flight: _Flight) -> int:
         # Computed anew each time, so that a fresh sample moves the timers that run.
@@ -235,9 +254,16 @@ class Sender:
     @property
     def deadline_us(self) -> int | None:
         """When `transmissions` has something to send at the latest; None: only an ACK can bring that about."""
-        if self._may_send_new or any(flight.lost or flight.requested for flight in self._flights.values()):
+        if self._may_send_new or self._marked:
             return 0
-        return min((self._deadline_us(flight) for _, flight in self._timed()), default=None)
+        if not self._round_trips.all_have_begun:
+            first = itertools.islice(self._flights.values(), 1)
+        else:
+            oldest = itertools.islice(self._sent_once_in_order(), 1)
+            first = itertools.chain(
+                (self._flights[fragment] for fragment in self._repeated), (flight for _, flight in oldest)
+            )
+        return min(map(self._deadline_us, first), default=None)
 
     def acknowledge(
         self,
@@ -264,7 +290,8 @@ class Sender:
                 continue
             self._acknowledged[fragment] = True
             flight = self._flights.pop(fragment)
-            self._sent_once -= flight.order == flight.first_order
+            self._repeated.discard(fragment)
+            self._marked.discard(fragment)
             self._window.acknowledged(
                 flight.first_order,
                 next_order=self._order,
@@ -283,6 +310,7 @@ class Sender:
                 self.statistics.stale_requests += 1
             elif fragment in self._flights:
                 self._flights[fragment].requested = True
+                self._marked.add(fragment)
             else:
                 self._requested_ahead.add(fragment)
 
@@ -299,12 +327,26 @@ class Sender:
 
     def _note_overtaken(self, path: int, order: int) -> None:
         """A transmission with place `order` has got through: count that for those sent before it on its path."""
-        on_path = [flight for flight in self._flights.values() if flight.path == path]
-        overtaken = [flight for flight in on_path if flight.order < order]
+        overtaken = [item for item in self._sent_before(order) if item[1].path == path]
+        if not overtaken:
+            return
         # Nothing will be sent whose ACK could tell more.
         stuck = not self._may_send_new and len(self._flights) <= EARLY_RESEND_AFTER
-        all_overtaken = (stuck or self._next == self._count) and len(overtaken) == len(on_path)
-        for flight in overtaken:
+        all_overtaken = (stuck or self._next == self._count) and len(overtaken) == sum(
+            flight.path == path for flight in self._flights.values()
+        )
+        for fragment, flight in overtaken:
             flight.later_acks += 1
             if all_overtaken or flight.later_acks >= EARLY_RESEND_AFTER:
                 flight.lost = True
+                self._marked.add(fragment)
+
+    def _sent_before(self, order: int) -> list[tuple[int, _Flight]]:
+        """Fragments whose latest transmission was made before the one with place `order`."""
+        repeated = [(fragment, self._flights[fragment]) for fragment in self._repeated]
+        found = [item for item in repeated if item[1].order < order]
+        for item in self._sent_once_in_order():
+            if item[1].order >= order:
+                break
+            found.append(item)
+        return found
