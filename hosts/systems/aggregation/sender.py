@@ -158,9 +158,8 @@ class Sender:
             return False
         # What is under repair mostly waits for some other worker's packet, not for one of ours on its way (the pipe
         # of RFC 6675): a window that losses have made small goes on. A probe repairs nothing.
-        on_their_way = (
-            len(self._flights) - len(self._repeated) if self._round_trips.all_have_begun else len(self._flights)
-        )
+        under_repair = len(self._repeated) if self._round_trips.all_have_begun else 0
+        on_their_way = len(self._flights) - under_repair
         if on_their_way >= self._window.fragments:
             return False
         if self._span_fragments is None or not self._flights:
@@ -256,14 +255,12 @@ class Sender:
         """When `transmissions` has something to send at the latest; None: only an ACK can bring that about."""
         if self._may_send_new or self._marked:
             return 0
-        if not self._round_trips.all_have_begun:
-            first = itertools.islice(self._flights.values(), 1)
+        if self._round_trips.all_have_begun:
+            timed = [self._flights[fragment] for fragment in self._repeated]
+            timed += [flight for _, flight in itertools.islice(self._sent_once_in_order(), 1)]
         else:
-            oldest = itertools.islice(self._sent_once_in_order(), 1)
-            first = itertools.chain(
-                (self._flights[fragment] for fragment in self._repeated), (flight for _, flight in oldest)
-            )
-        return min(map(self._deadline_us, first), default=None)
+            timed = list(itertools.islice(self._flights.values(), 1))
+        return min(map(self._deadline_us, timed), default=None)
 
     def acknowledge(
         self,
