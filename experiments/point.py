@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from experiments.configuration.faults import schedule
 from experiments.counts import Counts
 from experiments.fidelity.report import FidelityReport
 from experiments.fidelity.verdict import worst_report
-from experiments.study.faults import schedule
 from experiments.system import Measured, Phase, PointResult, PointTask, Progress, System
 from experiments.testbed import Testbed, open_testbed
 from switch.errors import UserError

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 
+from experiments.configuration.point import PointConfiguration
 from experiments.fidelity.report import FidelityReport
+from experiments.metric_table import metric_table
 from experiments.programs import Program
 from experiments.scale import Scale
-from experiments.study.faults import Fault
-from experiments.study.sections import Section, TopologySection, option
 from topo.graph import Topology
 
 if TYPE_CHECKING:
@@ -32,35 +32,6 @@ Row = Mapping[str, Any]
 
 OPENFLOW: Literal["openflow"] = "openflow"
 """In place of a program: a bridge of Open vSwitch, which holds what the service's plain view makes of the plan."""
-
-
-Clock = Literal["real", "virtual"]
-
-
-class TimingSection(Section):
-    """Times that a network of hosts and controllers has beside its links, in nominal microseconds."""
-
-    receive_coalescing_us: int = option(
-        0, "A host's card tells of arrivals so long after the first (ethtool -C rx-usecs).", ge=0
-    )
-    compute_us: float = option(0.0, "A worker's computing of a gradient (virtual clock).", ge=0)
-    compute_distribution: Literal["constant", "exponential"] = option(
-        "constant", "Of compute_us, its mean: constant, or exponential, drawn with the run's seed."
-    )
-    control_delay_us: int = option(0, "Between controller and switches, each way (virtual clock).", ge=0)
-
-
-class PointConfiguration(Section):
-    """What one point of a study runs on; a system adds its sections as fields. Everything a sweep can vary."""
-
-    topology: TopologySection = Field(default_factory=TopologySection)
-    clock: Clock = option("real", "real: Mininet, as root; virtual: one process, time goes from event to event.")
-    timing: TimingSection = Field(default_factory=TimingSection)
-    faults: tuple[Fault, ...] = ()
-
-    def canonical(self) -> PointConfiguration:
-        """Itself, with whatever does not matter set to one value: configurations that mean the same are run once."""
-        return self
 
 
 @dataclass(frozen=True)
@@ -155,11 +126,16 @@ class Phase(Protocol):
     """A part of a point: jobs that run at the same time. The phases of a point share its network, one after the
     other."""
 
-    name: str
-    requests: Sequence[BaseModel]
-    """The jobs, as the system's service is asked for them."""
-    waits: bool
-    """Whether agents begin only when `take` says so; else they do as soon as all are ready."""
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def requests(self) -> Sequence[BaseModel]:
+        """The jobs, as the system's service is asked for them."""
+
+    @property
+    def waits(self) -> bool:
+        """Whether agents begin only when `take` says so; else they do as soon as all are ready."""
 
     def agents(self, answers: Sequence[Mapping[str, Any]]) -> Sequence[AgentSpec]:
         """Who runs where, once the service has answered every request."""
@@ -180,39 +156,49 @@ class Phase(Protocol):
 class PointRun(Protocol):
     """One point of a system: decided, but not run yet."""
 
-    network: NetworkSetup
-    phases: Sequence[Phase]
+    @property
+    def network(self) -> NetworkSetup: ...
+
+    @property
+    def phases(self) -> Sequence[Phase]: ...
 
     def result(self, measured: Sequence[Measured]) -> PointResult:
         """What the phases left, in their order, as metrics, tables and failures. The fidelity is the engine's."""
 
 
 class System(Protocol):
-    """Runs points of one kind.
+    """Runs points of one kind. A system is a subclass, and has the defaults where it brings nothing of its own.
 
-    configuration: the sections that its studies have. metrics: by name. service: "module:Class" of its part of the
-    controller. defaults: what `gradbed run NAME` takes for fields where studies have another default, by dotted path.
-    benches: "module:function" of commands of `gradbed bench`, by name.
+    Its docstring is the help of `gradbed run NAME`. configuration: the sections that its studies have. metrics: by
+    name. service: "module:Class" of its part of the controller. assurance: what holds for every point that has not
+    failed, a sentence for people. defaults: what `gradbed run NAME` takes for fields where studies have another
+    default, by dotted path. benches: "module:function" of commands of `gradbed bench`, by name. script_defaults: of
+    `gradbed run torch`; None: agents of the system do not run PyTorch scripts.
     """
 
     name: str
     configuration: type[PointConfiguration]
     metrics: Mapping[str, Metric]
     service: str
-    defaults: Mapping[str, Any]
-    benches: Mapping[str, str]
-    script_defaults: Mapping[str, Any] | None
-    """Of `gradbed run torch`; None: workers of the system do not run PyTorch scripts."""
+    assurance: str
+    defaults: Mapping[str, Any] = {}
+    benches: Mapping[str, str] = {}
+    script_defaults: Mapping[str, Any] | None = None
 
     def check(self, configuration: PointConfiguration) -> None:
         """ValueError or UserError if a point cannot run, such as for want of hosts; called before anything runs."""
+        return
 
     def point(self, task: PointTask) -> PointRun:
         """Decide what a point does. UserError for what the user can put right."""
+        ...
 
     def calibration(self, rate_mbps: float, seconds: float) -> PointConfiguration:
         """A point that keeps many links of a network busy at once for about so long, when links are slowed down to
         this rate: by it a machine is calibrated. Only the default system is asked."""
+        raise NotImplementedError
 
     def present(self, results: StudyResults, console: Console) -> None:
         """Print the table of a run of one point, and leave its figures in the run's folder."""
+        for point in results.points:
+            console.print(metric_table(self.name, self.metrics, point.row))

@@ -33,7 +33,8 @@ from topo.link_statistics import DirectionStatistics
 
 if TYPE_CHECKING:
     from experiments.agents import AgentSpec
-    from experiments.system import NetworkSetup, PointTask, System, TimingSection
+    from experiments.configuration.point import TimingSection
+    from experiments.system import NetworkSetup, PointTask, System
     from switch.link import LinkModel
     from topo.graph import Link
 

@@ -14,6 +14,9 @@ from pathlib import Path
 
 from switch.errors import UserError
 
+RUNTIME_DIR = Path(__file__).resolve().parent / "runtime"
+"""C files that every program needs."""
+
 FLAGS = ("-std=gnu11", "-fPIC", "-shared", "-Wall", "-Wno-unused", "-fno-strict-aliasing")
 
 

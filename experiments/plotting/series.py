@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from experiments.intervals import confidence_interval
+from experiments.plotting.series_point import SeriesPoint
 from experiments.plotting.style import COLOURS, MARKERS
-from experiments.study.results import SeriesPoint
 
 
 def draw_series(

@@ -60,7 +60,7 @@ def run_study_file(path: Path, options: RunOptions, *, quick: bool = False, cloc
     for figure in draw_figures(results, study.head.figures, study.system.metrics):
         console.print(f"figure: {figure}")
     console.print(f"rows and logs: {run.folder}/")
-    return _conclusion(run, console)
+    return _conclusion(run, study.system.assurance, console)
 
 
 def run_single(system_name: str, values: Mapping[str, Any], seed: int, options: RunOptions) -> int:
@@ -85,7 +85,7 @@ def run_single(system_name: str, values: Mapping[str, Any], seed: int, options: 
     results = load_results(run.folder)
     system.present(results, console)
     console.print(f"data: {run.folder}/")
-    return _conclusion(run, console)
+    return _conclusion(run, system.assurance, console)
 
 
 def make_console() -> Console:
@@ -106,7 +106,7 @@ def _run(study: Study, options: RunOptions) -> StudyRun:
     return run_study(study, scale, options.output, options.resume, options.jobs, options.scheduler)
 
 
-def _conclusion(run: StudyRun, console: Console) -> int:
+def _conclusion(run: StudyRun, assurance: str, console: Console) -> int:
     stored = {point.stored.digest: point for point in run.done}
     _say_fidelity([point.row for point in stored.values()], console)
     failures = [point for point in stored.values() if point.stored.failures]
@@ -116,7 +116,7 @@ def _conclusion(run: StudyRun, console: Console) -> int:
     for label, reason in run.broken.items():
         console.print(f"BROKEN: {label}: {reason} (--resume tries it again)", style="bold red")
     if not failures and not run.broken:
-        console.print("All sums are bit for bit those of a single process, and switch and host counters agree.")
+        console.print(assurance)
     return 1 if failures or run.broken else 0
 
 

@@ -16,11 +16,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from experiments.configuration.point import PointConfiguration
 from experiments.scale import Scale
 from experiments.study.measure import PointOrder, measure
 from experiments.study.progress import progress_bars
 from experiments.study.run_files import StoredPoint
-from experiments.system import PointConfiguration
 from switch.errors import UserError
 
 INTERRUPTED = 130

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from experiments.plotting.series import draw_companion, draw_series, explain_marks
+from experiments.plotting.series_point import SeriesPoint
 from experiments.plotting.style import figure, save
 from experiments.study.model import FigureSection
-from experiments.study.results import SeriesPoint, StudyResults
+from experiments.study.results import StudyResults
 from experiments.system import Metric
 
 Series = dict[Any, list[SeriesPoint]]

@@ -9,13 +9,14 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from experiments.configuration.point import PointConfiguration
 from experiments.study.expansion import expand, with_values
 from experiments.study.figures import KINDS
 from experiments.study.model import FigureSection, Point, Study, StudyHead
 from experiments.study.schema import known_keys
 from experiments.study.yaml_text import Place, YamlDocument, read_yaml
 from experiments.suggestion import suggestion
-from experiments.system import PointConfiguration, System
+from experiments.system import System
 from experiments.systems import find_system
 from switch.errors import UserError
 

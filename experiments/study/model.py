@@ -9,8 +9,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from experiments.study.sections import Section
-from experiments.system import PointConfiguration, System
+from experiments.configuration.point import PointConfiguration
+from experiments.configuration.sections import Section
+from experiments.system import System
 
 Axis = Annotated[list[Any], Field(min_length=1)]
 

@@ -9,22 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from experiments.fidelity.report import GRAVITY, VerdictWord
+from experiments.plotting.series_point import SeriesPoint
 from experiments.study.run_files import DonePoint, RunFiles
 from switch.errors import UserError
 
 OfRow = Callable[[Mapping[str, Any]], Any]
 """Of a row of the points table."""
-
-
-@dataclass(frozen=True)
-class SeriesPoint:
-    """The repetitions at one place of one series. values: of runs that were not invalid and did not fail."""
-
-    x: Any
-    values: tuple[float, ...]
-    invalid: tuple[float, ...]
-    verdict: VerdictWord
-    """The worst of the runs in `values`; invalid if there is none."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from experiments.intervals import CONFIDENCE, confidence_interval
 from experiments.study.model import Study
 from experiments.study.results import StudyResults, worst
 from experiments.study.run_files import DonePoint
-from experiments.study.units import engineering
+from experiments.units import engineering
 
 
 def summary_table(study: Study, results: StudyResults) -> Table:

@@ -14,9 +14,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from switch.build import cache_dir, compiler, compiler_flags
+from switch.build import RUNTIME_DIR, cache_dir, compiler, compiler_flags
 from switch.codegen.model import ProgramModel
-from switch.runtime.library import RUNTIME_DIR
 
 
 def cache_entry(bmv2_json: Mapping[str, Any], optimise: str, extra_flags: Sequence[str] = ()) -> Path | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from switch.build import shared_library
+from switch.build import RUNTIME_DIR, shared_library
 from switch.codegen.build_cache import cache_entry, find_build, note_build
 from switch.codegen.c_text import quoted
 from switch.codegen.calculations_c import calculation_function
@@ -20,7 +20,6 @@ from switch.codegen.pipeline_c import METER_UNIT, PipelineWriter, action_functio
 from switch.codegen.probes import NO_PROBES, DeparserPrimitiveDone, ParserDone, Probes
 from switch.codegen.reroll import reroll
 from switch.codegen.statements import Statements
-from switch.runtime.library import RUNTIME_DIR
 
 _MATCH = {"exact": "GB_EXACT", "lpm": "GB_LPM", "ternary": "GB_TERNARY", "range": "GB_RANGE"}
 

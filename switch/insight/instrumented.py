@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from switch.build import shared_library
+from switch.build import RUNTIME_DIR, shared_library
 from switch.codegen.layout import Layout
 from switch.codegen.load import load_program
 from switch.codegen.probes import RecordingProbes, Site
 from switch.codegen.program import BuiltProgram, generate
-from switch.runtime.library import RUNTIME_DIR
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The runtime library: every C file of this directory, built once and loaded for all switches of the process."""
+"""The runtime library: every C file of this folder, built once and loaded for all switches of the process."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ import ctypes
 import functools
 from pathlib import Path
 
-from switch.build import shared_library
-
-RUNTIME_DIR = Path(__file__).resolve().parent
+from switch.build import RUNTIME_DIR, shared_library
 
 
 def build_runtime() -> Path:

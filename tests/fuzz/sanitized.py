@@ -10,11 +10,10 @@ from typing import Any
 
 import pytest
 
-from switch.build import compiler
+from switch.build import RUNTIME_DIR, compiler
 from switch.codegen.load import load_program
 from switch.codegen.model import Action, ProgramModel, Table
 from switch.codegen.program import generate
-from switch.runtime.library import RUNTIME_DIR
 from switch.runtime.state_abi import to_words
 from tests.fuzz.parser_frames import parser_frames
 

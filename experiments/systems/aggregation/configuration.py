@@ -9,9 +9,9 @@ from pydantic import Field, model_validator
 
 from controller.systems.aggregation.placement.planners import LimitedMethod, PlacementName, PlannerOptions
 from controller.systems.aggregation.slots import DEFAULT_SLOTS, SlotPolicy
+from experiments.configuration.point import PointConfiguration
+from experiments.configuration.sections import Section, option
 from experiments.scale import Scale
-from experiments.study.sections import Section, option
-from experiments.system import PointConfiguration
 
 Baseline = Literal["parameter-server", "ring", "gloo"]
 """Phases before and after the one that is asked for, on the same network: the server alone, ring all-reduce among the

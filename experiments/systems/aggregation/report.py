@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
-from experiments.study.units import time_text
 from experiments.systems.aggregation.figure import draw
 from experiments.systems.aggregation.phase import IN_NETWORK, PARAMETER_SERVER
+from experiments.units import time_text
 
 if TYPE_CHECKING:
     from rich.console import Console

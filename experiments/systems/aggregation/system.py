@@ -6,8 +6,9 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from experiments.configuration.point import PointConfiguration
 from experiments.scale import Scale
-from experiments.system import Metric, PointConfiguration, PointTask
+from experiments.system import Metric, PointTask, System
 from experiments.systems.aggregation import figures as _figures  # noqa: F401  # their kinds
 from experiments.systems.aggregation.configuration import AggregationConfiguration, ScriptWorkload
 from experiments.systems.aggregation.metrics import METRICS
@@ -25,13 +26,14 @@ EXPECTED_SHARE = 0.6
 """Of the link rate, that the calibration's network makes of it; only the length of a trial depends on it."""
 
 
-class AggregationSystem:
+class AggregationSystem(System):
     """Train with gradients summed in the switches, and compare with the server alone."""
 
     name = "aggregation"
     configuration = AggregationConfiguration
     metrics: Mapping[str, Metric] = METRICS
     service = "controller.systems.aggregation.service:AggregationService"
+    assurance = "All sums are bit for bit those of a single process, and switch and host counters agree."
     defaults: Mapping[str, Any] = {
         "switches.programmable": 2,
         "workload.kind": "training",

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import typer
+from experiments.config import NetworkConfig
 from typer.testing import CliRunner
 
 from cli import options
-from experiments.config import NetworkConfig
 
 
 def test_every_field_of_a_network_has_an_option() -> None:

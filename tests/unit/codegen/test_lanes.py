@@ -7,11 +7,10 @@ import struct
 
 import pytest
 
-from switch.build import shared_library
+from switch.build import RUNTIME_DIR, shared_library
 from switch.codegen import BuiltProgram, build_program
 from switch.codegen.load import load_program
 from switch.codegen.program import generate
-from switch.runtime.library import RUNTIME_DIR
 from tests.unit.codegen.bare_switch import BareSwitch
 from tests.unit.codegen.lanes import SLOTS, lane_program
 

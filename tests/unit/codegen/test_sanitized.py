@@ -11,10 +11,9 @@ from typing import Any
 
 import pytest
 
-from switch.build import compiler
+from switch.build import RUNTIME_DIR, compiler
 from switch.codegen.load import load_program
 from switch.codegen.program import generate
-from switch.runtime.library import RUNTIME_DIR
 from tests.unit.codegen.lanes import lane_program
 from tests.unit.codegen.test_p4c_programs import HOST_A, HOST_B, PROGRAMS, frame, ipv4, label, value
 

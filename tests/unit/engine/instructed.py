@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from switch.build import shared_library
-from switch.runtime.library import RUNTIME_DIR, runtime_library
+from switch.build import RUNTIME_DIR, shared_library
+from switch.runtime.library import runtime_library
 
 HERE = Path(__file__).parent
 DROP = 255

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from switch.build import compiler
-from switch.runtime.library import RUNTIME_DIR
+from switch.build import RUNTIME_DIR, compiler
 
 HERE = Path(__file__).parent
 SOURCES = [HERE / "driver.c", HERE / "instructed.c", *sorted(RUNTIME_DIR.glob("*.c"))]

@@ -11,9 +11,10 @@ from pathlib import Path
 from pydantic import Field
 
 from experiments import system
+from experiments.configuration.point import PointConfiguration
+from experiments.configuration.sections import Section
 from experiments.fidelity.report import FidelityReport, VerdictWord
-from experiments.study.sections import Section
-from experiments.system import Metric, PointConfiguration, PointResult, PointTask
+from experiments.system import Metric, PointResult, PointTask, System
 
 TRACE = "GRADBED_TEST_TRACE"
 """Environment variable: a file to which every run adds a line."""
@@ -35,8 +36,10 @@ class CoinConfiguration(PointConfiguration):
         return self.model_copy(update={"coins": self.coins.model_copy(update={"ignored": 0})})
 
 
-class CoinSystem:
+class CoinSystem(System):
     configuration = CoinConfiguration
+    service = ""
+    assurance = "No coin stands on its edge."
     metrics: Mapping[str, Metric] = {
         "heads": Metric("", "coins that showed heads"),
         "throughput_bps": Metric("bit/s", "made up", "rate"),

@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 
 from experiments.plotting.series import draw_companion, draw_series
+from experiments.plotting.series_point import SeriesPoint
 from experiments.plotting.style import figure
 from experiments.scale import Scale
 from experiments.study.command import summary_table
 from experiments.study.figures import draw_figures
 from experiments.study.loading import load_study
-from experiments.study.results import SeriesPoint, load_results
+from experiments.study.results import load_results
 from experiments.study.runner import run_study
 from tests.unit.experiments.study import coin  # noqa: F401  # registers the system
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
+from experiments.configuration.sections import LinkOverride, Section
 from experiments.scale import Scale
-from experiments.study.sections import LinkOverride, Section
 from topo.graph import Topology
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""What a point can be given, in nominal units: links, topology, clock, times and faults."""

@@ -1,0 +1,51 @@
+"""What every point of a study has, whatever its system: network, clock, times and faults."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, ValidationInfo, field_validator
+
+from experiments.configuration.faults import Fault, check_faults
+from experiments.configuration.sections import Section, TopologySection, option
+from experiments.scale import Scale
+from switch.errors import UserError
+
+Clock = Literal["real", "virtual"]
+
+
+class TimingSection(Section):
+    """Times that a network of hosts and controllers has beside its links, in nominal microseconds."""
+
+    receive_coalescing_us: int = option(
+        0, "A host's card tells of arrivals so long after the first (ethtool -C rx-usecs).", ge=0
+    )
+    compute_us: float = option(0.0, "An agent's computation, such as of a gradient (virtual clock).", ge=0)
+    compute_distribution: Literal["constant", "exponential"] = option(
+        "constant", "Of compute_us, its mean: constant, or exponential, drawn with the run's seed."
+    )
+    control_delay_us: int = option(0, "Between controller and switches, each way (virtual clock).", ge=0)
+
+
+class PointConfiguration(Section):
+    """What one point of a study runs on; a system adds its sections as fields. Everything a sweep can vary."""
+
+    topology: TopologySection = Field(default_factory=TopologySection)
+    clock: Clock = option("real", "real: Mininet, as root; virtual: one process, time goes from event to event.")
+    timing: TimingSection = Field(default_factory=TimingSection)
+    faults: tuple[Fault, ...] = ()
+
+    @field_validator("faults")
+    @classmethod
+    def _faults_fit(cls, faults: tuple[Fault, ...], info: ValidationInfo) -> tuple[Fault, ...]:
+        topology = info.data.get("topology")  # missing where it is wrong itself
+        if faults and topology is not None:
+            try:
+                check_faults(faults, topology.build(Scale()))
+            except UserError as error:
+                raise ValueError(str(error)) from None
+        return faults
+
+    def canonical(self) -> PointConfiguration:
+        """Itself, with whatever does not matter set to one value: configurations that mean the same are run once."""
+        return self
