@@ -81,7 +81,8 @@ class Agents:
         )
         self._hosts = hosts
         self._silence_timeout_s = silence_timeout_s
-        self._jobs: set[int] = set()
+        self._started: dict[tuple[int, str], AgentSpec] = {}
+        """By job and name, since the last stop."""
         self._kept: deque[dict[str, Any]] = deque()
         """Events that came while another was waited for."""
 
@@ -114,7 +115,14 @@ class Agents:
                 else dict(description),
                 stop_rank=spec.stop_rank,
             )
-            self._jobs.add(spec.job)
+            self._started[spec.job, spec.name] = spec
+
+    def started(self, job: int, name: str) -> AgentSpec:
+        """As what an agent was started, so that it can be started again. UserError if it never was."""
+        try:
+            return self._started[job, name]
+        except KeyError:
+            raise UserError(f"job {job} has had no agent {name} to be started again") from None
 
     def begin(self) -> None:
         """Let all agents work; those that have begun take no notice."""
@@ -129,14 +137,16 @@ class Agents:
     def stop(self) -> dict[tuple[int, str], dict[str, Any]]:
         """End all agents; the final statistics of those that have any, by job number and agent name."""
         final: dict[tuple[int, str], dict[str, Any]] = {}
-        for job in sorted(self._jobs):
+        jobs = {job for job, _ in self._started}
+        self._started.clear()
+        for job in sorted(jobs):
             self._launcher.send("stop", job=job)
-        while self._jobs:
+        while jobs:
             event = self.event()
             if event["event"] == "final":
                 final[event["job"], event["name"]] = event["statistics"]
             elif event["event"] == "stopped":
-                self._jobs.discard(event["job"])
+                jobs.discard(event["job"])
         return final
 
     def event_within(self, timeout_s: float) -> dict[str, Any] | None:

@@ -80,7 +80,6 @@ class MininetTestbed:
         self._patience_s = PATIENCE * estimate(setup.topology).time_s
         self._agents = Agents(task.folder, self.network, preload=setup.preload, keep_open=setup.keep_open)
         self._calls: list[tuple[float, int, Callable[[], None]]] = []
-        self._specs: dict[tuple[int, str], AgentSpec] = {}
 
     def __enter__(self) -> MininetTestbed:
         try:
@@ -133,7 +132,6 @@ class MininetTestbed:
     # Agents.
 
     def start_agents(self, specs: Sequence[AgentSpec]) -> None:
-        self._specs.update({(spec.job, spec.name): spec for spec in specs})
         self._agents.start(specs)
 
     def begin(self) -> None:
@@ -149,14 +147,13 @@ class MininetTestbed:
                 return event
 
     def stop_agents(self) -> dict[tuple[int, str], dict[str, Any]]:
-        self._specs.clear()
         return self._agents.stop()
 
     def kill_agent(self, job: int, name: str) -> None:
         self._agents.kill(job, name)
 
     def restart_agent(self, job: int, name: str) -> None:
-        self._agents.start([self._specs[job, name]])
+        self._agents.start([self._agents.started(job, name)])
         self._agents.begin()
 
     # Time.

@@ -35,7 +35,7 @@ def run_point(system: System, task: PointTask, on_progress: OnProgress = lambda 
             for host in point.network.capture:
                 testbed.start_capture(task.folder / f"{host}.pcap", host)
         for phase in point.phases:
-            found, report = _run_phase(testbed, phase, task, on_progress)
+            found, report = run_phase(testbed, phase, task, on_progress)
             measured.append(found)
             reports.append(report)
     result = point.result(measured)
@@ -60,16 +60,17 @@ def run_point(system: System, task: PointTask, on_progress: OnProgress = lambda 
     )
 
 
-def _run_phase(
-    testbed: Testbed, phase: Phase, task: PointTask, on_progress: OnProgress
+def run_phase(
+    testbed: Testbed, phase: Phase, task: PointTask, on_progress: OnProgress = lambda bars: None
 ) -> tuple[Measured, FidelityReport]:
+    """Run one phase on a network that is up."""
     answers = [testbed.add_job(request) for request in phase.requests]
     testbed.start_agents(phase.agents(answers))
     before = Counts.read(testbed)
     with testbed.meter() as meter:
         if not phase.waits:
             testbed.begin()
-        schedule(testbed, task.configuration.faults, task.scale)
+        schedule(testbed, task.configuration.faults, task.scale, [answer["job"] for answer in answers])
         on_progress(phase.progress())
         while not phase.complete:
             more = phase.take(testbed.event())

@@ -76,7 +76,6 @@ class VirtualTestbed:
             _Hosts(self),
             launcher=VirtualLauncher(self._clock, self._interfaces(), _compute_us(self._timing, task.seed)),
         )
-        self._specs: dict[tuple[int, str], AgentSpec] = {}
         self._calls: list[Any] = []
 
     def _interfaces(self) -> dict[str, HostInterface]:
@@ -122,7 +121,6 @@ class VirtualTestbed:
     # Agents.
 
     def start_agents(self, specs: Sequence[AgentSpec]) -> None:
-        self._specs.update({(spec.job, spec.name): spec for spec in specs})
         self._agents.start(specs)
 
     def begin(self) -> None:
@@ -132,14 +130,13 @@ class VirtualTestbed:
         return self._agents.event()
 
     def stop_agents(self) -> dict[tuple[int, str], dict[str, Any]]:
-        self._specs.clear()
         return self._agents.stop()
 
     def kill_agent(self, job: int, name: str) -> None:
         self._agents.kill(job, name)
 
     def restart_agent(self, job: int, name: str) -> None:
-        self._agents.launch([self._specs[job, name]])
+        self._agents.launch([self._agents.started(job, name)])
         self._agents.begin()
 
     # Time.

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from experiments.configuration.sections import LinkOverride, Section
 from experiments.scale import Scale
+from switch.errors import UserError
 from topo.graph import Topology
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ class LinkFault(_Fault):
     fault: Literal["link-down", "link-up"]
     link: tuple[str, str]
 
-    def apply(self, testbed: Testbed, scale: Scale) -> None:
+    def apply(self, testbed: Testbed, scale: Scale, jobs: Sequence[int]) -> None:
         testbed.set_link_up(*self.link, self.fault == "link-up")
 
 
@@ -38,7 +39,7 @@ class LinkChange(_Fault):
     link: tuple[str, str]
     change: LinkOverride
 
-    def apply(self, testbed: Testbed, scale: Scale) -> None:
+    def apply(self, testbed: Testbed, scale: Scale, jobs: Sequence[int]) -> None:
         testbed.change_link(*self.link, **self.change.fields(scale))
 
 
@@ -48,31 +49,42 @@ class SwitchRestart(_Fault):
     fault: Literal["switch-restart"]
     switch: str
 
-    def apply(self, testbed: Testbed, scale: Scale) -> None:
+    def apply(self, testbed: Testbed, scale: Scale, jobs: Sequence[int]) -> None:
         testbed.restart_switch(self.switch)
 
 
 class AgentFault(_Fault):
-    """An agent is ended at once, or started anew. agent: its name, such as "worker 0"; job: its number, from 1."""
+    """An agent is ended at once, or started anew. agent: its name, such as "worker 0"; job: which of the point's
+    jobs, from 1."""
 
     fault: Literal["agent-stop", "agent-start"]
     agent: str
-    job: int = 1
+    job: int = Field(default=1, ge=1)
 
-    def apply(self, testbed: Testbed, scale: Scale) -> None:
+    def apply(self, testbed: Testbed, scale: Scale, jobs: Sequence[int]) -> None:
+        if self.job > len(jobs):
+            raise UserError(f"{self.fault} {self.agent}: there is no job {self.job}, they are 1 to {len(jobs)}")
+        number = jobs[self.job - 1]
         if self.fault == "agent-stop":
-            testbed.kill_agent(self.job, self.agent)
+            testbed.kill_agent(number, self.agent)
         else:
-            testbed.restart_agent(self.job, self.agent)
+            testbed.restart_agent(number, self.agent)
+
+
+def restarted_switches(faults: Sequence[Fault]) -> frozenset[str]:
+    """Switches whose counters begin anew in the middle of a run."""
+    return frozenset(fault.switch for fault in faults if isinstance(fault, SwitchRestart))
 
 
 Fault = Annotated[LinkFault | LinkChange | SwitchRestart | AgentFault, Field(discriminator="fault")]
 
 
-def schedule(testbed: Testbed, faults: Sequence[Fault], scale: Scale) -> None:
-    """Let faults happen at their times from now on, those of one time in the order in which they stand."""
+def schedule(testbed: Testbed, faults: Sequence[Fault], scale: Scale, jobs: Sequence[int]) -> None:
+    """Let faults happen at their times from now on, those of one time in the order in which they stand.
+
+    jobs: the controller's numbers of the jobs that run."""
     for fault in faults:
-        testbed.call_after(scale.time_us(1000 * fault.at_ms), functools.partial(fault.apply, testbed, scale))
+        testbed.call_after(scale.time_us(1000 * fault.at_ms), functools.partial(fault.apply, testbed, scale, jobs))
 
 
 def check_faults(faults: Sequence[Fault], topology: Topology) -> None:

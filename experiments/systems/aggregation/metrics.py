@@ -63,17 +63,23 @@ def metrics(point: AggregationPoint, main: int, measured: Sequence[Measured]) ->
     alone = next((i for i, each in enumerate(point.phases) if each.name == PARAMETER_SERVER), None)
     alone_bytes = None if alone is None else _into_servers(point, point.phases[alone], measured[alone]).bytes
     sums = phase.exchange == "server" and point.configuration.switches.placement != "none"
+    server_counts = {
+        "server_bytes": server.bytes / rounds,
+        "server_packets": server.packets / rounds,
+        "server_share": server.bytes / alone_bytes if alone_bytes and phase.exchange == "server" else None,
+    }
+    if any(job.server in point.uncounted for job in phase.jobs):
+        server_counts = dict.fromkeys(server_counts)
+    wire_bps = [row["wire_throughput_bps"] for row in rows]
     return {
         "programmable": len(point.choice.switches) if sums else 0,
         "throughput_bps": statistics.fmean(throughputs),
-        "wire_throughput_bps": statistics.fmean(row["wire_throughput_bps"] for row in rows),
+        "wire_throughput_bps": None if None in wire_bps else statistics.fmean(wire_bps),
         "bound_bps": bound_bps,
         "packet_bound_bps": rows[0]["packet_bound_bps"] if len(rows) == 1 else None,
         "bound_share": None if bound_bps is None else throughputs[0] / bound_bps,
         "round_time_s": statistics.fmean(row["round_time_s"] for row in rows),
-        "server_bytes": server.bytes / rounds,
-        "server_packets": server.packets / rounds,
-        "server_share": server.bytes / alone_bytes if alone_bytes and phase.exchange == "server" else None,
+        **server_counts,
         "byte_hops": found.counts.byte_hops / rounds,
         "resends": sum(row["resends"] for row in rows) / rounds,
         "slot_success": taken / (taken + refused) if taken + refused else None,
@@ -109,7 +115,9 @@ def job_rows(point: AggregationPoint, number: int, found: Measured) -> Iterable[
             "server": job.server,
             "round_time_s": round_time_s,
             "throughput_bps": gradient_bits / round_time_s,
-            "wire_throughput_bps": _wire_bits(point, phase, job, description, found) / round_time_s,
+            "wire_throughput_bps": None
+            if point.uncounted.intersection(job.workers)
+            else _wire_bits(point, phase, job, description, found) / round_time_s,
             "bound_bps": None if bound_bps is None else scale.nominal_rate(bound_bps),
             "packet_bound_bps": None if packet_bound_bps is None else scale.nominal_rate(packet_bound_bps),
             "gradient_bytes": gradient_bits // 8,

@@ -21,12 +21,13 @@ PARAMETER_SERVER = "parameter server"
 
 @dataclass
 class RoundReport:
-    """One round over all workers of a job. seconds: emulated, of the slowest worker; losses: of each."""
+    """One round over all workers of a job. seconds: emulated, of the slowest worker; losses: of each; reported: the
+    names of those who have told, some of them twice if they were started anew."""
 
     seconds: float = 0.0
     losses: list[float] = field(default_factory=list)
     clipped: int = 0
-    reported: int = 0
+    reported: set[str] = field(default_factory=set)
 
 
 class AggregationPhase:
@@ -74,7 +75,7 @@ class AggregationPhase:
         number = event["round"]
         report = self._report(place, number)
         report.seconds = max(report.seconds, event["seconds"])
-        report.reported += 1
+        report.reported.add(event["name"])
         report.clipped += event.get("clipped", 0)
         if "loss" in event:
             report.losses.append(event["loss"])
@@ -96,7 +97,7 @@ class AggregationPhase:
 
     def _done(self, place: int) -> int:
         """Rounds that all workers of a job have completed."""
-        return sum(report.reported >= len(self.jobs[place].workers) for report in self.rounds[place])
+        return sum(len(report.reported) == len(self.jobs[place].workers) for report in self.rounds[place])
 
     @property
     def complete(self) -> bool:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, Literal
 
 from controller.planning.hosts import choose_hosts_of_jobs
 from controller.systems.aggregation.messages import AggregationSettings, JobRequest
 from experiments.accounting import HostAccount, disagreements, rows
+from experiments.configuration.faults import AgentFault, restarted_switches
 from experiments.fidelity.report import FidelityReport
 from experiments.programs import FORWARD, Program
 from experiments.system import OPENFLOW, Measured, NetworkSetup, PointResult, PointTask
@@ -116,6 +118,21 @@ class AggregationPoint:
             ],
         )
 
+    @cached_property
+    def uncounted(self) -> frozenset[str]:
+        """Hosts without an account: their switch was restarted, or their agent was stopped, and either takes along
+        what it had counted."""
+        faults = self.configuration.faults
+        restarted = restarted_switches(faults)
+        stopped = {(fault.job, fault.agent) for fault in faults if isinstance(fault, AgentFault)}
+        return frozenset(
+            host
+            for phase in self.phases
+            for place, job in enumerate(self.jobs)
+            for host, name in job.agent_hosts(phase.exchange)
+            if self.topology.attachment(host).name in restarted or (place + 1, name) in stopped
+        )
+
     def _baseline_names(self) -> set[str]:
         return {name for name, *_ in baselines_of(self.configuration)}
 
@@ -133,6 +150,7 @@ class AggregationPoint:
                     by_link=phase.exchange != "server",
                 )
                 for host, name in job.agent_hosts(phase.exchange)
+                if host not in self.uncounted
             ]
             for job, description in zip(phase.jobs, phase.descriptions, strict=True)
         ]
