@@ -165,7 +165,7 @@ void gb_engine_statistics(struct gb_engine *, struct gb_engine_statistics *);
 void gb_engine_lock(struct gb_engine *);
 void gb_engine_unlock(struct gb_engine *);
 
-/* ---- Switches and ports (engine_control.c) ---- */
+/* ---- Switches and ports (engine_build.c, engine_control.c) ---- */
 
 int gb_engine_add_switch(struct gb_engine *, uint64_t device_id, const struct gb_switch_options *);
 int gb_engine_has_port(struct gb_engine *, uint64_t device_id, uint32_t port);     /* 0 or 1 */
