@@ -40,6 +40,11 @@ def make_host(name: str, subnet: str, index: int, gateway: Switch) -> Host:
     )
 
 
+def host_port_mac(host: Host, port: int) -> str:
+    """Port 0 has the host's own; the others 02:40 + port and the four bytes of its address."""
+    return host.mac if port == 0 else f"02:{0x40 + port:02x}:" + IPv4Address(host.ip).packed.hex(":")
+
+
 def port_mac(number: int, port: int) -> str:
     """02:02, the switch's number and the port: for the kernel's interface behind a port; no packet bears it."""
     return "02:02:" + (number.to_bytes(2, "big") + port.to_bytes(2, "big")).hex(":")

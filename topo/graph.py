@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cached_property
 from ipaddress import IPv4Address
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, TypedDict
 
 import networkx
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
@@ -14,7 +14,8 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from switch.errors import UserError
 from switch.link import LinkModel
 
-Tier = Literal["core", "aggregation", "edge", "spine", "leaf", "hub"]
+Tier = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")]
+"""What a switch is in its topology: core, aggregation, edge, spine, leaf, hub, or whatever a topology calls it."""
 
 MAX_SWITCH_NUMBER = 65535
 """A switch number has 16 bits on the wire."""
@@ -61,7 +62,7 @@ class _Node(_Value):
 
 
 class Host(_Node):
-    """An end system. Its gateway is the switch it hangs on."""
+    """An end system. Its gateway is the switch that its port 0 hangs on; mac is that port's."""
 
     ip: Ipv4
     prefix_bits: int = Field(ge=1, le=30)
@@ -77,7 +78,7 @@ class Switch(_Node):
 
 
 class Endpoint(_Value):
-    """One end of a link. The ports of a switch count from 1; a host's only port is 0."""
+    """One end of a link. The ports of a switch count from 1, those of a host from 0 without gaps."""
 
     node: str
     port: int = Field(ge=0)
@@ -134,8 +135,12 @@ class Topology(_Value):
             for end in (link.a, link.b):
                 if end.node not in hosts and end.node not in switches:
                     raise ValueError(f"a link ends at {end.node}, which is neither a host nor a switch")
-                if (end.port == 0) != (end.node in hosts):
-                    raise ValueError(f"{end.node} cannot have port {end.port}: switches count from 1, hosts have 0")
+                if end.port == 0 and end.node in switches:
+                    raise ValueError(f"{end.node} cannot have port 0: the ports of a switch count from 1")
+        for host in self.hosts:
+            ports = sorted(e.port for link in self.links for e in (link.a, link.b) if e.node == host.name)
+            if ports != list(range(len(ports))):
+                raise ValueError(f"{host.name} has the ports {ports}: those of a host count from 0 without gaps")
         return self
 
     @cached_property
@@ -205,7 +210,7 @@ class Topology(_Value):
         return self.link(node, neighbour).end(node).port
 
     def attachment(self, host: str) -> Switch:
-        """The switch that a host hangs on."""
+        """The switch that a host's port 0 hangs on."""
         for neighbour in self.neighbours(self.host(host).name):
             return self.switch(neighbour)
         raise UserError(f"host {host} of {self.name} is not linked to any switch")

@@ -18,7 +18,7 @@ from switch.errors import UserError
 from switch.link import LinkModel
 from switch.outside_address import OutsideAddress
 from topo import veth
-from topo.addressing import port_mac
+from topo.addressing import host_port_mac, port_mac
 from topo.bmv2_switches import Bmv2Switches
 from topo.fabric_layout import LinkKind, interface_name, is_wire, wire_interface_name
 from topo.fabric_switches import FabricSwitches
@@ -280,7 +280,7 @@ class EmulatedNetwork:
                 addr2=self._interface_mac(link.b),
             )
             for end, interface in ((link.a, recorded.intf1), (link.b, recorded.intf2)):
-                if self.topology.is_host(end.node):
+                if self.topology.is_host(end.node) and end.port == 0:
                     host = self.topology.host(end.node)
                     interface.ip, interface.prefixLen = host.ip, host.prefix_bits
 
@@ -290,7 +290,10 @@ class EmulatedNetwork:
         veth.create_pairs(pairs, self._interface_group)
         for link in self.topology.host_links:
             end = link.a if self.topology.is_host(link.a.node) else link.b
-            veth.configure_host(self.topology.host(end.node), interface_name(end), self.host_pid(end.node))
+            if end.port == 0:
+                veth.configure_host(self.topology.host(end.node), interface_name(end), self.host_pid(end.node))
+            else:
+                veth.bring_up(interface_name(end), self.host_pid(end.node))
 
     def _veth_pairs(self, link: Link) -> list[veth.VethPair]:
         near, far = (link.b, link.a) if self.topology.is_host(link.a.node) else (link.a, link.b)
@@ -322,7 +325,7 @@ class EmulatedNetwork:
 
     def _interface_mac(self, end: Endpoint) -> str:
         if self.topology.is_host(end.node):
-            return self.topology.host(end.node).mac
+            return host_port_mac(self.topology.host(end.node), end.port)
         return port_mac(self.topology.switch(end.node).number, end.port)
 
 

@@ -104,6 +104,16 @@ def configure_host(host: Host, interface: str, pid: int) -> None:
     in_network_namespace(pid, configure)
 
 
+def bring_up(interface: str, pid: int) -> None:
+    """Bring up a further interface of the host that is process `pid`; it has no address of its own."""
+
+    def configure() -> None:
+        with IPRoute() as netlink:
+            _bring_up(netlink, interface)
+
+    in_network_namespace(pid, configure)
+
+
 def _bring_up(netlink: IPRoute, interface: str) -> int:
     """Make an interface silent and bring it up; return its index."""
     _disable_ipv6(interface)

@@ -15,8 +15,9 @@ import pytest
 from switch.errors import UserError
 from tests.emulation.programs import PATIENCE_S, descendants, eventually, started
 from tests.emulation.sandboxed import in_sandbox
+from topo.addressing import host_port_mac, make_host, make_switch
 from topo.fat_tree import fat_tree
-from topo.graph import Topology
+from topo.graph import Endpoint, Link, Topology
 from topo.leaf_spine import leaf_spine
 from topo.namespaces import in_network_namespace
 from topo.network import EmulatedNetwork
@@ -167,3 +168,25 @@ def test_bmv2_links_need_netem_for_delay() -> None:
     with pytest.raises(UserError, match=r"no netem.*--switch bmv2"):
         EmulatedNetwork(star(1, delay_us=100), switch_kind="bmv2").start()
     assert os.listdir("/sys/class/net") == ["lo"]
+
+
+@in_sandbox
+def test_a_host_with_two_ports(tmp_path: Path) -> None:
+    switches = tuple(make_switch(f"p{number}", number, "plane") for number in (1, 2))
+    hosts = tuple(make_host(f"h{index + 1}", "10.0.0", index, switches[0]) for index in range(2))
+    links = tuple(
+        Link(a=Endpoint(node=host.name, port=port), b=Endpoint(node=switch.name, port=index))
+        for index, host in enumerate(hosts, 1)
+        for port, switch in enumerate(switches)
+    )
+    between = Link(a=Endpoint(node="p1", port=9), b=Endpoint(node="p2", port=9))
+    topology = Topology(name="two planes", hosts=hosts, switches=switches, links=(*links, between))
+    with EmulatedNetwork(topology, run_dir=tmp_path) as net:
+        assert net.host_interfaces("h2") == ("h2-eth0", "h2-eth1")
+        for port in (0, 1):
+            shown = net.mininet["h2"].cmd(
+                f"cat /sys/class/net/h2-eth{port}/address /sys/class/net/h2-eth{port}/operstate"
+            )
+            assert shown.split() == [host_port_mac(hosts[1], port), "up"]
+        assert "10.0.0.3" in net.mininet["h2"].cmd("ip -4 addr show h2-eth0")
+        assert "inet" not in net.mininet["h2"].cmd("ip -4 addr show h2-eth1")

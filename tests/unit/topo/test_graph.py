@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from switch.errors import UserError
 from switch.link import LinkModel
+from topo.addressing import host_port_mac, make_host, make_switch
 from topo.fat_tree import fat_tree
 from topo.graph import Endpoint, Link, Topology
 from topo.leaf_spine import leaf_spine
@@ -123,7 +124,7 @@ def _edited(edit) -> str:
         (lambda t: t["links"][1]["b"].update(port=1), "share the link end"),
         (lambda t: t["links"][0]["b"].update(node="s9"), "neither a host nor a switch"),
         (lambda t: t["links"][0]["b"].update(port=0), "cannot have port 0"),
-        (lambda t: t["links"][0]["a"].update(port=3), "cannot have port 3"),
+        (lambda t: t["links"][0]["a"].update(port=3), "h1 has the ports \\[3\\]"),
         (lambda t: t["links"][0].update(b={"node": "h1", "port": 1}), "linked to itself"),
         (lambda t: t["links"][0].update(b={"node": "h2", "port": 1}), "no switch at either end"),
         (lambda t: t["links"].append({**t["links"][0], "b": {"node": "s1", "port": 3}}), "share the link"),
@@ -133,7 +134,7 @@ def _edited(edit) -> str:
         (lambda t: t["hosts"][0].update(mac="2:0:a:0:0:2"), "hosts.0.mac"),
         (lambda t: t["hosts"][0].update(name="h 1"), "hosts.0.name"),
         (lambda t: t["switches"][0].update(number=65536), "switches.0.number"),
-        (lambda t: t["switches"][0].update(tier="top"), "switches.0.tier"),
+        (lambda t: t["switches"][0].update(tier="The Top"), "switches.0.tier"),
         (lambda t: t.update(colour="red"), "colour"),
         (lambda t: t.pop("hosts"), "hosts"),
     ],
@@ -156,3 +157,19 @@ def test_values_are_frozen_and_hashable() -> None:
         topology.hosts[0].name = "x"
     link = topology.links[0]
     assert Link(a=Endpoint(node="h1", port=0), b=Endpoint(node="s1", port=1)) in {link}
+
+
+def test_hosts_may_have_several_ports_and_switches_any_tier() -> None:
+    switches = tuple(make_switch(f"p{number}", number, "plane") for number in (1, 2))
+    host = make_host("h1", "10.0.0", 0, switches[0])
+    links = tuple(
+        Link(a=Endpoint(node="h1", port=port), b=Endpoint(node=switch.name, port=1))
+        for port, switch in enumerate(switches)
+    )
+    between = Link(a=Endpoint(node="p1", port=2), b=Endpoint(node="p2", port=2))
+    topology = Topology(name="two planes", hosts=(host,), switches=switches, links=(*links, between))
+    assert topology.attachment("h1").name == "p1"
+    assert topology.neighbours("h1") == {"p1": 0, "p2": 1}
+    assert host_port_mac(host, 0) == host.mac != host_port_mac(host, 1)
+    with pytest.raises(ValueError, match="count from 0 without gaps"):
+        Topology(name="a gap", hosts=(host,), switches=switches, links=(links[1], between))
