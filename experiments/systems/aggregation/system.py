@@ -43,7 +43,7 @@ class AggregationSystem(System):
 
     benches: Mapping[str, str] = {
         name: f"experiments.systems.aggregation.bench.commands:{name}"
-        for name in ("lanes", "throughput", "placement")
+        for name in ("clocks", "lanes", "throughput", "placement")
     }
 
     script_defaults: Mapping[str, Any] = {

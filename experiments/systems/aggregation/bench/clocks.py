@@ -1,0 +1,164 @@
+"""Do the two clocks agree? What `gradbed bench clocks` does.
+
+Every setting runs on the virtual clock, with links at their nominal rate, and on the real one, with links slowed down
+to what the machine carries. Without loss round times are compared by their relative difference, and the bytes and
+packets into the servers' links, and over all links, must be equal. With loss the two clocks draw the same decisions
+for
+the n-th packet of a link, but packets come in another order: several seeds are run, and the intervals of their mean
+round times must overlap.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from experiments.calibration import study_scale
+from experiments.intervals import Interval, confidence_interval
+from experiments.scale import Scale
+from experiments.study.execution import run_now
+from experiments.study.run_files import StoredPoint
+from experiments.systems.aggregation.configuration import AggregationConfiguration
+from experiments.units import engineering
+
+SYSTEM = "aggregation"
+ROUNDS = 8
+VALUES = 70_400
+"""200 packets: long enough for windows to open, short enough for twelve settings."""
+SEEDS_WITH_LOSS = (1, 2, 3, 4, 5)
+LARGEST_DIFFERENCE = 0.03
+"""Of mean round times without loss."""
+EQUAL = ("server_packets", "server_bytes", "byte_hops")
+"""Metrics that must be equal without loss and without anything sent again."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A point of both clocks: dotted paths of its configuration that differ from the defaults."""
+
+    name: str
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def loses(self) -> bool:
+        return "topology.link.loss" in self.values
+
+    def configuration(self, clock: str) -> AggregationConfiguration:
+        data: dict[str, Any] = {"clock": clock, "workload": {"values": VALUES, "rounds": ROUNDS}}
+        # Nothing is sent again only because a busy machine is late.
+        data["workload"]["min_timeout_us"] = 40_000 if not self.loses else 10_000
+        for path, value in self.values.items():
+            *sections, last = path.split(".")
+            inner = data
+            for section in sections:
+                inner = inner.setdefault(section, {})
+            inner[last] = value
+        return AggregationConfiguration.model_validate(data)
+
+
+STAR = {"topology.kind": "star:9"}
+LEAF_SPINE = {"topology.kind": "leaf-spine:4,2,4"}
+SETTINGS = (
+    Setting("star, server alone", {**STAR, "switches.placement": "none"}),
+    Setting("star, its switch sums", {**STAR, "switches.placement": "server-tor"}),
+    Setting("fat-tree, server alone", {"switches.placement": "none"}),
+    Setting("fat-tree, server's ToR", {"switches.placement": "server-tor"}),
+    Setting("fat-tree, greedy, M = 1", {"switches.programmable": 1}),
+    Setting("fat-tree, greedy, M = 2", {"switches.programmable": 2}),
+    Setting("leaf-spine, greedy, M = 2", {**LEAF_SPINE, "switches.programmable": 2}),
+    Setting("leaf-spine, every ToR", {**LEAF_SPINE, "switches.placement": "every-tor"}),
+    Setting("fat-tree, ring", {"workload.exchange": "ring"}),
+    Setting("fat-tree, two jobs", {"workload.jobs": 2, "workload.workers": 6, "switches.programmable": 2}),
+    Setting("star, 32 slots", {**STAR, "switches.placement": "server-tor", "switches.slots": 32}),
+    Setting("star, loss 0.1 %", {**STAR, "switches.placement": "server-tor", "topology.link.loss": 0.001}),
+    Setting("star, loss 1 %", {**STAR, "switches.placement": "server-tor", "topology.link.loss": 0.01}),
+    Setting("fat-tree, greedy, M = 2, loss 0.1 %", {"switches.programmable": 2, "topology.link.loss": 0.001}),
+)
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One setting on both clocks; times are nominal seconds."""
+
+    setting: Setting
+    virtual: Interval
+    real: Interval
+    unequal: Sequence[str]
+    verdict: str
+    failures: Sequence[str]
+
+    @property
+    def difference(self) -> float:
+        return self.real.estimate / self.virtual.estimate - 1
+
+    @property
+    def judgement(self) -> str:
+        """agrees, differs, or open where the machine could not keep up."""
+        if self.failures:
+            return "wrong"
+        if self.setting.loses:
+            agrees = self.real.low <= self.virtual.high and self.virtual.low <= self.real.high
+        else:
+            agrees = abs(self.difference) <= LARGEST_DIFFERENCE and not self.unequal
+        return "agrees" if agrees else "differs" if self.verdict == "valid" else "open"
+
+
+def run_bench_clocks(settings: Sequence[Setting] = SETTINGS, factor: float | None = None) -> int:
+    """Measure all settings and print a table. Exit status 0; 1 if clocks differ where the machine kept up, or sums
+    were wrong."""
+    scale = study_scale() if factor is None else Scale(factor)
+    table = Table(title=f"Mean round time on both clocks; real links at {scale.factor:g} of their rate")
+    for name in ("setting", "virtual", "real", "difference", "counts", "fidelity", ""):
+        table.add_column(name, justify="left" if name in ("setting", "fidelity", "") else "right", no_wrap=True)
+    judgements = []
+    for setting in settings:
+        compared = compare(setting, scale)
+        judgements.append(compared.judgement)
+        table.add_row(
+            setting.name,
+            _time(compared.virtual),
+            _time(compared.real),
+            f"{100 * compared.difference:+.1f} %",
+            "" if setting.loses else ", ".join(compared.unequal) or "equal",
+            compared.verdict,
+            compared.judgement,
+        )
+        print(f"{setting.name}: {100 * compared.difference:+.1f} % ({compared.verdict})", file=sys.stderr, flush=True)
+    Console(highlight=False).print(table)
+    return 1 if {"differs", "wrong"} & set(judgements) else 0
+
+
+def compare(setting: Setting, scale: Scale) -> Compared:
+    """Run a setting on both clocks."""
+    seeds = SEEDS_WITH_LOSS if setting.loses else (1,)
+    virtual = [run_now(SYSTEM, setting.configuration("virtual"), Scale(), seed) for seed in seeds]
+    real = [run_now(SYSTEM, setting.configuration("real"), scale, seed) for seed in seeds]
+    verdicts = [str(point.row["verdict"]) for point in real]
+    return Compared(
+        setting,
+        _interval(virtual),
+        _interval(real),
+        [] if setting.loses else [name for name in EQUAL if virtual[0].row[name] != real[0].row[name]],
+        next((verdict for verdict in verdicts if verdict != "valid"), "valid"),
+        [line for point in (*virtual, *real) for line in point.failures],
+    )
+
+
+def _interval(points: Sequence[StoredPoint]) -> Interval:
+    """Of the mean round time, after the first round: over the rounds of one run, or over several runs."""
+    means = [
+        [row["round_time_s"] for row in point.tables["rounds"] if row["round"] > 0 and row["job"] == 1]
+        for point in points
+    ]
+    if len(means) == 1:
+        return confidence_interval(means[0])
+    return confidence_interval([sum(times) / len(times) for times in means])
+
+
+def _time(interval: Interval) -> str:
+    return engineering(interval.estimate, "s", 3, interval.high - interval.estimate)
