@@ -35,7 +35,10 @@ All commands: ./gradbed --help. Completion by the TAB key: ./gradbed --install-c
 class GradbedCommands(Commands):
     entries = {  # noqa: RUF012
         "demo": Entry(
-            "cli.demo:demo", "Train over a small network, with and without aggregation.", ("run",), network=True
+            "cli.demo:demo",
+            "Train over a small network, with and without aggregation.",
+            ("run", "study"),
+            network=True,
         ),
         "run": Entry(
             "cli.run:app",
@@ -46,7 +49,7 @@ class GradbedCommands(Commands):
         "up": Entry("cli.up:up", "Bring up a network, and give Mininet's prompt.", ("run", "study"), network=True),
         "figures": Entry("cli.figures:figures", "Make the figures of a system.", ("run", "study")),
         "calibrate": Entry(
-            "cli.calibrate:calibrate", "Find how fast a network this machine carries.", ("run",), network=True
+            "cli.calibrate:calibrate", "Find how fast a network this machine carries.", ("run", "study"), network=True
         ),
         "p4": Entry("cli.p4:app", "Work with P4 programs.", ("p4",)),
         "bench": Entry(

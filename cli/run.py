@@ -16,7 +16,7 @@ from cli import layers, options
 from cli.model_options import complaint, model_options, nested, parameters, parameters_of, with_parameters
 from experiments.systems import DEFAULT_SYSTEM, find_system, systems
 
-LAYERS = ("run",)
+LAYERS = ("run", "study")
 """Of cli/layers.py, which one point takes."""
 
 STUDY_SUFFIXES = (".yaml", ".yml")
@@ -35,10 +35,10 @@ class StudyOrSystem(TyperGroup):
         return [*super().list_commands(ctx), "torch", *systems()]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if cmd_name in systems():
-            return system_command(cmd_name)
-        if cmd_name == "torch":
-            return torch_command()
+        if cmd_name in systems() or cmd_name == "torch":
+            # Even their options are made of what is not installed yet.
+            layers.need(LAYERS)
+            return torch_command() if cmd_name == "torch" else system_command(cmd_name)
         return super().get_command(ctx, cmd_name)
 
 

@@ -45,6 +45,10 @@ def find_system(name: str) -> System:
     module, _, class_name = known[name].partition(":")
     try:
         system: System = getattr(importlib.import_module(module), class_name)()
+    except ModuleNotFoundError as error:
+        if module.startswith(error.name or ""):
+            raise UserError(f"the system {name} cannot be loaded from {known[name]}: {error}") from None
+        raise  # a library that is not installed yet
     except (ImportError, AttributeError) as error:
         raise UserError(f"the system {name} cannot be loaded from {known[name]}: {error}") from None
     return system
