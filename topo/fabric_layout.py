@@ -113,30 +113,45 @@ def name_statistics(
 ) -> Iterator[DirectionStatistics]:
     """The fabric's rows with the names of the nodes at both ends, one per direction of every link.
 
-    The far port of a veth link between two of its switches models nothing (see fabric_config); its rows repeat
-    those of the near port and are left out.
+    The far port of a veth link between two of its switches models nothing (see fabric_config): its rows repeat those
+    of the near port, but for what it lost itself while the link was cut.
     """
     ends = {}
+    far_ends = {}
     for link in topology.links:
         own = not any(topology.is_host(end.node) or end.node in foreign for end in (link.a, link.b))
         for end, other in ((link.a, link.b), (link.b, link.a)):
             repeats = kind == "veth" and end == link.b and own
-            if not topology.is_host(end.node) and not repeats:
-                ends[topology.switch(end.node).number, end.port] = (end.node, other.node)
+            if not topology.is_host(end.node):
+                kept = far_ends if repeats else ends
+                kept[topology.switch(end.node).number, end.port] = (end.node, other.node)
+
+    def direction_of(row: Mapping[str, Any], here: str, there: str) -> tuple[str, str]:
+        return (here, there) if row["direction"] == "out" else (there, here)
+
+    rows = list(rows)
+    nothing = {"losses": 0, "lost_bytes": 0, "direction": "out"}
+    at_far_end = {
+        direction_of(row, *far_ends[place]): row
+        for row in rows
+        if (place := (row["device_id"], row["port"])) in far_ends
+    }
     for row in rows:
         nodes = ends.get((row["device_id"], row["port"]))
         if nodes is None:
             continue
-        here, there = nodes
+        from_node, to_node = direction_of(row, *nodes)
+        far = at_far_end.get((from_node, to_node), nothing)
+        behind = far if far["direction"] == "in" else nothing
         yield DirectionStatistics(
-            from_node=here if row["direction"] == "out" else there,
-            to_node=there if row["direction"] == "out" else here,
-            packets=row["packets"],
-            bytes=row["bytes"],
+            from_node=from_node,
+            to_node=to_node,
+            packets=row["packets"] - behind["losses"],
+            bytes=row["bytes"] - behind["lost_bytes"],
             queue_drops=row["queue_drops"],
             queue_drop_bytes=row["queue_drop_bytes"],
-            losses=row["losses"],
-            lost_bytes=row["lost_bytes"],
+            losses=row["losses"] + far["losses"],
+            lost_bytes=row["lost_bytes"] + far["lost_bytes"],
             duplicates=row["duplicates"],
             duplicate_bytes=row["duplicate_bytes"],
             backlogged_bytes=row["backlogged_bytes"],

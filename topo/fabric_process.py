@@ -7,6 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from switch.engine.statistics import Direction
 from switch.link import LinkModel
 from topo.json_lines import JsonLinesProcess, own_program
 
@@ -57,9 +58,18 @@ class FabricProcess:
         """Let a switch lose all that it holds, and its controllers their streams."""
         self._ask("restart_switch", COMMAND_TIMEOUT_S, device_id=device_id)
 
-    def set_link(self, device_id: int, port: int, model: LinkModel) -> None:
-        """Change the model of both directions of a port's link."""
-        self._ask("set_link", COMMAND_TIMEOUT_S, device_id=device_id, port=port, link=asdict(model))
+    def set_link(
+        self, device_id: int, port: int, model: LinkModel, directions: Sequence[Direction] = ("in", "out")
+    ) -> None:
+        """Change the model of a port's directions; see switch.engine.Engine.set_link."""
+        self._ask(
+            "set_link",
+            COMMAND_TIMEOUT_S,
+            device_id=device_id,
+            port=port,
+            link=asdict(model),
+            directions=list(directions),
+        )
 
     def set_link_up(self, device_id: int, port: int, up: bool) -> None:
         """Cut the link at a port, or mend it."""

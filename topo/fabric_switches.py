@@ -103,17 +103,24 @@ class FabricSwitches:
         self._running.restart_switch(self.topology.switch(switch).number)
 
     def set_link(self, link: Link, model: LinkModel) -> None:
-        self._running.set_link(*self._modelled_port(link), model)
+        ends = self._ports(link)
+        if len(ends) == 1 or (self.links == "veth" and link.a.node not in self.foreign):
+            self._running.set_link(*ends[0], model)
+        else:
+            for end in ends:
+                self._running.set_link(*end, model, ["out"])
 
     def set_link_up(self, link: Link, up: bool) -> None:
-        self._running.set_link_up(*self._modelled_port(link), up)
+        for end in self._ports(link):
+            self._running.set_link_up(*end, up)
 
-    def _modelled_port(self, link: Link) -> tuple[int, int]:
-        """(device id, port) at which the fabric process models a link (topo/fabric_layout.py)."""
+    def _ports(self, link: Link) -> list[tuple[int, int]]:
+        """(device id, port) of the ends at which the fabric process has a link: its own switches, or else those that
+        it stands for. Of two, each models what leaves there, but of a pair of its own interfaces the first models
+        everything (topo/fabric_layout.py)."""
         ends = [end for end in (link.a, link.b) if not self.topology.is_host(end.node)]
         own = [end for end in ends if end.node not in self.foreign]
-        end = (own or ends)[0]
-        return self.topology.switch(end.node).number, end.port
+        return [(self.topology.switch(end.node).number, end.port) for end in own or ends]
 
     @property
     def _running(self) -> FabricProcess:
