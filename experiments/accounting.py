@@ -47,7 +47,7 @@ class LinkEffect:
 
 @dataclass(frozen=True)
 class HostAccount:
-    """One host's access link seen from both ends; sums over gradients and acknowledgements."""
+    """One host's access link seen from both ends."""
 
     host: str
     host_sent: Tally

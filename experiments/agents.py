@@ -85,6 +85,7 @@ class Agents:
         """By job and name, since the last stop."""
         self._kept: deque[dict[str, Any]] = deque()
         """Events that came while another was waited for."""
+        self._interfaces: dict[tuple[int, str], dict[str, dict[str, int]]] = {}
 
     def __enter__(self) -> Agents:
         return self
@@ -135,7 +136,11 @@ class Agents:
             pass
 
     def stop(self) -> dict[tuple[int, str], dict[str, Any]]:
-        """End all agents; the final statistics of those that have any, by job number and agent name."""
+        """End all agents; the final statistics of those that have any, by job number and agent name.
+
+        With the key "interfaces": what an agent's interfaces carried, by their names
+        (hosts.agents.interface_counts); of an agent that was killed, since it was started anew.
+        """
         final: dict[tuple[int, str], dict[str, Any]] = {}
         jobs = {job for job, _ in self._started}
         self._started.clear()
@@ -147,6 +152,9 @@ class Agents:
                 final[event["job"], event["name"]] = event["statistics"]
             elif event["event"] == "stopped":
                 jobs.discard(event["job"])
+        for agent, interfaces in self._interfaces.items():
+            final.setdefault(agent, {})["interfaces"] = interfaces
+        self._interfaces.clear()
         return final
 
     def event_within(self, timeout_s: float) -> dict[str, Any] | None:
@@ -179,7 +187,10 @@ class Agents:
         return event
 
     def _passed_on(self, event: dict[str, Any]) -> dict[str, Any] | None:
-        """None for a mere sign of life. UserError for an agent's error."""
+        """None for a mere sign of life, and what is kept until the stop. UserError for an agent's error."""
         if event["event"] == "error":
             raise UserError(f"{event['name']}: {event['message']}")
+        if event["event"] == "interfaces":
+            self._interfaces[event["job"], event["name"]] = event["interfaces"]
+            return None
         return None if event["event"] == "alive" else event

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from experiments.accounting import LinkEffect, Tally
+from experiments.accounting import HostAccount, LinkEffect, Tally
 
 if TYPE_CHECKING:
     from experiments.testbed import Testbed
@@ -68,6 +68,21 @@ class Counts:
 
     def effect(self, sender: str, receiver: str) -> LinkEffect:
         return self.effects.get((sender, receiver), LinkEffect())
+
+    def link_account(self, host: str, switch: str, sent: Tally, received: Tally, socket_drops: int) -> HostAccount:
+        """A host's own counts beside what its link counted, for a switch that cannot tell what a system's packets
+        are."""
+        towards_switch, towards_host = self.effect(host, switch), self.effect(switch, host)
+        return HostAccount(
+            host=host,
+            host_sent=sent,
+            host_received=received,
+            socket_drops=socket_drops,
+            switch_received=self.delivered.get((host, switch), Tally()),
+            switch_sent=self.delivered.get((switch, host), Tally()) + towards_host.losses - towards_host.duplicates,
+            towards_switch=towards_switch,
+            towards_host=towards_host,
+        )
 
     @property
     def byte_hops(self) -> int:

@@ -89,11 +89,7 @@ def run_phase(
 
 
 def socket_counts(final: Mapping[tuple[int, str], Mapping[str, Any]]) -> tuple[int, int]:
-    """Frames that the agents' sockets dropped, and of how many; agents that do not count have none."""
-    drops = sum(statistics.get("socket_drops", 0) for statistics in final.values())
-    received = sum(
-        statistics.get(kind, {}).get("frames", 0)
-        for statistics in final.values()
-        for kind in ("gradient_received", "acknowledgement_received")
-    )
-    return drops, drops + received
+    """Frames that the agents' sockets dropped, and of how many."""
+    interfaces = [each for statistics in final.values() for each in statistics.get("interfaces", {}).values()]
+    drops = sum(each["drops"] for each in interfaces)
+    return drops, drops + sum(each["received_frames"] for each in interfaces)

@@ -111,7 +111,8 @@ class Progress:
 class Measured:
     """What a phase left.
 
-    answers: the service's, for each request. final: the last statistics of every agent, by job number and agent name.
+    answers: the service's, for each request. final: the last statistics of every agent, by job number and agent name,
+    and what its interfaces carried ("interfaces", hosts.agents.interface_counts).
     counts: between the moment when all agents were ready and the end. links: what each direction carried (rows of the
     table "links").
     """

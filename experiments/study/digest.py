@@ -21,7 +21,7 @@ def identity(system: str, point: Point, scale: Scale) -> dict[str, Any]:
         "configuration": point.configuration.canonical().model_dump(mode="json"),
         "seed": point.seed,
         "scale_factor": scale.factor,
-        "sources": source_digest(),
+        "sources": source_digest(system),
     }
 
 

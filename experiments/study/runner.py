@@ -192,7 +192,7 @@ def write_description(folder: RunFolder, study: Study, planned: Sequence[Planned
             **study.head.model_dump(mode="json", exclude={"quick"}),
             "quick": study.quick,
             "scale_factor": scale.factor,
-            "sources": source_digest(),
+            "sources": source_digest(study.head.system),
             "points": [
                 {
                     "digest": item.digest,

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import importlib
 from pathlib import Path
+
+from experiments.systems import systems
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -15,7 +18,6 @@ NOT_PART = (
     "experiments/bench",
     "experiments/plotting",
     "experiments/study",
-    "controller/rest_docs.py",
     "switch/stf",
     "switch/shims",
 )
@@ -23,12 +25,19 @@ NOT_PART = (
 
 
 @functools.cache
-def source_digest() -> str:
-    """SHA-256 of all sources that a point may run, names and contents."""
+def source_digest(system: str) -> str:
+    """SHA-256 of all sources that a point of a system may run, names and contents: those of this tree, and the whole
+    package of a system outside it."""
     digest = hashlib.sha256()
-    for package in PACKAGES:
-        for path in sorted((ROOT / package).rglob("*")):
-            name = path.relative_to(ROOT).as_posix()
+    for folder in (*(ROOT / package for package in PACKAGES), *_outside(system)):
+        for path in sorted(folder.rglob("*")):
+            name = path.relative_to(folder.parent).as_posix()
             if path.suffix in SUFFIXES and not name.startswith(NOT_PART):
                 digest.update(name.encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()[:20]
+
+
+def _outside(system: str) -> list[Path]:
+    package = importlib.import_module(systems()[system].partition(".")[0])
+    folders = [Path(place).resolve() for place in getattr(package, "__path__", ())]
+    return [folder for folder in folders if not folder.is_relative_to(ROOT)]

@@ -15,10 +15,11 @@ annotation. A function `prepare` of the same module, if there is one, is given t
 that agents share what it loads. Several jobs may run at once; with "job": 7, begin and stop are for its agents alone.
 
 The events of all agents come out as JSON lines with "job" and "name": by convention ready, done (an agent's work is
-complete), final (after stop: the statistics at the very end), and whatever an agent has to say; error; the launcher's
-own: killed, stopped (all agents of a job have ended after a stop, so that more may be started; without any agent to
-stop there is no job in it, unless the command had one), and alive, every few seconds while there are agents. The end
-of standard input ends the launcher with status 0; agents never outlive it.
+complete), final (after stop: the statistics at the very end), and whatever an agent has to say; interfaces (when an
+agent has ended well: what those it opened carried, interface_counts.py); error; the launcher's own: killed, stopped
+(all agents of a job have ended after a stop, so that more may be started; without any agent to stop there is no job
+in it, unless the command had one), and alive, every few seconds while there are agents. The end of standard input
+ends the launcher with status 0; agents never outlive it.
 """
 
 from __future__ import annotations
@@ -252,6 +253,7 @@ def _run_agent(start: _Start, main: Any, description: BaseModel, control: int) -
     try:
         enter_network_namespace(start.host_pid)
         main(context, description)
+        context.emit_interfaces()
     except UserError as error:
         context.emit("error", message=str(error))
         return _REPORTED_ERROR

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hosts.agents.interface_counts import InterfaceCounts
 from hosts.agents.message_batch import ReceiveBatch, SendBatch
 from hosts.agents.packet_filter import DROP_ALL, attach_filter, udp_destination_port
 from switch.errors import UserError
@@ -64,7 +65,8 @@ class RawSocket:
         self._interface_index = socket.if_nametoindex(interface)
         self._receive_batch = ReceiveBatch(BATCH_FRAMES, FRAME_CAPACITY_BYTES)
         self._send_batch = SendBatch(BATCH_FRAMES)
-        self._drops = 0
+        self.counts = InterfaceCounts()
+        self.on_close(self.drops)
 
     def __enter__(self) -> RawSocket:
         return self
@@ -98,6 +100,7 @@ class RawSocket:
             lengths = self._receive_batch.receive(self.fileno())
         except OSError as error:
             raise UserError(f"cannot receive: {error.strerror}") from None
+        self.counts.add_received(lengths)
         return self._receive_batch.buffer, lengths
 
     def send(self, frames: NDArray[Any]) -> int:
@@ -118,13 +121,15 @@ class RawSocket:
                     break
                 # ENOBUFS comes from the queueing discipline, which nothing announces room in: just wait.
                 select.select([], [], [], SEND_RETRY_MS / 1000)
+        self.counts.add_sent(frames, sent)
         return sent
 
     def drops(self) -> int:
         """Frames lost so far because the receive buffer was full (packet(7), PACKET_STATISTICS)."""
-        _, dropped = struct.unpack("II", self._socket.getsockopt(_SOL_PACKET, _PACKET_STATISTICS, 8))
-        self._drops += dropped  # reading resets the kernel's count
-        return self._drops
+        if self.fileno() >= 0:
+            _, dropped = struct.unpack("II", self._socket.getsockopt(_SOL_PACKET, _PACKET_STATISTICS, 8))
+            self.counts.drops += dropped  # reading resets the kernel's count
+        return self.counts.drops
 
 
 def _hold_udp_port(port: int) -> socket.socket:

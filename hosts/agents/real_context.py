@@ -8,8 +8,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from hosts.agents.channel import BEGIN, STOP, write_event
+from hosts.agents.channel import BEGIN, INTERFACES, STOP, write_event
 from hosts.agents.context import Result
+from hosts.agents.interface_counts import by_interface
 from hosts.agents.raw_socket import RawSocket
 from switch.errors import UserError
 
@@ -26,6 +27,7 @@ class RealContext:
         self._begun = False
         self._control = control
         self._events = events
+        self._opened: list[tuple[str, RawSocket]] = []
         self._poll = select.poll()
         self._poll.register(control, select.POLLIN)
 
@@ -38,6 +40,7 @@ class RealContext:
         raw_socket = RawSocket(self.interfaces[interface], udp_port=udp_port, ether_type=ether_type)
         descriptor = raw_socket.fileno()
         self._poll.register(descriptor, select.POLLIN)
+        self._opened.append((self.interfaces[interface], raw_socket))
         raw_socket.on_close(lambda: self._poll.unregister(descriptor))
         return raw_socket
 
@@ -60,6 +63,13 @@ class RealContext:
 
     def emit(self, event: str, **fields: Any) -> None:
         write_event(self._events, event, job=self.job, name=self.name, **fields)
+
+    def emit_interfaces(self) -> None:
+        """Tell what the interfaces carried that were ever open, if any was; for the launcher, at the agent's end."""
+        for _, raw_socket in self._opened:
+            raw_socket.drops()
+        if self._opened:
+            self.emit(INTERFACES, interfaces=by_interface((name, opened.counts) for name, opened in self._opened))
 
     def _read_command(self) -> None:
         command = os.read(self._control, 1)

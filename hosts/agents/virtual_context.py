@@ -12,8 +12,9 @@ import numpy as np
 from greenlet import getcurrent, greenlet  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
-from hosts.agents.channel import BEGIN, STOP
+from hosts.agents.channel import BEGIN, INTERFACES, STOP
 from hosts.agents.context import Result
+from hosts.agents.interface_counts import InterfaceCounts, by_interface
 from hosts.agents.virtual_clock import Card, VirtualClock
 from switch.errors import UserError
 
@@ -85,6 +86,7 @@ class VirtualInterface:
         self._ether_type = ether_type
         self._batches: deque[Batch] = deque()
         self._is_open = True
+        self.counts = InterfaceCounts()
         port.open(self)
 
     @property
@@ -109,9 +111,16 @@ class VirtualInterface:
     def send(self, frames: NDArray[Any]) -> int:
         if not self._is_open:
             raise UserError("cannot send: the interface was closed")
-        return self._port.card.send(frames)
+        taken = self._port.card.send(frames)
+        self.counts.add_sent(frames, taken)
+        return taken
 
     def receive(self) -> Batch:
+        batch = self._next_batch()
+        self.counts.add_received(batch[1])
+        return batch
+
+    def _next_batch(self) -> Batch:
         if not self._batches and self._port.is_shared:
             self._port.distribute()
         if self._batches:
@@ -187,6 +196,7 @@ class VirtualContext:
         self._on_event = on_event
         self._compute_us = compute_us
         self._open: list[VirtualInterface] = []
+        self._counts: list[tuple[str, InterfaceCounts]] = []
         self._begun = False
         self._commands: deque[bytes] = deque()
         self._is_woken_by: frozenset[str] = frozenset()
@@ -207,6 +217,7 @@ class VirtualContext:
             raise UserError(f"{self.name} has {len(self._ports)} interfaces, none with the number {interface}")
         opened = VirtualInterface(self, self._ports[interface], udp_port, ether_type)
         self._open.append(opened)
+        self._counts.append((self.interfaces[interface], opened.counts))
         return opened
 
     def wait(self, until_us: int | None = None) -> None:
@@ -275,6 +286,11 @@ class VirtualContext:
                 interface.close()
             self._greenlet.parent = getcurrent()
             self._greenlet.throw()
+
+    def emit_interfaces(self) -> None:
+        """Tell what the interfaces carried that were ever open, if any was; at the agent's end."""
+        if self._counts:
+            self.emit(INTERFACES, interfaces=by_interface(self._counts))
 
     # ---- Inside ----
 

@@ -126,6 +126,7 @@ class VirtualLauncher:
         """The life of an agent, in its greenlet."""
         try:
             main(context, description)
+            context.emit_interfaces()
         except UserError as error:
             context.emit("error", message=str(error))
         except Exception as error:

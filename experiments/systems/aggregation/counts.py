@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from experiments.accounting import HostAccount, Tally
@@ -80,21 +81,12 @@ def account(
     alone.
     """
     switch = topology.attachment(host).name
-    towards_switch, towards_host = counts.effect(host, switch), counts.effect(switch, host)
+    sent, received = _agent_counted(statistics, "sent"), _agent_counted(statistics, "received")
+    made = counts.link_account(host, switch, sent, received, statistics["socket_drops"])
     if by_link:
-        switch_received = counts.delivered.get((host, switch), Tally())
-        switch_sent = counts.delivered.get((switch, host), Tally()) + towards_host.losses - towards_host.duplicates
-    else:
-        switch_received, switch_sent = received_from(counts, topology, host), sent_to(counts, topology, host)
-    return HostAccount(
-        host=host,
-        host_sent=_agent_counted(statistics, "sent"),
-        host_received=_agent_counted(statistics, "received"),
-        socket_drops=statistics["socket_drops"],
-        switch_received=switch_received,
-        switch_sent=switch_sent,
-        towards_switch=towards_switch,
-        towards_host=towards_host,
+        return made
+    return replace(
+        made, switch_received=received_from(counts, topology, host), switch_sent=sent_to(counts, topology, host)
     )
 
 

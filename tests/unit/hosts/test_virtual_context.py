@@ -136,7 +136,14 @@ def test_a_wait_on_several_interfaces_ends_with_either() -> None:
         launcher.send(
             "start", agent=f"{__name__}:follow", name=name, job=1, interfaces=interfaces, description={"name": name}
         )
-    assert launcher.event()["found"] == [["left", 200, 0], ["right", 210, 1], ["other", 220, 2], ["right", 240, 4]]
+    events = iter(launcher.event, None)
+    found = next(event["found"] for event in events if event["event"] == "found")
+    assert found == [
+        ["left", 200, 0],
+        ["right", 210, 1],
+        ["other", 220, 2],
+        ["right", 240, 4],
+    ]
 
 
 def test_a_wait_that_a_frame_ended_ends_no_later_one() -> None:

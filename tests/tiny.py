@@ -1,0 +1,34 @@
+"""The tiny system as a person has one: in a folder outside the tree, known by one line."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+LINE = "tiny = tiny.system:TinySystem\n"
+
+
+def install_tiny(folder: Path) -> None:
+    """Put the system into a folder, with what an installation leaves: the entry point."""
+    shutil.copytree(ROOT / "tests" / "tiny_system" / "tiny", folder / "tiny")
+    information = folder / "tiny-1.dist-info"
+    information.mkdir()
+    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: tiny\nVersion: 1\n")
+    (information / "entry_points.txt").write_text(f"[gradbed.systems]\n{LINE}")
+
+
+def gradbed(outside: Path, *arguments: str, timeout_s: float = 120) -> subprocess.CompletedProcess[str]:
+    """A command line, with the modules of the folder."""
+    return subprocess.run(
+        [sys.executable, "-m", "cli", *arguments],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(outside)},
+        capture_output=True,
+        text=True,
+        timeout=timeout_s,
+        check=False,
+    )

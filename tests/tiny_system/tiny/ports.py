@@ -1,0 +1,3 @@
+"""What controller and agents of the system both know."""
+
+UDP_PORT = 7000

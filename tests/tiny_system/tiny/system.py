@@ -1,0 +1,158 @@
+"""What the system is for experiments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from controller.core.service import NoSettings
+from experiments.accounting import HostAccount, Tally, disagreements, rows
+from experiments.agents import AgentSpec
+from experiments.configuration.point import PointConfiguration
+from experiments.configuration.sections import Section, option
+from experiments.fidelity.report import FidelityReport
+from experiments.host_accounts import host_accounts
+from experiments.programs import FORWARD, Program
+from experiments.system import Measured, Metric, NetworkSetup, PointResult, PointTask, Progress, System
+from hosts.protocols.addresses import AgentAddress
+from tiny.agents import FRAME, FlowDescription
+from tiny.service import PROGRAM, Flow
+from topo.graph import Topology
+
+
+class FlowsSection(Section):
+    packets: int = option(40, "Packets of each flow.", ge=1)
+    rate_mbps: float = option(8.0, "Of each flow, in frames.", name="flow_rate_mbps", gt=0)
+
+
+class SwitchesSection(Section):
+    others: Literal["tiny", "forward"] = option("tiny", "What switches without hosts run.")
+
+
+class TinyConfiguration(PointConfiguration):
+    flows: FlowsSection = FlowsSection()
+    switches: SwitchesSection = SwitchesSection()
+
+
+class TinySystem(System):
+    """Hosts send to each other, in pairs, at a constant rate."""
+
+    name = "tiny"
+    configuration = TinyConfiguration
+    metrics: Mapping[str, Metric] = {
+        "received_packets": Metric("", "packets that receivers counted"),
+        "counted_packets": Metric("", "packets that switches counted"),
+        "delivered": Metric("", "of the packets sent, the part that was received"),
+        "throughput_bps": Metric("bit/s", "of a flow, mean", "rate"),
+    }
+    service = "tiny.service:TinyService"
+    assurance = "Switches counted what receivers did, and hosts agree with their links."
+
+    def point(self, task: PointTask) -> TinyPoint:
+        assert isinstance(task.configuration, TinyConfiguration)
+        return TinyPoint(task, task.configuration)
+
+
+class TinyPhase:
+    """All flows at once."""
+
+    name = "flows"
+    waits = False
+
+    def __init__(self, topology: Topology, configuration: TinyConfiguration, task: PointTask) -> None:
+        self._topology = topology
+        self._packets = configuration.flows.packets
+        rate_bps = task.scale.rate_bps(configuration.flows.rate_mbps)
+        assert rate_bps is not None
+        self._interval_us = round(8e6 * FRAME.itemsize / rate_bps)
+        names = [host.name for host in topology.hosts]
+        self.requests = [Flow(sender=a, receiver=b) for a, b in zip(names[::2], names[1::2], strict=False)]
+        self.sent = 0
+
+    def agents(self, answers: Sequence[Mapping[str, Any]]) -> list[AgentSpec]:
+        specs = []
+        for request, answer in zip(self.requests, answers, strict=True):
+            flow = FlowDescription(
+                sender=self._address(request.sender),
+                receiver=self._address(request.receiver),
+                packets=self._packets,
+                interval_us=self._interval_us,
+            )
+            job = answer["job"]
+            specs += [
+                AgentSpec(request.sender, "tiny.agents:sender", "sender", flow, 0, job),
+                AgentSpec(request.receiver, "tiny.agents:receiver", "receiver", flow, 1, job),
+            ]
+        return specs
+
+    def _address(self, name: str) -> AgentAddress:
+        host = self._topology.host(name)
+        return AgentAddress(name=host.name, ip=host.ip, mac=host.mac, gateway_mac=host.gateway_mac)
+
+    def take(self, event: Mapping[str, Any]) -> None:
+        self.sent += event["event"] == "sent"
+
+    @property
+    def complete(self) -> bool:
+        return self.sent == len(self.requests)
+
+    def progress(self) -> list[Progress]:
+        return [Progress("flows", self.sent, len(self.requests))]
+
+
+class TinyPoint:
+    """experiments.system.PointRun."""
+
+    def __init__(self, task: PointTask, configuration: TinyConfiguration) -> None:
+        self._task = task
+        self._packets = configuration.flows.packets
+        self.topology = configuration.topology.build(task.scale)
+        own = Program(PROGRAM, Path(__file__).parent / "tiny.p4")
+        edges = {self.topology.attachment(host.name).name for host in self.topology.hosts}
+        others = own if configuration.switches.others == "tiny" else FORWARD
+        self.network = NetworkSetup(
+            self.topology,
+            {each.name: own if each.name in edges else others for each in self.topology.switches},
+            NoSettings(),
+            preload=["tiny.agents"],
+        )
+        self.phases = [TinyPhase(self.topology, configuration, task)]
+
+    def _towards_receivers(self, found: Measured, accounts: Sequence[HostAccount]) -> dict[int, Tally]:
+        """What switches gave the links to receivers, by flow."""
+        by_host = {account.host: account for account in accounts}
+        return {
+            answer["job"]: (account := by_host[request.receiver]).switch_sent + account.towards_host.queue_drops
+            for answer, request in zip(found.answers, self.phases[0].requests, strict=True)
+        }
+
+    def result(self, measured: Sequence[Measured]) -> PointResult:
+        (found,) = measured
+        receivers = {job: final for (job, name), final in found.final.items() if name == "receiver"}
+        counted = {a["job"]: found.counts.cell(a["switch"], "flow_packets", a["job"]).packets for a in found.answers}
+        received = sum(final["packets"] for final in receivers.values())
+        rates_bps = [
+            8e6 * FRAME.itemsize * (final["packets"] - 1) / final["taken_us"]
+            for final in receivers.values()
+            if final["taken_us"]
+        ]
+        accounts = host_accounts(self.topology, found)
+        return PointResult(
+            metrics={
+                "received_packets": received,
+                "counted_packets": sum(counted.values()),
+                "delivered": received / (self._packets * len(receivers)),
+                "throughput_bps": self._task.scale.nominal_rate(sum(rates_bps) / max(1, len(rates_bps))),
+            },
+            fidelity=FidelityReport(),
+            tables={"hosts": rows("flows", 1, accounts)},
+            failures=[
+                *disagreements(accounts),
+                *(
+                    f"flow {job}: its switch counted {counted[job]} packets, and the link {towards.packets}"
+                    for job, towards in self._towards_receivers(found, accounts).items()
+                    if counted[job] != towards.packets
+                ),
+            ],
+        )
