@@ -176,6 +176,18 @@ def complaint(error: ValidationError, options: list[ModelOption]) -> UserError:
     message = str(first["msg"]).removeprefix("Value error, ")
     for option in options:
         if list(option.path) == words or (option.path[-1] == words[-1] and set(option.path) <= set(words)):
+            if first["type"] == "extra_forbidden":
+                message = f"does not go with {_kind(options, words)}"
             got = "" if first["type"] in ("value_error", "extra_forbidden") else f", got {first['input']!r}"
             return UserError(f"{option.flag}: {message}{got}")
+    # A section as a whole is wrong: it has the option of its kind, if it has one.
+    named = [option for option in options if words and option.path == (words[-1], "kind")]
+    if named:
+        return UserError(f"{named[0].flag}: {message}")
     return UserError(f"{'.'.join(words)}: {message}" if words else message)
+
+
+def _kind(options: list[ModelOption], words: list[str]) -> str:
+    """The option that chose the member of a union in which a field is missing; words: section, member, field."""
+    chosen = [option.flag for option in options if option.path == (words[0], "kind")]
+    return f"{chosen[0]} {words[-2]}" if chosen else "the other options"

@@ -66,6 +66,14 @@ class LinkSection(Section):
     jitter_us: int = option(0, "Delays vary by so many microseconds either way.", ge=0)
     reorder: bool = option(False, "Packets with a shorter delay overtake.")
 
+    @model_validator(mode="after")
+    def _possible(self) -> LinkSection:
+        try:
+            self.model(Scale())
+        except UserError as error:
+            raise ValueError(str(error)) from None
+        return self
+
     def model(self, scale: Scale) -> LinkModel:
         return LinkModel(
             rate_bps=scale.rate_bps(self.rate_mbps),

@@ -96,13 +96,13 @@ def make_console() -> Console:
 
 
 def _run(study: Study, options: RunOptions) -> StudyRun:
-    real = study.needs_network
-    scale = Scale() if not real else study_scale() if options.factor is None else Scale(options.factor)
-    if real:
+    scale = Scale()
+    if study.needs_network:
         require_root("gradbed run")
         # Said before anything is begun.
         for topology in {point.configuration.topology.kind: point for point in study.points}.values():
             announce(topology.configuration.topology.build(scale))
+        scale = study_scale() if options.factor is None else Scale(options.factor)
     return run_study(study, scale, options.output, options.resume, options.jobs, options.scheduler)
 
 

@@ -46,7 +46,7 @@ def run_now(system: str, configuration: PointConfiguration, scale: Scale, seed: 
     with tempfile.TemporaryDirectory(prefix="gradbed-point-") as folder:
         plain = configuration.model_dump(mode="json")
         order = PointOrder("point", system, plain, seed, scale.factor, Path(folder))
-        outcome = run_sandboxed(order) if configuration.clock == "real" else _attempt(order)
+        outcome = run_sandboxed(order) if configuration.clock == "real" else attempt(order)
     if isinstance(outcome, Broken):
         raise UserError(outcome.reason)
     return outcome
@@ -95,7 +95,7 @@ def run_sandboxed(order: PointOrder, bars: bool = False) -> Outcome:
         told = Path(folder) / "outcome.json"
 
         def body() -> int:
-            told.write_text(json.dumps(_as_plain(_attempt(order, bars))), encoding="utf-8")
+            told.write_text(json.dumps(_as_plain(attempt(order, bars))), encoding="utf-8")
             return 0
 
         status = run_in_sandbox(body, "gradbed run")
@@ -106,7 +106,8 @@ def run_sandboxed(order: PointOrder, bars: bool = False) -> Outcome:
         return _from_plain(json.loads(told.read_text(encoding="utf-8")))
 
 
-def _attempt(order: PointOrder, bars: bool = False) -> Outcome:
+def attempt(order: PointOrder, bars: bool = False) -> Outcome:
+    """Run a point in this process; whatever it ends with. bars: show how far it is."""
     try:
         if not bars:
             return measure(order)
@@ -127,7 +128,7 @@ class SideBySide:
 
     def results(self, on_start: Callable[[PointOrder], None]) -> Iterator[tuple[PointOrder, Outcome]]:
         if len(self._orders) == 1:
-            yield self._orders[0], _attempt(self._orders[0], bars=True)
+            yield self._orders[0], attempt(self._orders[0], bars=True)
             return
         # Spawned, not forked: nothing of this process's threads and caches goes along.
         context = multiprocessing.get_context("spawn")
@@ -154,7 +155,7 @@ def _ignore_interrupts() -> None:
 
 
 def _attempt_plain(order: PointOrder) -> dict[str, Any]:
-    return _as_plain(_attempt(order))
+    return _as_plain(attempt(order))
 
 
 def _outcome_of(future: Any) -> Outcome:

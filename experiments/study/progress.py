@@ -14,7 +14,8 @@ from experiments.system import Progress
 
 @contextlib.contextmanager
 def progress_bars() -> Iterator[Callable[[Sequence[Progress]], None]]:
-    """A function that shows how far every job is, each phase's below those before."""
+    """A function that shows how far every job is, each phase's below those before; on a terminal."""
+    console = Console(stderr=True)
     bars = Bars(
         SpinnerColumn(),
         TextColumn("{task.description:<18}"),
@@ -22,7 +23,8 @@ def progress_bars() -> Iterator[Callable[[Sequence[Progress]], None]]:
         MofNCompleteColumn(),
         TextColumn("{task.fields[note]}"),
         TimeElapsedColumn(),
-        console=Console(stderr=True),
+        console=console,
+        disable=not console.is_terminal,
     )
     tasks: dict[str, TaskID] = {}
     with bars:

@@ -109,12 +109,13 @@ def _run(
         else:
             files.write(outcome)
             said = _outcome(outcome)
+        if broken and len(orders) == 1:
+            raise UserError(broken[order.digest])
         left_s = (time.monotonic() - started_s) / ended * (len(orders) - ended)
         say(f"[{ended}/{len(orders)}] {labels[order.digest]}: {said}{_left(left_s)}")
         write_point_tables(files, planned)
-        reasons = set(broken.values())
-        if len(broken) == ended >= min(SAME_TROUBLES, len(orders)) and len(reasons) == 1:
-            raise UserError(f"{labels[order.digest]}: {reasons.pop()}" if len(orders) > 1 else reasons.pop())
+        if len(broken) == ended >= SAME_TROUBLES and len(set(broken.values())) == 1:
+            raise UserError(f"{labels[order.digest]}: {broken[order.digest]}")
 
 
 def _left(seconds: float) -> str:

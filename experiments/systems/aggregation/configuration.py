@@ -12,6 +12,7 @@ from controller.systems.aggregation.slots import DEFAULT_SLOTS, SlotPolicy
 from experiments.configuration.point import PointConfiguration
 from experiments.configuration.sections import Section, option
 from experiments.scale import Scale
+from topo.graph import Topology
 
 Baseline = Literal["parameter-server", "ring", "gloo"]
 """Phases before and after the one that is asked for, on the same network: the server alone, ring all-reduce among the
@@ -40,13 +41,13 @@ class SwitchesSection(Section):
         """Whether the placement chooses at most `programmable` switches; the others do not ask."""
         return self.placement in get_args(LimitedMethod)
 
-    def planner_options(self, seed: int, scale: Scale) -> PlannerOptions:
-        """As the service takes them, in emulated units."""
+    def planner_options(self, topology: Topology, seed: int, scale: Scale) -> PlannerOptions:
+        """As the service takes them, in emulated units. No network has more switches that sum than it has."""
         capacity_bps, demand_bps = scale.rate_bps(self.capacity_mbps), scale.rate_bps(self.demand_mbps)
         return PlannerOptions(
             placement=self.placement,
             switches=self.named,
-            programmable=self.programmable if self.is_limited else None,
+            programmable=min(self.programmable, len(topology.switches)) if self.is_limited else None,
             switch_capacity_mbps=None if capacity_bps is None else capacity_bps / 1e6,
             demand_mbps=None if demand_bps is None else demand_bps / 1e6,
             seed=seed,

@@ -37,7 +37,7 @@ class AggregationPoint:
         self.topology = configuration.topology.build(task.scale)
         workload = configuration.workload
         hosts = choose_hosts_of_jobs(self.topology, workload.jobs, workload.workers)
-        options = configuration.switches.planner_options(task.seed, task.scale)
+        options = configuration.switches.planner_options(self.topology, task.seed, task.scale)
         self.choice = choose_programmable(self.topology, hosts, options)
         slots = slots_of_a_job(configuration)
         requests = [{**request, **slots} for request in self.choice.requests]

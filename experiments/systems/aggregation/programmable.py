@@ -11,6 +11,8 @@ from controller.planning.routing import shortest_routes
 from controller.systems.aggregation.job_plan import check_hosts
 from controller.systems.aggregation.placement.planner import AggregationChoice
 from controller.systems.aggregation.placement.planners import PlannerOptions
+from controller.systems.aggregation.placement.problem import AggregationProblem
+from switch.errors import UserError
 from topo.graph import Topology
 
 Hosts = tuple[tuple[str, ...], str]
@@ -59,6 +61,25 @@ def choose_programmable(topology: Topology, jobs: Sequence[Hosts], options: Plan
         )
         requests.append(_request(named))
     return ProgrammableChoice(everywhere, tuple(requests))
+
+
+def check_choice(topology: Topology, jobs: Sequence[Hosts], options: PlannerOptions) -> None:
+    """UserError for what `choose_programmable` would refuse; solves nothing unless a demand must be met."""
+    planner = options.planner()
+    if not options.solves or options.demand_mbps is not None:
+        choose_programmable(topology, jobs, options)
+        return
+    assert planner is not None
+    for link in topology.links:
+        if link.model.rate_bps is None:
+            raise UserError(
+                f"placement {options.placement} reckons with the rates of links, and that between {link.a.node} and "
+                f"{link.b.node} has none: give it one, or take the placement shared-path, explicit or none"
+            )
+    capacity_bps = None if options.switch_capacity_mbps is None else 1e6 * options.switch_capacity_mbps
+    for workers, server in jobs:
+        check_hosts(topology, workers, server)
+        AggregationProblem.of(topology, workers, server, capacity_bps).check_programmable(options.switches or ())
 
 
 def _request(options: PlannerOptions) -> dict[str, Any]:

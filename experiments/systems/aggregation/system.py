@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from controller.planning.hosts import choose_hosts_of_jobs
 from experiments.configuration.point import PointConfiguration
 from experiments.scale import Scale
 from experiments.system import Metric, PointTask, System
@@ -13,7 +14,10 @@ from experiments.systems.aggregation import figures as _figures  # noqa: F401  #
 from experiments.systems.aggregation.configuration import AggregationConfiguration, ScriptWorkload
 from experiments.systems.aggregation.metrics import METRICS
 from experiments.systems.aggregation.point import AggregationPoint, slots_of_a_job
+from experiments.systems.aggregation.programmable import check_choice
 from experiments.systems.aggregation.script_phase import check_script
+from hosts.torch_hook.torch_extra import require_torch
+from switch.errors import UserError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -56,6 +60,14 @@ class AggregationSystem(System):
         assert isinstance(configuration, AggregationConfiguration)
         if isinstance(configuration.workload, ScriptWorkload):
             check_script(configuration)
+        for option, named in (
+            ("--exchange", [configuration.workload.exchange]),
+            ("--baselines", configuration.workload.baselines),
+        ):
+            if "gloo" in named:
+                require_torch(f"{option} gloo")
+        if configuration.clock == "virtual":
+            _check_virtual(configuration)
         topology = configuration.topology.build(Scale())
         workload, switches = configuration.workload, configuration.switches
         hosts = workload.jobs * (workload.workers + 1)
@@ -64,13 +76,9 @@ class AggregationSystem(System):
                 f"{workload.jobs} job(s) of {workload.workers} workers and a server need {hosts} hosts, "
                 f"{topology.name} has {len(topology.hosts)}"
             )
-        if switches.is_limited and switches.programmable > len(topology.switches):
-            raise ValueError(
-                f"switches.programmable is {switches.programmable}, but {topology.name} has "
-                f"{len(topology.switches)} switches"
-            )
         slots_of_a_job(configuration)
-        switches.planner_options(seed=1, scale=Scale()).planner()
+        jobs = choose_hosts_of_jobs(topology, workload.jobs, workload.workers)
+        check_choice(topology, jobs, switches.planner_options(topology, seed=1, scale=Scale()))
 
     def point(self, task: PointTask) -> AggregationPoint:
         assert isinstance(task.configuration, AggregationConfiguration)
@@ -90,3 +98,14 @@ class AggregationSystem(System):
         from experiments.systems.aggregation.report import present
 
         present(results, console)
+
+
+def _check_virtual(configuration: AggregationConfiguration) -> None:
+    """UserError for what only the kernel's network has."""
+    switches, workload = configuration.switches, configuration.workload
+    if switches.model != "gradbed":
+        raise UserError(f"--switch: {switches.model} needs the real clock: use --switch gradbed, or --clock real")
+    if switches.legacy == "openflow":
+        raise UserError("--legacy: Open vSwitch needs the real clock: use --legacy p4, or --clock real")
+    if workload.exchange == "gloo" or "gloo" in workload.baselines:
+        raise UserError("gloo needs the real clock: use ring, or --clock real")

@@ -40,7 +40,7 @@ WRONG = [
     ([*AGGREGATION, "--workers", "16"], ["16 workers", "16"]),
     ([*AGGREGATION, "--workers", "0"], ["--workers: ", "0"]),
     ([*AGGREGATION, "--workers", "many"], ["--workers: ", "integer"]),
-    ([*AGGREGATION, "--workers", "65", "--topology", "star:70"], ["at most 64 workers", "65"]),
+    ([*AGGREGATION, "--workers", "65", "--topology", "star:70"], ["--workers: ", "64", "65"]),
     ([*AGGREGATION, "--workers"], ["--workers", "requires an argument"]),
     ([*AGGREGATION, "--loss", "1.5"], ["--loss: ", "1.5"]),
     ([*AGGREGATION, "--loss", "x"], ["--loss: ", "number"]),
@@ -53,24 +53,41 @@ WRONG = [
     ([*AGGREGATION, "--rate-mbps", "-1"], ["--rate-mbps: ", "-1"]),
     ([*AGGREGATION, "--queue-packets", "0"], ["--queue-packets: ", "0"]),
     ([*AGGREGATION, "--slots", "0"], ["--slots: ", "0"]),
-    ([*AGGREGATION, "--seed", "-1"], ["--seed: ", "-1"]),
+    ([*AGGREGATION, "--seed", "-1"], ["--seed: ", "0"]),
     ([*AGGREGATION, "--rounds", "0"], ["--rounds: ", "0"]),
     ([*AGGREGATION, "--hidden-units", "-1"], ["--hidden-units: ", "-1"]),
-    ([*AGGREGATION, "--window", "0"], ["--window: ", "0"]),
-    ([*AGGREGATION, "--min-timeout-ms", "0"], ["--min-timeout-ms: ", "0"]),
+    ([*AGGREGATION, "--window-fragments", "0"], ["--window-fragments: ", "0"]),
+    ([*AGGREGATION, "--min-timeout-us", "0"], ["--min-timeout-us: ", "0"]),
     ([*AGGREGATION, "--congestion-packets", "-1"], ["--congestion-packets: ", "-1"]),
     ([*AGGREGATION, "--jobs", "0"], ["--jobs: ", "0"]),
-    ([*AGGREGATION, "--jobs", "9"], ["9 jobs", "81 hosts"]),
+    ([*AGGREGATION, "--jobs", "9"], ["9 job(s)", "81 hosts"]),
     ([*AGGREGATION, "--placement", "best"], ["--placement: ", "shared-path", "best"]),
-    ([*AGGREGATION, "--placement", "greedy"], ["placement greedy", "programmable"]),
     ([*AGGREGATION, "--placement", "explicit"], ["placement explicit", "switches"]),
     ([*AGGREGATION, "--placement", "explicit", "--switches", "zz"], ["zz"]),
-    ([*AGGREGATION, "--programmable", "2"], ["programmable", "greedy"]),
+    ([*AGGREGATION, "--placement", "explicit", "--switches", "h3"], ["h3 is a host"]),
+    ([*AGGREGATION, "--placement", "lp", "--switches", "e1"], ["e1 is the server's ToR, which sums anyway"]),
+    ([*AGGREGATION, "--placement", "none", "--switches", "e1"], ["placement none chooses its own"]),
+    ([*AGGREGATION, "--placement", "none", "--capacity-mbps", "2"], ["reckons with no capacity"]),
+    ([*AGGREGATION, "--programmable", "-1"], ["--programmable: ", "-1"]),
+    ([*AGGREGATION, "--capacity-mbps", "0"], ["--capacity-mbps: ", "0"]),
+    ([*AGGREGATION, "--demand-mbps", "-3"], ["--demand-mbps: ", "-3"]),
+    ([*AGGREGATION, "--demand-mbps", "500"], ["demand", "cannot be met"]),
+    ([*AGGREGATION, "--rate-mbps", "0"], ["placement greedy reckons with the rates of links", "h1 and e1"]),
+    ([*AGGREGATION, "--jitter-us", "100"], ["link jitter is between 0 and the delay of 50 us, got 100 us"]),
+    (
+        [*AGGREGATION, "--jobs", "2", "--workers", "3", "--slot-policy", "static", "--slots", "1"],
+        ["--slots: ", "static share each of 1 slots"],
+    ),
+    ([*AGGREGATION, "--clock", "sidereal"], ["--clock: ", "virtual"]),
+    ([*AGGREGATION, "--workload", "chess"], ["--workload: ", "training"]),
+    ([*AGGREGATION, "--hidden-units", "3", "--workload", "synthetic"], ["--hidden-units: ", "synthetic"]),
+    ([*AGGREGATION, "--clock", "virtual", "--switch", "bmv2"], ["--switch: ", "real clock"]),
+    ([*AGGREGATION, "--clock", "virtual", "--legacy", "openflow"], ["--legacy p4", "real"]),
     ([*AGGREGATION, "--legacy", "old"], ["--legacy: ", "openflow"]),
     ([*AGGREGATION, "--slot-policy", "fair"], ["--slot-policy: ", "static"]),
     ([*AGGREGATION, "--congestion-control", "cubic"], ["--congestion-control: ", "aimd"]),
     ([*AGGREGATION, "--baselines", "rings"], ["--baselines: ", "gloo"]),
-    ([*AGGREGATION, "--output", "/dev/null/x"], ["--output: ", "/dev/null/x"]),
+    ([*AGGREGATION, "--scale", "1", "--output", "/dev/null/x"], ["--output: ", "/dev/null/x"]),
     ([*AGGREGATION, "--fast"], ["--fast"]),
     (["run", "agregation"], ["agregation"]),
     (["run", "torch"], ["script"]),
@@ -85,7 +102,6 @@ WRONG = [
     (["up", "--p4runtime-cert", "a.crt", "--p4runtime-key", "a.key"], ["cannot read", "a.key"]),
     (["up", "--p4runtime-address", "unix:/x"], ["--p4runtime-address unix:/x", "HOST:PORT"]),
     (["up", "--p4runtime-address", "x"], ["HOST:PORT"]),
-    (["up", "--switch", "bmv2", "--p4runtime-address", "127.0.0.1:1"], ["--switch gradbed"]),
     (["up", "--topology", "ring:3"], ["--topology: ", "ring"]),
     (["figures", "nothing"], ["nothing"]),
     (["figures", "aggregation", "--only", "9"], ["9", "1, 2"]),
@@ -145,7 +161,7 @@ BROKEN = [
 
 
 def in_process(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *arguments: str
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *arguments: str
 ) -> tuple[int, str]:
     """Exit status and the error, of a command that must print nothing else. Much faster than a process each."""
     from cli.main import main
@@ -154,16 +170,16 @@ def in_process(
     monkeypatch.chdir(ROOT)
     with pytest.raises(SystemExit) as end:
         main()
-    printed = capsys.readouterr()
+    printed = capfd.readouterr()
     assert printed.out == ""
     return int(str(end.value.code)), printed.err
 
 
 @pytest.mark.parametrize(("arguments", "words"), WRONG, ids=[" ".join(arguments) for arguments, _ in WRONG])
 def test_one_line_and_status_2(
-    arguments: list[str], words: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    arguments: list[str], words: list[str], capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    status, said = in_process(capsys, monkeypatch, *arguments)
+    status, said = in_process(capfd, monkeypatch, *arguments)
     assert (status, len(said.splitlines())) == (2, 1), said
     assert said.startswith("gradbed: ")
     assert all(word in said for word in words), said
@@ -175,14 +191,20 @@ def test_broken_files_are_named_in_one_line(
     content: bytes,
     arguments: list[str],
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    capfd: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     path = tmp_path / name
     path.write_bytes(content)
-    status, said = in_process(capsys, monkeypatch, *(word.replace("{}", str(path)) for word in arguments))
+    status, said = in_process(capfd, monkeypatch, *(word.replace("{}", str(path)) for word in arguments))
     assert (status, len(said.splitlines())) == (2, 1), said
     assert str(path) in said, said
+
+
+def test_an_address_for_bmv2s_p4runtime(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    status, said = in_process(capfd, monkeypatch, "up", "--switch", "bmv2", "--p4runtime-address", "127.0.0.1:1")
+    assert status == 2
+    assert said.splitlines()[-1] == "gradbed: --p4runtime-address goes with --switch gradbed"
 
 
 def test_as_a_process() -> None:
@@ -204,7 +226,7 @@ def test_a_p4_syntax_error_shows_place_line_and_caret(tmp_path: Path) -> None:
 
 
 def test_no_c_compiler(tmp_path: Path) -> None:
-    outcome = gradbed("run", "aggregation", CC="no-such-compiler", GRADBED_CACHE=str(tmp_path))
+    outcome = gradbed("run", "aggregation", "--scale", "1", CC="no-such-compiler", GRADBED_CACHE=str(tmp_path))
     assert outcome.returncode == 2
     assert len(outcome.stderr.splitlines()) == 1, outcome.stderr
     assert "no C compiler found (no-such-compiler)" in outcome.stderr

@@ -10,6 +10,7 @@ import pytest
 
 import experiments.study.make_figures
 from cli.main import main
+from experiments.study.command import RunOptions
 
 
 def gradbed(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
@@ -25,8 +26,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any]]]:
     """The studies that were to run, in place of running them; the second one fails its checks."""
     calls: list[tuple[str, dict[str, Any]]] = []
 
-    def run_study_file(path: Path, **options: Any) -> int:
-        calls.append((path.stem, options))
+    def run_study_file(path: Path, options: RunOptions, **more: Any) -> int:
+        calls.append((path.stem, {**vars(options), **more}))
         return 1 if len(calls) == 2 else 0
 
     monkeypatch.setattr(experiments.study.make_figures, "run_study_file", run_study_file)
@@ -50,7 +51,7 @@ def test_all_figures_go_on_after_one_that_failed(
 def test_an_interruption_ends_all(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[Path] = []
 
-    def run_study_file(path: Path, **options: Any) -> int:
+    def run_study_file(path: Path, options: RunOptions, **more: Any) -> int:
         calls.append(path)
         return 130
 
@@ -61,4 +62,6 @@ def test_an_interruption_ends_all(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_figure_that_there_is_not(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     assert gradbed(monkeypatch, "figures", "aggregation", "--only", "8") == 2
-    assert capsys.readouterr().err == "gradbed: aggregation has no figure '8'; there are: 1, 2, 3, 4, 5, 6, 7\n"
+    assert (
+        capsys.readouterr().err == "gradbed: --only: aggregation has no figure '8'; there are: 1, 2, 3, 4, 5, 6, 7\n"
+    )

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-import tests.unit.experiments.study.coin  # noqa: F401  # registers the system
 from cli.main import main
+from experiments.study import command, runner
+from tests.unit.experiments.study import coin  # registers the system
 
 STUDY = """
 name: tosses
@@ -21,8 +22,11 @@ quick: {sweep.product: {coins.count: [3]}}
 
 
 @pytest.fixture(autouse=True)
-def no_calibration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No calibration, and points that run in this process, whoever's it is."""
     monkeypatch.setenv("GRADBED_CALIBRATION", str(tmp_path / "none"))
+    monkeypatch.setattr(runner, "executor", coin.in_this_process)
+    monkeypatch.setattr(command, "require_root", lambda what: None)
 
 
 def gradbed(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
@@ -87,7 +91,11 @@ def test_a_study_that_is_not_there(
 
 @pytest.mark.parametrize(
     ("ends", "status", "word"),
-    [("edge", 1, "FAILED"), ("broken", 1, "BROKEN"), ("interrupt", 130, "0 of 2 points are done; --resume goes on")],
+    [
+        ("edge", 1, "FAILED: count=4, seed 1: a coin stands on its edge"),
+        ("stuck", 1, "BROKEN: count=2, seed 1: no answer for 2 s (--resume tries it again)"),
+        ("interrupt", 130, "0 of 2 points are done; --resume goes on"),
+    ],
 )
 def test_how_a_study_can_end(
     tmp_path: Path,
@@ -100,6 +108,36 @@ def test_how_a_study_can_end(
     file = write(tmp_path, f"{STUDY}coins: {{ends: {ends}}}")
     assert gradbed(monkeypatch, "run", file, "--output", str(tmp_path)) == status
     assert word in capsys.readouterr().out
+
+
+def test_the_same_trouble_everywhere_is_one_line_and_status_2(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = write(tmp_path, f"{STUDY}coins: {{ends: broken}}")
+    assert gradbed(monkeypatch, "run", file, "--output", str(tmp_path)) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.splitlines()[-1] == "gradbed: count=4, seed 1: RuntimeError: the coin rolled away"
+    assert "Traceback" not in said.err
+
+
+def test_a_system_is_a_command_that_runs_one_point(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ("run", "coins", "--output", str(tmp_path))
+    assert gradbed(monkeypatch, *arguments, "--count", "4", "--bias", "1") == 0
+    assert "4 heads" in capsys.readouterr().out
+    (folder,) = (path for path in (tmp_path / "coins").iterdir() if not path.is_symlink())
+    assert {"study.json", "points.csv", "throws.csv", "environment.json"} <= {path.name for path in folder.iterdir()}
+    assert gradbed(monkeypatch, *arguments, "--ends", "edge") == 1
+    assert "FAILED: a coin stands on its edge" in capsys.readouterr().out
+    for wrong, line in (
+        (["--ends", "broken"], "RuntimeError: the coin rolled away"),
+        (["--count", "13"], "thirteen coins bring bad luck"),
+        (["--count", "0"], "--count: Input should be greater than or equal to 1, got 0"),
+    ):
+        assert gradbed(monkeypatch, *arguments, "--scale", "1", *wrong) == 2
+        assert capsys.readouterr().err == f"gradbed: {line}\n"
 
 
 def test_commands_of_run_are_still_there(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

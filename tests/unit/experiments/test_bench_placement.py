@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from cli.bench import placement
 from experiments.systems.aggregation.bench import placement as bench
+from experiments.systems.aggregation.bench.commands import placement
 from experiments.systems.aggregation.bench.placement import (
     LINK_RATE_BPS,
     measure_growth,

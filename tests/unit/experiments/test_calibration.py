@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from experiments import calibration
-from experiments.calibrate import rounds_at
+from experiments import calibrate, calibration
+from experiments.calibrate import measure_at
 from experiments.calibration import (
     RATES_MBPS,
     SAFETY,
@@ -16,8 +17,9 @@ from experiments.calibration import (
     load_calibration,
     study_scale,
 )
-from experiments.fidelity.report import FidelityReport, VerdictWord
+from experiments.fidelity.report import FidelityMeasures, FidelityReport, VerdictWord
 from experiments.scale import Scale
+from experiments.study.run_files import StoredPoint
 from switch.errors import UserError
 
 DOUBTFUL = FidelityReport(verdict="doubtful", reasons=("made so",))
@@ -31,7 +33,7 @@ def own_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_fastest_valid_rate_less_a_margin() -> None:
-    factor, carried, trials = find_factor(lambda rate: FidelityReport() if rate <= 20 else DOUBTFUL)
+    factor, carried, trials = find_factor(lambda rate: FidelityReport(verdict="valid") if rate <= 20 else DOUBTFUL)
     assert carried == 20
     assert factor == pytest.approx(SAFETY * 0.2)
     assert [trial.rate_mbps for trial in trials] == [*RATES_MBPS[: RATES_MBPS.index(20) + 1], 30, 30]
@@ -39,7 +41,7 @@ def test_the_fastest_valid_rate_less_a_margin() -> None:
 
 
 def test_a_machine_that_carries_the_nominal_rate_runs_at_it() -> None:
-    assert find_factor(lambda rate: FidelityReport())[:2] == (1.0, 100.0)
+    assert find_factor(lambda rate: FidelityReport(verdict="valid"))[:2] == (1.0, 100.0)
 
 
 def test_one_bad_run_is_not_believed() -> None:
@@ -61,7 +63,7 @@ def test_a_machine_that_carries_nothing_gets_the_slowest_rate() -> None:
 def test_what_is_stored_is_the_scale_of_studies(capsys: pytest.CaptureFixture[str]) -> None:
     assert study_scale() == Scale(UNCALIBRATED_FACTOR)
     assert "gradbed calibrate" in capsys.readouterr().err
-    calibration.store(*find_factor(lambda rate: FidelityReport() if rate <= 50 else DOUBTFUL))
+    calibration.store(*find_factor(lambda rate: FidelityReport(verdict="valid") if rate <= 50 else DOUBTFUL))
     assert study_scale() == Scale(0.4)
     assert capsys.readouterr().err == ""
 
@@ -99,9 +101,37 @@ def test_a_place_that_cannot_hold_it_is_one_line(tmp_path: Path, monkeypatch: py
         study_scale()
 
 
-def test_trials_take_about_as_long_at_every_rate() -> None:
-    assert rounds_at(5) == 8
-    assert rounds_at(100) == 160
+@pytest.mark.parametrize(("rate_mbps", "rounds"), [(5, 8), (100, 160)])
+def test_trials_take_about_as_long_at_every_rate(
+    rate_mbps: float, rounds: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+    found = FidelityReport(FidelityMeasures(machine_others=0.25), "doubtful", ("made so", "and so"))
+
+    def run_now(system: str, configuration: Any, scale: Scale) -> StoredPoint:
+        asked.append((system, configuration.workload.rounds, scale, configuration.clock))
+        return StoredPoint("point", 1, found.columns(), {}, {}, [])
+
+    monkeypatch.setattr(calibrate, "run_now", run_now)
+    assert measure_at(rate_mbps) == found
+    assert asked == [("aggregation", rounds, Scale(rate_mbps / 100), "real")]
+
+
+@pytest.mark.parametrize(("others", "anyway", "status"), [(0.1, False, 0), (0.2, False, 1), (0.2, True, 0)])
+def test_a_calibration_beside_other_programs_is_not_kept(
+    own_file: Path,
+    others: float,
+    anyway: bool,
+    status: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(calibrate, "require_root", lambda what: None)
+    found = FidelityReport(FidelityMeasures(machine_others=others), "valid")
+    monkeypatch.setattr(calibrate, "measure_at", lambda rate_mbps: found)
+    assert calibrate.run_calibration(anyway) == status
+    assert own_file.exists() == (status == 0)
+    assert ("other programs used up to 20 %" in capsys.readouterr().out) == (status == 1)
 
 
 def test_scaling_keeps_what_is_counted_in_packets() -> None:

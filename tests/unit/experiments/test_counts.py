@@ -3,41 +3,78 @@
 from __future__ import annotations
 
 import re
+from typing import Any
+
+import pytest
 
 from experiments.accounting import LinkEffect, Tally
-from experiments.counts import Counts, PortCounts
+from experiments.counts import Counts
 from experiments.programs import P4_SOURCES
-from experiments.systems.aggregation.counts import EVENT_CELLS, EVENT_JOBS, EVENTS, event_at
+from experiments.systems.aggregation.counts import (
+    EVENT_CELLS,
+    EVENT_JOBS,
+    EVENTS,
+    account,
+    acks_from,
+    event_at,
+    events_of,
+    gradients_to,
+    received_from,
+    sent_to,
+)
+from topo.link_statistics import DirectionStatistics
+from topo.star import star
+
+TOPOLOGY = star(4)
+"""Host hN at port N of s1."""
 
 
-def cells(**packets: tuple[int, int]) -> dict[str, list[dict[str, int]]]:
+def cells(**packets: tuple[int, int]) -> dict[str, dict[int, Tally]]:
     """Counters by name, each with one cell: port, packets; frames of 100 bytes."""
-    return {
-        f"Ingress.{name}": [{"index": port, "packets": count, "bytes": 100 * count}]
-        for name, (port, count) in packets.items()
-    }
+    return {name: {port: Tally(count, 100 * count)} for name, (port, count) in packets.items()}
 
 
-def test_a_programmable_switch_tells_gradients_from_acknowledgements() -> None:
-    counters = cells(gradient_in=(3, 7), acknowledgement_in=(3, 2), gradient_out=(3, 4), acknowledgement_out=(4, 9))
-    assert PortCounts.of(counters, 3) == PortCounts(Tally(9, 900), Tally(4, 400), Tally(4, 400), Tally(2, 200))
-    assert PortCounts.of(counters, 4) == PortCounts(Tally(), Tally(9, 900), Tally(), Tally())
+def test_a_programmable_switch_tells_gradients_from_acks() -> None:
+    three = TOPOLOGY.port("s1", "h3")
+    four = TOPOLOGY.port("s1", "h4")
+    counters = cells(
+        gradient_in=(three, 7), acknowledgement_in=(three, 2), gradient_out=(three, 4), acknowledgement_out=(four, 9)
+    )
+    counts = Counts({"s1": counters})
+    found = [
+        [of(counts, TOPOLOGY, host).packets for of in (received_from, sent_to, gradients_to, acks_from)]
+        for host in ("h3", "h4", "h1")
+    ]
+    assert found == [[9, 4, 4, 2], [0, 9, 0, 0], [0, 0, 0, 0]]
+    assert received_from(counts, TOPOLOGY, "h3") == Tally(9, 900)
 
 
 def test_a_legacy_switch_counts_all_packets_of_a_port() -> None:
-    counters = cells(port_in=(3, 7), port_out=(3, 5))
-    assert PortCounts.of(counters, 3) == PortCounts(Tally(7, 700), Tally(5, 500), Tally(), Tally())
+    port = TOPOLOGY.port("s1", "h3")
+    counts = Counts({"s1": cells(port_in=(port, 7), port_out=(port, 5))})
+    assert received_from(counts, TOPOLOGY, "h3") == Tally(7, 700)
+    assert sent_to(counts, TOPOLOGY, "h3") == Tally(5, 500)
+    assert gradients_to(counts, TOPOLOGY, "h3") == acks_from(counts, TOPOLOGY, "h3") == Tally()
 
 
 def test_events_are_told_by_job() -> None:
     assert len(EVENTS) <= EVENT_CELLS
     assert event_at(0) == (0, "claimed")
     assert event_at(EVENT_CELLS + 1) == (1, "added")
-    now = Counts({}, {}, {}, {(1, "claimed"): 9, (2, "claimed"): 4, (2, "stale"): 1})
-    gained = now.since(Counts({}, {}, {}, {(1, "claimed"): 6}))
-    assert gained.events == {"claimed": 7, "stale": 1}
-    assert gained.events_of(1) == {"claimed": 3}
-    assert gained.events_of(EVENT_JOBS + 2) == {"claimed": 4, "stale": 1}
+    one, two, stale = EVENT_CELLS, 2 * EVENT_CELLS, 2 * EVENT_CELLS + EVENTS.index("stale")
+    now = Counts(
+        {"s1": {"events": {one: Tally(9), two: Tally(3), stale: Tally(1)}}, "s2": {"events": {two: Tally(1)}}}
+    )
+    gained = now.since(Counts({"s1": {"events": {one: Tally(6)}}}))
+    assert events_of(gained) == {"claimed": 7, "stale": 1}
+    assert events_of(gained, 1) == {"claimed": 3}
+    assert events_of(gained, EVENT_JOBS + 2) == {"claimed": 4, "stale": 1}
+
+
+def test_a_switch_that_lost_its_counters_counts_from_zero() -> None:
+    before = Counts({"s1": {"port_in": {1: Tally(9, 900), 2: Tally(1, 100)}}})
+    now = Counts({"s1": {"port_in": {1: Tally(4, 400), 2: Tally(3, 300)}}})
+    assert now.since(before).counters == {"s1": {"port_in": {1: Tally(4, 400), 2: Tally(2, 200)}}}
 
 
 def test_events_have_the_names_and_places_of_the_p4_program() -> None:
@@ -49,28 +86,63 @@ def test_events_have_the_names_and_places_of_the_p4_program() -> None:
     assert sizes == {"EVENTS": str(EVENT_CELLS), "EVENT_JOBS": str(EVENT_JOBS)}
 
 
+STATISTICS = {
+    "gradient_sent": {"frames": 20, "bytes": 2000},
+    "acknowledgement_sent": {"frames": 0, "bytes": 0},
+    "gradient_received": {"frames": 6, "bytes": 600},
+    "acknowledgement_received": {"frames": 0, "bytes": 0},
+    "socket_drops": 1,
+}
+EFFECT = LinkEffect(losses=Tally(1, 100), duplicates=Tally(2, 200), queue_drops=Tally(3, 300))
+
+
 def test_an_account_by_the_link_alone() -> None:
     """For packets that P4 switches do not count."""
-    effect = LinkEffect(losses=Tally(1, 100), duplicates=Tally(2, 200), queue_drops=Tally(3, 300))
     counts = Counts(
-        ports={"h1": PortCounts(Tally(), Tally(), Tally(), Tally())},
-        towards_switch={"h1": effect},
-        towards_host={"h1": effect},
-        job_events={},
-        delivered={("h1", "e1"): Tally(18, 1800), ("e1", "h1"): Tally(7, 700), ("e1", "a1"): Tally(5, 500)},
+        delivered={("h1", "s1"): Tally(18, 1800), ("s1", "h1"): Tally(7, 700), ("s1", "h2"): Tally(5, 500)},
+        effects={("h1", "s1"): EFFECT, ("s1", "h1"): EFFECT},
     )
     assert counts.byte_hops == 3000
-    nothing = {"frames": 0, "bytes": 0}
-    statistics = {
-        "gradient_sent": {"frames": 20, "bytes": 2000},
-        "acknowledgement_sent": nothing,
-        "gradient_received": {"frames": 6, "bytes": 600},
-        "acknowledgement_received": nothing,
-        "socket_drops": 1,
-    }
-    account = counts.account("h1", statistics, by_link=True)
-    assert account.disagreements() == []
-    assert account.switch_sent == Tally(6, 600)
-    fewer = counts.account("h1", {**statistics, "socket_drops": 0}, by_link=True)
+    found = account(counts, TOPOLOGY, "h1", STATISTICS, by_link=True)
+    assert found.disagreements() == []
+    assert found.switch_sent == Tally(6, 600)
+    fewer = account(counts, TOPOLOGY, "h1", {**STATISTICS, "socket_drops": 0}, by_link=True)
     assert len(fewer.disagreements()) == 1
     assert counts.since(counts).byte_hops == 0
+
+
+@pytest.mark.parametrize(("counter", "packets"), [("gradient_in", 18), ("gradient_out", 6)])
+def test_an_account_by_the_switch(counter: str, packets: int) -> None:
+    port = TOPOLOGY.port("s1", "h1")
+    counters = cells(gradient_in=(port, 18), gradient_out=(port, 6))
+    effects = {("h1", "s1"): EFFECT, ("s1", "h1"): EFFECT}
+    assert (
+        account(Counts({"s1": counters}, {}, effects), TOPOLOGY, "h1", STATISTICS, by_link=False).disagreements()
+        == []
+    )
+    wrong = {**counters, **cells(**{counter: (port, packets + 1)})}
+    said = account(Counts({"s1": wrong}, {}, effects), TOPOLOGY, "h1", STATISTICS, by_link=False).disagreements()
+    assert len(said) == 1
+
+
+def test_what_is_read_of_a_network() -> None:
+    row = DirectionStatistics(
+        from_node="h1", to_node="s1", packets=9, bytes=900, queue_drops=3, queue_drop_bytes=300,
+        losses=2, lost_bytes=200, duplicates=1, duplicate_bytes=100,
+    )  # fmt: skip
+
+    class Network:
+        topology = TOPOLOGY
+
+        def link_statistics(self) -> list[Any]:
+            return [row]
+
+        def counters(self, switch: str) -> dict[str, list[dict[str, int]]]:
+            return {"Ingress.ports.port_in": [{"index": 2, "packets": 5, "bytes": 500}]}
+
+    counts = Counts.read(Network())  # type: ignore[arg-type]
+    assert counts.cell("s1", "port_in", 2) == Tally(5, 500)
+    assert counts.cell("s1", "port_in", 3) == counts.cell("s9", "port_in", 2) == Tally()
+    assert counts.has("s1", "port_in") and not counts.has("s1", "gradient_in")
+    assert counts.delivered == {("h1", "s1"): Tally(9, 900)}
+    assert counts.effects == {("h1", "s1"): LinkEffect(Tally(2, 200), Tally(1, 100), Tally(3, 300))}

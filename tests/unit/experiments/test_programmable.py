@@ -6,6 +6,9 @@ import pytest
 
 from controller.planning.hosts import choose_hosts_of_jobs
 from controller.systems.aggregation.placement.planners import PlannerOptions
+from experiments.programs import FORWARD
+from experiments.systems.aggregation.configuration import AggregationConfiguration
+from experiments.systems.aggregation.point import programs_of
 from experiments.systems.aggregation.programmable import choose_programmable
 from switch.errors import UserError
 from topo.fat_tree import fat_tree
@@ -52,8 +55,16 @@ def test_the_others_are_legacy_switches() -> None:
     choice = choose_programmable(topology, hosts, PlannerOptions(placement="none"))
     tors = {topology.attachment(server).name for _, server in hosts}
     assert set(choice.switches) == tors
-    legacy = choice.legacy(topology, "openflow")
-    assert legacy == dict.fromkeys({switch.name for switch in topology.switches} - tors, "openflow")
+    for legacy, program in (("openflow", "openflow"), ("p4", FORWARD)):
+        made = AggregationConfiguration.model_validate({"switches": {"legacy": legacy}})
+        programs = programs_of(made, topology, choice)
+        others = {switch.name for switch in topology.switches} - tors
+        assert {name: programs[name] for name in others} == dict.fromkeys(others, program)
+        assert {getattr(programs[name], "name", None) for name in tors} == {"aggregation"}
+    everywhere = programs_of(
+        AggregationConfiguration.model_validate({"switches": {"legacy": "none"}}), topology, choice
+    )
+    assert {getattr(program, "name", None) for program in everywhere.values()} == {"aggregation"}
 
 
 def test_hosts_that_cannot_be_a_job() -> None:

@@ -6,14 +6,16 @@ import importlib.util
 import platform
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
-from experiments.aggregation import run_aggregation
-from experiments.config import AggregationConfig, TorchConfig
-from experiments.systems.aggregation.torch_run import run_torch
 
+from experiments.study.command import RunOptions, run_single
+from experiments.systems.aggregation import script_phase
 from hosts.torch_hook.torch_extra import install_torch
 from switch.errors import UserError
+
+INSTALLED_BY = r"needs PyTorch: .* -m hosts.torch_hook.torch_extra installs it$"
 
 
 @pytest.fixture
@@ -22,16 +24,18 @@ def without_torch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "torch" else find_spec(name))
 
 
+def run(tmp_path: Path, **values: object) -> int:
+    return run_single("aggregation", values, 1, RunOptions(tmp_path))
+
+
 @pytest.mark.usefixtures("without_torch")
-def test_one_line_says_what_to_install(tmp_path: Path) -> None:
-    with pytest.raises(
-        UserError, match=r"^--baselines gloo needs PyTorch: .* -m hosts.torch_hook.torch_extra installs it$"
-    ):
-        run_aggregation(AggregationConfig(baselines=("gloo",), output=tmp_path))
-    with pytest.raises(
-        UserError, match=r"^gradbed run torch needs PyTorch: .* -m hosts.torch_hook.torch_extra installs it$"
-    ):
-        run_torch(TorchConfig(script=tmp_path / "train.py", output=tmp_path))
+def test_one_line_says_what_to_install_before_anything_runs(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=f"^--baselines gloo {INSTALLED_BY}"):
+        run(tmp_path, workload={"baselines": ["gloo"]})
+    with pytest.raises(UserError, match=f"^--exchange gloo {INSTALLED_BY}"):
+        run(tmp_path, workload={"exchange": "gloo"})
+    with pytest.raises(UserError, match=f"^gradbed run torch {INSTALLED_BY}"):
+        run(tmp_path, workload={"kind": "script", "path": str(tmp_path / "train.py")})
     assert list(tmp_path.iterdir()) == []
 
 
@@ -91,7 +95,22 @@ def test_pytorch_that_cannot_be_had_is_one_line(tmp_path: Path, monkeypatch: pyt
         installed_by(tmp_path, monkeypatch, "2.9.1", broken="install")
 
 
-def test_a_script_that_is_not_there(tmp_path: Path) -> None:
-    pytest.importorskip("torch", reason="PyTorch is not installed")
-    with pytest.raises(UserError, match=r"there is no script .*train\.py"):
-        run_torch(TorchConfig(script=tmp_path / "train.py", output=tmp_path))
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({}, r"there is no script .*train\.py"),
+        ({"clock": "virtual"}, "--clock: a PyTorch script runs in processes of its own"),
+        ({"workload": {"jobs": 2}}, "--jobs: a script is one job"),
+        ({"workload": {"baselines": ["ring"]}}, "--baselines: a script runs once"),
+    ],
+)
+def test_what_a_script_cannot_do(
+    values: dict[str, Any], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(script_phase, "require_torch", lambda what: None)
+    script = tmp_path / "train.py"
+    if values:
+        script.write_text("")
+    workload = {"kind": "script", "workers": 2, "path": str(script), **values.get("workload", {})}
+    with pytest.raises(UserError, match=message):
+        run(tmp_path, **{**values, "workload": workload})

@@ -44,6 +44,11 @@ class PlannerOptions(BaseModel):
     demand_mbps: float | None = None
     seed: int = Field(default=1, ge=0)
 
+    @property
+    def solves(self) -> bool:
+        """Whether it is a placement by the linear program, which reckons with rates."""
+        return self.placement in ("lp", *get_args(LimitedMethod), *get_args(UnlimitedMethod))
+
     def planner(self) -> AggregationPlanner | None:
         """None if no placement is named; UserError if the options contradict each other."""
         name = self.placement
@@ -57,8 +62,7 @@ class PlannerOptions(BaseModel):
             raise UserError(f"switches are named, but placement {name or 'by default'} chooses its own")
         if self.switches is None and name in NAMED:
             raise UserError(f"placement {name} needs the names of switches")
-        solves = name == "lp" or limited or name in get_args(UnlimitedMethod)
-        if (self.switch_capacity_mbps, self.demand_mbps) != (None, None) and not solves:
+        if (self.switch_capacity_mbps, self.demand_mbps) != (None, None) and not self.solves:
             raise UserError(f"placement {name or 'by default'} reckons with no capacity of switches and no demand")
         if name is None:
             return None

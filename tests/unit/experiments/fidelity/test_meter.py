@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from experiments.fidelity.machine import MachineTimes, machine_times
-from experiments.fidelity.meter import FidelityMeter, NetworkCounts, achieved_rates, measures
+from experiments.fidelity.meter import TICKS_PER_S, FidelityMeter, NetworkCounts, achieved_rates, measures
 from experiments.fidelity.processes import ThreadTimes, thread_times
 from topo.link_statistics import DataPlaneStatistics, DirectionStatistics
 from topo.star import star
@@ -63,6 +63,33 @@ def test_shares_of_the_busiest_thread_and_lateness_from_the_histogram() -> None:
     assert found.packet_time_us == 2400
     assert found.link_achieved is None
     assert (found.socket_drops, found.socket_packets) == (7, 150)
+
+
+@pytest.mark.parametrize("share", [1.25, 0.75])
+def test_of_all_links_the_one_that_is_furthest_from_its_rate(share: float) -> None:
+    """Too fast counts as too slow does."""
+    sent = {("h1", "s1"): share, ("h2", "s1"): 0.9, ("s1", "h2"): 1.1}
+    after = [link(*way, round(each * 250_000), 200) for way, each in sent.items()]
+    found = measures(
+        duration_s=1.0, machine=MachineTimes(0, 0, 0), threads=[], topology=TOPOLOGY,
+        before=NetworkCounts([link(row.from_node, row.to_node, 0, 0) for row in after]), after=NetworkCounts(after),
+        socket_drops=0, socket_packets=0,
+    )  # fmt: skip
+    assert (found.link_achieved, found.links_backlogged) == (share, 3)
+
+
+def test_what_other_programs_used_is_what_the_run_did_not() -> None:
+    def others(own_ms: int) -> float | None:
+        return measures(
+            duration_s=2.0, machine=MachineTimes(busy=2 * TICKS_PER_S, idle=2 * TICKS_PER_S, stolen=0),
+            threads=[(times("fabric", 0), times("fabric", own_ms))], topology=TOPOLOGY,
+            before=NetworkCounts(), after=NetworkCounts(), socket_drops=0, socket_packets=0,
+        ).machine_others  # fmt: skip
+
+    # Two processors for two seconds, half of that used.
+    assert others(1500) == pytest.approx(0.125)
+    assert others(2000) == 0
+    assert others(500) == pytest.approx(0.375)
 
 
 def test_without_timers_and_rates() -> None:

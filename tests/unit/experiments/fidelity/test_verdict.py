@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from experiments.fidelity.report import FidelityMeasures
-from experiments.fidelity.verdict import LIMITS, judge
+from experiments.fidelity.report import FidelityMeasures, FidelityReport, VerdictWord
+from experiments.fidelity.verdict import LIMITS, NO_EVIDENCE, judge, worst_report
 
 GOOD = FidelityMeasures(
     duration_s=10.0,
@@ -42,6 +42,7 @@ def test_a_machine_that_keeps_up() -> None:
         ("switch_busy", 0.80, 0.97, "switch's busiest thread"),
         ("switch_waiting", 0.15, 0.40, "switch's thread waited"),
         ("agent_busy", 0.80, 0.97, "busiest agent"),
+        ("agent_waiting", 0.4, 0.7, "waited most for a processor"),
         ("agent_wait_us", 700.0, 2500.0, "agents waited"),
         ("link_achieved", 0.95, 0.85, "rate is off"),
         ("link_achieved", 1.05, 1.15, "rate is off"),
@@ -79,8 +80,42 @@ def test_a_machine_that_others_use_is_doubtful_at_best() -> None:
     assert judge(replace(GOOD, machine_busy=1.0, machine_others=1.0)).verdict == "doubtful"
 
 
-def test_what_is_not_measured_breaks_no_rule() -> None:
-    assert judge(FidelityMeasures()).verdict == "valid"
+def test_nothing_measured_is_not_known() -> None:
+    report = judge(FidelityMeasures())
+    assert report.verdict == "unknown"
+    assert report.reasons == (NO_EVIDENCE,)
+
+
+def test_without_rates_and_timers_a_run_is_unknown_or_worse() -> None:
+    unlimited = replace(GOOD, packet_time_us=None, link_achieved=None, links_backlogged=0)
+    assert judge(unlimited).verdict == "unknown"
+    # What can be seen of the machine counts all the same.
+    assert judge(replace(unlimited, agent_waiting=0.5)).verdict == "doubtful"
+    assert judge(replace(unlimited, machine_busy=0.99)).verdict == "invalid"
+    # Either is evidence.
+    assert judge(replace(unlimited, link_achieved=0.99)).verdict == "valid"
+    assert judge(replace(unlimited, packet_time_us=1200.0)).verdict == "valid"
+
+
+def test_what_other_programs_used_is_not_the_runs_own() -> None:
+    assert judge(replace(GOOD, machine_busy=0.95, machine_others=0.2)).verdict == "valid"
+    assert judge(replace(GOOD, machine_busy=0.95, machine_others=0.0)).verdict == "doubtful"
+    assert judge(replace(GOOD, machine_busy=0.5, machine_others=0.35)).verdict == "doubtful"
+
+
+def test_the_gravest_of_several_reports() -> None:
+    words: list[VerdictWord] = ["valid", "unknown", "model", "doubtful", "invalid"]
+    reports = [FidelityReport(verdict=word) for word in words]
+    assert [worst_report(reports[:end]).verdict for end in range(1, 6)] == [
+        "valid", "unknown", "unknown", "doubtful", "invalid",
+    ]  # fmt: skip
+    first, second = (FidelityReport(verdict="doubtful", reasons=(word,)) for word in "ab")
+    assert worst_report([first, second]) is first
+
+
+def test_a_report_survives_its_columns() -> None:
+    report = judge(replace(GOOD, machine_busy=0.99, agent_busy=0.8))
+    assert FidelityReport.of_columns(report.columns()) == report
 
 
 def test_limits_are_in_order() -> None:

@@ -24,7 +24,7 @@ def test_every_figure_is_drawn_from_its_study(number: int, tmp_path: Path) -> No
     written = draw_figures(results, study.head.figures, study.system.metrics)
     assert sorted(path.suffix for path in written) == [".pdf", ".png", ".svg"]
     text = next(path for path in written if path.suffix == ".svg").read_text()
-    assert "doubtful (machine)" in text
+    assert "doubtful" in text
     if number in (1, 2, 3, 4):
         assert "bound of the linear program" in text
 

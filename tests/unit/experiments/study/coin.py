@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from pydantic import Field
 
-from experiments import system
+from experiments import systems
 from experiments.configuration.point import PointConfiguration
 from experiments.configuration.sections import Section
 from experiments.fidelity.report import FidelityReport, VerdictWord
+from experiments.study.execution import Outcome, attempt
+from experiments.study.measure import PointOrder
+from experiments.study.results import StudyResults
 from experiments.system import Metric, PointResult, PointTask, System
+from switch.errors import UserError
 
 TRACE = "GRADBED_TEST_TRACE"
 """Environment variable: a file to which every run adds a line."""
@@ -37,6 +43,9 @@ class CoinConfiguration(PointConfiguration):
 
 
 class CoinSystem(System):
+    """Throw coins."""
+
+    name = "coins"
     configuration = CoinConfiguration
     service = ""
     assurance = "No coin stands on its edge."
@@ -46,14 +55,17 @@ class CoinSystem(System):
         "time_s": Metric("s", "made up too", "time"),
         "limit": Metric("", "all coins"),
     }
-    needs_network = False
 
     def check(self, configuration: PointConfiguration) -> None:
         assert isinstance(configuration, CoinConfiguration)
         if configuration.coins.count == 13:
             raise ValueError("thirteen coins bring bad luck")
 
+    def present(self, results: StudyResults, console: Any) -> None:
+        console.print(f"{results.points[0].row['heads']} heads")
+
     def run(self, task: PointTask) -> PointResult:
+        """In place of the engine."""
         assert isinstance(task.configuration, CoinConfiguration)
         coins = task.configuration.coins
         if trace := os.environ.get(TRACE):
@@ -62,6 +74,8 @@ class CoinSystem(System):
         time.sleep(coins.sleep_s)
         if coins.ends == "broken":
             raise RuntimeError("the coin rolled away")
+        if coins.ends == "stuck":
+            raise UserError(f"no answer for {coins.count} s")
         if coins.ends == "interrupt":
             raise KeyboardInterrupt
         draw = random.Random(task.seed)
@@ -75,4 +89,23 @@ class CoinSystem(System):
         )
 
 
-system.SYSTEMS["coins"] = f"{__name__}:CoinSystem"
+systems.SYSTEMS["coins"] = f"{__name__}:CoinSystem"
+
+
+class InThisProcess:
+    """An executor for tests: one point after the other, without sandbox and without other processes."""
+
+    def __init__(self, orders: Sequence[PointOrder]) -> None:
+        self._orders = orders
+
+    def results(self, on_start: Callable[[PointOrder], None]) -> Iterator[tuple[PointOrder, Outcome]]:
+        for order in self._orders:
+            if len(self._orders) > 1:
+                on_start(order)
+            yield order, attempt(order)
+
+
+@contextlib.contextmanager
+def in_this_process(orders: Sequence[PointOrder], jobs: int | None, scheduler: str | None) -> Iterator[InThisProcess]:
+    """In place of experiments.study.runner.executor."""
+    yield InThisProcess(orders)

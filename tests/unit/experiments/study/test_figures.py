@@ -10,11 +10,11 @@ from experiments.plotting.series import draw_companion, draw_series
 from experiments.plotting.series_point import SeriesPoint
 from experiments.plotting.style import figure
 from experiments.scale import Scale
-from experiments.study.command import summary_table
 from experiments.study.figures import draw_figures
 from experiments.study.loading import load_study
 from experiments.study.results import load_results
 from experiments.study.runner import run_study
+from experiments.study.summary import summary_table
 from tests.unit.experiments.study import coin  # noqa: F401  # registers the system
 
 POINTS = [
@@ -81,7 +81,7 @@ def test_figures_are_written_in_three_formats_and_are_the_same_again(tmp_path: P
     draw_figures(results, study.head.figures, study.system.metrics)
     assert {path: path.read_bytes() for path in written} == first
     svg = (results.folder / "heads.svg").read_text()
-    for text in ("Coins", "coins that showed heads", "doubtful (machine)", "bound", "coins.bias"):
+    for text in ("Coins", "coins that showed heads", "doubtful", "bound", "coins.bias"):
         assert text in svg
     assert "made up / link rate" in (results.folder / "kinds.svg").read_text()
 
@@ -93,5 +93,5 @@ def test_the_table_at_the_end(tmp_path: Path) -> None:
     table = summary_table(study, load_results(run_study(study, Scale(), tmp_path).folder))
     cells = [list(column.cells) for column in table.columns]
     assert cells[0] == ["valid", "valid", "doubtful", "doubtful", "invalid", "invalid"]
-    assert cells[0] == cells[-1]
-    assert cells[3] == ["20 ± 0"] * 6
+    assert [cell.split(",")[0] for cell in cells[-1]] == cells[0]
+    assert [cell.strip("()") for cell in cells[3]] == ["20 ± 0"] * 6

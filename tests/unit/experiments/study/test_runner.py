@@ -14,10 +14,12 @@ from pathlib import Path
 import pytest
 
 from experiments.scale import Scale
+from experiments.study import digest, runner
 from experiments.study.loading import load_study
 from experiments.study.results import load_results
 from experiments.study.run_files import StoredPoint
 from experiments.study.runner import StudyRun, run_study
+from switch.errors import UserError
 from tests.unit.experiments.study import coin
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -39,10 +41,12 @@ def trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def run(tmp_path: Path, text: str = STUDY, resume: bool = False, factor: float = 1.0) -> StudyRun:
+def run(
+    tmp_path: Path, text: str = STUDY, resume: bool = False, factor: float = 1.0, quick: bool = False
+) -> StudyRun:
     file = tmp_path / "study.yaml"
     file.write_text(text)
-    return run_study(load_study(file), Scale(factor), tmp_path / "results", resume)
+    return run_study(load_study(file, quick), Scale(factor), tmp_path / "results", resume)
 
 
 def runs(trace: Path) -> list[str]:
@@ -68,12 +72,24 @@ def test_a_run_leaves_rows_as_csv_and_parquet(tmp_path: Path) -> None:
     assert table["heads"] == [int(row["heads"]) for row in rows]
 
 
-def test_rates_and_times_in_units_of_the_emulated_link_rate(tmp_path: Path) -> None:
+def test_rates_and_times_in_units_of_the_nominal_link_rate(tmp_path: Path) -> None:
     row = run(tmp_path, factor=0.1).done[0].row
-    assert row["link_rate_bps"] == 10_000_000
-    assert row["throughput_bps_normalised"] == 0.5
-    assert row["time_s_normalised"] == 2e7
+    assert row["link_rate_bps"] == 100_000_000
+    assert row["throughput_bps_normalised"] == 0.05
+    assert row["time_s_normalised"] == 2e8
     assert row["scale_factor"] == 0.1
+    unlimited = run(tmp_path, STUDY + "topology: {link: {rate_mbps: null}}", factor=0.1).done[0].row
+    assert unlimited["link_rate_bps"] is None
+    assert "throughput_bps_normalised" not in unlimited
+
+
+def test_the_virtual_clock_needs_no_slower_links_and_tells_no_time_of_the_machine(tmp_path: Path) -> None:
+    real, virtual = (
+        run(tmp_path, f"{STUDY}clock: {clock}\n", factor=0.1).done[0].row for clock in ("real", "virtual")
+    )
+    assert (real["clock"], real["scale_factor"]) == ("real", 0.1)
+    assert (virtual["clock"], virtual["scale_factor"]) == ("virtual", 1.0)
+    assert set(real) - set(virtual) == {"seconds"}
 
 
 def test_the_same_seed_makes_the_same_decisions(tmp_path: Path) -> None:
@@ -131,16 +147,94 @@ def test_points_that_mean_the_same_run_once(tmp_path: Path, trace: Path) -> None
     assert [p.row["coins.ignored"] for p in done.done] == [1, 1, 2, 2, 3, 3]
 
 
-def test_a_point_that_breaks_does_not_stop_the_others(tmp_path: Path, trace: Path) -> None:
-    text = STUDY.replace("coins.count: [1, 2, 3]", "coins.ends: ['', broken, edge]")
-    done = run(tmp_path, text)
-    assert len(done.done) == 4
-    assert done.failed == ("ends=broken, seed 1", "ends=broken, seed 2")
-    assert "rolled away" in next((done.folder / "logs").iterdir()).read_text()
-    assert [bool(p.stored.failures) for p in done.done] == [False, False, True, True]
+ENDINGS = STUDY.replace(
+    "  product:\n    coins.count: [1, 2, 3]\nrepetitions: 2",
+    """  zip:
+    coins.count: [1, 2, 3, 4, 5]
+    coins.ends: [edge, broken, '', stuck, '']
+    coins.verdict: [valid, valid, invalid, valid, doubtful]""",
+)
+
+
+def test_a_point_that_breaks_is_told_and_does_not_stop_the_others(
+    tmp_path: Path, trace: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    done = run(tmp_path, ENDINGS)
+    assert runs(trace) == ["1 1", "2 1", "3 1", "4 1", "5 1"]
+    assert [p.row["coins.count"] for p in done.done] == [1, 3, 5]
+    assert [p.stored.failures for p in done.done] == [["a coin stands on its edge"], [], []]
+    assert done.broken == {
+        "count=2, ends=broken, verdict=valid, seed 1": "RuntimeError: the coin rolled away",
+        "count=4, ends=stuck, verdict=valid, seed 1": "no answer for 4 s",
+    }
+    logs = sorted(path.read_text() for path in (done.folder / "logs").iterdir())
+    assert "Traceback" in logs[0] and "the coin rolled away" in logs[0]
+    assert logs[1] == "no answer for 4 s"
+    said = capfd.readouterr().err
+    assert "[1/5] count=1, ends=edge, verdict=valid, seed 1: FAILED: a coin stands on its edge" in said
+    assert "[2/5] count=2, ends=broken, verdict=valid, seed 1: BROKEN: RuntimeError: the coin rolled away" in said
+    assert "[3/5] count=3, ends=, verdict=invalid, seed 1: invalid: made so" in said
+
+
+def test_resume_repeats_what_failed_or_was_invalid_after_what_is_missing(tmp_path: Path, trace: Path) -> None:
+    first = run(tmp_path, ENDINGS)
     trace.unlink()
-    run(tmp_path, text, resume=True)
-    assert len(runs(trace)) == 2
+    again = run(tmp_path, ENDINGS, resume=True)
+    assert again.folder == first.folder
+    # What broke left no file: it is missing. A doubtful point is worth keeping.
+    assert runs(trace) == ["2 1", "4 1", "1 1", "3 1"]
+
+
+def test_the_same_trouble_in_every_point_ends_the_study(tmp_path: Path, trace: Path) -> None:
+    broken = STUDY + "coins: {ends: broken}\n"
+    with pytest.raises(UserError, match=r"^count=1, seed 2: RuntimeError: the coin rolled away$"):
+        run(tmp_path, broken)
+    assert runs(trace) == ["1 1", "1 2"]
+    trace.unlink()
+    with pytest.raises(UserError, match=r"^RuntimeError: the coin rolled away$"):
+        run(tmp_path, "name: one\nsystem: coins\ncoins: {ends: broken}\n")
+    trace.unlink()
+    # Different troubles may be the points' own.
+    different = STUDY.replace("repetitions: 2", "coins: {ends: stuck}")
+    assert list(run(tmp_path, different).broken.values()) == [f"no answer for {count} s" for count in (1, 2, 3)]
+
+
+def test_resume_does_not_mix_versions_of_the_program(
+    tmp_path: Path, trace: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    first = run(tmp_path)
+    trace.unlink()
+    monkeypatch.setattr(digest, "source_digest", lambda: "another version")
+    second = run(tmp_path, resume=True)
+    assert second.folder != first.folder
+    assert len(runs(trace)) == 6
+    assert "another version of the program" in capfd.readouterr().err
+    assert not {p.stored.digest for p in first.done} & {p.stored.digest for p in second.done}
+
+
+def test_resume_keeps_the_record_of_every_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = run(tmp_path)
+    before = (first.folder / "environment.json").read_bytes()
+    for number in (2, 3):
+        monkeypatch.setattr(runner, "environment", lambda: {"kernel": "changed"})
+        run(tmp_path, resume=True)
+        assert json.loads((first.folder / f"environment-{number}.json").read_text()) == {"kernel": "changed"}
+    assert (first.folder / "environment.json").read_bytes() == before
+
+
+def test_quick_runs_stay_apart_from_full_ones(tmp_path: Path, trace: Path) -> None:
+    """Though some of their points are the same."""
+    text = STUDY + "quick: {sweep.product: {coins.count: [2]}}\n"
+    full = run(tmp_path, text)
+    rows = (full.folder / "points.csv").read_bytes()
+    trace.unlink()
+    small = run(tmp_path, text, resume=True, quick=True)
+    assert small.folder != full.folder
+    assert runs(trace) == ["2 1", "2 2"]
+    assert (full.folder / "points.csv").read_bytes() == rows
+    assert run(tmp_path, text, resume=True).folder == full.folder
+    assert run(tmp_path, text, resume=True, quick=True).folder == small.folder
+    assert runs(trace) == ["2 1", "2 2"]
 
 
 def test_ctrl_c_keeps_what_is_done(tmp_path: Path) -> None:
@@ -154,8 +248,9 @@ def test_sigkill_in_the_middle_costs_only_the_point_that_ran(tmp_path: Path, tra
     slow = STUDY + "coins: {sleep_s: 0.2}\n"
     (tmp_path / "study.yaml").write_text(slow)
     program = (
-        "from pathlib import Path; from tests.unit.experiments.study.test_runner import run; import sys;"
-        "run(Path(sys.argv[1]), Path(sys.argv[1], 'study.yaml').read_text())"
+        "import sys; from pathlib import Path; from experiments.study import runner;"
+        "from tests.unit.experiments.study import coin, test_runner; runner.executor = coin.in_this_process;"
+        "test_runner.run(Path(sys.argv[1]), Path(sys.argv[1], 'study.yaml').read_text())"
     )
     process = subprocess.Popen([sys.executable, "-c", program, str(tmp_path)], cwd=ROOT, env=os.environ.copy())
     while len(runs(trace)) < 4:

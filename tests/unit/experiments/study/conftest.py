@@ -1,0 +1,16 @@
+"""Studies of coins run in this process, one after the other in the same folder."""
+
+from __future__ import annotations
+
+import pytest
+
+from experiments import run_folder
+from experiments.study import runner
+from tests.unit.experiments.study.coin import in_this_process
+
+
+@pytest.fixture(autouse=True)
+def points_run_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "executor", in_this_process)
+    # The lock would be held until this process ends.
+    monkeypatch.setattr(run_folder, "_locked", lambda path: None)
