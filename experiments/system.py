@@ -173,8 +173,10 @@ class System(Protocol):
     Its docstring is the help of `gradbed run NAME`. configuration: the sections that its studies have. metrics: by
     name. service: "module:Class" of its part of the controller. assurance: what holds for every point that has not
     failed, a sentence for people. defaults: what `gradbed run NAME` takes for fields where studies have another
-    default, by dotted path. benches: "module:function" of commands of `gradbed bench`, by name. script_defaults: of
-    `gradbed run torch`; None: agents of the system do not run PyTorch scripts.
+    default, by dotted path. benches: "module:function" of commands of `gradbed bench`, by name. switch_workloads:
+    "module:function" of what `gradbed bench switch` sends through its programs
+    (experiments.bench.switch.workloads.Workload). script_defaults: of `gradbed run torch`; None: agents of the system
+    do not run PyTorch scripts.
     """
 
     name: str
@@ -184,6 +186,7 @@ class System(Protocol):
     assurance: str
     defaults: Mapping[str, Any] = {}
     benches: Mapping[str, str] = {}
+    switch_workloads: Sequence[str] = ()
     script_defaults: Mapping[str, Any] | None = None
 
     def check(self, configuration: PointConfiguration) -> None:

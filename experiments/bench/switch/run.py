@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from rich.console import Console
 from rich.table import Table
@@ -15,8 +16,8 @@ from experiments.bench.switch.goals import PATH_SWITCHES, Goal, control_goals, r
 from experiments.bench.switch.rates import CALIBRATION_S, WARM_UP_S, WINDOWS, Rates, compare, measure
 from experiments.bench.switch.subjects import Kind, bmv2_is_installed, which_bmv2
 from experiments.bench.switch.workloads import Workload
+from experiments.systems import find_system, systems
 
-PROGRAMS = (workloads.router, workloads.aggregation, workloads.ndn)
 ROUTES, RULES = 100_000, 10_000
 WRITTEN_ENTRIES = 40_000
 RATE_COLUMNS = ("frames/s", "least", "most", "CPU us", "window")
@@ -29,8 +30,7 @@ def run_bench_switch(rounds: int, measure_s: float) -> int:
     with_bmv2 = bmv2_is_installed()
     _explain(console, rounds, measure_s, with_bmv2)
     goals: list[Goal] = []
-    for program in PROGRAMS:
-        workload = program()
+    for workload in [workloads.router(), *_of_systems(), workloads.ndn()]:
         rates = measure(workload, _subjects(with_bmv2), rounds, measure_s)
         console.print(_program_table(workload, rates))
         goals += rate_goals(workload.name, rates)
@@ -44,6 +44,13 @@ def run_bench_switch(rounds: int, measure_s: float) -> int:
     goals += control_goals(statistics.median(writes_per_s(WRITTEN_ENTRIES, rounds)), compile_times())
     console.print(_goal_table(goals))
     return 0
+
+
+def _of_systems() -> Iterator[Workload]:
+    for name in systems():
+        for place in find_system(name).switch_workloads:
+            module, _, function = place.partition(":")
+            yield getattr(importlib.import_module(module), function)()
 
 
 def _subjects(with_bmv2: bool) -> list[tuple[Kind, int]]:
@@ -62,8 +69,8 @@ def _subjects(with_bmv2: bool) -> list[tuple[Kind, int]]:
 def _explain(console: Console, rounds: int, measure_s: float, with_bmv2: bool) -> None:
     bmv2 = which_bmv2() if with_bmv2 else "not installed (name its simple_switch_grpc in GRADBED_BMV2)"
     console.print(
-        f"One flow of {workloads.FRAME_BYTES}-byte frames (gradient packets: {workloads.GRADIENT_LANES} lanes, the "
-        f"fewest) over veth, sent with sendmmsg, counted by the kernel at the receiving interface. Closed loop: "
+        f"One flow of {workloads.FRAME_BYTES}-byte frames (gradient packets: 32 lanes, the fewest) over "
+        f"veth, sent with sendmmsg, counted by the kernel at the receiving interface. Closed loop: "
         f"{', '.join(map(str, WINDOWS))} frames under way, whichever suits a subject best (tried for "
         f"{CALIBRATION_S:g} s each). {rounds} rounds, in which the subjects take turns of {measure_s:g} s after "
         f"{WARM_UP_S:g} s; rates are medians, ratios medians of the rounds' ratios. CPU us: processor "

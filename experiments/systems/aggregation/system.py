@@ -50,6 +50,8 @@ class AggregationSystem(System):
         for name in ("clocks", "lanes", "throughput", "placement")
     }
 
+    switch_workloads = ("experiments.systems.aggregation.bench.switch_workload:gradients",)
+
     script_defaults: Mapping[str, Any] = {
         "switches.programmable": 2,
         "workload.kind": "script",

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import copy
 
-from switch.compiler import hints
 from switch.compiler import syntax as s
 from switch.compiler import types as t
+from switch.compiler.checker import hints
 from switch.compiler.checker.context import Context
 from switch.compiler.checker.conversions import unify
 from switch.compiler.diagnostics import suggestion

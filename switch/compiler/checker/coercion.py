@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from switch.compiler import hints
 from switch.compiler import syntax as s
 from switch.compiler import types as t
+from switch.compiler.checker import hints
 from switch.compiler.diagnostics import Reporter
 from switch.compiler.values import Constant, Symbolic, wrap
 

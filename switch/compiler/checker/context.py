@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
-from switch.compiler import hints
 from switch.compiler import syntax as s
 from switch.compiler import types as t
+from switch.compiler.checker import hints
 from switch.compiler.diagnostics import Reporter, suggestion
 from switch.compiler.symbols import Scope, Signature, Symbol
 from switch.compiler.values import Symbolic

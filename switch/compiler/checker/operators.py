@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from switch.compiler import hints
 from switch.compiler import syntax as s
 from switch.compiler import types as t
+from switch.compiler.checker import hints
 from switch.compiler.checker.coercion import Coercion
 from switch.compiler.checker.context import Context
 from switch.compiler.checker.conversions import castable

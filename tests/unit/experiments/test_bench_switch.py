@@ -14,6 +14,7 @@ from experiments.bench.switch.control_plane import CompileTimes
 from experiments.bench.switch.goals import Goal, control_goals, rate_goals, table_goal
 from experiments.bench.switch.rates import Rates
 from experiments.bench.switch.subjects import Kind, Subject
+from experiments.systems.aggregation.bench.switch_workload import gradients
 from switch.codegen import build_program
 from switch.device import ActionCall, KeyMatch
 from switch.engine import Engine
@@ -21,7 +22,7 @@ from switch.program_cache import compiled_files
 
 WORKLOADS = {
     "router": workloads.router,
-    "aggregation": workloads.aggregation,
+    "aggregation": gradients,
     "ndn": workloads.ndn,
     "large router": lambda: workloads.large_router(2000),
     "large acl": lambda: workloads.large_acl(500),
