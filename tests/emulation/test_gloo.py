@@ -44,15 +44,17 @@ def test_sums_are_exact_where_they_leave_int32_too(magnitude: int, repeated: int
 
 def test_baselines_of_the_experiment(tmp_path: Path) -> None:
     """The whole command, with both baselines; it succeeds only if all weights are the reference's."""
-    options = "--topology leaf-spine:2,2,2 --workers 3 --rounds 4 --hidden-units 0 --baselines ring,gloo"
+    options = (
+        "--topology leaf-spine:2,2,2 --workers 3 --rounds 4 --hidden-units 0 --baselines parameter-server,ring,gloo"
+    )
     command = [sys.executable, "-m", "cli", "run", "aggregation", "--output", str(tmp_path), *options.split()]
     outcome = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert outcome.returncode == 0, outcome.stdout + outcome.stderr
     with (tmp_path / "aggregation" / "latest" / "summary.csv").open() as file:
-        modes = {row["mode"]: row for row in csv.DictReader(file)}
-    assert list(modes) == ["parameter server", "in-network", "ring", "gloo"]
+        phases = {row["phase"]: row for row in csv.DictReader(file)}
+    assert list(phases) == ["parameter server", "in-network", "ring", "gloo"]
     gradient_bytes = 4 * 650 * 4
-    for row in modes.values():
+    for row in phases.values():
         # Each worker's gradient crosses its own access link, at least.
         assert int(row["byte_hops"]) > 3 * gradient_bytes
     assert (tmp_path / "aggregation" / "latest" / "figure.png").exists()
@@ -75,7 +77,7 @@ metrics: [round_time_s, byte_hops]
 def test_a_study(tmp_path: Path) -> None:
     """What the kernel counted in the hosts is what links carried, to the byte."""
     (tmp_path / "gloo.yaml").write_text(STUDY)
-    command = [sys.executable, "-m", "cli", "run", "study", "gloo.yaml"]
+    command = [sys.executable, "-m", "cli", "run", "gloo.yaml"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     outcome = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert outcome.returncode == 0, outcome.stdout + outcome.stderr

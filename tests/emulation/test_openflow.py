@@ -210,15 +210,25 @@ def check_restart(testbed: Any) -> None:
 @in_sandbox
 @pytest.mark.parametrize("legacy", ["openflow", "p4"])
 def test_two_programmable_switches_among_legacy_ones(legacy: str, tmp_path: Path) -> None:
-    from experiments.programs import P4_SOURCES, forward_program
-    from experiments.testbed import Testbed
-    from switch.program_cache import compiled_files
+    from experiments.mininet_testbed import MininetTestbed
+    from experiments.scale import Scale
+    from experiments.system import PointTask
+    from experiments.systems.aggregation.configuration import AggregationConfiguration
+    from experiments.systems.aggregation.system import AggregationSystem
 
     if legacy == "openflow":
         require_open_vswitch()
-    program = compiled_files(P4_SOURCES / "aggregation.p4", {"LANES": str(LANES)})
-    kinds = dict.fromkeys(LEGACY, legacy)
-    with Testbed(TOPOLOGY, program, tmp_path, legacy=kinds, forward_program=forward_program("gradbed")) as testbed:
+    plain = {
+        "topology": {"kind": "leaf-spine:3,2,2", "link": {"rate_mbps": None, "delay_us": 100}},
+        # The server of the point is at l1, too.
+        "switches": {"placement": "explicit", "named": ["s1"], "legacy": legacy},
+        "workload": {"workers": 4, "lanes": LANES},
+    }
+    system = AggregationSystem()
+    task = PointTask(AggregationConfiguration.model_validate(plain), 1, Scale(), tmp_path)
+    setup = system.point(task).network
+    assert setup.topology == TOPOLOGY
+    with MininetTestbed(system, setup, task) as testbed:
         net = testbed.network.mininet
         assert [switch.name for switch in net.switches] != []
         assert {switch.name for switch in net.switches} == {switch.name for switch in TOPOLOGY.switches}

@@ -189,7 +189,7 @@ def round_rows(phase: AggregationPhase, scale: Scale) -> Iterable[Row]:
                 **({"accuracy": job.accuracies[number]} if job.accuracies else {}),
                 **({"loss": statistics.fmean(report.losses)} if report.losses else {}),
                 "clipped": report.clipped,
-                **({"digest": job.digests[number]} if job.digests else {}),
+                **({"result_sha256": job.digests[number]} if job.digests else {}),
             }
 
 
