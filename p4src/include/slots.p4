@@ -9,7 +9,7 @@
 #define GRADBED_SLOTS_P4
 
 #ifndef SLOTS
-#define SLOTS 1024
+#define SLOTS 4096
 #endif
 #if SLOTS > 262144
 #error "SLOTS must be at most 262144"

@@ -18,7 +18,7 @@ _ANSWER_EXAMPLE: dict[str, Any] = {
     "designations": [[{"switch_number": 1, "fan_in": 1, "next_switch": 0, "next_fan_in": 0}]],
     "designated_switches": [1],
     "slot_policy": "dynamic",
-    "slots": 1024,
+    "slots": 4096,
     "acknowledgement": "multicast",
     "multicast": [{"ip": "239.66.0.16", "mac": "01:00:5e:42:00:10"}],
 }
@@ -26,7 +26,7 @@ _LISTED_EXAMPLE: dict[str, Any] = {
     **_ANSWER_EXAMPLE,
     "workers": _REQUEST_EXAMPLE["workers"],
     "server": _REQUEST_EXAMPLE["server"],
-    "slot_ranges": {"s1": {"first_slot": 0, "slots": 1024}},
+    "slot_ranges": {"s1": {"first_slot": 0, "slots": 4096}},
 }
 
 

@@ -12,7 +12,7 @@ SlotPolicy = Literal["dynamic", "static"]
 """dynamic: all jobs share all slots, and a hash of job and packet number selects one (ATP). static: each job has a
 range of its own, in which packet numbers take turns (SwitchML)."""
 
-DEFAULT_SLOTS = 1024
+DEFAULT_SLOTS = 4096
 """SLOTS of p4src/include/slots.p4 when nobody says otherwise."""
 
 

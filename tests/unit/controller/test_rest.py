@@ -102,13 +102,13 @@ def test_a_job_from_beginning_to_end(rest: httpx.Client) -> None:
         "designations": [[{"switch_number": tor, "fan_in": 3, "next_switch": 0, "next_fan_in": 0}]] * 3,
         "designated_switches": [tor],
         "slot_policy": "dynamic",
-        "slots": 1024,
+        "slots": 4096,
         "acknowledgement": "multicast",
         "multicast": [{"ip": "239.66.0.16", "mac": "01:00:5e:42:00:10"}],
     }
     assert answer.json() == job
     hosts = {"workers": ["h2", "h5", "h9"], "server": "h1"}
-    slots = {"e1": {"first_slot": 0, "slots": 1024}}
+    slots = {"e1": {"first_slot": 0, "slots": 4096}}
     listed = {**job, **hosts, "slot_ranges": slots}
     assert rest.get(JOBS).json() == [listed]
     assert rest.get("/jobs").json() == [{"system": "aggregation", **listed}]
@@ -172,7 +172,7 @@ ERRORS = [
     ("POST", JOBS, {**SMALL, "switch_capacity_mbps": 2}, 400, "reckons with no capacity of switches"),
     ("POST", JOBS, {**SMALL, "slots": 4}, 400, "slot policy dynamic all jobs share all slots"),
     ("POST", JOBS, {**SMALL, "slots": 0}, 422, "slots: Input should be greater than or equal to 1"),
-    ("POST", JOBS, {**SMALL, "slots": 2048, "slot_policy": "static"}, 400, "1 to 1024 slots of a switch"),
+    ("POST", JOBS, {**SMALL, "slots": 8192, "slot_policy": "static"}, 400, "1 to 4096 slots of a switch"),
     (
         "POST",
         JOBS,
