@@ -60,17 +60,32 @@ class Executor(Protocol):
 
 @contextlib.contextmanager
 def executor(orders: Sequence[PointOrder], jobs: int | None, scheduler: str | None) -> Iterator[Executor]:
-    """The executor for these orders, which all have the clock of the first."""
-    real = any(order.configuration["clock"] == "real" for order in orders)
-    if real:
-        if scheduler is not None or (jobs or 1) > 1:
-            print("gradbed: with the real clock points run one by one on this machine", file=sys.stderr)
-        yield OneByOne(orders)
-    elif scheduler is not None:
-        with _dask_client(scheduler) as client:
-            yield OnDask(orders, client)
-    else:
-        yield SideBySide(orders, jobs or len(os.sched_getaffinity(0)))
+    """The executor for these orders. Those on the virtual clock come first: nothing else may run on the machine while
+    others run in real time."""
+    real = [order for order in orders if order.configuration["clock"] == "real"]
+    virtual = [order for order in orders if order.configuration["clock"] != "real"]
+    if real and (scheduler is not None or (jobs or 1) > 1):
+        print("gradbed: with the real clock points run one by one on this machine", file=sys.stderr)
+    with contextlib.ExitStack() as stack:
+        executors: list[Executor] = []
+        if virtual and scheduler is not None:
+            executors.append(OnDask(virtual, stack.enter_context(_dask_client(scheduler))))
+        elif virtual:
+            executors.append(SideBySide(virtual, jobs or len(os.sched_getaffinity(0))))
+        if real:
+            executors.append(OneByOne(real))
+        yield executors[0] if len(executors) == 1 else InTurn(executors)
+
+
+class InTurn:
+    """One executor after the other; none where there is nothing to do."""
+
+    def __init__(self, executors: Sequence[Executor]) -> None:
+        self._executors = executors
+
+    def results(self, on_start: Callable[[PointOrder], None]) -> Iterator[tuple[PointOrder, Outcome]]:
+        for each in self._executors:
+            yield from each.results(on_start)
 
 
 class OneByOne:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -25,7 +27,8 @@ POINT_COLUMNS = ("seed", "repetition", "verdict", "scale_factor", "link_rate_bps
 
 
 def load_study(path: Path, quick: bool = False, clock: str | None = None) -> Study:
-    """Read, resolve and check a study; `quick` applies its quick section, `clock` takes the place of its own.
+    """Read, resolve and check a study; `quick` applies its quick section, `clock` takes the place of its own. Either
+    leaves out what its real_time section asks for.
 
     Every point is validated now, so that a sweep does not end in the middle because of a value. StudyError, one
     line with FILE:LINE, for the first thing that is wrong.
@@ -51,6 +54,8 @@ def load_study(path: Path, quick: bool = False, clock: str | None = None) -> Stu
             raise document.error((key,), f"a study has no section {key!r}{hint}")
     head = _checked_head({key: value for key, value in data.items() if key in sections}, document)
     points = _points(document, head, system, base)
+    if head.real_time is not None and not quick and clock is None:
+        points += in_real_time(head.name, points, head.real_time.share)
     _check_names(document, head, system)
     return Study(head, system, quick, path, points)
 
@@ -71,6 +76,26 @@ def _points(document: YamlDocument, head: StudyHead, system: System, base: Mappi
             for repetition, seed in enumerate(head.seed_of_repetition)
         ]
     return tuple(points)
+
+
+def in_real_time(name: str, points: Sequence[Point], share: float) -> tuple[Point, ...]:
+    """That share of the points that are on the virtual clock, to be repeated on the real one. Points that mean the
+    same are one."""
+    distinct = {
+        (repr(point.configuration.canonical()), point.seed): point
+        for point in reversed(points)
+        if point.configuration.clock == "virtual"
+    }
+    candidates = list(reversed(distinct.values()))
+    chosen = random.Random(name).sample(range(len(candidates)), math.ceil(share * len(candidates)))
+    return tuple(
+        replace(
+            candidates[index],
+            configuration=candidates[index].configuration.model_copy(update={"clock": "real"}),
+            other_clock=True,
+        )
+        for index in sorted(chosen)
+    )
 
 
 def _configuration(

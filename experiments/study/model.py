@@ -63,6 +63,13 @@ class FigureSection(Section):
     title: str | None = None
 
 
+class RealTimeSection(Section):
+    """Of a study on the virtual clock: which points are repeated in real time, at the machine's scale, to be drawn on
+    top. share: of all points; which ones is drawn with the study's name as the seed."""
+
+    share: float = Field(gt=0, le=1)
+
+
 def _file_name(text: str) -> str:
     if not text or not all(c.isalnum() or c in "-_" for c in text):
         raise ValueError("a name is letters, digits, - and _: it becomes a folder's name")
@@ -86,6 +93,7 @@ class StudyHead(Section):
     figures: dict[str, FigureSection] = Field(default_factory=dict)
     """By file name."""
     pcap: bool = False
+    real_time: RealTimeSection | None = None
 
     @model_validator(mode="after")
     def _a_seed_for_each_repetition(self) -> StudyHead:
@@ -124,15 +132,18 @@ class Study:
 
 @dataclass(frozen=True)
 class Point:
-    """One run: coordinates (by swept path, as validated), repetition (from 0), its seed, and what it runs on."""
+    """One run: coordinates (by swept path, as validated), repetition (from 0), its seed, and what it runs on.
+    other_clock: whether it repeats another point on the other clock, and so stands beside the results."""
 
     coordinates: Mapping[str, Any]
     repetition: int
     seed: int
     configuration: PointConfiguration
+    other_clock: bool = False
 
     @property
     def label(self) -> str:
         """For people: "switches.maximum=2, seed 1", paths by their last parts."""
         parts = [f"{path.rsplit('.', 1)[-1]}={value}" for path, value in self.coordinates.items()]
-        return ", ".join([*parts, f"seed {self.seed}"])
+        clock = {"real": "real time", "virtual": "virtual clock"}[self.configuration.clock]
+        return ", ".join([*parts, f"seed {self.seed}", *([clock] if self.other_clock else [])])

@@ -19,11 +19,13 @@ OfRow = Callable[[Mapping[str, Any]], Any]
 
 @dataclass(frozen=True)
 class StudyResults:
-    """All points of a run that are done. resolved: what study.json says."""
+    """All points of a run that are done. resolved: what study.json says. other_clock: those that repeat points on the
+    other clock."""
 
     folder: Path
     resolved: Mapping[str, Any]
     points: tuple[DonePoint, ...]
+    other_clock: tuple[DonePoint, ...] = ()
 
     def series(self, x: str, y: str, series: str | None = None) -> dict[Any, list[SeriesPoint]]:
         """By value of `series` (one key, None, without): y at each x, in the order in which the study has them.
@@ -37,36 +39,49 @@ class StudyResults:
     def derived_series(self, x: OfRow, y: OfRow, label: OfRow) -> dict[Any, list[SeriesPoint]]:
         """As `series`, but of values computed from rows of the points table; y None leaves a point out."""
         groups: dict[Any, dict[Any, list[tuple[DonePoint, float]]]] = {}
-        for point in self.points:
+        for point in (*self.points, *self.other_clock):
             row = point.row
             value = y(row)
             if value is not None:
                 groups.setdefault(label(row), {}).setdefault(x(row), []).append((point, float(value)))
-        return {name: [_series_point(at, found) for at, found in places.items()] for name, places in groups.items()}
+        return {
+            name: [
+                _series_point(at, found) for at, found in places.items() if not all(p.other_clock for p, _ in found)
+            ]
+            for name, places in groups.items()
+        }
 
     def configurations(self) -> dict[str, Mapping[str, Any]]:
         """What every point ran on, by its digest."""
         return {point["digest"]: point["configuration"] for point in self.resolved["points"]}
 
     def table(self, name: str) -> list[dict[str, Any]]:
-        """The rows of a further table, with the coordinates of their points."""
-        return [row for point in self.points for row in point.table(name)]
+        """The rows of a further table, with the coordinates of their points, those on the other clock included."""
+        return [row for point in (*self.points, *self.other_clock) for row in point.table(name)]
 
 
 def load_results(folder: Path) -> StudyResults:
     """UserError if the folder holds no run of a study."""
     try:
         resolved = json.loads((folder / "study.json").read_text(encoding="utf-8"))
-        planned = [(point["digest"], point["coordinates"], point["repetition"]) for point in resolved["points"]]
+        planned = [
+            (point["digest"], point["coordinates"], point["repetition"], point.get("other_clock", False))
+            for point in resolved["points"]
+        ]
     except (OSError, ValueError, KeyError) as error:
         raise UserError(f"{folder} holds no run of a study: {error}") from None
     files = RunFiles(folder)
     points = [
-        DonePoint(coordinates, repetition, stored)
-        for digest, coordinates, repetition in planned
+        DonePoint(coordinates, repetition, stored, other_clock)
+        for digest, coordinates, repetition, other_clock in planned
         if (stored := files.read(digest)) is not None
     ]
-    return StudyResults(folder, resolved, tuple(points))
+    return StudyResults(
+        folder,
+        resolved,
+        tuple(point for point in points if not point.other_clock),
+        tuple(point for point in points if point.other_clock),
+    )
 
 
 def worst(verdicts: Iterable[VerdictWord]) -> VerdictWord:
@@ -75,11 +90,13 @@ def worst(verdicts: Iterable[VerdictWord]) -> VerdictWord:
 
 
 def _series_point(x: Any, found: Sequence[tuple[DonePoint, float]]) -> SeriesPoint:
-    good = [(p, y) for p, y in found if p.stored.is_good]
-    bad = [(p, y) for p, y in found if (p, y) not in good]
+    beside = [(p, y) for p, y in found if p.other_clock]
+    good = [(p, y) for p, y in found if p.stored.is_good and not p.other_clock]
+    bad = [(p, y) for p, y in found if not p.stored.is_good and not p.other_clock]
     return SeriesPoint(
         x=x,
         values=tuple(y for _, y in good),
         invalid=tuple(y for _, y in bad),
         verdict=worst(p.row["verdict"] for p, _ in good) if good else "invalid",
+        other_clock=tuple(y for p, y in beside if p.stored.is_good),
     )

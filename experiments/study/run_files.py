@@ -39,11 +39,12 @@ class StoredPoint:
 
 @dataclass(frozen=True)
 class DonePoint:
-    """A place in the sweep, and what was found there."""
+    """A place in the sweep, and what was found there. other_clock: as of experiments.study.model.Point."""
 
     coordinates: Mapping[str, Any]
     repetition: int
     stored: StoredPoint
+    other_clock: bool = False
 
     @property
     def place(self) -> dict[str, Any]:

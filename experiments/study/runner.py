@@ -149,7 +149,8 @@ def done_points(files: RunFiles, planned: Iterable[PlannedPoint]) -> list[DonePo
     found = []
     for item in planned:
         if (stored := files.read(item.digest)) is not None:
-            found.append(DonePoint(item.point.coordinates, item.point.repetition, stored))
+            point = item.point
+            found.append(DonePoint(point.coordinates, point.repetition, stored, point.other_clock))
     return found
 
 
@@ -200,6 +201,7 @@ def write_description(folder: RunFolder, study: Study, planned: Sequence[Planned
                     "coordinates": item.point.coordinates,
                     "repetition": item.point.repetition,
                     "seed": item.point.seed,
+                    "other_clock": item.point.other_clock,
                     "configuration": item.point.configuration.model_dump(mode="json"),
                 }
                 for item in planned
