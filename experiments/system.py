@@ -40,12 +40,14 @@ class Metric:
 
     scales: how it follows the link rate. "rate" (bit/s) and "time" (s) are nominal in every table; each is also given
     relative to the link rate in a column NAME_normalised: a rate divided by it, a time multiplied by it (bits that
-    fit into that time). None: not at all.
+    fit into that time). None: not at all. possible: the least and the most that the number can be, where intervals
+    end; None: no such limit.
     """
 
     unit: str
     meaning: str
     scales: Literal["rate", "time"] | None = None
+    possible: tuple[float | None, float | None] = (0.0, None)
 
 
 @dataclass(frozen=True)

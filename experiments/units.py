@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
 _PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
+ERROR_DIGITS = 2
 
 
 def engineering(value: float, unit: str, digits: int = 4, error: float | None = None) -> str:
@@ -13,10 +16,19 @@ def engineering(value: float, unit: str, digits: int = 4, error: float | None = 
         factor, prefix = next(
             (each for each in _PREFIXES if abs(value) >= each[0] and (unit != "B" or each[0] >= 1)), (1.0, "")
         )
-    shown = f"{value / factor:.{digits}g}"
+    shown = _plain(value / factor, digits)
     if error is not None:
-        shown += f" ± {error / factor:.2g}"
+        shown += f" ± {_plain(error / factor, ERROR_DIGITS)}"
     return f"{shown} {prefix}{unit}".rstrip()
+
+
+def _plain(value: float, digits: int) -> str:
+    """So many digits, but all before the point; powers of ten only for what is very small."""
+    if value == 0 or not math.isfinite(value) or abs(value) < 1e-4:
+        return f"{value:.{digits}g}"
+    decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    text = f"{value:,.{decimals}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def time_text(seconds: float) -> str:

@@ -12,7 +12,10 @@ FORMATS = ("png", "svg", "pdf")
 COLOURS = ("#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE", "#AA3377", "#BBBBBB")
 """Paul Tol's "bright" qualitative scheme (SRON/EPS/TN/09-002), which colour-blind readers can tell apart."""
 
-MARKERS = ("o", "s", "^", "D", "v", "P", "h")
+MARKERS = ("o", "s", "^", "X", "v", "P", "h")
+
+OTHER_CLOCK = "D"
+"""Marker of points of any series that were measured on the other clock."""
 
 _SETTINGS = {
     "font.size": 9,
@@ -50,8 +53,11 @@ def figure(width_in: float = 4.8, height_in: float = 3.3, columns: int = 1) -> I
             plt.close(made)
 
 
-def save(made: Any, path: Path) -> list[Path]:
-    """Write the figure as PNG, SVG and PDF, without dates in them; `path` is without suffix."""
+def save(made: Any, path: Path, heading: str = "") -> list[Path]:
+    """Write the figure as PNG, SVG and PDF, without dates in them; `path` is without suffix. heading: what the study
+    is and how its points were measured, a line each."""
+    if heading:
+        made.suptitle(heading, fontsize=9, x=0.01, ha="left")
     written = []
     for suffix in FORMATS:
         target = path.with_name(f"{path.name}.{suffix}")

@@ -11,6 +11,7 @@ from experiments.plotting.series_point import SeriesPoint
 from experiments.plotting.style import figure, save
 from experiments.study.model import FigureSection
 from experiments.study.results import StudyResults
+from experiments.study.words import path_words
 from experiments.system import Metric
 
 Series = dict[Any, list[SeriesPoint]]
@@ -34,9 +35,19 @@ def draw_lines(
     suffix = "_normalised" if section.normalised else ""
     measured = results.series(section.x, section.y + suffix, section.series)
     places = _places(measured)
+    metric = metrics.get(section.y)
+    possible = (0.0, None) if metric is None else metric.possible
     with figure() as (made, [axes]):
         for number, (label, points) in enumerate(measured.items()):
-            draw_series(axes, points, label=_word(label), number=number, statistic=section.statistic, x_of=places)
+            draw_series(
+                axes,
+                points,
+                label=_word(label),
+                number=number,
+                statistic=section.statistic,
+                x_of=places,
+                possible=possible,
+            )
         for companion, dashes, word in ((section.bound, "--", "bound"), (section.expected, ":", "expected")):
             if companion is not None:
                 _draw_companions(axes, results, section, companion + suffix, dashes, word, places)
@@ -44,7 +55,7 @@ def draw_lines(
         explain_marks(axes, verdicts)
         whole_numbers = all(isinstance(point.x, int) for points in measured.values() for point in points)
         _label_axes(axes, section, metrics, places, whole_numbers)
-        return save(made, path)
+        return save(made, path, results.heading)
 
 
 def _draw_companions(
@@ -97,7 +108,7 @@ def _label_axes(
     axes.set_yscale(section.y_scale)
     if section.y_scale == "linear":
         axes.set_ylim(bottom=0)
-    axes.set_xlabel(section.x_label or section.x)
+    axes.set_xlabel(section.x_label or path_words(section.x))
     axes.set_ylabel(section.y_label or _y_label(section, metrics))
     if section.title:
         axes.set_title(section.title)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.fidelity.report import GRAVITY, VerdictWord
+from experiments.intervals import CONFIDENCE
 from experiments.plotting.series_point import SeriesPoint
 from experiments.study.run_files import DonePoint, RunFiles
 from switch.errors import UserError
@@ -26,6 +27,18 @@ class StudyResults:
     resolved: Mapping[str, Any]
     points: tuple[DonePoint, ...]
     other_clock: tuple[DonePoint, ...] = ()
+
+    @property
+    def heading(self) -> str:
+        """What stands above figures: the study's title, and how its points were measured."""
+        repetitions = max((1 + point.repetition for point in self.points), default=1)
+        interval = f"mean and {100 * CONFIDENCE:.0f} % interval of {repetitions} repetitions"
+        measured = [
+            *([interval] if repetitions > 1 else []),
+            *clock_words([point.row for point in self.points]),
+            *(["quick form"] if self.resolved["quick"] else []),
+        ]
+        return "\n".join([str(self.resolved["title"] or self.resolved["name"]), "; ".join(measured)])
 
     def series(self, x: str, y: str, series: str | None = None) -> dict[Any, list[SeriesPoint]]:
         """By value of `series` (one key, None, without): y at each x, in the order in which the study has them.
@@ -82,6 +95,15 @@ def load_results(folder: Path) -> StudyResults:
         tuple(point for point in points if not point.other_clock),
         tuple(point for point in points if point.other_clock),
     )
+
+
+def clock_words(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """On which clocks points ran, and how much slower than they are said to be."""
+    found = []
+    for clock, factor in sorted({(row["clock"], row["scale_factor"]) for row in rows}):
+        scaled = f", links at {factor:g} of their rate (times and rates nominal)" if factor != 1 else ""
+        found.append("virtual clock" if clock == "virtual" else f"Mininet in real time{scaled}")
+    return found
 
 
 def worst(verdicts: Iterable[VerdictWord]) -> VerdictWord:

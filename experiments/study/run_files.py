@@ -70,7 +70,8 @@ class DonePoint:
         return {**self.place, **self.stored.row}
 
     def table(self, name: str) -> list[dict[str, Any]]:
-        return [{**self.place, **row} for row in self.stored.tables.get(name, [])]
+        # The place holds, whatever a system calls its columns.
+        return [{**self.place, **row, **self.place} for row in self.stored.tables.get(name, [])]
 
 
 class RunFiles:

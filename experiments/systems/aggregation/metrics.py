@@ -25,22 +25,26 @@ if TYPE_CHECKING:
 WARM_UP_ROUNDS = 1
 """In the first round windows grow from their start, and timers know no round trip yet."""
 
+SHARE = (0.0, 1.0)
+
 METRICS = {
     "programmable": Metric("", "switches that sum, the servers' ToRs among them"),
     "throughput_bps": Metric("bit/s", "aggregation throughput", "rate"),
     "wire_throughput_bps": Metric("bit/s", "aggregation throughput, as switches counted it", "rate"),
     "bound_bps": Metric("bit/s", "upper bound of the linear program", "rate"),
     "packet_bound_bps": Metric("bit/s", "upper bound for packets with the labels chosen", "rate"),
-    "bound_share": Metric("", "throughput / upper bound"),
+    "bound_share": Metric("", "throughput / upper bound", possible=SHARE),
     "round_time_s": Metric("s", "median round time", "time"),
     "server_bytes": Metric("B", "gradient bytes into the servers' links, a round"),
     "server_packets": Metric("", "gradient packets into the servers' links, a round"),
-    "server_share": Metric("", "gradient bytes into the servers' links, over those of the server alone"),
+    "server_share": Metric(
+        "", "gradient bytes into the servers' links, over those of the server alone", possible=SHARE
+    ),
     "byte_hops": Metric("B", "bytes times hops, a round"),
     "resends": Metric("", "gradient packets sent again, a round"),
-    "slot_success": Metric("", "share of fragments' first packets at a switch that found a slot"),
-    "fairness": Metric("", "Jain's index over the jobs' throughputs"),
-    "accuracy": Metric("", "test accuracy"),
+    "slot_success": Metric("", "share of fragments' first packets at a switch that found a slot", possible=SHARE),
+    "fairness": Metric("", "Jain's index over the jobs' throughputs", possible=SHARE),
+    "accuracy": Metric("", "test accuracy", possible=SHARE),
 }
 
 

@@ -12,18 +12,17 @@ from experiments.plotting.style import COLOURS, figure, save
 from experiments.study.model import FigureSection
 from experiments.study.results import StudyResults
 from experiments.system import Metric
-from experiments.systems.aggregation.figures.modes import NUMBERS, mode, nominal_ms
+from experiments.systems.aggregation.figures.modes import NUMBERS, mode
 
 TARGET = 0.9
 """Accuracy to reach."""
 
 Course = Sequence[tuple[float, float]]
-"""(nominal milliseconds of communication so far, accuracy) after each round."""
+"""(milliseconds of communication so far, accuracy) after each round."""
 
 
 def courses(results: StudyResults) -> Mapping[str, Course]:
     """By digest of the point."""
-    rows_of = {point.row["digest"]: point.row for point in results.points}
     rounds: dict[str, list[Mapping[str, Any]]] = {}
     for row in results.table("rounds"):
         rounds.setdefault(row["digest"], []).append(row)
@@ -31,7 +30,7 @@ def courses(results: StudyResults) -> Mapping[str, Course]:
     for digest, rows in rounds.items():
         # Places of a sweep that share a point have its rows once each.
         in_order = sorted({row["round"]: row for row in rows}.values(), key=lambda row: row["round"])
-        times = accumulate(nominal_ms(rows_of[digest], row["round_time_s"]) for row in in_order)
+        times = accumulate(1e3 * row["round_time_s"] for row in in_order)
         found[digest] = [(time, float(row["accuracy"])) for time, row in zip(times, in_order, strict=True)]
     return found
 
@@ -56,17 +55,17 @@ def draw(results: StudyResults, section: FigureSection, metrics: Mapping[str, Me
                     times, [100 * a for a in accuracies], color=COLOURS[NUMBERS[name]], linewidth=1.2, label=name
                 )
         axes[0].axhline(100 * TARGET, color="grey", linestyle="--", linewidth=0.8)
-        axes[0].set_xlabel("communication so far (ms, nominal)")
+        axes[0].set_xlabel("communication so far (ms)")
         axes[0].set_ylabel("test accuracy (%)")
         axes[0].set_xlim(left=0)
         for name, points in reached.items():
             draw_series(axes[1], points, label=None, number=NUMBERS[name], x_of=places)
         axes[1].set_xticks(list(places.values()), list(places))
         axes[1].set_xlim(-0.5, len(names) - 0.5)
-        axes[1].set_ylabel(f"communication until {100 * TARGET:.0f} % (ms, nominal)")
+        axes[1].set_ylabel(f"communication until {100 * TARGET:.0f} % (ms)")
         axes[1].set_ylim(bottom=0)
         explain_marks(axes[1], [point.verdict for points in reached.values() for point in points])
         axes[0].legend(loc="lower right")
         if axes[1].get_legend_handles_labels()[1]:
             axes[1].legend()
-        return save(made, path)
+        return save(made, path, results.heading)

@@ -53,4 +53,4 @@ def draw(results: StudyResults, section: FigureSection, metrics: Mapping[str, Me
         axes.set_title(kind)
         explain_marks(axes, [point.verdict for points in measured.values() for point in points])
         axes.legend()
-        return save(made, path)
+        return save(made, path, results.heading)

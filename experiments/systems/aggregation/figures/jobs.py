@@ -12,6 +12,7 @@ from experiments.plotting.style import COLOURS, figure, save
 from experiments.study.model import FigureSection
 from experiments.study.results import StudyResults
 from experiments.system import Metric
+from experiments.systems.aggregation.metrics import SHARE
 
 GROUP_WIDTH = 0.75
 """Of the jobs of all series at one place."""
@@ -36,7 +37,7 @@ def draw(results: StudyResults, section: FigureSection, metrics: Mapping[str, Me
                 )
                 for point, bound in zip(measured, bounds, strict=True):
                     place = counts.index(point.x) + _offset(number, len(names), job, point.x)
-                    draw_series(axes[0], [point], label=None, number=number, x_of={point.x: place})
+                    draw_series(axes[0], [point], label=None, number=number, x_of={point.x: place}, possible=SHARE)
                     alone = (*bound.values, *bound.invalid)
                     axes[0].plot([place], [sum(alone) / len(alone)], "_", color=COLOURS[number], markersize=8)
                     verdicts.append(point.verdict)
@@ -45,7 +46,7 @@ def draw(results: StudyResults, section: FigureSection, metrics: Mapping[str, Me
         )
         for number, name in enumerate(names):
             places = {count: index + 0.12 * (number - 1) for index, count in enumerate(counts)}
-            draw_series(axes[1], fairness[name], label=name, number=number, x_of=places)
+            draw_series(axes[1], fairness[name], label=name, number=number, x_of=places, possible=SHARE)
         axes[0].set_ylabel("throughput of each job / link rate")
         axes[0].set_ylim(0, 1.08)
         axes[1].set_ylabel("Jain's fairness index")
@@ -58,7 +59,7 @@ def draw(results: StudyResults, section: FigureSection, metrics: Mapping[str, Me
         explain_marks(axes[1], verdicts)
         handles, labels = axes[1].get_legend_handles_labels()
         made.legend(handles, labels, loc="outside lower center", ncols=3)
-        return save(made, path)
+        return save(made, path, results.heading)
 
 
 def _of_job(

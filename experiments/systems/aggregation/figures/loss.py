@@ -14,7 +14,6 @@ from experiments.plotting.style import figure, save
 from experiments.study.model import FigureSection
 from experiments.study.results import StudyResults
 from experiments.system import Metric
-from experiments.systems.aggregation.figures.modes import nominal_ms
 from hosts.protocols.lanes import frame_bytes
 
 X = "topology.link.loss"
@@ -94,7 +93,7 @@ def draw(results: StudyResults, section: FigureSection, metrics: Mapping[str, Me
         )
         if lossless and len(losses) > 1:
             _draw_curves(axes, model, sum(lossless) / len(lossless), _logarithmic(losses[0], losses[-1]))
-        axes[0].set_ylabel("mean round time (ms, nominal)")
+        axes[0].set_ylabel("mean round time (ms)")
         axes[0].set_ylim(0, 1.3 * max(line for points in times.values() for p in points for line in p.values))
         axes[1].set_yscale("log")
         axes[1].set_ylim(0.3 * model.repeats(losses[0]), 5 * model.repeats(losses[-1]))
@@ -103,7 +102,7 @@ def draw(results: StudyResults, section: FigureSection, metrics: Mapping[str, Me
         handles, labels = axes[0].get_legend_handles_labels()
         more, words = axes[1].get_legend_handles_labels()
         made.legend([*handles, more[-1]], [*labels, words[-1]], loc="outside lower center", ncols=2)
-        return save(made, path)
+        return save(made, path, results.heading)
 
 
 def _draw_curves(axes: Sequence[Any], model: LossModel, lossless_ms: float, losses: Sequence[float]) -> None:
@@ -120,11 +119,10 @@ def _draw_curves(axes: Sequence[Any], model: LossModel, lossless_ms: float, loss
 
 def _mean_round_times_ms(results: StudyResults) -> dict[str, float]:
     """By digest, without the first round, in which windows grow."""
-    factors = {point.row["digest"]: point.row for point in results.points}
     found: dict[str, list[float]] = {}
     for row in results.table("rounds"):
         if row["round"] > 0:
-            found.setdefault(row["digest"], []).append(nominal_ms(factors[row["digest"]], row["round_time_s"]))
+            found.setdefault(row["digest"], []).append(1e3 * row["round_time_s"])
     return {digest: sum(times) / len(times) for digest, times in found.items()}
 
 

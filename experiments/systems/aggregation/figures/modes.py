@@ -16,11 +16,6 @@ def mode(row: Mapping[str, Any]) -> str:
     return "parameter server" if row["switches.placement"] == "none" else "in-network"
 
 
-def nominal_ms(row: Mapping[str, Any], seconds: float) -> float:
-    """An emulated time as milliseconds of the network that is meant."""
-    return 1e3 * seconds * float(row["scale_factor"])
-
-
 def in_link_rates(row: Mapping[str, Any], name: str) -> float | None:
     """A rate of the points table in units of the link rate."""
     value = row.get(name)

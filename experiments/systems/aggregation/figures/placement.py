@@ -13,6 +13,7 @@ from experiments.study.model import FigureSection
 from experiments.study.results import StudyResults
 from experiments.system import Metric
 from experiments.systems.aggregation.figures.modes import in_link_rates
+from experiments.systems.aggregation.metrics import SHARE
 
 LIMITED = ("greedy", "greedy-gradients", "exhaustive", "milp", "highest-degree", "random")
 """Methods that choose at most M switches: lines. The others take what they take: places beside the M axis."""
@@ -32,7 +33,7 @@ def draw(results: StudyResults, section: FigureSection, metrics: Mapping[str, Me
         explain_marks(axes[0], [point.row["verdict"] for point in results.points])
         handles, labels = axes[0].get_legend_handles_labels()
         made.legend(handles, labels, loc="outside lower center", ncols=4)
-        return save(made, path)
+        return save(made, path, results.heading)
 
 
 def _draw_panel(axes: Any, results: StudyResults, section: FigureSection, kind: str) -> None:
@@ -44,12 +45,12 @@ def _draw_panel(axes: Any, results: StudyResults, section: FigureSection, kind: 
     for number, name in enumerate(lines):
         offset = DODGE * (number - (len(lines) - 1) / 2)
         places = {point.x: point.x + offset for point in measured[name]}
-        draw_series(axes, measured[name], label=name, number=number, x_of=places)
+        draw_series(axes, measured[name], label=name, number=number, x_of=places, possible=SHARE)
         _draw_bounds(axes, bounds, name, places, COLOURS[number])
     for place, name in enumerate(others):
         # The same run stands for every M.
         alone = {point.x: most + GAP + place for point in measured[name][:1]}
-        draw_series(axes, measured[name][:1], label=None, number=len(lines), x_of=alone)
+        draw_series(axes, measured[name][:1], label=None, number=len(lines), x_of=alone, possible=SHARE)
         _draw_bounds(axes, bounds, name, alone, COLOURS[len(lines)])
     axes.axvline(most + GAP / 2, color="grey", linewidth=0.6)
     ticks = {float(m): str(m) for m in range(most + 1)}

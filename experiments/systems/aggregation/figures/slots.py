@@ -14,6 +14,7 @@ from experiments.study.model import FigureSection
 from experiments.study.results import StudyResults
 from experiments.system import Metric
 from experiments.systems.aggregation.figures.modes import in_link_rates
+from experiments.systems.aggregation.metrics import SHARE
 from hosts.protocols.lanes import frame_bytes
 
 LINKS = 2
@@ -87,7 +88,7 @@ def draw(results: StudyResults, section: FigureSection, metrics: Mapping[str, Me
     with figure(width_in=4.9, height_in=3.8, columns=2) as (made, axes):
         for panel, series in zip(axes, (throughput, summed), strict=True):
             for name, points in series.items():
-                draw_series(panel, points, label=name, number=numbers[name])
+                draw_series(panel, points, label=name, number=numbers[name], possible=SHARE)
             panel.set_xscale("log", base=2)
             panel.set_xlabel("slots for each live fragment (A / L)")
             panel.set_ylim(0, 1.08)
@@ -120,7 +121,7 @@ def draw(results: StudyResults, section: FigureSection, metrics: Mapping[str, Me
         explain_marks(axes[0], [point.verdict for points in throughput.values() for point in points])
         handles, labels = axes[0].get_legend_handles_labels()
         made.legend(handles, labels, loc="outside lower center", ncols=2)
-        return save(made, path)
+        return save(made, path, results.heading)
 
 
 def _summed_shares(results: StudyResults) -> dict[str, float]:
@@ -135,5 +136,5 @@ def _summed_shares(results: StudyResults) -> dict[str, float]:
 
 
 def _job_rows(results: StudyResults) -> list[dict[str, Any]]:
-    rates = {point.row["digest"]: point.row["link_rate_bps"] for point in results.points}
+    rates = {point.row["digest"]: point.row["link_rate_bps"] for point in (*results.points, *results.other_clock)}
     return [{**row, "link_rate_bps": rates[row["digest"]]} for row in results.table("jobs")]

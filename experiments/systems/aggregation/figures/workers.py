@@ -12,7 +12,8 @@ from experiments.plotting.style import COLOURS, figure, save
 from experiments.study.model import FigureSection
 from experiments.study.results import StudyResults
 from experiments.system import Metric
-from experiments.systems.aggregation.figures.modes import NUMBERS, in_link_rates, mode, nominal_ms
+from experiments.systems.aggregation.figures.modes import NUMBERS, in_link_rates, mode
+from experiments.systems.aggregation.metrics import SHARE
 
 
 def ring_bound(workers: int) -> float:
@@ -27,13 +28,12 @@ def draw(results: StudyResults, section: FigureSection, metrics: Mapping[str, Me
         results.derived_series(itemgetter("workload.workers"), partial(in_link_rates, name=name), mode)
         for name in ("throughput_bps", "bound_bps", "packet_bound_bps")
     )
-    times = results.derived_series(
-        itemgetter("workload.workers"), lambda row: nominal_ms(row, row["round_time_s"]), mode
-    )
+    times = results.derived_series(itemgetter("workload.workers"), lambda row: 1e3 * row["round_time_s"], mode)
     with figure(columns=2) as (made, axes):
         for panel, series in zip(axes, (throughput, times), strict=True):
             for name, points in series.items():
-                draw_series(panel, points, label=name, number=NUMBERS[name])
+                possible = SHARE if panel is axes[0] else (0.0, None)
+                draw_series(panel, points, label=name, number=NUMBERS[name], possible=possible)
             panel.set_xlabel("workers")
             panel.xaxis.get_major_locator().set_params(integer=True)
             panel.set_ylim(bottom=0)
@@ -48,8 +48,8 @@ def draw(results: StudyResults, section: FigureSection, metrics: Mapping[str, Me
         axes[0].plot([], [], ":", color="black", linewidth=1.0, label="n / 2(n - 1): ring")
         axes[0].set_ylim(0, 1.08)
         axes[0].set_ylabel("throughput / link rate")
-        axes[1].set_ylabel("median round time (ms, nominal)")
+        axes[1].set_ylabel("median round time (ms)")
         explain_marks(axes[0], [point.verdict for points in throughput.values() for point in points])
         handles, labels = axes[0].get_legend_handles_labels()
         made.legend(handles, labels, loc="outside lower center", ncols=3)
-        return save(made, path)
+        return save(made, path, results.heading)

@@ -52,6 +52,7 @@ def _stored(item: PlannedPoint, index: int) -> StoredPoint:
         "resends": 3.0,
         "fairness": 0.95,
         "accuracy": 0.9,
+        "clock": "real",
         "scale_factor": SCALE.factor,
         "link_rate_bps": LINK_BPS,
         "verdict": VERDICTS[index % len(VERDICTS)],
@@ -62,7 +63,13 @@ def _stored(item: PlannedPoint, index: int) -> StoredPoint:
         for job in range(1, workload.jobs + 1)
     ]
     rounds = [
-        {"job": 1, "round": number, "round_time_s": 0.1 / share, "accuracy": min(0.95, 0.1 + 0.05 * number)}
+        {
+            "job": 1,
+            "round": number,
+            "round_time_s": 0.1 / share,
+            "accuracy": min(0.95, 0.1 + 0.05 * number),
+            "digest": "a column of the system's own",
+        }
         for number in range(workload.rounds)
     ]
     events = [{"completed": workload.jobs * workload.rounds * FRAGMENTS}]

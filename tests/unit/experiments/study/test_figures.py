@@ -26,7 +26,7 @@ POINTS = [
 
 def test_doubtful_points_are_hollow_and_invalid_ones_crosses_off_the_line() -> None:
     with figure() as (_, [axes]):
-        draw_series(axes, POINTS, label="greedy", number=0)
+        draw_series(axes, POINTS, label="greedy", number=0, possible=(None, None))
         line, valid, doubtful, crosses = (
             axes.lines[0],
             axes.containers[0].lines[0],
@@ -42,6 +42,15 @@ def test_doubtful_points_are_hollow_and_invalid_ones_crosses_off_the_line() -> N
         low, high = axes.containers[0].lines[2][0].get_segments()[0][:, 1]
         assert (low, high) == pytest.approx((2 - 2.484138, 2 + 2.484138), abs=1e-5)
         assert not axes.containers[1].has_yerr
+
+
+def test_an_interval_that_leaves_what_is_possible_is_cut_and_marked() -> None:
+    with figure() as (_, [axes]):
+        draw_series(axes, POINTS[:1], label=None, number=0, possible=(0.0, 4.0))
+        low, high = axes.containers[0].lines[2][0].get_segments()[0][:, 1]
+        assert (low, high) == (0.0, 4.0)
+        arrows = [(line.get_marker(), *line.get_ydata()) for line in axes.lines if line.get_marker() in ("v", "^")]
+        assert arrows == [("v", 0.0), ("^", 4.0)]
 
 
 def test_a_bound_is_drawn_through_invalid_points_too() -> None:
@@ -81,7 +90,8 @@ def test_figures_are_written_in_three_formats_and_are_the_same_again(tmp_path: P
     draw_figures(results, study.head.figures, study.system.metrics)
     assert {path: path.read_bytes() for path in written} == first
     svg = (results.folder / "heads.svg").read_text()
-    for text in ("Coins", "coins that showed heads", "doubtful", "bound", "coins.bias"):
+    words = ("Coins", "coins that showed heads", "doubtful or unknown (machine)", "bound", "bias", "interval of 3")
+    for text in words:
         assert text in svg
     assert "made up / link rate" in (results.folder / "kinds.svg").read_text()
 
