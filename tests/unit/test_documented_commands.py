@@ -1,0 +1,85 @@
+"""Every command line that README.md, docs/ and examples/ show is one that the command line takes."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from cli.main import app
+from cli.model_options import model_options, nested
+from experiments.systems import find_system, systems
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+LINE = re.compile(r"^ *(?:sudo )?\./gradbed( [^#\n]*)", re.MULTILINE)
+PART = re.compile(r"`(?:sudo )?(?:\./)?gradbed ([a-z][^`\n]*)`")
+PLACEHOLDER = re.compile(r"\b[A-Z][A-Z_]+\b|\.\.\.|\[")
+"""What stands for something else: the line is a pattern, not a command."""
+
+
+def command_lines(pattern: re.Pattern[str]) -> list[str]:
+    """In all documents; lines that go on after a backslash are whole."""
+    texts = [document.read_text().replace("\\\n", " ") for document in DOCUMENTS]
+    found = {line.strip() for text in texts for line in pattern.findall(text)}
+    return sorted(line for line in found if line and not PLACEHOLDER.search(line))
+
+
+def parse(command: Any, name: str, words: list[str], parent: Any = None) -> tuple[list[str], dict[str, Any]]:
+    """The commands that a line names, and the options of the last; UsageError, as a person would see it."""
+    if words == ["--help"]:
+        return [name], {}
+    context = command.make_context(name, words, parent)
+    if not hasattr(command, "resolve_command"):
+        return [name], dict(context.params)
+    inner_name, inner, rest = command.resolve_command(context, [*context._protected_args, *context.args])
+    names, given = parse(inner, inner_name, rest, context)
+    return [name, *names], given
+
+
+def check(line: str) -> None:
+    names, given = parse(typer.main.get_command(app), "gradbed", shlex.split(line))
+    if names[1:2] == ["run"] and given and names[-1] in systems():
+        system = find_system(names[-1])
+        made = model_options(system.configuration, system.defaults)
+        known = {option.parameter for option in made}
+        values = {name: value for name, value in given.items() if name in known}
+        system.check(system.configuration.model_validate(nested(made, values, system.defaults)))
+
+
+@pytest.mark.parametrize("line", command_lines(LINE))
+def test_it_is_taken(line: str) -> None:
+    check(line)
+
+
+@pytest.mark.parametrize("line", command_lines(PART))
+def test_it_is_taken_where_text_mentions_it(line: str) -> None:
+    """Without its arguments, as a rule."""
+    try:
+        check(line)
+    except typer.TyperException as error:
+        assert type(error).__name__ == "MissingParameter", error
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "run aggregation --wrokers 3",
+        "run aggregation --placement gready",
+        "run aggregation --workers 40",
+        "figures",
+        "bench clutch",
+        "run nothing",
+    ],
+)
+def test_a_wrong_one_is_found(line: str) -> None:
+    with pytest.raises(Exception, match=r"."):
+        check(line)
+
+
+def test_there_are_some() -> None:
+    assert len(command_lines(LINE)) > 20 and len(command_lines(PART)) > 5
