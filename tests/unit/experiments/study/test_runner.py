@@ -204,7 +204,7 @@ def test_resume_does_not_mix_versions_of_the_program(
 ) -> None:
     first = run(tmp_path)
     trace.unlink()
-    monkeypatch.setattr(digest, "source_digest", lambda: "another version")
+    monkeypatch.setattr(digest, "source_digest", lambda system: "another version")
     second = run(tmp_path, resume=True)
     assert second.folder != first.folder
     assert len(runs(trace)) == 6
