@@ -6,6 +6,9 @@ from typing import Annotated
 
 import typer
 
+VIRTUAL_ROUNDS = 5
+"""On the virtual clock all rounds but the first take nearly the same time."""
+
 
 def demo(
     clock: Annotated[str, typer.Option(help="real: Mininet, as root; virtual: one process, any user.")] = "real",
@@ -14,4 +17,6 @@ def demo(
     from cli.run import single_run
     from experiments.systems import DEFAULT_SYSTEM, find_system
 
-    return single_run(DEFAULT_SYSTEM, find_system(DEFAULT_SYSTEM).defaults)(clock=clock)
+    # Whatever else the machine does, the round times of a few rounds on the virtual clock are the network's.
+    beside = {"clock": "virtual", "workload.rounds": VIRTUAL_ROUNDS} if clock == "real" else None
+    return single_run(DEFAULT_SYSTEM, find_system(DEFAULT_SYSTEM).defaults, beside)(clock=clock)

@@ -121,8 +121,11 @@ def _command(name: str, callback: Callable[..., int]) -> Any:
     return get_command_from_info(info, pretty_exceptions_short=True, rich_markup_mode="rich")
 
 
-def single_run(name: str, defaults: Mapping[str, Any]) -> Callable[..., int]:
-    """Runs one point of a system with the values of its options, on top of `defaults` (by dotted path)."""
+def single_run(
+    name: str, defaults: Mapping[str, Any], on_other_clock: Mapping[str, Any] | None = None
+) -> Callable[..., int]:
+    """Runs one point of a system with the values of its options, on top of `defaults` (by dotted path).
+    on_other_clock: as of experiments.study.command.run_single."""
 
     def run_point(
         *, seed: options.Seed = 1, output: options.Output = Path("results"), scale: options.Scale = None, **given: Any
@@ -131,7 +134,8 @@ def single_run(name: str, defaults: Mapping[str, Any]) -> Callable[..., int]:
 
         made = model_options(find_system(name).configuration, defaults)
         try:
-            return run_single(name, nested(made, given, defaults), seed, RunOptions(output, factor=scale))
+            of_run = RunOptions(output, factor=scale)
+            return run_single(name, nested(made, given, defaults), seed, of_run, on_other_clock)
         except ValidationError as error:
             raise complaint(error, made) from None
 

@@ -13,6 +13,7 @@ from rich.console import Console
 
 from experiments.calibration import study_scale
 from experiments.scale import Scale
+from experiments.study.expansion import with_values
 from experiments.study.figures import draw_figures
 from experiments.study.loading import load_study
 from experiments.study.model import Point, Study, StudyHead
@@ -63,10 +64,17 @@ def run_study_file(path: Path, options: RunOptions, *, quick: bool = False, cloc
     return _conclusion(run, study.system.assurance, console)
 
 
-def run_single(system_name: str, values: Mapping[str, Any], seed: int, options: RunOptions) -> int:
+def run_single(
+    system_name: str,
+    values: Mapping[str, Any],
+    seed: int,
+    options: RunOptions,
+    on_other_clock: Mapping[str, Any] | None = None,
+) -> int:
     """Run one point of a system and present what it found; exit status as for a study, 2 if it broke.
 
-    values: of its configuration, as nested mappings. UserError for what the user can put right.
+    values: of its configuration, as nested mappings. on_other_clock: values by dotted path with which it is repeated,
+    to stand beside it. UserError for what the user can put right.
     """
     system = find_system(system_name)
     try:
@@ -77,7 +85,11 @@ def run_single(system_name: str, values: Mapping[str, Any], seed: int, options: 
     except ValueError as error:
         raise UserError(str(error)) from None
     head = StudyHead(name=system_name, system=system_name)
-    study = Study(head, system, False, None, (Point({}, 0, seed, configuration),))
+    points = [Point({}, 0, seed, configuration)]
+    if on_other_clock:
+        changed = system.configuration.model_validate(with_values(values, on_other_clock))
+        points.append(Point({}, 0, seed, changed, other_clock=True))
+    study = Study(head, system, False, None, tuple(points))
     run = _run(study, options)
     if run.interrupted:
         return INTERRUPTED
@@ -108,7 +120,9 @@ def _run(study: Study, options: RunOptions) -> StudyRun:
 
 def _conclusion(run: StudyRun, assurance: str, console: Console) -> int:
     stored = {point.stored.digest: point for point in run.done}
-    _say_fidelity([point.row for point in stored.values()], console)
+    # Of a single run the verdict is its own, whatever stands beside it.
+    own = {point.stored.digest: point.row for point in run.done if not point.other_clock}
+    _say_fidelity(list(own.values()) if len(own) == 1 else [point.row for point in stored.values()], console)
     failures = [point for point in stored.values() if point.stored.failures]
     for point in failures:
         for line in point.stored.failures:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
@@ -29,8 +30,9 @@ TROUBLES = {
 
 def present(results: StudyResults, console: Console) -> None:
     """Tables on the console, figures in the run's folder, and three closing lines."""
-    summary, rounds = results.table("summary"), results.table("rounds")
-    (configuration,) = results.configurations().values()
+    (point,) = results.points
+    summary, rounds = point.table("summary"), point.table("rounds")
+    configuration = results.configurations()[point.stored.digest]
     if configuration["workload"]["kind"] == "script":
         for line in script_lines(summary, rounds):
             console.print(f"gradbed: {line}")
@@ -43,9 +45,10 @@ def present(results: StudyResults, console: Console) -> None:
         own = [row for row in rounds if row["job"] == number]
         name = "figure" if len(jobs) == 1 else f"figure-job-{number}"
         figures += draw(of_job, own, results.folder / name)
-    for line in meaning(results, jobs[0]):
+    for other in results.other_clock:
+        console.print(beside(by_job(other.table("summary"))[0], other.row["clock"]))
+    for line in closing(point.row, jobs[0], figures[0], bool(results.other_clock)):
         console.print(line)
-    console.print(f"figure: {figures[0]}")
 
 
 def by_job(summary: Sequence[Row]) -> list[list[Row]]:
@@ -54,20 +57,45 @@ def by_job(summary: Sequence[Row]) -> list[list[Row]]:
     return [[row for row in summary if row["job"] == job] for job in jobs]
 
 
-def meaning(results: StudyResults, of_job: Sequence[Row]) -> list[str]:
-    """What the table says, in one sentence, and whether the machine had a part in it."""
+def closing(row: Row, of_job: Sequence[Row], figure: Path, beside: bool) -> list[str]:
+    """What the table means, where the figure is, and what to try next. Of times that the machine may have made it
+    says so, and claims nothing. row: of the points table; beside: whether the other clock has been told of."""
+    trusted = row["verdict"] in ("model", "valid")
+    what_next = "gradbed run aggregation --programmable 4 --baselines parameter-server,ring"
+    if not trusted and not beside:
+        what_next = "gradbed run aggregation --clock virtual   (the network's times, on any machine)"
+    return [f"means: {meaning(of_job, trusted)}", f"figure: {figure}", f"next: {what_next}"]
+
+
+def meaning(of_job: Sequence[Row], trusted: bool) -> str:
+    """In one sentence, as far as it can be trusted."""
     phases = {row["phase"]: row for row in of_job}
     alone, in_network = phases.get(PARAMETER_SERVER), phases.get(IN_NETWORK)
-    lines = []
-    if alone and in_network and in_network["server_in_gradient_bytes"]:
-        fewer = alone["server_in_gradient_bytes"] / in_network["server_in_gradient_bytes"]
-        faster = alone["median_round_time_s"] / in_network["median_round_time_s"]
-        speed = f"a round takes 1/{faster:.2f} of the time" if faster > 1.05 else "a round takes as long"
-        lines.append(
-            f"The switches summed on the way: the server's link carries 1/{fewer:.3g} of the gradient bytes, "
-            f"and {speed}."
-        )
-    return lines
+    if not (alone and in_network and in_network["server_in_gradient_bytes"]):
+        times = ", ".join(f"{row['phase']} {time_text(row['median_round_time_s'])}" for row in of_job)
+        return f"a round takes: {times}" + ("." if trusted else "; the machine had a part in that.")
+    fewer = alone["server_in_gradient_bytes"] / in_network["server_in_gradient_bytes"]
+    carried = f"the server's link carries 1/{fewer:.3g} of the gradient bytes"
+    if not trusted:
+        return f"{carried}; this machine had a part in the round times, so they show nothing of the network."
+    return f"{carried}, and {speed(of_job)}."
+
+
+def speed(of_job: Sequence[Row]) -> str:
+    """How round times compare."""
+    phases = {row["phase"]: row["median_round_time_s"] for row in of_job}
+    quicker = phases[PARAMETER_SERVER] / phases[IN_NETWORK]
+    if 0.95 < quicker < 1.05:
+        return "a round takes as long"
+    return f"a round takes {1 / quicker:.0%} of the time"
+
+
+def beside(repeated: Sequence[Row], clock: str) -> str:
+    """The round times of the same on the other clock."""
+    name = "virtual clock, where no machine has a part" if clock == "virtual" else "in real time"
+    times = ", ".join(f"{row['phase']} {time_text(row['median_round_time_s'])}" for row in repeated)
+    compared = {PARAMETER_SERVER, IN_NETWORK} <= {row["phase"] for row in repeated}
+    return f"the same ({name}): {times}{f': {speed(repeated)}' if compared else ''}"
 
 
 def script_lines(summary: Sequence[Row], rounds: Sequence[Row]) -> list[str]:
@@ -95,7 +123,9 @@ def table(of_job: Sequence[Row], jobs: int = 1) -> Table:
     """A job's phases side by side, with the ratio of the second to the first, and the ideal one."""
     first = of_job[0]
     which = f"job {first['job']} of {jobs}: " if jobs > 1 else ""
-    result = Table(title=f"{which}{first['workers']} workers, {first['rounds']} rounds")
+    result = Table(
+        title=f"{which}{first['workers']} workers, {first['rounds']} rounds; bytes and packets are those of one"
+    )
     result.add_column("")
     for row in of_job:
         result.add_column(row["phase"], justify="right")
@@ -116,11 +146,11 @@ def table(of_job: Sequence[Row], jobs: int = 1) -> Table:
         add(name, values, [f"{value:,.1f} {unit}".strip() for value in values], f"{1 / first['workers']:.4f}")
 
     if served:
-        add_per_round("gradients into the server's link, a round", "server_in_gradient_bytes", "B")
-        add_per_round("gradient packets into it, a round", "server_in_gradient_packets", "")
-        add_per_round("ACKs out of the server's link, a round", "server_out_acknowledgement_bytes", "B")
+        add_per_round("gradients into the server", "server_in_gradient_bytes", "B")
+        add_per_round("gradient packets into it", "server_in_gradient_packets", "")
+        add_per_round("ACKs out of the server", "server_out_acknowledgement_bytes", "B")
     bytes_per_round = [row["byte_hops"] / row["rounds"] for row in of_job]
-    add("bytes on all links, a round", bytes_per_round, [f"{value:,.0f} B" for value in bytes_per_round])
+    add("bytes on all links", bytes_per_round, [f"{value:,.0f} B" for value in bytes_per_round])
     times_s = [row["median_round_time_s"] for row in of_job]
     add("round time, median", times_s, [time_text(value) for value in times_s])
     least_s = [row["least_round_time_s"] for row in served if row["least_round_time_s"]]
