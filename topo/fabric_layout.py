@@ -116,8 +116,8 @@ def name_statistics(
     The far port of a veth link between two of its switches models nothing (see fabric_config): its rows repeat those
     of the near port, but for what it lost itself while the link was cut.
     """
-    ends = {}
-    far_ends = {}
+    ends: dict[tuple[int, int], tuple[str, str]] = {}
+    far_ends: dict[tuple[int, int], tuple[str, str]] = {}
     for link in topology.links:
         own = not any(topology.is_host(end.node) or end.node in foreign for end in (link.a, link.b))
         for end, other in ((link.a, link.b), (link.b, link.a)):
