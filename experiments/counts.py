@@ -55,8 +55,8 @@ class Counts:
                 }
                 for switch, counters in self.counters.items()
             },
-            delivered={way: tally - before.delivered.get(way, Tally()) for way, tally in self.delivered.items()},
-            effects={way: effect - before.effects.get(way, LinkEffect()) for way, effect in self.effects.items()},
+            delivered={link: tally - before.delivered.get(link, Tally()) for link, tally in self.delivered.items()},
+            effects={link: effect - before.effects.get(link, LinkEffect()) for link, effect in self.effects.items()},
         )
 
     def has(self, switch: str, counter: str) -> bool:

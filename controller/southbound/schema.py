@@ -36,16 +36,16 @@ class Names(Generic[Named]):
     def __init__(self, kind: str, objects: Iterable[Named], aliases: Iterable[str] = ()) -> None:
         self._kind = kind
         self._objects = list(objects)
-        self._by_id = {thing.id: thing for thing in self._objects}
-        self._by_name = {thing.name: thing for thing in self._objects}
+        self._by_id = {named.id: named for named in self._objects}
+        self._by_name = {named.name: named for named in self._objects}
         tails: defaultdict[str, list[Named]] = defaultdict(list)
-        for thing in self._objects:
-            parts = thing.name.split(".")
+        for named in self._objects:
+            parts = named.name.split(".")
             for first in range(1, len(parts)):
-                tails[".".join(parts[first:])].append(thing)
-        for alias, thing in zip(aliases, self._objects, strict=False):
-            if alias and thing not in tails[alias]:
-                tails[alias].append(thing)
+                tails[".".join(parts[first:])].append(named)
+        for alias, named in zip(aliases, self._objects, strict=False):
+            if alias and named not in tails[alias]:
+                tails[alias].append(named)
         self._by_tail = tails
 
     def __iter__(self) -> Iterator[Named]:
@@ -62,8 +62,8 @@ class Names(Generic[Named]):
         if len(found) == 1:
             return found[0]
         if found:
-            raise UserError(f"{self._kind} {name!r} may be {' or '.join(thing.name for thing in found)}")
-        known = ", ".join(thing.name for thing in self._objects) or "none"
+            raise UserError(f"{self._kind} {name!r} may be {' or '.join(named.name for named in found)}")
+        known = ", ".join(named.name for named in self._objects) or "none"
         raise UserError(f"the P4 program has no {self._kind} {name!r}; it has {known}")
 
 

@@ -25,7 +25,7 @@ class CollectiveJob(Description):
     congestion_control: CongestionControl = "aimd"
     """aimd: a worker's window follows what it hears of queues (ECN) and losses. ecn: of queues alone, which suits
     links that lose packets for other reasons. none: the window is always window_fragments."""
-    min_timeout_us: int = Field(default=50_000, ge=1000)
+    min_timeout_us: int = Field(default=10_000, ge=1000)
     """How much longer than its usual round trip a fragment's timer is at least."""
     give_up_us: int = Field(default=30_000_000, ge=1000)
     """A worker ends with an error after so long without news from the network."""

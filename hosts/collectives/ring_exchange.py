@@ -42,7 +42,7 @@ class RingExchange:
         )
         self._receiver = StreamReceiver(job.first_packet_number)
         self._next_sequence = job.first_packet_number
-        self._on_way: dict[int, RingMessage] = {}  # by sequence
+        self._in_flight: dict[int, RingMessage] = {}  # by sequence
         self._early: list[RingMessage] = []
         self._next_round = 0
         self._reduction: RingReduction | None = None
@@ -111,7 +111,7 @@ class RingExchange:
             news |= self._take_data(received.data)
         sequences = self._sender.transmissions(self._context.now_us())
         if sequences:
-            self._endpoint.send([self._on_way[sequence] for sequence in sequences], sequences)
+            self._endpoint.send([self._in_flight[sequence] for sequence in sequences], sequences)
         return news
 
     def _take_acknowledgements(self, frames: Frames) -> bool:
@@ -123,7 +123,7 @@ class RingExchange:
             for sequence in self._sender.acknowledge(number, selective, marked, self._context.now_us())
         ]
         for sequence in acknowledged:
-            del self._on_way[sequence]
+            del self._in_flight[sequence]
         return bool(acknowledged)
 
     def _take_data(self, frames: Frames) -> bool:
@@ -148,7 +148,7 @@ class RingExchange:
 
     def _queue(self, messages: list[RingMessage]) -> None:
         for message in messages:
-            self._on_way[self._next_sequence] = message
+            self._in_flight[self._next_sequence] = message
             self._next_sequence = (self._next_sequence + 1) % PACKET_NUMBERS
         self._sender.queue(len(messages))
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from cli.model_options import model_options
+from controller.systems.aggregation.messages import AggregationSettings
 from experiments.systems import DEFAULT_SYSTEM, find_system
+from hosts.collectives.job import CollectiveJob
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "experiments.md"
 
@@ -32,3 +34,13 @@ def _shown(value: object) -> str:
 def test_the_table_of_defaults_is_that_of_the_models() -> None:
     section = DOCUMENT.read_text().partition("## Defaults\n")[2].partition("\n## ")[0]
     assert [line for line in section.splitlines() if line.startswith("| `")] == table()
+
+
+def test_agents_and_controller_have_the_same_defaults() -> None:
+    system = find_system(DEFAULT_SYSTEM)
+    studies = {option.path[-1]: option.default for option in model_options(system.configuration, {})}
+    agents = {name: field.default for name, field in CollectiveJob.model_fields.items()}
+    agents = {name: agents[name] for name in ("lanes", "window_fragments", "congestion_control", "min_timeout_us")}
+    settings = AggregationSettings()
+    assert agents == {name: studies[name] for name in agents}
+    assert (settings.slots, settings.congestion_packets) == (studies["slots"], studies["congestion_packets"])

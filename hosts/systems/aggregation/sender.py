@@ -159,8 +159,8 @@ class Sender:
         # What is under repair mostly waits for some other worker's packet, not for one of ours on its way (the pipe
         # of RFC 6675): a window that losses have made small goes on. A probe repairs nothing.
         under_repair = len(self._repeated) if self._round_trips.all_have_begun else 0
-        on_their_way = len(self._flights) - under_repair
-        if on_their_way >= self._window.fragments:
+        in_flight = len(self._flights) - under_repair
+        if in_flight >= self._window.fragments:
             return False
         if self._span_fragments is None or not self._flights:
             return True

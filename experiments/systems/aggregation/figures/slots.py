@@ -23,7 +23,7 @@ LINKS = 2
 
 @dataclass(frozen=True)
 class SlotModel:
-    """Jobs on one switch; each worker has `window` fragments unanswered (docs/figures.md derives all)."""
+    """Jobs on one switch; each worker has `window` fragments unacknowledged (docs/figures.md derives all)."""
 
     jobs: int
     workers: int
