@@ -137,8 +137,12 @@ class Topology(_Value):
                     raise ValueError(f"a link ends at {end.node}, which is neither a host nor a switch")
                 if end.port == 0 and end.node in switches:
                     raise ValueError(f"{end.node} cannot have port 0: the ports of a switch count from 1")
+        ports_of: dict[str, list[int]] = {}
+        for link in self.links:
+            for end in (link.a, link.b):
+                ports_of.setdefault(end.node, []).append(end.port)
         for host in self.hosts:
-            ports = sorted(e.port for link in self.links for e in (link.a, link.b) if e.node == host.name)
+            ports = sorted(ports_of.get(host.name, []))
             if ports != list(range(len(ports))):
                 raise ValueError(f"{host.name} has the ports {ports}: those of a host count from 0 without gaps")
         return self

@@ -64,22 +64,22 @@ def choose_programmable(topology: Topology, jobs: Sequence[Hosts], options: Plan
 
 
 def check_choice(topology: Topology, jobs: Sequence[Hosts], options: PlannerOptions) -> None:
-    """UserError for what `choose_programmable` would refuse; solves nothing unless a demand must be met."""
-    planner = options.planner()
-    if not options.solves or options.demand_mbps is not None:
-        choose_programmable(topology, jobs, options)
-        return
-    assert planner is not None
-    for link in topology.links:
+    """UserError for what `choose_programmable` would refuse. Finds routes, which takes long in a large network, only
+    where switches are named, and solves only where a demand must be met."""
+    options.planner()
+    for workers, server in jobs:
+        check_hosts(topology, workers, server)
+    for link in topology.links if options.solves else ():
         if link.model.rate_bps is None:
             raise UserError(
                 f"placement {options.placement} reckons with the rates of links, and that between {link.a.node} and "
                 f"{link.b.node} has none: give it one, or take the placement shared-path, explicit or none"
             )
-    capacity_bps = None if options.switch_capacity_mbps is None else 1e6 * options.switch_capacity_mbps
-    for workers, server in jobs:
-        check_hosts(topology, workers, server)
-        AggregationProblem.of(topology, workers, server, capacity_bps).check_programmable(options.switches or ())
+    if options.demand_mbps is not None or options.placement == "explicit":
+        choose_programmable(topology, jobs, options)
+    elif options.switches is not None:
+        for workers, server in jobs:
+            AggregationProblem.of(topology, workers, server).check_programmable(options.switches)
 
 
 def _request(options: PlannerOptions) -> dict[str, Any]:
