@@ -1,103 +1,15 @@
-"""Command-line options made of pydantic models: each is spelled once, in the model."""
+"""Command-line options for typer, of those that pydantic models have (experiments/configuration/options.py)."""
 
 from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from pathlib import Path
-from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from collections.abc import Callable
+from typing import Annotated, Any, Literal, get_origin
 
 import typer
-from pydantic import BaseModel, ValidationError
-from pydantic.fields import FieldInfo
-from pydantic_core import PydanticUndefined
 
-from switch.errors import UserError
-
-
-@dataclass(frozen=True)
-class ModelOption:
-    """One field of a model, or of the models inside it. path: of field names; parameter: its name in Python."""
-
-    path: tuple[str, ...]
-    flag: str
-    kind: Any
-    help: str
-    default: Any
-    is_list: bool = False
-    """Words with commas between them."""
-
-    @property
-    def parameter(self) -> str:
-        return "__".join(self.path)
-
-
-def model_options(model: type[BaseModel], defaults: Mapping[str, Any]) -> list[ModelOption]:
-    """An option for every field that is a single value or a list of them: --FIELD, the last part of its path, or what
-    the field's `option` says. defaults: in place of the models', by dotted path."""
-    found: dict[str, ModelOption] = {}
-    for path, field in _leaves(model, ()):
-        extra = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
-        name = str(extra.get("option") or (path[-2] if path[-1] == "kind" else path[-1]))
-        kind = _option_type(field.annotation)
-        if kind is None or extra.get("option") is False:
-            continue
-        flag = f"--{name.replace('_', '-')}"
-        if flag in found:
-            if found[flag].path[-1] != path[-1] or found[flag].path[:-1] != path[:-1]:
-                raise ValueError(f"{'.'.join(path)} and {'.'.join(found[flag].path)} are both {flag}")
-            kind, default = _joined(found[flag].kind, kind), found[flag].default
-        else:
-            default = None if field.default is PydanticUndefined else field.default
-        default = defaults.get(".".join(path), default)
-        found[flag] = ModelOption(path, flag, kind, field.description or "", default, _is_list(field.annotation))
-    return list(found.values())
-
-
-def _joined(first: Any, second: Any) -> Any:
-    """Members of a tagged union share an option; their tags are all its values."""
-    if get_origin(first) is Literal and get_origin(second) is Literal:
-        return Literal[tuple(dict.fromkeys((*get_args(first), *get_args(second))))]
-    return first
-
-
-def _leaves(model: type[BaseModel], above: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], FieldInfo]]:
-    for name, field in model.model_fields.items():
-        inner = [
-            each for each in _members(field.annotation) if isinstance(each, type) and issubclass(each, BaseModel)
-        ]
-        if inner and get_origin(field.annotation) not in (dict, tuple, list):
-            for each in inner:
-                yield from _leaves(each, (*above, name))
-        else:
-            yield (*above, name), field
-
-
-def _members(annotation: Any) -> list[Any]:
-    if get_origin(annotation) is Annotated:
-        return _members(get_args(annotation)[0])
-    return list(get_args(annotation)) if get_origin(annotation) in (Union, UnionType) else [annotation]
-
-
-def _option_type(annotation: Any) -> Any:
-    """What typer makes of a field; None if it is no single value and no list of words."""
-    members = [each for each in _members(annotation) if each is not NoneType]
-    if len(members) != 1:
-        return str if all(each in (int, float, str) for each in members) else None
-    (kind,) = members
-    if _is_list(annotation):
-        element = get_args(kind)[0]
-        return str if element is str or get_origin(element) is Literal else None
-    if kind in (int, float, str, bool, Path) or get_origin(kind) is Literal:
-        return kind
-    return None
-
-
-def _is_list(annotation: Any) -> bool:
-    return any(get_origin(each) is tuple and get_args(each)[1:] == (Ellipsis,) for each in _members(annotation))
+from experiments.configuration.options import ModelOption, described
 
 
 def parameters(options: list[ModelOption]) -> list[inspect.Parameter]:
@@ -105,12 +17,8 @@ def parameters(options: list[ModelOption]) -> list[inspect.Parameter]:
     made = []
     for option in options:
         kind = str if get_origin(option.kind) is Literal else option.kind
-        flags = [option.flag]
-        words = option.help
-        if get_origin(option.kind) is Literal and not all(str(each) in words for each in get_args(option.kind)):
-            words = f"{words} One of: {', '.join(map(str, get_args(option.kind)))}.".strip()
         shown = _shown(option.default)
-        info = typer.Option(*flags, help=words, show_default=shown if shown else False)
+        info = typer.Option(option.flag, help=described(option), show_default=shown if shown else False)
         made.append(
             inspect.Parameter(
                 option.parameter,
@@ -148,46 +56,3 @@ def _shown(default: Any) -> str:
     if default is None or default == ():
         return ""
     return ",".join(map(str, default)) if isinstance(default, tuple) else str(default)
-
-
-def nested(options: list[ModelOption], given: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """The values that were given, on top of `defaults` (by dotted path), as nested mappings for the model."""
-    values: dict[str, Any] = {}
-    known = {option.parameter: option for option in options}
-    by_path = {tuple(path.split(".")): value for path, value in defaults.items()}
-    for parameter, value in given.items():
-        if value is not None:
-            option = known.get(parameter)
-            listed = option is not None and option.is_list
-            words = tuple(word for word in value.split(",") if word) if listed else value
-            by_path[tuple(parameter.split("__"))] = words
-    for path, value in by_path.items():
-        inner = values
-        for part in path[:-1]:
-            inner = inner.setdefault(part, {})
-        inner[path[-1]] = value
-    return values
-
-
-def complaint(error: ValidationError, options: list[ModelOption]) -> UserError:
-    """The first thing that is wrong, with the flag that it is about."""
-    first = error.errors(include_url=False)[0]
-    words = [part for part in first["loc"] if isinstance(part, str)]
-    message = str(first["msg"]).removeprefix("Value error, ")
-    for option in options:
-        if list(option.path) == words or (option.path[-1] == words[-1] and set(option.path) <= set(words)):
-            if first["type"] == "extra_forbidden":
-                message = f"does not go with {_kind(options, words)}"
-            got = "" if first["type"] in ("value_error", "extra_forbidden") else f", got {first['input']!r}"
-            return UserError(f"{option.flag}: {message}{got}")
-    # A section as a whole is wrong: it has the option of its kind, if it has one.
-    named = [option for option in options if words and option.path == (words[-1], "kind")]
-    if named:
-        return UserError(f"{named[0].flag}: {message}")
-    return UserError(f"{'.'.join(words)}: {message}" if words else message)
-
-
-def _kind(options: list[ModelOption], words: list[str]) -> str:
-    """The option that chose the member of a union in which a field is missing; words: section, member, field."""
-    chosen = [option.flag for option in options if option.path == (words[0], "kind")]
-    return f"{chosen[0]} {words[-2]}" if chosen else "the other options"

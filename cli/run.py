@@ -13,7 +13,8 @@ from typer.main import get_command_from_info
 from typer.models import CommandInfo
 
 from cli import layers, options
-from cli.model_options import complaint, model_options, nested, parameters, parameters_of, with_parameters
+from cli.model_options import parameters, parameters_of, with_parameters
+from experiments.configuration.options import complaint, model_options, nested
 from experiments.systems import DEFAULT_SYSTEM, find_system, systems
 
 LAYERS = ("run", "study")

@@ -9,15 +9,14 @@ import typer
 from pydantic import ValidationError
 
 from cli import options
-from cli.model_options import complaint, model_options, nested, parameters, with_parameters
+from cli.model_options import parameters, with_parameters
+from experiments.configuration.options import complaint, model_options, nested, within
 from experiments.systems import DEFAULT_SYSTEM, find_system
 from switch.errors import UserError
 from switch.server_tls import ServerTls
 
-NETWORK = ("topology", "switches")
-"""Sections of the configuration whose options `up` has."""
-
-_OPTIONS = [each for each in model_options(find_system(DEFAULT_SYSTEM).configuration, {}) if each.path[0] in NETWORK]
+_SYSTEM = find_system(DEFAULT_SYSTEM)
+_OPTIONS = within(model_options(_SYSTEM.configuration, {}), _SYSTEM.network_options)
 
 
 def _up(

@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 import httpx
 
+from controller.planning.plan import Plan
 from controller.rest.address import unix_path
 from switch.errors import UserError
 from topo.graph import Topology
@@ -69,6 +70,10 @@ class ControllerClient:
 
     def delete_job(self, system: str, number: int) -> None:
         self._request("DELETE", f"{_jobs_of(system)}/{number}")
+
+    def plan(self) -> Plan:
+        """The plan in force."""
+        return Plan.model_validate(self._request("GET", "/plan"))
 
     def plan_text(self) -> str:
         """The plan in force, for people."""

@@ -60,13 +60,12 @@ def run_interactive(
 
 
 def _prompt(system: System, task: PointTask, rest: socket.socket, outside: OutsideAddress | None) -> int:
-    from mininet.cli import CLI
-
     from experiments.mininet_testbed import MininetTestbed
+    from experiments.prompt.prompt import run_prompt
     from topo.fabric_switches import P4RUNTIME_SOCKET
 
     try:
-        setup = system.point(task).network
+        setup = system.network(task)
         topology = setup.topology
         print(f"gradbed: bringing up {topology.name} ...", file=sys.stderr)
         if outside is not None and setup.model != "gradbed":
@@ -90,7 +89,7 @@ def _prompt(system: System, task: PointTask, rest: socket.socket, outside: Outsi
                     f"gradbed: P4Runtime {'over TLS ' if outside.tls else ''}at {outside.address}, too",
                     file=sys.stderr,
                 )
-            CLI(testbed.network.mininet)
+            run_prompt(system, testbed, task)
     except UserError as error:
         print(f"{error.prefix}{error}", file=sys.stderr)
         return 2

@@ -62,6 +62,7 @@ class MininetTestbed:
         p4runtime: OutsideAddress | None = None,
     ) -> None:
         self.topology = setup.topology
+        self.preload = setup.preload
         self._system = system
         self._setup = setup
         self._folder = task.folder

@@ -178,7 +178,9 @@ class System(Protocol):
     default, by dotted path. benches: "module:function" of commands of `gradbed bench`, by name. switch_workloads:
     "module:function" of what `gradbed bench switch` sends through its programs
     (experiments.bench.switch.workloads.Workload). script_defaults: of `gradbed run torch`; None: agents of the system
-    do not run PyTorch scripts.
+    do not run PyTorch scripts. network_options: the fields, or whole sections, by dotted path, that `gradbed up` has
+    options for. prompt: "module:Class" of its prompt, a subclass of experiments.prompt.prompt.Prompt with commands of
+    the system's own.
     """
 
     name: str
@@ -190,6 +192,8 @@ class System(Protocol):
     benches: Mapping[str, str] = {}
     switch_workloads: Sequence[str] = ()
     script_defaults: Mapping[str, Any] | None = None
+    network_options: Sequence[str] = ("topology",)
+    prompt: str = "experiments.prompt.prompt:Prompt"
 
     def check(self, configuration: PointConfiguration) -> None:
         """ValueError or UserError if a point cannot run, such as for want of hosts; called before anything runs."""
@@ -198,6 +202,10 @@ class System(Protocol):
     def point(self, task: PointTask) -> PointRun:
         """Decide what a point does. UserError for what the user can put right."""
         ...
+
+    def network(self, task: PointTask) -> NetworkSetup:
+        """The network of `gradbed up`: no jobs are known yet. Only the default system is asked."""
+        raise NotImplementedError
 
     def calibration(self, rate_mbps: float, seconds: float) -> PointConfiguration:
         """A point that keeps many links of a network busy at once for about so long, when links are slowed down to

@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from switch.errors import UserError
 
@@ -76,7 +76,7 @@ class JsonLinesProcess:
         """Whether an event comes in that time, or the end of the process."""
         output = self._process.stdout
         assert output is not None
-        return b"\n" in self._unread or bool(select.select([output], [], [], max(0.0, timeout_s))[0])
+        return b"\n" in self._unread or bool(_poller(output).poll(1000 * max(0.0, timeout_s)))
 
     def expect(self, name: str, timeout_s: float) -> dict[str, Any]:
         """The next event called `name`; others before it are skipped, but for "error", which is raised."""
@@ -107,8 +107,7 @@ class JsonLinesProcess:
     def _line(self, deadline: float) -> bytes:
         output = self._process.stdout
         assert output is not None
-        readable = select.poll()  # select(2) knows 1024 descriptors, and a large network has more
-        readable.register(output, select.POLLIN)
+        readable = _poller(output)
         while b"\n" not in self._unread:
             if not readable.poll(1000 * max(0.0, deadline - time.monotonic())):
                 raise RuntimeError(f"the {self.name} does not answer; its log is {self.log}")
@@ -126,3 +125,9 @@ class JsonLinesProcess:
         if status == USER_ERROR_STATUS and words:
             return UserError(words.splitlines()[-1].removeprefix("gradbed: "))
         return RuntimeError(f"the {self.name} ended with status {status}:\n{words}")
+
+
+def _poller(stream: IO[bytes]) -> select.poll:
+    readable = select.poll()  # select(2) knows 1024 descriptors, and a large network has more
+    readable.register(stream, select.POLLIN)
+    return readable

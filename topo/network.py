@@ -210,6 +210,10 @@ class EmulatedNetwork:
         """Wait until no packet is on its way between switches; False if some still are after `timeout_s`."""
         return self._backend.quiesce(timeout_s)
 
+    def link_model(self, a: str, b: str) -> LinkModel:
+        """What the link between two nodes does to packets now, when it is up."""
+        return self._models.get(frozenset((a, b)), self.topology.link(a, b).model)
+
     def change_link(self, a: str, b: str, **fields: Any) -> None:
         """Change fields of the model of the link between two nodes (switch.link.LinkModel), in both directions, from
         now on. UserError with BMv2."""
@@ -217,8 +221,7 @@ class EmulatedNetwork:
 
     def _changed_link(self, a: str, b: str, fields: Mapping[str, Any]) -> tuple[Link, LinkModel]:
         link = self.topology.link(a, b)
-        model = replace(self._models.get(frozenset((a, b)), link.model), **fields)
-        self._models[frozenset((a, b))] = model
+        self._models[frozenset((a, b))] = model = replace(self.link_model(a, b), **fields)
         return link, model
 
     def set_link_up(self, a: str, b: str, up: bool) -> None:

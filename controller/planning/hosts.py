@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from switch.errors import UserError
 from topo.graph import Topology
 
@@ -27,13 +29,15 @@ def choose_hosts_of_jobs(topology: Topology, jobs: int, workers: int) -> list[tu
     return [(tuple(chosen[job::jobs]), server) for job, server in enumerate(servers)]
 
 
-def choose_hosts(topology: Topology, workers: int) -> tuple[tuple[str, ...], str]:
-    """(worker names, server name): the server is the first host, the workers are spread evenly over the others."""
+def choose_hosts(topology: Topology, workers: int, busy: Collection[str] = ()) -> tuple[tuple[str, ...], str]:
+    """(worker names, server name): the server is the first host that is not busy, the workers are spread evenly over
+    the others."""
     if workers < 1:
         raise UserError(f"a job needs at least one worker, got {workers}")
-    names = [host.name for host in topology.hosts]
+    names = [host.name for host in topology.hosts if host.name not in busy]
     if workers + 1 > len(names):
         plural = "worker and a server need" if workers == 1 else "workers and a server need"
-        raise UserError(f"{workers} {plural} {workers + 1} hosts, the topology has {len(names)}")
+        there = f"{len(names)} of {len(topology.hosts)} are free" if busy else f"the topology has {len(names)}"
+        raise UserError(f"{workers} {plural} {workers + 1} hosts, {there}")
     server, *rest = names
     return tuple(rest[index * len(rest) // workers] for index in range(workers)), server

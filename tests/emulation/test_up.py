@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
+import threading
 import urllib.request
 from pathlib import Path
 
@@ -23,35 +25,127 @@ pytestmark = [
 ]
 
 ROOT = Path(__file__).resolve().parents[2]
+TIMEOUT_S = 100
 
 
-def test_hosts_reach_each_other_and_jobs_are_taken_over_rest() -> None:
+SCRIPT = """\
+dpctl dump-flows
+source /nope
+px exit()
+px raise SystemExit
+h1
+nonsense
+link l1 s9 down
+link l1 s1 colour 3
+link l1 s1 rate -1
+restart h1
+trace h1 h1
+iperf h1 h9
+job start --workers 9
+job start --rounds x
+job stop 7
+plan s9
+help link
+link l1 s1 down
+trace h1 h4
+pingall
+link l1 s1 up
+link l1 s1
+pingall
+job start --workers 1 --rounds 300
+job start --workers 1 --rounds 5
+job wait 2
+job wait 3
+job start --workers 1 --rounds 10000
+job list
+job stop 4
+slots l1
+counters l1
+load 0.1
+iperf h1 h4
+restart s1
+restart s2
+wait
+pingall
+link l1 s1 loss 0.999
+link l1 s2 loss 0.999
+h1 ping -c 3 -i 0.2 -W 0.5 h3
+"""
+
+ONE_LINE_EACH = (
+    "*** dpctl: all switches are P4 switches",
+    "*** source: cannot read /nope: No such file or directory",
+    "*** px: SystemExit",
+    "*** nonsense: there is no such command or node; did you mean 'nodes'?",
+    "*** link: leaf-spine:2,2,2 has no link between 'l1' and 's9'",
+    "*** link: a link has no 'colour'",
+    "*** link: rate: Input should be greater than 0, got '-1'",
+    "*** restart: there is no switch 'h1'",
+    "*** trace: h1 is both ends",
+    "*** iperf: there is no host 'h9'; see 'help' and 'nodes'",
+    "*** job: 9 workers and a server need 10 hosts, 2 of 4 are free",
+    "*** job: --rounds: Input should be a valid integer",
+    "*** job: there is no job '7'",
+    "*** plan: there is no switch 's9'",
+)
+
+
+def test_no_command_ends_the_network_and_all_do_what_they_say() -> None:
+    """One network for all commands; the end of the input ends it. Job 1 is asked for at the REST interface."""
     process = subprocess.Popen(
         [sys.executable, "-m", "cli", "up", "--topology", "leaf-spine:2,2,2", "--rest-port", "0"],
         cwd=ROOT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
         text=True,
+        start_new_session=True,
     )
-    assert process.stdin and process.stderr
+    assert process.stdin and process.stdout
+    watchdog = threading.Timer(TIMEOUT_S, process.kill)
+    watchdog.start()
     try:
-        while not (found := re.search(r"http://[0-9.:]+", process.stderr.readline())):
+        while not (found := re.search(r"http://[0-9.:]+", process.stdout.readline())):
             assert process.poll() is None
         request = urllib.request.Request(
-            f"{found[0]}/jobs",
-            json.dumps({"workers": ["h2", "h3"], "server": "h1"}).encode(),
+            f"{found[0]}/systems/aggregation/jobs",
+            json.dumps({"workers": ["h3"], "server": "h1"}).encode(),
             {"Content-Type": "application/json"},
         )
         with urllib.request.urlopen(request, timeout=20) as answer:
             assert answer.status == 201
-            assert json.load(answer)["designations"][0][0]["fan_in"] == 2
-        _, output = process.communicate("pingall\nexit\n", timeout=60)  # Mininet logs on standard error
-        assert "0% dropped (12/12 received)" in output
+        process.stdin.write(SCRIPT.split("help link")[0])
+        process.stdin.flush()
+        for expected in ONE_LINE_EACH:
+            while expected not in (line := process.stdout.readline()):
+                assert line, f"no {expected!r}"
+        delete = urllib.request.Request(f"{found[0]}/systems/aggregation/jobs/1", method="DELETE")
+        with urllib.request.urlopen(delete, timeout=20) as answer:
+            assert answer.status == 204
+        os.killpg(process.pid, signal.SIGINT)
+        while "Interrupt" not in (line := process.stdout.readline()):
+            assert line, "Ctrl-C at the prompt ended the network"
+        output, _ = process.communicate("help link" + SCRIPT.split("help link")[1], timeout=100)
         assert process.returncode == 0
     finally:
+        watchdog.cancel()
         process.kill()
         process.wait()
+    assert "Traceback" not in output
+    assert "Usage: link A B" in output
+    assert "l1-s1: down, 100 Mbit/s" in output
+    assert re.search(r"l1: ipv4.dst_addr=10.0.1.0/24 -> .* to s2\n", output), "the way around the cut link"
+    assert output.count("Results: 0% dropped (12/12 received)") == 3
+    assert re.search(r"job 2 done .* 300/300 .* all sums exact", output)
+    assert re.search(r"job 3 done .* 5/5 .* all sums exact", output)
+    assert re.search(r"job 4 (starts|runs) ", output)
+    assert "job 4 stopped" in output
+    assert "0 of 1024 held" in output
+    assert re.search(r"job 2: claimed \d+", output)
+    assert re.search(r"TCP from h1 to h4: [\d.]+ [KM]bits/sec", output)
+    assert "s1 holds its part of the plan again" in output
+    assert "l1-s2: up, 100 Mbit/s, delay 50 us, queue 1000 packets, loss 0.999" in output
+    assert "3 packets transmitted, 0 received" in output
 
 
 def test_p4runtime_over_tls_outside_the_network(tmp_path: Path) -> None:

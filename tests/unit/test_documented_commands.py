@@ -11,7 +11,7 @@ import pytest
 import typer
 
 from cli.main import app
-from cli.model_options import model_options, nested
+from experiments.configuration.options import model_options, nested
 from experiments.systems import find_system, systems
 
 ROOT = Path(__file__).resolve().parents[2]

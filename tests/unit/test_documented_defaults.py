@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cli.model_options import model_options
 from controller.systems.aggregation.messages import AggregationSettings
+from experiments.configuration.options import model_options
 from experiments.systems import DEFAULT_SYSTEM, find_system
 from hosts.collectives.job import CollectiveJob
 

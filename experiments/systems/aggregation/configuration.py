@@ -24,7 +24,9 @@ class SwitchesSection(Section):
 
     placement: PlacementName = option("greedy", "Which switches sum.")
     programmable: int = option(1, "At most so many switches besides the servers' ToRs sum (M).", ge=0)
-    named: tuple[str, ...] | None = option(None, "The switches that sum, for explicit and lp.", name="switches")
+    named: tuple[str, ...] | None = option(
+        None, "The switches that sum, for explicit and lp, and for up (default: all).", name="switches"
+    )
     capacity_mbps: float | None = option(None, "What one switch can sum (C of the linear program).", gt=0)
     demand_mbps: float | None = option(None, "The rate that every worker must reach.", gt=0)
     slots: int = option(DEFAULT_SLOTS, "Fragments that a switch can hold, for all jobs together.", ge=1, le=65536)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cached_property
 from typing import Any, Literal
 
@@ -18,7 +18,7 @@ from experiments.systems.aggregation.counts import account, events_of
 from experiments.systems.aggregation.jobs import job_setup
 from experiments.systems.aggregation.metrics import job_rows, metrics, round_rows, summary_rows
 from experiments.systems.aggregation.phase import IN_NETWORK, PARAMETER_SERVER, AggregationPhase
-from experiments.systems.aggregation.programmable import Hosts, ProgrammableChoice, choose_programmable
+from experiments.systems.aggregation.programmable import Hosts, choose_programmable
 from experiments.systems.aggregation.script_phase import ScriptPhase
 from hosts.systems.aggregation.description import Exchange
 from switch.errors import UserError
@@ -31,12 +31,16 @@ MOST_FAILURES = 5
 class AggregationPoint:
     """experiments.system.PointRun."""
 
-    def __init__(self, task: PointTask, configuration: AggregationConfiguration) -> None:
+    def __init__(
+        self, task: PointTask, configuration: AggregationConfiguration, hosts: Sequence[Hosts] | None = None
+    ) -> None:
+        """hosts: of each job, where they are not to be chosen here."""
         self.task = task
         self.configuration = configuration
         self.topology = configuration.topology.build(task.scale)
         workload = configuration.workload
-        hosts = choose_hosts_of_jobs(self.topology, workload.jobs, workload.workers)
+        if hosts is None:
+            hosts = choose_hosts_of_jobs(self.topology, workload.jobs, workload.workers)
         options = configuration.switches.planner_options(self.topology, task.seed, task.scale)
         self.choice = choose_programmable(self.topology, hosts, options)
         slots = slots_of_a_job(configuration)
@@ -46,20 +50,11 @@ class AggregationPoint:
             self._phase(name, exchange, hosts, requests if sums else [{"placement": "none"}] * len(hosts))
             for name, exchange, sums in phases_of(configuration)
         ]
-        self.network = NetworkSetup(
+        self.network = network_of(
+            configuration,
             self.topology,
-            programs_of(configuration, self.topology, self.choice),
-            AggregationSettings(
-                slots=configuration.switches.slots,
-                congestion_packets=configuration.switches.congestion_packets or None,
-            ),
-            configuration.switches.model,
-            configuration.switches.links,
+            self.choice.switches,
             capture=[job.server for job in self.jobs],
-            preload=[
-                "hosts.systems.aggregation.agents",
-                *(["hosts.torch_hook.agent"] if isinstance(configuration.workload, ScriptWorkload) else []),
-            ],
             keep_open=[descriptor for phase in self.phases for descriptor in phase.keep_open],
         )
 
@@ -180,17 +175,38 @@ def baselines_of(configuration: AggregationConfiguration) -> list[tuple[str, Exc
     return [named[name] for name in dict.fromkeys(configuration.workload.baselines)]
 
 
+def network_of(
+    configuration: AggregationConfiguration,
+    topology: Topology,
+    summing: Collection[str],
+    capture: Sequence[str] = (),
+    keep_open: Sequence[int] = (),
+) -> NetworkSetup:
+    """The network whose switches `summing` sum."""
+    switches = configuration.switches
+    return NetworkSetup(
+        topology,
+        programs_of(configuration, topology, summing),
+        AggregationSettings(slots=switches.slots, congestion_packets=switches.congestion_packets or None),
+        switches.model,
+        switches.links,
+        capture=capture,
+        preload=[
+            "hosts.systems.aggregation.agents",
+            *(["hosts.torch_hook.agent"] if isinstance(configuration.workload, ScriptWorkload) else []),
+        ],
+        keep_open=keep_open,
+    )
+
+
 def programs_of(
-    configuration: AggregationConfiguration, topology: Topology, choice: ProgrammableChoice
+    configuration: AggregationConfiguration, topology: Topology, summing: Collection[str]
 ) -> dict[str, Program | Literal["openflow"]]:
     """What every switch runs."""
     switches = configuration.switches
     sums = Program.own("aggregation", LANES=configuration.workload.lanes, SLOTS=switches.slots)
     others: dict[str, Program | Literal["openflow"]] = {"none": sums, "p4": FORWARD, "openflow": OPENFLOW}
-    return {
-        switch.name: sums if switch.name in choice.switches else others[switches.legacy]
-        for switch in topology.switches
-    }
+    return {switch.name: sums if switch.name in summing else others[switches.legacy] for switch in topology.switches}
 
 
 def slots_of_a_job(configuration: AggregationConfiguration) -> dict[str, Any]:

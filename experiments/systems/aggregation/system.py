@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from controller.planning.hosts import choose_hosts_of_jobs
 from experiments.configuration.point import PointConfiguration
 from experiments.scale import Scale
-from experiments.system import Metric, PointTask, System
+from experiments.system import Metric, NetworkSetup, PointTask, System
 from experiments.systems.aggregation import figures as _figures  # noqa: F401  # their kinds
 from experiments.systems.aggregation.configuration import AggregationConfiguration, ScriptWorkload
 from experiments.systems.aggregation.metrics import METRICS
-from experiments.systems.aggregation.point import AggregationPoint, slots_of_a_job
+from experiments.systems.aggregation.point import AggregationPoint, network_of, slots_of_a_job
 from experiments.systems.aggregation.programmable import check_choice
 from experiments.systems.aggregation.script_phase import check_script
 from hosts.torch_hook.torch_extra import require_torch
@@ -52,6 +52,13 @@ class AggregationSystem(System):
 
     switch_workloads = ("experiments.systems.aggregation.bench.switch_workload:gradients",)
 
+    network_options = (
+        "topology",
+        *(f"switches.{each}" for each in ("named", "legacy", "slots", "congestion_packets", "model", "links")),
+        "workload.lanes",
+    )
+    prompt = "experiments.systems.aggregation.prompt:AggregationPrompt"
+
     script_defaults: Mapping[str, Any] = {
         "switches.programmable": 2,
         "workload.kind": "script",
@@ -85,6 +92,14 @@ class AggregationSystem(System):
     def point(self, task: PointTask) -> AggregationPoint:
         assert isinstance(task.configuration, AggregationConfiguration)
         return AggregationPoint(task, task.configuration)
+
+    def network(self, task: PointTask) -> NetworkSetup:
+        """Every switch sums; where some are named, those do."""
+        configuration = task.configuration
+        assert isinstance(configuration, AggregationConfiguration)
+        topology = configuration.topology.build(task.scale)
+        names = configuration.switches.named or [switch.name for switch in topology.switches]
+        return network_of(configuration, topology, [topology.switch(name).name for name in names])
 
     def calibration(self, rate_mbps: float, seconds: float) -> AggregationConfiguration:
         """A k=4 fat-tree on which eight workers sum random gradients in up to five switches."""

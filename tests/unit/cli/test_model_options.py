@@ -12,7 +12,8 @@ from pydantic import BaseModel, Field, ValidationError
 from typer.testing import CliRunner
 
 from cli.main import main
-from cli.model_options import complaint, model_options, nested, parameters, with_parameters
+from cli.model_options import parameters, with_parameters
+from experiments.configuration.options import complaint, model_options, nested
 from experiments.configuration.sections import LinkSection, Section, option
 from experiments.systems.aggregation.configuration import AggregationConfiguration
 from experiments.systems.aggregation.system import AggregationSystem

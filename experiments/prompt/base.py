@@ -1,0 +1,204 @@
+"""Mininet's prompt, made so that no command ends it: whatever goes wrong is one line."""
+
+from __future__ import annotations
+
+import inspect
+import shlex
+from collections.abc import Collection, Sequence
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+from mininet.cli import CLI
+from mininet.log import output
+from mininet.node import Node
+
+from switch.errors import UserError, nobody_reads
+
+if TYPE_CHECKING:
+    from experiments.mininet_testbed import MininetTestbed
+    from experiments.system import PointTask, System
+
+
+class BasePrompt(CLI):  # type: ignore[misc]
+    """Runs from when it is made until `exit`, `quit` or the end of its input.
+
+    Commands are methods do_NAME; a docstring's first line says what it is for, the rest is its help.
+    """
+
+    def __init__(self, system: System, testbed: MininetTestbed, task: PointTask) -> None:
+        self.system = system
+        self.testbed = testbed
+        self.topology = testbed.topology
+        self.task = task
+        super().__init__(testbed.network.mininet)
+
+    def getLocals(self) -> dict[str, Any]:
+        """For py and px; Python's own exit would close standard input."""
+
+        def leave(*_ignored: Any) -> None:
+            raise UserError("'exit' without py and px ends the network")
+
+        names: dict[str, Any] = super().getLocals()
+        names.update(exit=leave, quit=leave)
+        return names
+
+    def onecmd(self, line: str) -> Any:
+        """True or a text: that was the last one."""
+        try:
+            return super().onecmd(line)
+        except (Exception, SystemExit) as error:  # of `px exit()`, for one
+            if isinstance(error, BrokenPipeError) and nobody_reads():
+                raise
+            self.complain(line, error)
+            self._settle()
+        return False
+
+    def say(self, text: str) -> None:
+        print(text, file=self.stdout, flush=True)
+
+    def complain(self, line: str, error: BaseException) -> None:
+        command = (line.split() or [""])[0]
+        words = " ".join(str(error).split())
+        if not isinstance(error, UserError):
+            words = f"{type(error).__name__}: {words}" if words else type(error).__name__
+        self.say(f"*** {command}: {words}")
+
+    def _settle(self) -> None:
+        """Nodes wait no longer for a command that was given up."""
+        for node in self.mn.values():
+            while node.waiting:
+                node.sendInt()
+                node.waitOutput()
+
+    def close(self) -> None:
+        """What runs in the background ends."""
+
+    # Words.
+
+    def words(self, line: str, at_most: int) -> list[str]:
+        """UserError for more of them, and for a quotation mark without another."""
+        try:
+            found = shlex.split(line)
+        except ValueError as error:
+            raise UserError(str(error)) from None
+        if len(found) > at_most:
+            raise UserError(f"{found[at_most]!r} is too much; see help")
+        return found
+
+    def switch(self, name: str) -> str:
+        """The name, if a switch is called so."""
+        return _known("switch", name, [switch.name for switch in self.topology.switches])
+
+    def host(self, name: str) -> str:
+        return _known("host", name, [host.name for host in self.topology.hosts])
+
+    def switches(self, line: str) -> list[str]:
+        """Those that are named, or all."""
+        names = self.words(line, len(self.topology.switches))
+        return [self.switch(name) for name in names] or [switch.name for switch in self.topology.switches]
+
+    # Completion.
+
+    def completenames(self, text: str, *ignored: Any) -> list[str]:
+        """Commands, and nodes that are to run one."""
+        return [*super().completenames(text, *ignored), *(name for name in self.mn if name.startswith(text))]
+
+    def completedefault(self, text: str, *ignored: Any) -> list[str]:
+        return starting(text, list(self.mn))
+
+    def complete_switches(self, text: str, *ignored: Any) -> list[str]:
+        return starting(text, [switch.name for switch in self.topology.switches])
+
+    def complete_hosts(self, text: str, *ignored: Any) -> list[str]:
+        return starting(text, [host.name for host in self.topology.hosts])
+
+    # Commands of Mininet that ended the network, or did not do what they say.
+
+    def default(self, line: str) -> None:
+        first = line.split()[0]
+        if first not in self.mn:
+            raise UserError(f"there is no such command or node{near(first, self.completenames(''))}")
+        super().default(line)
+
+    def waitForNode(self, node: Node) -> None:
+        if self.isatty():
+            super().waitForNode(node)
+            return
+        # What a script has on its next lines is for the prompt, not for the node's command.
+        while node.waiting:
+            try:
+                output(node.monitor())
+            except KeyboardInterrupt:
+                node.sendInt()
+
+    def do_help(self, line: str) -> None:
+        """List the commands, or tell about one.
+        Usage: help [COMMAND]"""
+        if words := self.words(line, 1):
+            method = getattr(self, f"do_{words[0]}", None)
+            if method is None or not method.__doc__:
+                raise UserError(f"no command is called {words[0]!r}{near(words[0], self._commands())}")
+            self.say(inspect.cleandoc(method.__doc__))
+            return
+        own = [name for name in self._commands() if not self._is_mininets(name)]
+        width = max(map(len, own))
+        self.say("Of gradbed ('help COMMAND' tells more, the TAB key completes):")
+        for name in own:
+            about = inspect.cleandoc(getattr(self, f"do_{name}").__doc__ or "").split("\n")[0]
+            self.say(f"  {name:<{width}}  {about}")
+        self.say(f"Of Mininet:\n  {' '.join(name for name in self._commands() if self._is_mininets(name))}")
+        self.say("NODE COMMAND runs a command of the shell there; names of hosts become addresses: h1 ping -c 1 h2")
+
+    def _commands(self) -> list[str]:
+        return sorted({name[3:] for name in self.get_names() if name.startswith("do_")} - {"EOF"})
+
+    def _is_mininets(self, name: str) -> bool:
+        return str(getattr(self, f"do_{name}").__module__).startswith("mininet.")
+
+    def do_source(self, line: str) -> Any:
+        """Read commands from a file.
+        Usage: source FILE"""
+        words = self.words(line, 1)
+        if not words:
+            raise UserError("which file? source FILE")
+        try:
+            with open(words[0], encoding="utf-8") as file:
+                commands = file.read().splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is no text"
+            raise UserError(f"cannot read {words[0]}: {reason}") from None
+        return any(self.postcmd(self.onecmd(self.precmd(command)), command) for command in commands)
+
+    def do_dpctl(self, line: str) -> None:
+        """Run a command of ovs-ofctl for all OpenFlow switches.
+        Usage: dpctl COMMAND [ARGUMENT ...]
+        P4 switches know no OpenFlow: 'plan' shows what they hold."""
+        words = line.split()
+        if not words:
+            raise UserError("which command? such as dpctl dump-flows")
+        bridges = [switch for switch in self.mn.switches if hasattr(switch, "dpctl")]
+        if not bridges:
+            raise UserError("all switches are P4 switches, which know no OpenFlow: 'plan' shows what they hold")
+        for bridge in bridges:
+            self.say(f"*** {bridge.name}\n{bridge.dpctl(*words)}")
+
+    def do_switch(self, line: str) -> None:
+        """Switches are not started and stopped here: restart NAME restarts one, link A B down cuts a link."""
+        raise UserError("'restart NAME' restarts a switch, 'link A B down' cuts a link of it")
+
+
+def starting(text: str, names: Sequence[str]) -> list[str]:
+    """Those that begin so, as readline wants them."""
+    return [name for name in names if name.startswith(text)]
+
+
+def _known(kind: str, name: str, known: Sequence[str]) -> str:
+    if name not in known:
+        raise UserError(f"there is no {kind} {name!r}{near(name, known)}")
+    return name
+
+
+def near(word: str, known: Collection[str], lists: str = "help' and 'nodes") -> str:
+    """What somebody may have meant, or else the command that lists what there is."""
+    found = get_close_matches(word, known, n=1)
+    return f"; did you mean {found[0]!r}?" if found else f"; see '{lists}'"

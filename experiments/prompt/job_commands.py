@@ -1,0 +1,161 @@
+"""job: training jobs in the background of the prompt, for systems whose phases are jobs."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import ValidationError
+
+from experiments.configuration.options import ModelOption, complaint, described
+from experiments.prompt.base import BasePrompt, near, starting
+from experiments.prompt.jobs import BackgroundJob
+from experiments.system import Phase
+from switch.errors import UserError
+
+SUBCOMMANDS = ("start", "list", "stop", "wait")
+BAR_WIDTH = 20
+WAIT_S = 0.5
+
+
+class JobCommands(BasePrompt):
+    """What jobs there can be, the system says."""
+
+    job_options: Sequence[ModelOption] = ()
+
+    def __init__(self, *arguments: Any) -> None:
+        self._jobs: dict[int, BackgroundJob] = {}
+        self._told: set[int] = set()
+        super().__init__(*arguments)
+
+    @abstractmethod
+    def job_phase(self, given: dict[str, str]) -> Phase:
+        """A phase of one job. given: values of options by parameter, as they were typed. UserError or
+        ValidationError for what makes no sense."""
+
+    @abstractmethod
+    def job_result(self, phase: Phase) -> str:
+        """What came of a phase that is over, in one line."""
+
+    def do_job(self, line: str) -> None:
+        """Train in the background, as many jobs at once as hosts are free.
+        Usage: job start [--OPTION VALUE ...]   on hosts that no other job uses; 'job options' lists the options
+               job list                         all jobs, and how far they are
+               job wait [NUMBER]                until the job, or every job, is over
+               job stop NUMBER
+        The end of a job is told before the next prompt."""
+        subcommand, *words = self.words(line, 64) or [""]
+        if subcommand == "start":
+            self._start(words)
+        elif subcommand == "options" and not words:
+            self._list_options()
+        elif subcommand == "list" and not words:
+            self._list()
+        elif subcommand == "wait" and len(words) <= 1:
+            self._wait([self._job(word) for word in words] or list(self._jobs.values()))
+        elif subcommand == "stop" and len(words) == 1:
+            job = self._job(words[0])
+            job.stop()
+            self._tell(job)
+        else:
+            raise UserError("start [--OPTION VALUE ...], options, list, wait [NUMBER] or stop NUMBER; see help job")
+
+    def complete_job(self, text: str, line: str, begin: int, end: int) -> list[str]:
+        before = line[:begin].split()[1:]
+        if not before:
+            return starting(text, [*SUBCOMMANDS, "options"])
+        if before[0] == "start":
+            # readline takes what follows a "-" for a word of its own.
+            typed = line[:end].split(" ")[-1]
+            flags = starting(typed, [option.flag for option in self.job_options])
+            return [flag[len(typed) - len(text) :] for flag in flags]
+        return starting(text, [str(number) for number in self._jobs]) if before[0] in ("stop", "wait") else []
+
+    def postcmd(self, stop: Any, line: str) -> Any:
+        for job in self._jobs.values():
+            if job.ended and job.number not in self._told:
+                self._tell(job)
+        return super().postcmd(stop, line)
+
+    def close(self) -> None:
+        for job in self._jobs.values():
+            job.stop()
+        super().close()
+
+    def _start(self, words: Sequence[str]) -> None:
+        try:
+            phase = self.job_phase(values_of(words, self.job_options))
+        except ValidationError as error:
+            raise complaint(error, list(self.job_options)) from None
+        (request,) = phase.requests
+        answer = self.testbed.add_job(request)
+        number = answer["job"]
+        try:
+            job = BackgroundJob(
+                number,
+                phase,
+                answer,
+                self.task.folder / f"job-{number}",
+                self.testbed.network,
+                self.testbed.preload,
+                lambda: self.testbed.delete_job(number),
+            )
+        except BaseException:
+            self.testbed.delete_job(number)
+            raise
+        self._jobs[number] = job
+        self.say(f"job {number} starts on {', '.join(spec.host for spec in job.specs)}")
+
+    def _job(self, word: str) -> BackgroundJob:
+        if not word.isdigit() or int(word) not in self._jobs:
+            known = ", ".join(map(str, self._jobs)) or "none"
+            raise UserError(f"there is no job {word!r}; there are: {known}")
+        return self._jobs[int(word)]
+
+    def _wait(self, jobs: Sequence[BackgroundJob]) -> None:
+        for job in jobs:
+            while not job.ended:
+                job.join(WAIT_S)
+
+    def _list(self) -> None:
+        for job in self._jobs.values():
+            self._tell(job)
+        others = [row for row in self.testbed.client.jobs() if row["job"] not in self._jobs]
+        for row in others:
+            self.say(f"job {row['job']} of {row['system']}: asked for at the REST interface")
+        if not self._jobs and not others:
+            self.say("no jobs; 'job start' starts one")
+
+    def _tell(self, job: BackgroundJob) -> None:
+        if job.ended:
+            self._told.add(job.number)
+        (progress,) = job.phase.progress()
+        filled = BAR_WIDTH * progress.completed // max(1, progress.total)
+        text = f"job {job.number} {job.state:<7} {'#' * filled}{'.' * (BAR_WIDTH - filled)}"
+        text += f" {progress.completed}/{progress.total} {progress.label} {progress.note.strip()}".rstrip()
+        if job.ended:
+            text += f": {job.reason or self.job_result(job.phase)}"
+        self.say(text)
+
+    def _list_options(self) -> None:
+        width = max(len(option.flag) for option in self.job_options)
+        for option in self.job_options:
+            self.say(f"  {option.flag:<{width}}  {described(option)}")
+
+
+def values_of(words: Sequence[str], options: Sequence[ModelOption]) -> dict[str, str]:
+    """--OPTION VALUE or --OPTION=VALUE, by the options' parameters. UserError."""
+    by_flag = {option.flag: option for option in options}
+    values: dict[str, str] = {}
+    rest = list(words)
+    while rest:
+        flag, equals, value = rest.pop(0).partition("=")
+        if flag not in by_flag:
+            raise UserError(f"there is no option {flag!r}{near(flag, by_flag, 'job options')}")
+        if not equals:
+            if not rest:
+                raise UserError(f"{flag} needs a value: {by_flag[flag].help}")
+            value = rest.pop(0)
+        values[by_flag[flag].parameter] = value
+    return values

@@ -1,0 +1,131 @@
+"""link and load: what the links are, and what they carry."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from pydantic import ValidationError
+
+from experiments.configuration.sections import LinkOverride
+from experiments.prompt.base import BasePrompt, starting
+from experiments.scale import Scale
+from switch.errors import UserError
+from switch.link import LinkModel
+
+ATTRIBUTES = {
+    "rate": "rate_mbps",
+    "delay": "delay_us",
+    "loss": "loss",
+    "duplicate": "duplicate",
+    "queue": "queue_packets",
+    "jitter": "jitter_us",
+}
+"""Words of `link`, and the fields of experiments.configuration.sections.LinkOverride that they set."""
+
+BAR_WIDTH = 30
+MOST_LOAD_S = 3600.0
+
+
+class LinkCommands(BasePrompt):
+    """Of links between switches, as well as those to hosts."""
+
+    def do_link(self, line: str) -> None:
+        """Show a link, cut and mend it, or change what it does to packets.
+        Usage: link A B                      what it is now
+               link A B down|up              routes and jobs are planned anew
+               link A B ATTRIBUTE VALUE ...  in both directions, from now on
+        Attributes: rate (Mbit/s), delay and jitter (us), loss and duplicate (probabilities), queue (packets).
+        Example: link e1 a1 rate 10 loss 0.01"""
+        words = self.words(line, 2 + 2 * len(ATTRIBUTES))
+        if len(words) < 2:
+            raise UserError("which link? link A B, by the names of its two nodes")
+        a, b, *rest = words
+        self.topology.link(a, b)
+        if len(rest) == 1 and rest[0] in ("up", "down"):
+            self.testbed.set_link_up(a, b, rest[0] == "up")
+        elif rest:
+            self.testbed.change_link(a, b, **_changes(rest))
+        self._show_link(a, b)
+
+    def complete_link(self, text: str, line: str, begin: int, end: int) -> list[str]:
+        before = line[:begin].split()[1:]
+        if not before:
+            return starting(text, list(self.mn))
+        if len(before) == 1:
+            return starting(text, list(self.topology.graph.adj.get(before[0], ())))
+        if len(before) % 2:
+            return []  # a value
+        return starting(text, [*(["up", "down"] if len(before) == 2 else []), *ATTRIBUTES])
+
+    def _show_link(self, a: str, b: str) -> None:
+        down = {frozenset((row["a"], row["b"])) for row in self.testbed.client.links() if not row["up"]}
+        state = "down" if frozenset((a, b)) in down else "up"
+        self.say(f"{a}-{b}: {state}, {_model_text(self.testbed.network.link_model(a, b))}")
+
+    def do_load(self, line: str) -> None:
+        """Show what every link carries, measured over a second or the seconds given, the busiest first.
+        Usage: load [SECONDS]
+        Bars are parts of the link's rate; of links without a rate, parts of the busiest link's load."""
+        words = self.words(line, 1)
+        try:
+            seconds = float(words[0]) if words else 1.0
+        except ValueError:
+            raise UserError(f"seconds are a number, not {words[0]!r}") from None
+        if not 0 < seconds <= MOST_LOAD_S:
+            raise UserError(f"seconds are above 0 and at most {MOST_LOAD_S:.0f}")
+        started_s = time.monotonic()
+        before = {(row.from_node, row.to_node): row for row in self.testbed.link_statistics()}
+        time.sleep(seconds)
+        after = self.testbed.link_statistics()
+        passed_s = time.monotonic() - started_s
+        loads = []
+        for row in after:
+            earlier = before[row.from_node, row.to_node]
+            load_bps = 8 * (row.bytes - earlier.bytes) / passed_s
+            dropped = row.queue_drops + row.losses - earlier.queue_drops - earlier.losses
+            if load_bps or dropped:
+                loads.append((load_bps, dropped, row.from_node, row.to_node))
+        if not loads:
+            self.say(f"no link carried anything in {passed_s:.1f} s")
+        busiest_bps = max((load_bps for load_bps, *_ in loads), default=0.0)
+        for load_bps, dropped, sender, receiver in sorted(loads, key=lambda load: (-load[0], *load[2:])):
+            rate_bps = self.testbed.network.link_model(sender, receiver).rate_bps
+            text = f"{bar(load_bps / (rate_bps or busiest_bps or 1))} {load_bps / 1e6:9.3f} Mbit/s"
+            if rate_bps:
+                text += f" {100 * load_bps / rate_bps:5.1f} %"
+            if dropped:
+                text += f", {dropped} packets lost"
+            self.say(f"{sender:>6} -> {receiver:<6} {text}")
+
+
+def bar(part: float) -> str:
+    """Of BAR_WIDTH characters; what is more than nothing shows."""
+    filled = min(BAR_WIDTH, max(round(BAR_WIDTH * part), 1 if part > 0 else 0))
+    return "#" * filled + "." * (BAR_WIDTH - filled)
+
+
+def _changes(words: list[str]) -> dict[str, Any]:
+    """ATTRIBUTE VALUE ... as fields of switch.link.LinkModel. UserError for what makes no sense."""
+    if len(words) % 2:
+        raise UserError(f"{words[-1]!r} is neither up nor down, and an attribute needs a value; see help link")
+    given = dict(zip(words[::2], words[1::2], strict=True))
+    for word in given:
+        if word not in ATTRIBUTES:
+            raise UserError(f"a link has no {word!r}; it has: {', '.join(ATTRIBUTES)}")
+    fields = {ATTRIBUTES[word]: value for word, value in given.items()}
+    try:
+        return LinkOverride.model_validate(fields).fields(Scale())
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        word = next(word for word, field in ATTRIBUTES.items() if field == first["loc"][0])
+        raise UserError(f"{word}: {first['msg']}, got {first['input']!r}") from None
+
+
+def _model_text(model: LinkModel) -> str:
+    """In words, without what a link does not do."""
+    rate = "no limit of rate" if model.rate_bps is None else f"{model.rate_bps / 1e6:g} Mbit/s"
+    parts = [rate, f"delay {model.delay_us} us", f"queue {model.queue_packets} packets"]
+    parts += [f"{name} {value:g}" for name in ("loss", "duplicate") if (value := getattr(model, name))]
+    parts += [f"jitter {model.jitter_us} us"] if model.jitter_us else []
+    return ", ".join(parts)

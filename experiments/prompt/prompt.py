@@ -1,0 +1,30 @@
+"""The prompt that every system has; a system adds commands by a subclass (experiments.system.System.prompt)."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+from experiments.prompt.link_commands import LinkCommands
+from experiments.prompt.switch_commands import SwitchCommands
+from experiments.prompt.traffic_commands import TrafficCommands
+from switch.errors import UserError
+
+if TYPE_CHECKING:
+    from experiments.mininet_testbed import MininetTestbed
+    from experiments.system import PointTask, System
+
+
+class Prompt(LinkCommands, SwitchCommands, TrafficCommands):
+    """Mininet's commands, and ours for networks of any system."""
+
+
+def run_prompt(system: System, testbed: MininetTestbed, task: PointTask) -> None:
+    """Read commands until the last one."""
+    module, _, name = system.prompt.partition(":")
+    try:
+        kind = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise UserError(f"the prompt of {system.name} cannot be loaded from {system.prompt}: {error}") from None
+    prompt = kind(system, testbed, task)
+    prompt.close()
