@@ -59,7 +59,8 @@ class AggregationPrompt(JobCommands, Prompt):
     def job_result(self, phase: Phase) -> str:
         assert isinstance(phase, AggregationPhase)
         (job,), (rounds,) = phase.jobs, phase.rounds
-        over = [each for each in rounds if each.reported == len(job.workers)]
+        (progress,) = phase.progress()
+        over = rounds[: progress.completed]
         if phase.mismatches:
             return f"WRONG: {phase.mismatches[0]}"
         if not over:
