@@ -32,7 +32,7 @@ ROOMS = {
     "topo": "",
     "controller": "core planning rest southbound systems",
     "hosts": "agents collectives learning protocols systems torch_hook transport",
-    "experiments": "bench configuration fidelity plotting study systems",
+    "experiments": "bench configuration fidelity plotting prompt study systems",
     "cli": "",
 }
 """The folders of each package: a new one is named here and in docs/architecture.md."""
