@@ -65,8 +65,9 @@ def run_phase(
 ) -> tuple[Measured, FidelityReport]:
     """Run one phase on a network that is up."""
     answers = [testbed.add_job(request) for request in phase.requests]
-    testbed.start_agents(phase.agents(answers))
+    # Some agents connect before they are ready, which their own counts contain.
     before = Counts.read(testbed)
+    testbed.start_agents(phase.agents(answers))
     with testbed.meter() as meter:
         if not phase.waits:
             testbed.begin()

@@ -21,7 +21,7 @@ from experiments.scale import Scale
 from experiments.study.measure import PointOrder, measure
 from experiments.study.progress import progress_bars
 from experiments.study.run_files import StoredPoint
-from switch.errors import UserError
+from switch.errors import UserError, trouble
 
 INTERRUPTED = 130
 TERMINATED = 128 + 15
@@ -131,7 +131,8 @@ def attempt(order: PointOrder, bars: bool = False) -> Outcome:
     except UserError as error:
         return Broken(str(error), str(error))
     except Exception as error:
-        return Broken(f"{type(error).__name__}: {error}", traceback.format_exc())
+        reason = trouble(error) or f"{type(error).__name__}: {error}"
+        return Broken(str(reason), traceback.format_exc())
 
 
 class SideBySide:

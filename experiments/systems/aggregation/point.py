@@ -132,8 +132,9 @@ class AggregationPoint:
         return {name for name, *_ in baselines_of(self.configuration)}
 
     def _accounts(self, phase: AggregationPhase, found: Measured) -> list[list[HostAccount]]:
-        """By job. What Gloo sends the kernel knows, not the agents."""
-        if phase.exchange == "gloo":
+        """By job; of Gloo's connections the hosts' kernels counted. A script may open connections of its own, which
+        nobody counts."""
+        if isinstance(phase, ScriptPhase):
             return [[] for _ in phase.jobs]
         return [
             [
