@@ -136,7 +136,8 @@ def single_run(
         made = model_options(find_system(name).configuration, defaults)
         try:
             of_run = RunOptions(output, factor=scale)
-            return run_single(name, nested(made, given, defaults), seed, of_run, on_other_clock)
+            script = defaults.get("workload.kind") == "script"
+            return run_single(name, nested(made, given, defaults), seed, of_run, on_other_clock, script)
         except ValidationError as error:
             raise complaint(error, made) from None
 

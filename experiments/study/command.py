@@ -70,11 +70,13 @@ def run_single(
     seed: int,
     options: RunOptions,
     on_other_clock: Mapping[str, Any] | None = None,
+    script: bool = False,
 ) -> int:
     """Run one point of a system and present what it found; exit status as for a study, 2 if it broke.
 
     values: of its configuration, as nested mappings. on_other_clock: values by dotted path with which it is repeated,
-    to stand beside it. UserError for what the user can put right.
+    to stand beside it. script: the point is a script of the user's, whose standard output is its own, and of whose
+    sums there is no reference. UserError for what the user can put right.
     """
     system = find_system(system_name)
     try:
@@ -84,7 +86,7 @@ def run_single(
         raise  # worded by the caller, who knows the options
     except ValueError as error:
         raise UserError(str(error)) from None
-    head = StudyHead(name=system_name, system=system_name)
+    head = StudyHead(name="torch" if script else system_name, system=system_name)
     points = [Point({}, 0, seed, configuration)]
     if on_other_clock:
         changed = system.configuration.model_validate(with_values(values, on_other_clock))
@@ -93,15 +95,15 @@ def run_single(
     run = _run(study, options)
     if run.interrupted:
         return INTERRUPTED
-    console = make_console()
+    console = make_console(stderr=script)
     results = load_results(run.folder)
     system.present(results, console)
     console.print(f"data: {run.folder}/")
-    return _conclusion(run, system.assurance, console)
+    return _conclusion(run, "" if script else system.assurance, console)
 
 
-def make_console() -> Console:
-    console = Console(highlight=False, soft_wrap=True)
+def make_console(stderr: bool = False) -> Console:
+    console = Console(highlight=False, soft_wrap=True, stderr=stderr)
     if not console.is_terminal:
         console.width = FILE_COLUMNS
     return console
@@ -129,7 +131,7 @@ def _conclusion(run: StudyRun, assurance: str, console: Console) -> int:
             console.print(f"FAILED: {point.place_text}{line}", style="bold red")
     for label, reason in run.broken.items():
         console.print(f"BROKEN: {label}: {reason} (--resume tries it again)", style="bold red")
-    if not failures and not run.broken:
+    if assurance and not failures and not run.broken:
         console.print(assurance)
     return 1 if failures or run.broken else 0
 

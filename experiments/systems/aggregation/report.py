@@ -101,7 +101,7 @@ def beside(repeated: Sequence[Row], clock: str) -> str:
 def script_lines(summary: Sequence[Row], rounds: Sequence[Row]) -> list[str]:
     """What the gradients of a script did."""
     if not summary:
-        return ["the script made no backward pass with a registered model, so nothing went through the switches"]
+        return ["the script registered no model, so nothing went through the switches"]
     (row,) = summary
     workers, passes = row["workers"], row["rounds"]
     lines = [
