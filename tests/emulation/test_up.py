@@ -65,9 +65,9 @@ counters l1
 load 0.1
 iperf h1 h6
 restart s1
-restart s2
-wait
+restart l1
 pingall
+wait
 link l1 s1 loss 0.999
 link l1 s2 loss 0.999
 h1 ping -c 3 -i 0.2 -W 0.5 h4
