@@ -179,7 +179,9 @@ def system_folders() -> Mapping[str, tuple[str, ...]]:
 def test_systems_are_those_of_the_list() -> None:
     from experiments.systems import SYSTEMS
 
-    assert set(system_folders()) == set(SYSTEMS)
+    # Other tests add systems of their own to the list.
+    listed = {name for name, place in SYSTEMS.items() if place.startswith("experiments.systems.")}
+    assert set(system_folders()) == listed
 
 
 def system_of(name: str) -> str | None:
