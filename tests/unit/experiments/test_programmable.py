@@ -57,12 +57,12 @@ def test_the_others_are_legacy_switches() -> None:
     assert set(choice.switches) == tors
     for legacy, program in (("openflow", "openflow"), ("p4", FORWARD)):
         made = AggregationConfiguration.model_validate({"switches": {"legacy": legacy}})
-        programs = programs_of(made, topology, choice)
+        programs = programs_of(made, topology, set(choice.switches))
         others = {switch.name for switch in topology.switches} - tors
         assert {name: programs[name] for name in others} == dict.fromkeys(others, program)
         assert {getattr(programs[name], "name", None) for name in tors} == {"aggregation"}
     everywhere = programs_of(
-        AggregationConfiguration.model_validate({"switches": {"legacy": "none"}}), topology, choice
+        AggregationConfiguration.model_validate({"switches": {"legacy": "none"}}), topology, set(choice.switches)
     )
     assert {getattr(program, "name", None) for program in everywhere.values()} == {"aggregation"}
 
