@@ -31,6 +31,8 @@ def test(
             status = subprocess.run([sys.executable, "-m", *command], cwd=ROOT, check=False).returncode
             if status != 0:
                 return 1
+        # Files side by side, one process for each processor; those of tests/emulation make networks of their own.
+        arguments += ["-n", str(len(os.sched_getaffinity(0))), "--dist", "worksteal"]
     if not slow:
         arguments += ["-m", "not slow"]
     command = [sys.executable, "-m", "pytest", "--rootdir", str(ROOT), *arguments]

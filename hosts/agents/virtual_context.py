@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections import deque
 from collections.abc import Callable
@@ -24,6 +25,7 @@ _ETHERTYPE_IPV4 = 0x0800
 _PROTOCOL_UDP = 17
 _FRAGMENT_MASK = 0x3FFF
 _ETHERNET_BYTES = 14
+_WORDS_WITHOUT_OPTIONS = 5
 _MAX_TURNS = 100_000
 """So often an agent may wait without time going on."""
 
@@ -126,6 +128,8 @@ class VirtualInterface:
         if self._batches:
             return self._batches.popleft()
         buffer, lengths = self._port.receive()
+        if not len(lengths):
+            return buffer, lengths
         chosen = self._wanted(buffer, lengths)
         return (buffer, lengths) if chosen.all() else (buffer[: len(lengths)][chosen], lengths[chosen])
 
@@ -159,17 +163,34 @@ def _half_word(frames: NDArray[np.uint8], offset: int) -> NDArray[np.int64]:
 
 def udp_datagrams(frames: NDArray[np.uint8], lengths: NDArray[np.uint32], udp_port: int) -> NDArray[np.bool_]:
     """Which rows of `frames` are Ethernet frames with an unfragmented IPv4 datagram to a UDP port."""
-    port_offset = _ETHERNET_BYTES + 4 * (frames[:, _ETHERNET_BYTES].astype(np.int64) & 15) + 2
-    rows = np.arange(len(frames))
-    wanted: NDArray[np.bool_] = (
-        (lengths >= port_offset + 2)
-        & (lengths >= _ETHERNET_BYTES + 10)
-        & (_half_word(frames, 12) == _ETHERTYPE_IPV4)
-        & (frames[:, 23] == _PROTOCOL_UDP)
-        & (_half_word(frames, 20) & _FRAGMENT_MASK == 0)
-        & (frames[rows, port_offset].astype(np.int64) << 8 | frames[rows, port_offset + 1] == udp_port)
-    )
+    mask, header = _expected_header(udp_port)
+    wanted: NDArray[np.bool_] = ((frames[:, : len(mask)] & mask) == header).all(axis=1) & (lengths >= len(mask))
+    options = np.flatnonzero(frames[:, _ETHERNET_BYTES] & 15 != _WORDS_WITHOUT_OPTIONS)
+    for row in options.tolist():  # seldom
+        port = _ETHERNET_BYTES + 4 * (int(frames[row, _ETHERNET_BYTES]) & 15) + 2
+        moved = frames[row, : len(mask)].copy()
+        moved[_ETHERNET_BYTES] = header[_ETHERNET_BYTES]
+        moved[-2:] = frames[row, port : port + 2]
+        long_enough = lengths[row] >= max(port + 2, _ETHERNET_BYTES + 10)
+        wanted[row] = long_enough and ((moved & mask) == header).all()
     return wanted
+
+
+@functools.cache
+def _expected_header(udp_port: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    """Which bits of the first bytes of a frame without IPv4 options are looked at, and what they should be."""
+    mask = np.zeros(_ETHERNET_BYTES + 4 * _WORDS_WITHOUT_OPTIONS + 4, np.uint8)
+    header = mask.copy()
+    for offset, bits, value in (
+        (12, 0xFFFF, _ETHERTYPE_IPV4),
+        (14, 0x0F00, _WORDS_WITHOUT_OPTIONS << 8),
+        (20, _FRAGMENT_MASK, 0),
+        (22, 0x00FF, _PROTOCOL_UDP),
+        (36, 0xFFFF, udp_port),
+    ):
+        mask[offset : offset + 2] = divmod(bits, 256)
+        header[offset : offset + 2] = divmod(value, 256)
+    return mask, header
 
 
 class VirtualContext:

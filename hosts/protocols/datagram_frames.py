@@ -5,6 +5,7 @@ Datagrams are atomic (DF, identification 0, RFC 6864), the UDP checksum is 0.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -75,30 +76,22 @@ def pack_datagrams(
     Every argument is one value for all frames or an array with one value (a MAC address: 6 bytes) each.
     """
     frames = np.empty(count, dtype)
-    values: dict[str, ArrayLike] = {
-        "dst_mac": dst_mac,
-        "src_mac": src_mac,
-        "ether_type": _ETHERTYPE_IPV4,
-        "version_ihl": _VERSION_4_IHL_5,
-        "tos": tos,
-        "total_length": dtype.itemsize - ETHERNET_BYTES,
-        "identification": 0,
-        "flags_fragment": _DONT_FRAGMENT,
-        "ttl": ttl,
-        "protocol": _PROTOCOL_UDP,
-        "header_checksum": 0,
-        "src_ip": src_ip,
-        "dst_ip": dst_ip,
-        "src_port": src_port,
-        "dst_port": dst_port,
-        "udp_length": dtype.itemsize - ETHERNET_BYTES - IPV4_BYTES,
-        "udp_checksum": 0,
-        **payload,
-    }
-    for name, value in values.items():
+    octets = as_bytes(frames)
+    _, header = _expected_header(dtype.itemsize, dst_port)
+    octets[:, : len(header)] = header
+    for name, value in (
+        ("dst_mac", dst_mac),
+        ("src_mac", src_mac),
+        ("tos", tos),
+        ("flags_fragment", _DONT_FRAGMENT),
+        ("ttl", ttl),
+        ("src_ip", src_ip),
+        ("dst_ip", dst_ip),
+        ("src_port", src_port),
+        *payload.items(),
+    ):
         frames[name] = value
-    headers = as_bytes(frames)[:, ETHERNET_BYTES : ETHERNET_BYTES + IPV4_BYTES]
-    frames["header_checksum"] = _ipv4_checksum(headers)
+    frames["header_checksum"] = _ipv4_checksum(octets[:, ETHERNET_BYTES : ETHERNET_BYTES + IPV4_BYTES])
     return frames
 
 
@@ -124,14 +117,29 @@ def well_formed_datagrams(
     # Fancy indexing copies: only whole frames are looked at, and the buffer is free again.
     rows = np.ascontiguousarray(buffer[fitting, :size])
     frames = rows.view(dtype).reshape(len(fitting))
-    good = (
-        (frames["ether_type"] == _ETHERTYPE_IPV4)
-        & (frames["version_ihl"] == _VERSION_4_IHL_5)
-        & (frames["total_length"] == size - ETHERNET_BYTES)
-        & (frames["flags_fragment"] & _FRAGMENT_MASK == 0)
-        & (frames["protocol"] == _PROTOCOL_UDP)
-        & (_ipv4_checksum(rows[:, ETHERNET_BYTES : ETHERNET_BYTES + IPV4_BYTES]) == 0)
-        & (frames["dst_port"] == dst_port)
-        & (frames["udp_length"] == size - ETHERNET_BYTES - IPV4_BYTES)
-    )
+    if not len(frames):
+        return frames
+    mask, header = _expected_header(size, dst_port)
+    good = ((rows[:, : len(mask)] & mask) == header).all(axis=1)
+    # Sums that fold to 0xFFFF are its multiples, whatever the order of bytes (RFC 1071).
+    words = rows[:, ETHERNET_BYTES : ETHERNET_BYTES + IPV4_BYTES].view(np.uint16)
+    good &= words.sum(axis=1, dtype=np.uint32) % 0xFFFF == 0
     return only(frames, good)
+
+
+@functools.cache
+def _expected_header(frame_bytes: int, dst_port: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    """Which bits of the first bytes of a frame are the same in all datagrams of a length to a port, and what they
+    are."""
+    mask, header = np.zeros((2, 1), DATAGRAM)
+    for name, bits, value in (
+        ("ether_type", 0xFFFF, _ETHERTYPE_IPV4),
+        ("version_ihl", 0xFF, _VERSION_4_IHL_5),
+        ("total_length", 0xFFFF, frame_bytes - ETHERNET_BYTES),
+        ("flags_fragment", _FRAGMENT_MASK, 0),
+        ("protocol", 0xFF, _PROTOCOL_UDP),
+        ("dst_port", 0xFFFF, dst_port),
+        ("udp_length", 0xFFFF, frame_bytes - ETHERNET_BYTES - IPV4_BYTES),
+    ):
+        mask[name], header[name] = bits, value
+    return as_bytes(mask)[0], as_bytes(header)[0]

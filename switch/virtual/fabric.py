@@ -88,6 +88,8 @@ class VirtualFabric:
         }
         self._interfaces: dict[int, HostInterface] = {}
         self._due = (ctypes.c_uint32 * 1)()
+        self.now_ns = self.engine.now_ns()
+        """The clock, which starts at 0 and moves in run_until alone."""
 
     def __enter__(self) -> VirtualFabric:
         return self
@@ -110,10 +112,6 @@ class VirtualFabric:
 
     # ---- Time ----
 
-    @property
-    def now_ns(self) -> int:
-        return self.engine.now_ns()
-
     def run_until(self, time_ns: int | None) -> Stop:
         """Let time go on until somebody outside has to act, but not beyond time_ns; None: until nothing is left.
 
@@ -124,6 +122,7 @@ class VirtualFabric:
             timer_ns = self._next_timer_ns()
             until_ns = timer_ns if time_ns is None else time_ns if timer_ns is None else min(time_ns, timer_ns)
             stop = self.engine.run_until(until_ns, self._due, _MAX_EVENTS)
+            self.now_ns = int(stop.time_ns)
             self._send_due(stop.time_ns)
             interfaces = tuple(self._interfaces[number] for number in self._due[: stop.due_count])
             idle = bool(stop.idle) and not interfaces and self._next_timer_ns() is None

@@ -26,8 +26,10 @@ from hosts.transport.packet_numbers import PACKET_NUMBERS, forward_distance
 from switch.errors import UserError
 
 _KEPT_ROUNDS = 2
-_ASKS = Flags.RESEND | Flags.RETRY
-_DELAYED = _ASKS | Flags.LATE
+# Plain integers: the flags of an enumeration cost much in what runs for every packet.
+_OVERFLOW, _PARTIAL = Flags.OVERFLOW.value, Flags.PARTIAL.value
+_ASKS = Flags.RESEND.value | Flags.RETRY.value
+_DELAYED = _ASKS | Flags.LATE.value
 
 
 @dataclass(frozen=True)
@@ -191,7 +193,7 @@ class Collector:
                 asks = flags[position] & _ASKS and have == self.full_bitmap
                 if asks:
                     self._repeat(kept, fragment, number, senders[position], now_us, replies)
-            if flags[position] & Flags.OVERFLOW:
+            if flags[position] & _OVERFLOW:
                 self.statistics.overflows += 1
                 missing = self.full_bitmap & ~kept.bitmaps[fragment]
                 self._request(kept, fragment, number, missing, now_us, replies)
@@ -205,7 +207,7 @@ class Collector:
         else:
             np.add(row, lanes, out=row)
         kept.bitmaps[fragment] |= bitmap
-        if flags & Flags.PARTIAL:
+        if flags & _PARTIAL:
             self.statistics.merged_partials += 1
         else:
             self.statistics.merged_singles += 1

@@ -16,6 +16,8 @@ from hosts.systems.aggregation.gradient_format import Flags
 from hosts.systems.aggregation.gradient_frames import Frames, pack_frames, parse_frames
 from hosts.transport.statistics import EndpointStatistics
 
+_ACK = Flags.ACK.value
+
 
 def label_array(designations: Sequence[Designation]) -> NDArray[np.int64]:
     """switch_number, fan_in, next_switch and next_fan_in of each, shape (designations, 4)."""
@@ -104,13 +106,14 @@ class Endpoint:
             return None
         parsed = parse_frames(buffer, lengths, self._job.lanes)
         self.statistics.malformed += parsed.malformed
-        frames = self._wanted(parsed.frames)
-        requests = self._wanted(parsed.negative_acknowledgements)
-        return Received(frames, requests["packet_number"].tolist())
+        requests = parsed.negative_acknowledgements
+        if len(requests):
+            requests = self._wanted(requests)
+        return Received(self._wanted(parsed.frames), requests["packet_number"].tolist())
 
     def _wanted(self, frames: Frames) -> Frames:
         """Count frames of one length, and pick those that are for this agent."""
-        acknowledgement = frames["flags"] & Flags.ACK != 0
+        acknowledgement = frames["flags"] & _ACK != 0
         acknowledgements = int(np.count_nonzero(acknowledgement))
         self.statistics.acknowledgement_received.add(acknowledgements, frames.itemsize)
         self.statistics.gradient_received.add(len(frames) - acknowledgements, frames.itemsize)

@@ -20,7 +20,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from enum import Enum, auto
+from enum import Enum
+from typing import NamedTuple
 
 from hosts.systems.aggregation.gradient_format import Flags
 from hosts.systems.aggregation.statistics import SenderStatistics
@@ -35,36 +36,28 @@ RETRIES = 3
 
 
 class Attempt(Enum):
-    """How a fragment is sent."""
+    """How a fragment is sent; `flags`: of the gradient packet."""
 
-    FIRST = auto()
-    LATE = auto()
+    FIRST = ("first", 0)
+    LATE = ("late", Flags.LATE)
     """For the first time, less than a window after a timer that may have held it up: how long others wait for its
     sum tells them nothing."""
-    RETRY = auto()
+    RETRY = ("retry", Flags.RETRY)
     """Again, as if it were the first time."""
-    RESEND = auto()
+    RESEND = ("resend", Flags.RESEND)
     """Again, and the designated switch gives up what it has."""
-    DIRECT = auto()
+    DIRECT = ("direct", Flags.RESEND)
     """Past all switches, since the server asked for it."""
 
-    @property
-    def flags(self) -> int:
-        """Of the gradient packet."""
-        return int(_FLAGS[self])
+    def __init__(self, label: str, flags: int) -> None:
+        self.flags = int(flags)
 
 
-_FLAGS = {
-    Attempt.FIRST: 0,
-    Attempt.LATE: Flags.LATE,
-    Attempt.RETRY: Flags.RETRY,
-    Attempt.RESEND: Flags.RESEND,
-    Attempt.DIRECT: Flags.RESEND,
-}
+# In Python 3.11 a look into an enumeration costs as much as a call.
+_FIRST, _LATE = Attempt.FIRST, Attempt.LATE
 
 
-@dataclass(frozen=True)
-class Transmission:
+class Transmission(NamedTuple):
     """A fragment to send now."""
 
     fragment: int
@@ -72,7 +65,7 @@ class Transmission:
     attempt: Attempt
 
 
-@dataclass
+@dataclass(slots=True)
 class _Flight:
     """A fragment that waits for its global sum."""
 
@@ -202,7 +195,7 @@ class Sender:
         if fragment in self._requested_ahead:
             self.statistics.direct_copies += 1
             return Transmission(fragment, Attempt.DIRECT)
-        return Transmission(fragment, Attempt.LATE if fragment < self._late_below else Attempt.FIRST)
+        return Transmission(fragment, _LATE if fragment < self._late_below else _FIRST)
 
     def _repeat(self, fragment: int, flight: _Flight, now_us: int) -> Transmission:
         attempt = Attempt.RETRY if flight.repeats < self._retries else Attempt.RESEND

@@ -20,6 +20,9 @@ from hosts.systems.aggregation.sender import Attempt, Sender
 from hosts.transport.settling import settle
 from switch.errors import UserError
 
+_RESEND = Flags.RESEND.value
+_DIRECT = Attempt.DIRECT
+
 
 class ServerExchange:
     """hosts.collectives.exchange.Exchange on an open interface."""
@@ -99,7 +102,7 @@ class ServerExchange:
         chosen = np.array([transmission.fragment for transmission in batch])
         numbers = [self._job.packet_number(round_number, transmission.fragment) for transmission in batch]
         labels = self._labels[np.array(numbers) % len(self._labels)]
-        labels[[transmission.attempt is Attempt.DIRECT for transmission in batch]] = 0
+        labels[[transmission.attempt is _DIRECT for transmission in batch]] = 0
         self._endpoint.send(
             fragments[chosen],
             packet_numbers=numbers,
@@ -115,7 +118,7 @@ class ServerExchange:
         self._sender.request(received.requests)
         news = self._sender.acknowledge(
             frames["packet_number"].tolist(),
-            (frames["flags"] & Flags.RESEND != 0).tolist(),
+            (frames["flags"] & _RESEND != 0).tolist(),
             self._context.now_us(),
             congested(frames).tolist(),
         )
