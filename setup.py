@@ -37,6 +37,6 @@ setup(
         "switch": ["runtime/*.c", "runtime/*.h", "compiler/p4include/*.p4"],
     },
     install_requires=requirements("base"),
-    extras_require={layer: requirements(layer) for layer in ("options", "p4", "run", "study", "parquet", "test")},
+    extras_require={file.stem: requirements(file.stem) for file in sorted((HERE / "requirements").glob("*.txt"))},
     entry_points={"console_scripts": ["gradbed = cli.__main__:start"]},
 )

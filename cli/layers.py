@@ -21,7 +21,7 @@ from switch.errors import UserError
 ROOT = Path(__file__).resolve().parent.parent
 LOG = ROOT / ".venv-install.log"
 
-MEGABYTES = {"options": 10, "p4": 100, "run": 280, "study": 390, "parquet": 150, "test": 900}
+MEGABYTES = {"options": 10, "p4": 100, "run": 280, "study": 390, "parquet": 150, "dask": 60, "test": 900}
 """About what each layer takes up on a disk that has none of them; `options` is what help texts are made with."""
 
 NETWORK_PROGRAMS = {

@@ -7,6 +7,7 @@ import contextlib
 import json
 import multiprocessing
 import os
+import signal
 import sys
 import tempfile
 import traceback
@@ -22,12 +23,15 @@ from experiments.study.measure import PointOrder, measure
 from experiments.study.progress import progress_bars
 from experiments.study.run_files import StoredPoint
 from switch.errors import UserError, trouble
+from switch.parent_death import die_with_parent
 
 INTERRUPTED = 130
 TERMINATED = 128 + 15
 USER_ERROR = 2
 RETRIES = 3
 """Of a point whose Dask worker was lost."""
+SCHEDULER_TIMEOUT = "10s"
+"""For a Dask scheduler to answer."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +153,7 @@ class SideBySide:
         # Spawned, not forked: nothing of this process's threads and caches goes along.
         context = multiprocessing.get_context("spawn")
         jobs = max(1, min(self._jobs, len(self._orders)))
-        pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_ignore_interrupts)
+        pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_prepare_process, initargs=(os.getpid(),))
         try:
             futures: dict[Future[dict[str, Any]], PointOrder] = {
                 pool.submit(_attempt_plain, order): order for order in self._orders
@@ -163,10 +167,9 @@ class SideBySide:
             pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _ignore_interrupts() -> None:
-    """Ctrl-C is the parent's to deal with."""
-    import signal
-
+def _prepare_process(parent_pid: int) -> None:
+    """Ctrl-C is the parent's to deal with; when the parent is killed, there is nobody to work for."""
+    die_with_parent(parent_pid)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
@@ -213,16 +216,14 @@ def _attempt_remotely(order: PointOrder) -> dict[str, Any]:
 @contextlib.contextmanager
 def _dask_client(address: str) -> Iterator[Any]:
     """ "local" makes a cluster of this machine's processors for the time."""
-    try:
-        from distributed import Client, LocalCluster
-    except ImportError:
-        raise UserError("--scheduler needs dask.distributed: pip install distributed") from None
+    from distributed import Client, LocalCluster
+
     if address == "local":
         with LocalCluster(threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client:
             yield client
         return
     try:
-        client = Client(address, timeout="10s")
+        client = Client(address, timeout=SCHEDULER_TIMEOUT)
     except (OSError, ValueError, TimeoutError) as error:
         raise UserError(f"--scheduler: no Dask scheduler answers at {address} ({error})") from None
     with client:

@@ -1,0 +1,96 @@
+"""Where points of the virtual clock run: processes of their own, or the workers of a Dask scheduler."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from experiments.study import execution
+from experiments.study.execution import Broken, OnDask, SideBySide, _dask_client
+from experiments.study.measure import PointOrder
+from switch.errors import UserError
+from tests.unit.experiments.virtual_points import configuration
+
+ROOT = Path(__file__).resolve().parents[4]
+
+LONG_STUDY = """
+import sys, threading, time
+from pathlib import Path
+from experiments.study import execution
+from experiments.study.execution import SideBySide
+from tests.unit.experiments.study.test_execution import orders
+
+if __name__ == "__main__":
+    for _ in SideBySide(orders(Path(sys.argv[1]), (1, 2), rounds=1_000_000), 2).results(lambda order: None):
+        pass
+"""
+
+
+def orders(folder: Path, seeds: tuple[int, ...], **workload: int) -> list[PointOrder]:
+    plain = configuration(workload=workload).model_dump(mode="json")
+    return [PointOrder(str(seed), "aggregation", plain, seed, 1.0, folder / str(seed)) for seed in seeds]
+
+
+def test_workers_of_dask_find_what_this_process_does(tmp_path: Path) -> None:
+    here = {order.digest: outcome for order, outcome in SideBySide(orders(tmp_path, (1,)), 1).results(lambda _: None)}
+    with _dask_client("local") as client:
+        there = {
+            order.digest: outcome
+            for order, outcome in OnDask(orders(tmp_path, (1, 2)), client).results(lambda _: None)
+        }
+        wrong = orders(tmp_path, (3,), workers=40)
+        ((_, broken),) = OnDask(wrong, client).results(lambda _: None)
+    assert set(there) == {"1", "2"}
+    assert not isinstance(there["1"], Broken) and not isinstance(here["1"], Broken)
+    assert asdict(there["1"]) == asdict(here["1"])
+    assert isinstance(broken, Broken) and "workers" in broken.reason
+
+
+def test_a_scheduler_that_does_not_answer_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(execution, "SCHEDULER_TIMEOUT", "1s")
+    with (
+        pytest.raises(UserError, match=r"--scheduler: no Dask scheduler answers at tcp://127.0.0.1:1 \("),
+        _dask_client("tcp://127.0.0.1:1"),
+    ):
+        pass
+
+
+def test_a_study_that_is_killed_leaves_no_process(tmp_path: Path) -> None:
+    script = tmp_path / "long_study.py"
+    script.write_text(LONG_STUDY)
+    study = subprocess.Popen(
+        [sys.executable, str(script), str(tmp_path)], env={**os.environ, "PYTHONPATH": str(ROOT)}, cwd=tmp_path
+    )
+    try:
+        workers = wait_for(lambda: [pid for pid in children(study.pid) if is_worker(pid)], 2)
+        study.send_signal(signal.SIGTERM)
+        assert study.wait(10) == -signal.SIGTERM
+        wait_for(lambda: [pid for pid in workers if not is_worker(pid)], 2)
+    finally:
+        study.kill()
+
+
+def children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def is_worker(pid: int) -> bool:
+    try:
+        return b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False
+
+
+def wait_for(found, count: int, patience_s: float = 30.0):  # type: ignore[no-untyped-def]
+    end = time.monotonic() + patience_s
+    while len(values := found()) < count:
+        assert time.monotonic() < end, values
+        time.sleep(0.05)
+    return values
