@@ -15,9 +15,9 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from rich.console import Console
 from rich.table import Table
 
+from experiments.bench.console import bench_console
 from experiments.mininet_testbed import MininetTestbed
 from experiments.scale import Scale
 from experiments.system import PointTask
@@ -68,7 +68,7 @@ def run_bench_start(repetitions: int) -> int:
     whole_command()
     command_s = statistics.median(whole_command() for _ in range(repetitions))
     table.add_row(f"gradbed run {DEFAULT_SYSTEM} --rounds 1, as a whole", "", "", f"{command_s:.2f} s", "")
-    Console().print(table)
+    bench_console().print(table)
     return int(missed)
 
 

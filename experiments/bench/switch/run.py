@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from rich.console import Console
 from rich.table import Table
 
+from experiments.bench.console import bench_console
 from experiments.bench.switch import packet_io, workloads
 from experiments.bench.switch.control_plane import compile_times, writes_per_s
 from experiments.bench.switch.goals import PATH_SWITCHES, Goal, control_goals, rate_goals, table_goal
@@ -26,7 +27,7 @@ RATE_COLUMNS = ("frames/s", "least", "most", "CPU us", "window")
 def run_bench_switch(rounds: int, measure_s: float) -> int:
     """Measure everything and print it. Call it in a sandbox. Exit status 0, whether goals are met or not."""
     packet_io.build()
-    console = Console()
+    console = bench_console()
     with_bmv2 = bmv2_is_installed()
     _explain(console, rounds, measure_s, with_bmv2)
     goals: list[Goal] = []

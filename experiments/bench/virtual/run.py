@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
+from experiments.bench.console import bench_console
 from experiments.bench.virtual.measure import Measured
 from experiments.bench.virtual.ns3 import Ns3Measured, measure_ns3, ns3_version
 from experiments.bench.virtual.workload import (
@@ -37,7 +38,7 @@ def run_bench_virtual(sizes: Sequence[int], repetitions: int) -> int:
     for k in sizes:
         if k < 2 or k % 2:
             raise UserError(f"a fat-tree needs an even k >= 2, got {k}")
-    console = Console()
+    console = bench_console()
     version = ns3_version()
     _explain(console, version)
     table = Table(title="Packet hops per processor second, in thousands (medians)")

@@ -15,9 +15,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
+from experiments.bench.console import bench_console
 from experiments.calibration import study_scale
 from experiments.intervals import Interval, confidence_interval
 from experiments.scale import Scale
@@ -129,7 +129,7 @@ def run_bench_clocks(settings: Sequence[Setting] = SETTINGS, factor: float | Non
             compared.judgement,
         )
         print(f"{setting.name}: {100 * compared.difference:+.1f} % ({compared.verdict})", file=sys.stderr, flush=True)
-    Console(highlight=False).print(table)
+    bench_console().print(table)
     return 1 if {"differs", "wrong"} & set(judgements) else 0
 
 

@@ -17,10 +17,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from rich.console import Console
 from rich.table import Table
 
 from controller.systems.aggregation.slots import DEFAULT_SLOTS
+from experiments.bench.console import bench_console
 from experiments.programs import P4_SOURCES
 from hosts.protocols.lanes import HEADER_BYTES, frame_bytes
 from hosts.systems.aggregation.gradient_frames import as_bytes, pack_frames
@@ -85,7 +85,7 @@ def run_bench_lanes(repetitions: int) -> int:
             f"{row.gradient_mb_per_s:.1f}",
             f"{row.gradient_mb_per_s / best:.0%}",
         )
-    Console().print(table)
+    bench_console().print(table)
     return 0
 
 

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 
-from rich.console import Console
 from rich.table import Table
 
 from controller.planning.hosts import choose_hosts
@@ -25,6 +24,7 @@ from controller.systems.aggregation.placement.greedy import exchanged, greedy, g
 from controller.systems.aggregation.placement.packet_greedy import packet_rate_bps, refined
 from controller.systems.aggregation.placement.problem import AggregationProblem
 from controller.systems.aggregation.placement.rates import RateSolver
+from experiments.bench.console import bench_console
 from experiments.systems.aggregation.bench.random_fabrics import random_fabric
 from switch.errors import UserError
 from topo.fat_tree import fat_tree
@@ -75,7 +75,7 @@ class Quality:
 
 def run_bench_placement(sizes: Sequence[tuple[int, int]], instances: int, output: Path | None) -> int:
     """sizes: (k, M) of fat-trees. output: folder for the figure. Exit status 0."""
-    console = Console()
+    console = bench_console()
     grown = []
     for k, maximum in sizes:
         with console.status(f"fat-tree:{k}, M = {maximum}"):

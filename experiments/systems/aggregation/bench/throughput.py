@@ -6,9 +6,9 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rich.console import Console
 from rich.table import Table
 
+from experiments.bench.console import bench_console
 from experiments.calibration import study_scale
 from experiments.fidelity.report import FidelityReport, VerdictWord
 from experiments.scale import Scale
@@ -102,7 +102,7 @@ def run_bench_throughput(settings: Sequence[Setting] = SETTINGS, factor: float |
             reached.judgement,
         )
         print(f"{setting.name}: {100 * reached.share:.1f} % ({reached.verdict})", file=sys.stderr, flush=True)
-    Console(highlight=False).print(table)
+    bench_console().print(table)
     return 1 if {"exceeded", "missed", "wrong"} & set(judgements) else 0
 
 
