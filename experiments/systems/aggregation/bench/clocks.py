@@ -19,6 +19,7 @@ from rich.table import Table
 
 from experiments.bench.console import bench_console
 from experiments.calibration import study_scale
+from experiments.fidelity.report import FidelityReport
 from experiments.intervals import Interval, confidence_interval
 from experiments.scale import Scale
 from experiments.study.execution import run_now
@@ -90,6 +91,8 @@ class Compared:
     real: Interval
     unequal: Sequence[str]
     verdict: str
+    reasons: Sequence[str]
+    """What a verdict other than valid is due to."""
     failures: Sequence[str]
 
     @property
@@ -128,7 +131,8 @@ def run_bench_clocks(settings: Sequence[Setting] = SETTINGS, factor: float | Non
             compared.verdict,
             compared.judgement,
         )
-        print(f"{setting.name}: {100 * compared.difference:+.1f} % ({compared.verdict})", file=sys.stderr, flush=True)
+        why = "; ".join([compared.verdict, *compared.reasons[:1]])
+        print(f"{setting.name}: {100 * compared.difference:+.1f} % ({why})", file=sys.stderr, flush=True)
     bench_console().print(table)
     return 1 if {"differs", "wrong"} & set(judgements) else 0
 
@@ -138,13 +142,14 @@ def compare(setting: Setting, scale: Scale) -> Compared:
     seeds = SEEDS_WITH_LOSS if setting.loses else (1,)
     virtual = [run_now(SYSTEM, setting.configuration("virtual"), Scale(), seed) for seed in seeds]
     real = [run_now(SYSTEM, setting.configuration("real"), scale, seed) for seed in seeds]
-    verdicts = [str(point.row["verdict"]) for point in real]
+    reports = [FidelityReport.of_columns(point.row) for point in real]
     return Compared(
         setting,
         _interval(virtual),
         _interval(real),
         [] if setting.loses else [name for name in EQUAL if virtual[0].row[name] != real[0].row[name]],
-        next((verdict for verdict in verdicts if verdict != "valid"), "valid"),
+        next((report.verdict for report in reports if report.verdict != "valid"), "valid"),
+        [reason for report in reports for reason in report.reasons],
         [line for point in (*virtual, *real) for line in point.failures],
     )
 
