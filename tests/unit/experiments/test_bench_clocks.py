@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from experiments.fidelity.report import FidelityMeasures, FidelityReport
 from experiments.scale import Scale
 from experiments.study.run_files import StoredPoint
 from experiments.systems.aggregation.bench import clocks
@@ -16,7 +17,9 @@ COUNTS = {"server_packets": 10, "server_bytes": 100, "byte_hops": 1000}
 
 def measured(clock: str, round_time_s: float, verdict: str, **more: Any) -> StoredPoint:
     rounds = [{"job": 1, "round": n, "round_time_s": 9.0 if n == 0 else round_time_s} for n in range(4)]
-    row = {"verdict": verdict if clock == "real" else "model", **COUNTS, **more.get("counts", {})}
+    reasons = () if verdict == "valid" else ("the switch was late",)
+    report = FidelityReport(FidelityMeasures(), verdict if clock == "real" else "model", reasons)
+    row = {**report.columns(), **COUNTS, **more.get("counts", {})}
     return StoredPoint("d", 1, row, {"rounds": rounds}, {}, more.get("failures", []))
 
 
@@ -69,3 +72,6 @@ def test_a_difference_is_exit_status_1(monkeypatch: pytest.MonkeyPatch, capsys: 
     assert "differs" in capsys.readouterr().out
     made_up(monkeypatch, 1.0)
     assert run_bench_clocks([Setting("one")], factor=1.0) == 0
+    made_up(monkeypatch, 1.05, "doubtful")
+    assert run_bench_clocks([Setting("one")], factor=1.0) == 0
+    assert "one: +4.9 % (doubtful; the switch was late)" in capsys.readouterr().err
