@@ -74,4 +74,4 @@ def test_a_difference_is_exit_status_1(monkeypatch: pytest.MonkeyPatch, capsys: 
     assert run_bench_clocks([Setting("one")], factor=1.0) == 0
     made_up(monkeypatch, 1.05, "doubtful")
     assert run_bench_clocks([Setting("one")], factor=1.0) == 0
-    assert "one: +4.9 % (doubtful; the switch was late)" in capsys.readouterr().err
+    assert "one: +5.0 % (doubtful; the switch was late)" in capsys.readouterr().err
