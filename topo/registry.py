@@ -7,10 +7,14 @@ from dataclasses import dataclass
 
 from switch.errors import UserError
 from switch.link import LinkModel
+from topo.dragonfly import dragonfly
 from topo.fat_tree import fat_tree
 from topo.graph import Topology
 from topo.leaf_spine import leaf_spine
+from topo.optical_electrical import KIND as OPTICAL_ELECTRICAL
+from topo.optical_electrical import optical_electrical
 from topo.star import star
+from topo.torus import torus
 
 
 @dataclass(frozen=True)
@@ -25,6 +29,9 @@ SHAPES = {
     "fat-tree": Shape(("K",), fat_tree),
     "leaf-spine": Shape(("LEAVES", "SPINES", "HOSTS_PER_LEAF"), leaf_spine),
     "star": Shape(("HOSTS",), star),
+    "dragonfly": Shape(("GROUPS", "ROUTERS", "HOSTS_PER_ROUTER"), dragonfly),
+    "torus": Shape(("X", "Y", "Z"), torus),
+    OPTICAL_ELECTRICAL: Shape(("N",), optical_electrical),
 }
 
 

@@ -10,7 +10,7 @@ from experiments.scale import Scale
 from switch.errors import UserError
 from switch.link import LinkModel
 from topo.graph import Link, Topology
-from topo.registry import parse_topology
+from topo.registry import SHAPES, parse_topology, usage
 
 HOST_CLASS = "host"
 
@@ -87,10 +87,10 @@ class LinkSection(Section):
 
 
 class TopologySection(Section):
-    """kind: fat-tree:K, leaf-spine:LEAVES,SPINES,HOSTS or star:HOSTS. tiers: overrides by class of link, which is
+    """kind: as topo/registry.py lists them. tiers: overrides by class of link, which is
     "host", or the tiers of its two switches: "edge-aggregation", "aggregation-core", "leaf-spine"."""
 
-    kind: str = option("fat-tree:4", "fat-tree:K, leaf-spine:LEAVES,SPINES,HOSTS (per leaf) or star:HOSTS.")
+    kind: str = option("fat-tree:4", f"{', '.join(map(usage, SHAPES))}.")
     link: LinkSection = LinkSection()
     tiers: dict[str, LinkOverride] = Field(default_factory=dict)
 

@@ -9,11 +9,14 @@ import pytest
 
 from switch.errors import UserError
 from switch.link import LinkModel
+from topo.dragonfly import dragonfly
 from topo.fat_tree import fat_tree
 from topo.graph import Topology
 from topo.leaf_spine import leaf_spine
+from topo.optical_electrical import optical_electrical
 from topo.registry import SHAPES, parse_topology, usage
 from topo.star import star
+from topo.torus import torus
 
 
 def _tier(topology: Topology, tier: str) -> list[str]:
@@ -79,7 +82,7 @@ def test_fat_tree_wiring_and_ports(k: int) -> None:
 
 @pytest.mark.parametrize(
     "topology",
-    [fat_tree(16), leaf_spine(20, 3, 100), star(250)],
+    [fat_tree(16), leaf_spine(20, 3, 100), star(250), dragonfly(9, 4, 2), torus(8, 8, 8), optical_electrical(7)],
     ids=lambda topology: topology.name,
 )
 def test_addresses_numbers_and_macs(topology: Topology) -> None:
@@ -149,7 +152,14 @@ def test_the_largest_fat_tree_has_numbers_of_16_bits() -> None:
 
 def test_link_fields_reach_every_link() -> None:
     model = LinkModel(rate_bps=10_000_000, delay_us=50, loss=0.02, duplicate=0.01, queue_packets=64)
-    for text in ("fat-tree:4", "leaf-spine:4,2,2", "star:9"):
+    for text in (
+        "fat-tree:4",
+        "leaf-spine:4,2,2",
+        "star:9",
+        "dragonfly:4,2,1",
+        "torus:3,3,2",
+        "optical-electrical:2",
+    ):
         topology = parse_topology(text, model)
         assert topology.name == text
         assert {link.model for link in topology.links} == {model}

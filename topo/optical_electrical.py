@@ -1,0 +1,110 @@
+"""The optical and electrical interconnect of Gu, Lu, Yu, Wang and Ren (Xidian University, Chinese patent application
+201911117588.8, 2019): N units of N sub-units; a sub-unit is one hybrid switch M(x,y) with N hosts.
+
+The hybrid switches of a unit are linked to each other (mesh). Optical switch A_i, 0 <= i < 2N, is linked to the N
+hybrid switches M(x,y) with y = i mod N, one of each unit: so M(x,y) has two uplinks, to A_y and A_(y+N), its two
+planes. N^3 hosts, N^2 hybrid switches, 2N optical switches; N^3 + N^2 (N-1)/2 + 2N^2 links. Ports:
+
+    hybrid M(x,y)   1..N hosts; N+1..2N-1 the other hybrid switches of the unit, in order; 2N to A_y, 2N+1 to A_(y+N)
+    optical A_i     x+1 to M(x, i mod N)
+
+Names: hybrid m0_0, m0_1, ..; optical a0..; hosts h1... Numbers count the hybrid switches first. M(x,y) has
+10.x.y.0/24.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import combinations, product
+from typing import TYPE_CHECKING
+
+from switch.errors import UserError
+from switch.link import LinkModel
+from topo.addressing import MAX_HOSTS_PER_SWITCH, make_host, make_switch
+from topo.graph import Endpoint, Link, LinkFields, Topology
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+KIND = "optical-electrical"
+PLANES = 2
+HYBRID, OPTICAL = "hybrid", "optical"
+
+
+def hybrid_name(unit: int, sub_unit: int) -> str:
+    """M(x,y)."""
+    return f"m{unit}_{sub_unit}"
+
+
+def optical_name(index: int) -> str:
+    """A_i."""
+    return f"a{index}"
+
+
+def mesh_port(n: int, sub_unit: int, other: int) -> int:
+    """The port of a hybrid switch to another one of its unit."""
+    return n + 1 + other - (other > sub_unit)
+
+
+def uplink_port(n: int, plane: int) -> int:
+    """The port of a hybrid switch to the optical switch of one of its planes, 0 or 1."""
+    return 2 * n + plane
+
+
+def optical_electrical(n: int, **link: Unpack[LinkFields]) -> Topology:
+    """The network of N = n; `link` are the fields of every link's model. UserError for an n that cannot be built."""
+    if not 1 <= n <= MAX_HOSTS_PER_SWITCH:
+        raise UserError(f"an optical and electrical network has 1 to {MAX_HOSTS_PER_SWITCH} units, got {n}")
+    model = LinkModel(**link)
+    places = list(product(range(n), repeat=2))
+    hybrids = {(x, y): make_switch(hybrid_name(x, y), 1 + x * n + y, HYBRID) for x, y in places}
+    opticals = [make_switch(optical_name(i), 1 + n * n + i, OPTICAL) for i in range(PLANES * n)]
+    hosts = [
+        make_host(f"h{1 + (x * n + y) * n + z}", f"10.{x}.{y}", z, hybrid)
+        for (x, y), hybrid in hybrids.items()
+        for z in range(n)
+    ]
+    ends = [
+        *(((host.name, 0), (hybrid_name(*places[i // n]), 1 + i % n)) for i, host in enumerate(hosts)),
+        *(
+            ((hybrid_name(x, y), mesh_port(n, y, other)), (hybrid_name(x, other), mesh_port(n, other, y)))
+            for x in range(n)
+            for y, other in combinations(range(n), 2)
+        ),
+        *(
+            ((hybrid_name(x, y), uplink_port(n, plane)), (optical_name(y + n * plane), x + 1))
+            for (x, y), plane in product(places, range(PLANES))
+        ),
+    ]
+    return Topology(
+        name=f"{KIND}:{n}",
+        hosts=tuple(hosts),
+        switches=(*hybrids.values(), *opticals),
+        links=tuple(Link(a=_end(*a), b=_end(*b), model=model) for a, b in ends),
+    )
+
+
+def _end(node: str, port: int) -> Endpoint:
+    return Endpoint(node=node, port=port)
+
+
+def size_of(topology: Topology) -> int:
+    """N of such a network, all links of which need not be there. UserError for any other."""
+    kind, _, size = topology.name.partition(":")
+    if kind != KIND:
+        raise UserError(f"{topology.name} is not of the kind {KIND}:N")
+    return int(size)
+
+
+def place_of(switch: str) -> tuple[int, int]:
+    """(unit, sub-unit) of a hybrid switch."""
+    unit, sub_unit = switch.removeprefix("m").split("_")
+    return int(unit), int(sub_unit)
+
+
+def light_links(topology: Topology) -> Iterable[tuple[str, str]]:
+    """The links between hybrid and optical switches, by their ends."""
+    for link in topology.switch_links:
+        ends = link.a.node, link.b.node
+        if any(topology.switch(end).tier == OPTICAL for end in ends):
+            yield ends
