@@ -1,0 +1,93 @@
+"""The graph of who needs what from whom (S2 of the source), and clusters on it (S3, S4).
+
+An edge (u, v) with weight x says that u needs sample x, which v stores. The source calls the graph acyclic; it is
+not, since clusters need edges both ways. Edges are never listed: for any two workers a set of bits says which of the
+one's needs the other stores.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from controller.systems.shuffle.scheduling.bits import members
+from controller.systems.shuffle.scheduling.instance import Instance
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Receivers whose samples fit into one packet: each stores the samples of all others.
+
+    workers: the receivers as a set of bits. holders: workers outside that store every sample of the cluster, from
+    which senders and further receivers come. receivers: (worker, sample) in the order in which they joined.
+    """
+
+    workers: int
+    holders: int
+    receivers: tuple[tuple[int, int], ...]
+
+
+class DependencyGraph:
+    """The demands that are still open. Bit p of a worker's sets is the p-th sample that it needed at first."""
+
+    def __init__(self, instance: Instance) -> None:
+        self.instance = instance
+        self.holders = instance.holders
+        self.samples: list[list[int]] = [[] for _ in instance.workers]
+        for worker, sample in instance.demands:
+            self.samples[worker].append(sample)
+        self.place = {
+            (worker, sample): index
+            for worker, samples in enumerate(self.samples)
+            for index, sample in enumerate(samples)
+        }
+        self.open = [(1 << len(samples)) - 1 for samples in self.samples]
+        self.left = len(instance.demands)
+        self.wanted = _wanted(instance, self.samples)
+        """wanted[v][u]: which of v's needs u stores."""
+
+    def cluster(self, worker: int, sample: int) -> Cluster:
+        """The smallest: one worker, one sample."""
+        return Cluster(1 << worker, self.holders[sample] & ~(1 << worker), ((worker, sample),))
+
+    def joined(self, cluster: Cluster, worker: int, sample: int) -> Cluster:
+        own = 1 << worker
+        return Cluster(
+            cluster.workers | own,
+            cluster.holders & self.holders[sample] & ~own,
+            (*cluster.receivers, (worker, sample)),
+        )
+
+    def joinable(self, cluster: Cluster, worker: int) -> int:
+        """Which open needs of a holder of the cluster all its workers store: with any of them it may join."""
+        found = self.open[worker]
+        wanted = self.wanted[worker]
+        for other, _ in cluster.receivers:
+            found &= wanted[other]
+        return found
+
+    def close(self, worker: int, sample: int) -> None:
+        """A demand is met (S6)."""
+        bit = 1 << self.place[worker, sample]
+        assert self.open[worker] & bit, "a demand is met once"
+        self.open[worker] ^= bit
+        self.left -= 1
+
+
+def _wanted(instance: Instance, samples: list[list[int]]) -> list[list[int]]:
+    workers = len(instance.workers)
+    stored = np.zeros((workers, instance.samples), bool)
+    for worker, held in enumerate(instance.stored):
+        stored[worker, list(held)] = True
+    found = []
+    for own in samples:
+        rows = np.packbits(stored[:, own], axis=1, bitorder="little")
+        found.append([int.from_bytes(row.tobytes(), "little") for row in rows])
+    return found
+
+
+def needs(graph: DependencyGraph, worker: int, places: int) -> list[int]:
+    """The samples behind a set of bits."""
+    own = graph.samples[worker]
+    return [own[place] for place in members(places)]

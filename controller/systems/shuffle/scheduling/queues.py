@@ -1,0 +1,201 @@
+"""Senders' queues, into which packets are put by class, and the model of time behind it (S5 of the source).
+
+Class B (lends a sample to a neighbour) comes first in a queue, A (waits for such a loan) last, C (neither) between.
+So a B packet never waits, and the more there is to send before it, the less an A packet waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from controller.systems.shuffle.scheduling.instance import Instance
+from controller.systems.shuffle.scheduling.schedule import Schedule, Transmission
+from controller.systems.shuffle.scheduling.trees import Trees
+
+
+@dataclass(frozen=True)
+class Timing:
+    """host_us, router_us: how long a host and a switch take to send a packet. threshold_us: how long an A packet may
+    wait for its loan once it is its turn; a cluster whose packet would wait longer is none."""
+
+    host_us: int = 120
+    router_us: int = 120
+    threshold_us: int = 1200
+
+    def transfer_us(self, hops: int) -> int:
+        """How long a packet is on its way between neighbours."""
+        return (hops - 1) * self.router_us + self.host_us
+
+
+@dataclass(frozen=True, slots=True)
+class Loan:
+    """A neighbour's sample for a packet's sender or for one of its receivers."""
+
+    lender: int
+    borrower: int
+    sample: int
+
+
+@dataclass(frozen=True, slots=True)
+class Packet:
+    """What a scheduler puts into a queue. receivers: (worker, the sample that it decodes). tree, hops: as in
+    Transmission; loans: what its sender and receivers borrow for it."""
+
+    sender: int
+    receivers: tuple[tuple[int, int], ...]
+    tree: int
+    hops: int
+    loans: tuple[Loan, ...] = ()
+
+    @property
+    def samples(self) -> tuple[int, ...]:
+        return tuple(dict.fromkeys(sample for _, sample in self.receivers))
+
+
+class _Queue:
+    """One sender's. a, b, c: numbers of its packets by class, each list in sending order."""
+
+    def __init__(self) -> None:
+        self.a: list[int] = []
+        self.b: list[int] = []
+        self.c: list[int] = []
+
+
+class Queues:
+    """The queues of all senders while a schedule grows."""
+
+    def __init__(self, instance: Instance, trees: Trees, timing: Timing | None = None) -> None:
+        self.instance = instance
+        self.trees = trees
+        self.timing = timing or Timing()
+        self._queues = [_Queue() for _ in trees.hosts]
+        self._sent: list[Transmission] = []
+
+    @property
+    def packets(self) -> int:
+        return len(self._sent)
+
+    def fits(self, sender: int, loans: Sequence[Loan]) -> bool:
+        """Whether a packet that the sender makes with these loans can be put in so that it waits no longer than the
+        threshold (S4 asks before a cluster becomes a candidate)."""
+        to_sender = [loan for loan in loans if loan.borrower == sender]
+        if not to_sender:
+            return True
+        arrival_us = max(self._arrival_if_lent_us(loan) for loan in to_sender)
+        queue = self._queues[sender]
+        lent = sum(loan.lender == sender for loan in loans)
+        before = len(queue.a) + len(queue.b) + len(queue.c) + lent
+        ready_us = before * self.timing.host_us + sum(self._waits(sender))
+        return arrival_us - ready_us <= self.timing.threshold_us
+
+    def add(self, packet: Packet) -> None:
+        """Put a packet and its loans into the queues; `fits` holds for it."""
+        number = len(self._sent) + len(packet.loans)
+        loans = []
+        for loan in packet.loans:
+            hops, tree = self.trees.best(loan.lender, 1 << loan.borrower)
+            loans.append(len(self._sent))
+            self._sent.append(
+                Transmission(
+                    number=len(self._sent),
+                    sender=loan.lender,
+                    samples=(loan.sample,),
+                    receivers=((loan.borrower, loan.sample),),
+                    tree=tree,
+                    hops=hops,
+                    lent_for=number,
+                )
+            )
+        waits_for = tuple(n for n, loan in zip(loans, packet.loans, strict=True) if loan.borrower == packet.sender)
+        self._sent.append(
+            Transmission(
+                number=number,
+                sender=packet.sender,
+                samples=packet.samples,
+                receivers=packet.receivers,
+                tree=packet.tree,
+                hops=packet.hops,
+                waits_for=waits_for,
+            )
+        )
+        # What an A packet depends on is in its queue before it is.
+        for loan_number in loans:
+            lender = self._queues[self._sent[loan_number].sender]
+            lender.b.insert(self._place_of_b(lender), loan_number)
+        if waits_for:
+            self._insert_a(number)
+        else:
+            self._queues[packet.sender].c.append(number)
+
+    def _place_of_b(self, queue: _Queue) -> int:
+        """Where a new B packet ends up: from the end of its region it moves forward as long as those that it
+        overtakes do not keep their A packets waiting longer than the threshold."""
+        place = len(queue.b)
+        while place > 0 and self._may_be_later(queue.b[place - 1], place):
+            place -= 1
+        return place
+
+    def _may_be_later(self, loan: int, place: int) -> bool:
+        dependent = self._sent[loan].lent_for
+        assert dependent is not None
+        packet = self._sent[dependent]
+        sender = self._queues[packet.sender]
+        if loan not in packet.waits_for or dependent not in sender.a:
+            return True
+        arrival_us = self._arrival_us(loan, place)
+        return arrival_us - self._ready_us(packet.sender, sender.a.index(dependent)) <= self.timing.threshold_us
+
+    def _insert_a(self, number: int) -> None:
+        packet = self._sent[number]
+        queue = self._queues[packet.sender]
+        arrival_us = max(self._arrival_us(loan) for loan in packet.waits_for)
+        ready_us = (len(queue.b) + len(queue.c)) * self.timing.host_us
+        place = 0
+        waits = self._waits(packet.sender)
+        while arrival_us - ready_us > self.timing.threshold_us and place < len(queue.a):
+            ready_us += self.timing.host_us + waits[place]
+            place += 1
+        queue.a.insert(place, number)
+
+    def _arrival_if_lent_us(self, loan: Loan) -> int:
+        hops = int(self.trees.distances[loan.lender, loan.borrower])
+        place = self._place_of_b(self._queues[loan.lender])
+        return place * self.timing.host_us + self.timing.transfer_us(hops)
+
+    def _arrival_us(self, loan: int, place: int | None = None) -> int:
+        """When a loan is there. place: in its queue, if not where it is now."""
+        transmission = self._sent[loan]
+        if place is None:
+            place = self._queues[transmission.sender].b.index(loan)
+        return place * self.timing.host_us + self.timing.transfer_us(transmission.hops)
+
+    def _waits(self, sender: int) -> list[int]:
+        """How long each A packet of a queue waits, in its order."""
+        queue = self._queues[sender]
+        ready_us = (len(queue.b) + len(queue.c)) * self.timing.host_us
+        waits = []
+        for number in queue.a:
+            arrival_us = max(self._arrival_us(loan) for loan in self._sent[number].waits_for)
+            waits.append(max(0, arrival_us - ready_us))
+            ready_us += self.timing.host_us + waits[-1]
+        return waits
+
+    def _ready_us(self, sender: int, place: int) -> int:
+        """When the A packet at a place could be sent if its loan were there."""
+        queue = self._queues[sender]
+        before = len(queue.b) + len(queue.c) + place
+        return before * self.timing.host_us + sum(self._waits(sender)[:place])
+
+    def schedule(self, name: str) -> Schedule:
+        """The schedule as it stands, with the waiting times of its A packets."""
+        sent = list(self._sent)
+        for sender, queue in enumerate(self._queues):
+            for number, wait_us in zip(queue.a, self._waits(sender), strict=True):
+                sent[number] = replace(sent[number], wait_us=wait_us)
+        return Schedule(
+            scheduler=name,
+            transmissions=tuple(sent),
+            queues=tuple((*queue.b, *queue.c, *queue.a) for queue in self._queues),
+            trees=tuple(self.trees.trees),
+        )

@@ -1,0 +1,248 @@
+"""Multicast trees and what they cost in hops (S1 of the source).
+
+A breadth-first tree from a sender to all hosts, without the branches that lead to none: packets for some receivers
+take the links of it that lie between the sender and them, so that any two receivers' common way is taken once. Such
+a tree may be a breadth-first tree for other senders as well, once their packets climb and descend it; a fat-tree
+needs one tree for each core switch, however many hosts it has. Where nodes have several equally near parents,
+variants of the tree differ in which they take: the n-th in order of ports, the same n for all nodes of a tier.
+
+Links between a host and its own relay switch (tier RELAY_TIER) are the inside of a server and count as no hop.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice, product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switch.errors import UserError
+from topo.graph import Topology
+
+RELAY_TIER = "relay"
+"""Of switches that are a part of a server."""
+
+NEIGHBOUR_HOPS = 2
+"""Workers at most this far apart may lend each other samples."""
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A tree that spans the hosts. links: (parent, child), a parent's own link before its children's. The root is a
+    host."""
+
+    root: str
+    links: tuple[tuple[str, str], ...]
+
+    def branches(self, sender: str, receivers: Iterable[str]) -> tuple[tuple[str, str], ...]:
+        """The links (from, to) that a packet takes from a host to others, each after the one that leads to it;
+        links inside servers are among them."""
+        ends = {sender, *receivers}
+        passed = Counter(link for end in ends for link in self._to_root(end))
+        beside: defaultdict[str, list[str]] = defaultdict(list)
+        for (parent, child), times in passed.items():
+            # What all have on their way to the root leads to none of them.
+            if times < len(ends):
+                beside[parent].append(child)
+                beside[child].append(parent)
+        found: list[tuple[str, str]] = []
+        waiting = deque([("", sender)])
+        while waiting:
+            before, node = waiting.popleft()
+            onward = [(node, other) for other in beside[node] if other != before]
+            found += onward
+            waiting += onward
+        return tuple(found)
+
+    @cached_property
+    def _parents(self) -> dict[str, str]:
+        return {child: parent for parent, child in self.links}
+
+    def _to_root(self, node: str) -> Iterator[tuple[str, str]]:
+        while node != self.root:
+            yield self._parents[node], node
+            node = self._parents[node]
+
+
+class Trees:
+    """Trees for a set of hosts, and hop counts on them.
+
+    hosts: the workers in order of their numbers, then the master where there is one; numbers in arguments are places
+    in it, and a set of hosts is an int whose bit w is host w. variants: at most so many trees for each sender.
+    UserError if a host cannot be reached.
+    """
+
+    def __init__(self, topology: Topology, hosts: Sequence[str], variants: int = 1) -> None:
+        self.topology = topology
+        self.hosts = tuple(hosts)
+        self.trees: list[Tree] = []
+        self._up: list[tuple[int, ...]] = []
+        graph = _Graph(topology, self.hosts)
+        serving: list[list[int]] = [[] for _ in self.hosts]
+        reaches = [graph.distances(host) for host in self.hosts]
+        for variant in range(min(variants, graph.variants(reaches[0])) if self.hosts else 0):
+            first = len(self.trees)
+            for sender, distances in enumerate(reaches):
+                to_hosts = np.array([distances[node] for node in graph.host_nodes])
+                for number in range(first, len(self.trees)):
+                    if np.array_equal(self._lengths[number][sender], to_hosts):
+                        serving[sender].append(number)
+                        break
+                else:
+                    self._add(graph.tree(sender, distances, variant))
+                    serving[sender].append(len(self.trees) - 1)
+        self.of_sender = tuple(map(tuple, serving))
+        """For each host the numbers of the trees on which it may send."""
+
+    @cached_property
+    def _lengths(self) -> dict[int, NDArray[np.int64]]:
+        """For each tree how many links lie between any two hosts, those inside servers included."""
+        return {}
+
+    def _add(self, tree: Tree) -> None:
+        parents = {child: parent for parent, child in tree.links}
+        costed, every = [], []
+        bits: dict[str, tuple[int, int]] = {tree.root: (0, 0)}
+        for number, (parent, child) in enumerate(tree.links):
+            above, all_above = bits[parent]
+            own = 0 if self.is_inside(parent, child) else 1 << number
+            bits[child] = (above | own, all_above | 1 << number)
+        assert len(parents) == len(tree.links), "a tree has one parent for each node"
+        for host in self.hosts:
+            costed.append(bits[host][0])
+            every.append(bits[host][1])
+        self._lengths[len(self.trees)] = _pairwise(every)
+        self.trees.append(tree)
+        self._up.append(tuple(costed))
+
+    def is_inside(self, a: str, b: str) -> bool:
+        """Whether a link is the inside of a server, which counts as no hop."""
+        host, switch = (a, b) if self.topology.is_host(a) else (b, a)
+        return (
+            self.topology.is_host(host)
+            and not self.topology.is_host(switch)
+            and self.topology.switch(switch).tier == RELAY_TIER
+        )
+
+    def up(self, tree: int) -> tuple[int, ...]:
+        """For each host the links between it and the tree's root as a set of bits, without those inside servers.
+
+        A packet between some hosts takes the links that are in one of their sets and not in all.
+        """
+        return self._up[tree]
+
+    def hops_on(self, tree: int, sender: int, receivers: int) -> int:
+        """Links of a tree that a packet takes from a host to a set of hosts."""
+        up = self._up[tree]
+        union = common = up[sender]
+        while receivers:
+            lowest = receivers & -receivers
+            receivers ^= lowest
+            links = up[lowest.bit_length() - 1]
+            union |= links
+            common &= links
+        return (union ^ common).bit_count()
+
+    def best(self, sender: int, receivers: int) -> tuple[int, int]:
+        """The fewest hops, and the first of the sender's trees that takes no more."""
+        return min((self.hops_on(tree, sender, receivers), tree) for tree in self.of_sender[sender])
+
+    def hops(self, sender: int, receivers: int) -> int:
+        """The fewest hops from a host to a set of hosts on any of its trees."""
+        return self.best(sender, receivers)[0]
+
+    @cached_property
+    def distances(self) -> NDArray[np.int64]:
+        """(hosts, hosts): hops of a packet from one to another."""
+        found = np.empty((len(self.hosts), len(self.hosts)), np.int64)
+        for number, up in enumerate(self._up):
+            senders = [sender for sender, trees in enumerate(self.of_sender) if trees[0] == number]
+            if senders:
+                found[senders] = _pairwise(up, senders)
+        return found
+
+    @cached_property
+    def neighbours(self) -> tuple[int, ...]:
+        """For each host the set of others at most NEIGHBOUR_HOPS away."""
+        near = self.distances <= NEIGHBOUR_HOPS
+        return tuple(sum(1 << int(other) for other in np.flatnonzero(row)) & ~(1 << h) for h, row in enumerate(near))
+
+
+def _pairwise(sets: Sequence[int], rows: Iterable[int] | None = None) -> NDArray[np.int64]:
+    """Sizes of the symmetric differences of sets of bits, (rows, sets)."""
+    chosen = sets if rows is None else [sets[row] for row in rows]
+    return np.array([[(a ^ b).bit_count() for b in sets] for a in chosen], np.int64)
+
+
+class _Graph:
+    """The topology with nodes as numbers; hosts never forward."""
+
+    def __init__(self, topology: Topology, hosts: Sequence[str]) -> None:
+        names = [*(host.name for host in topology.hosts), *(switch.name for switch in topology.switches)]
+        number = {name: index for index, name in enumerate(names)}
+        self.names = names
+        self.hosts = len(topology.hosts)
+        self.host_nodes = [number[topology.host(host).name] for host in hosts]
+        self.neighbours = [[number[other] for other in topology.neighbours(name)] for name in names]
+        self.tiers = [""] * self.hosts + [switch.tier for switch in topology.switches]
+
+    def distances(self, host: str) -> dict[int, int]:
+        """Links from a host to every node."""
+        start = self.names.index(host)
+        found = {start: 0}
+        waiting = deque([start])
+        while waiting:
+            node = waiting.popleft()
+            if node < self.hosts and node != start:
+                continue
+            for other in self.neighbours[node]:
+                if other not in found:
+                    found[other] = found[node] + 1
+                    waiting.append(other)
+        for node in self.host_nodes:
+            if node not in found:
+                raise UserError(f"the network is not connected: no path from {host} to {self.names[node]}")
+        return found
+
+    def _parents(self, node: int, distances: Mapping[int, int]) -> list[int]:
+        nearer = distances[node] - 1
+        # A host on the way is the sender, at distance 0.
+        return [
+            other
+            for other in self.neighbours[node]
+            if distances.get(other) == nearer and (other >= self.hosts or nearer == 0)
+        ]
+
+    def _choices(self, distances: Mapping[int, int]) -> dict[str, int]:
+        """For each tier the most parents that one of its nodes could take."""
+        found: dict[str, int] = {}
+        for node in distances:
+            if distances[node]:
+                tier = self.tiers[node]
+                found[tier] = max(found.get(tier, 1), len(self._parents(node, distances)))
+        return found
+
+    def variants(self, distances: Mapping[int, int]) -> int:
+        return math.prod(self._choices(distances).values())
+
+    def tree(self, sender: int, distances: Mapping[int, int], variant: int) -> Tree:
+        choices = self._choices(distances)
+        total = math.prod(choices.values())
+        places = next(islice(product(*map(range, choices.values())), variant % total, None))
+        place = dict(zip(choices, places, strict=True))
+        parents: dict[int, int] = {}
+        for node in self.host_nodes:
+            while distances[node] and node not in parents:
+                candidates = self._parents(node, distances)
+                parents[node] = candidates[place[self.tiers[node]] % len(candidates)]
+                node = parents[node]
+        links = sorted((distances[child], parent, child) for child, parent in parents.items())
+        return Tree(
+            self.names[self.host_nodes[sender]],
+            tuple((self.names[parent], self.names[child]) for _, parent, child in links),
+        )
