@@ -278,6 +278,17 @@ def test_other_requirements_are_installed_over_the_old_ones(complete: Machine) -
     assert complete.run("demo").stderr == ""
 
 
+def test_a_layer_that_an_older_checkout_had_is_forgotten(complete: Machine) -> None:
+    complete.run("--install-python", "run")
+    complete.calls()
+    (complete.checkout / "requirements" / "run.txt").unlink()
+    assert complete.run("demo").stdout == "<demo>"
+    assert [layers_of(call) for call in pip_calls(complete)] == [["base"]]
+    complete.calls()
+    assert complete.run("demo").stdout == "<demo>"
+    assert complete.calls() == []
+
+
 def test_the_tab_key_installs_nothing(bare: Machine) -> None:
     outcome = bare.run(_GRADBED_COMPLETE="complete_bash")
     assert (outcome.returncode, outcome.stdout, outcome.stderr, bare.calls()) == (0, "", "", [])
