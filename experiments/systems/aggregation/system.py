@@ -47,7 +47,7 @@ class AggregationSystem(System):
 
     benches: Mapping[str, str] = {
         name: f"experiments.systems.aggregation.bench.commands:{name}"
-        for name in ("clocks", "lanes", "throughput", "placement")
+        for name in ("clocks", "lanes", "rounds", "throughput", "placement")
     }
 
     switch_workloads = ("experiments.systems.aggregation.bench.switch_workload:gradients",)

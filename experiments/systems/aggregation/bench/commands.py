@@ -1,4 +1,4 @@
-"""gradbed bench lanes, throughput, placement."""
+"""gradbed bench lanes, clocks, rounds, throughput, placement."""
 
 from __future__ import annotations
 
@@ -31,6 +31,15 @@ def clocks(scale: Scale = None) -> int:
 
     require_root("gradbed bench clocks")
     return run_bench_clocks(factor=scale)
+
+
+def rounds(
+    repetitions: Annotated[int, typer.Option(min=1, help="Measurements; the median is shown.")] = 3,
+) -> int:
+    """What a round of gradients costs on the virtual clock, and where the time goes. Needs no root."""
+    from experiments.systems.aggregation.bench.rounds import run_bench_rounds
+
+    return run_bench_rounds(repetitions)
 
 
 def throughput(scale: Scale = None) -> int:
