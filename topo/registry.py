@@ -1,4 +1,4 @@
-"""Topologies by word, as on the command line: "fat-tree:4", "leaf-spine:4,2,2", "star:9"."""
+"""Topologies by word, as on the command line: "fat-tree:4", "leaf-spine:4,2,2", "star:9", "bcube:4,1"."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from switch.errors import UserError
 from switch.link import LinkModel
+from topo.bcube import bcube
 from topo.dragonfly import dragonfly
 from topo.fat_tree import fat_tree
 from topo.graph import Topology
@@ -32,6 +33,7 @@ SHAPES = {
     "dragonfly": Shape(("GROUPS", "ROUTERS", "HOSTS_PER_ROUTER"), dragonfly),
     "torus": Shape(("X", "Y", "Z"), torus),
     OPTICAL_ELECTRICAL: Shape(("N",), optical_electrical),
+    "bcube": Shape(("N", "K"), bcube),
 }
 
 

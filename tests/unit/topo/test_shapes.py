@@ -1,5 +1,6 @@
-"""Fat-tree, leaf-spine and star: sizes, wiring, addresses, limits."""
+"""Fat-tree, leaf-spine, star and BCube: sizes, wiring, addresses, limits."""
 
+import math
 from collections import Counter
 from ipaddress import IPv4Address, IPv4Interface
 from itertools import combinations
@@ -9,9 +10,11 @@ import pytest
 
 from switch.errors import UserError
 from switch.link import LinkModel
+from topo.bcube import bcube
 from topo.dragonfly import dragonfly
 from topo.fat_tree import fat_tree
 from topo.graph import Topology
+from topo.hops import is_hop
 from topo.leaf_spine import leaf_spine
 from topo.optical_electrical import optical_electrical
 from topo.registry import SHAPES, parse_topology, usage
@@ -82,7 +85,7 @@ def test_fat_tree_wiring_and_ports(k: int) -> None:
 
 @pytest.mark.parametrize(
     "topology",
-    [fat_tree(16), leaf_spine(20, 3, 100), star(250), dragonfly(9, 4, 2), torus(8, 8, 8), optical_electrical(7)],
+    [fat_tree(16), leaf_spine(20, 3, 100), star(250), bcube(8, 2), dragonfly(9, 4, 2), torus(8, 8, 8), optical_electrical(7)],
     ids=lambda topology: topology.name,
 )
 def test_addresses_numbers_and_macs(topology: Topology) -> None:
@@ -122,9 +125,48 @@ def test_star() -> None:
     assert topology.switch("s1").tier == "hub"
 
 
+def digits(number: int, base: int, count: int) -> list[int]:
+    return [number // base**place % base for place in range(count)]
+
+
+@pytest.mark.parametrize(("n", "k"), [(2, 0), (4, 1), (3, 2)])
+def test_bcube_joins_servers_that_differ_in_one_digit(n: int, k: int) -> None:
+    """Guo et al., section 3.1; the links inside servers are as good as none."""
+    topology = bcube(n, k, rate_bps=1_000_000, loss=0.1)
+    servers = n ** (k + 1)
+    assert (len(topology.hosts), len(topology.switches)) == (servers, servers + (k + 1) * n**k)
+    assert len(topology.links) == servers * (k + 2)
+    joined = set()
+    for level in range(k + 1):
+        for switch in _tier(topology, f"level-{level}"):
+            members = [int(relay[1:]) - 1 for relay in topology.neighbours(switch)]
+            assert [digits(member, n, k + 1)[level] for member in members] == list(range(n))
+            assert len({tuple(d for i, d in enumerate(digits(m, n, k + 1)) if i != level) for m in members}) == 1
+            assert [topology.port(f"r{member + 1}", switch) for member in members] == [2 + level] * n
+            joined |= set(combinations(members, 2))
+    for a, b in combinations(range(servers), 2):
+        distance = sum(x != y for x, y in zip(digits(a, n, k + 1), digits(b, n, k + 1), strict=True))
+        assert ((a, b) in joined) == (distance == 1)
+        paths = list(networkx.all_shortest_paths(topology.graph, f"r{a + 1}", f"r{b + 1}"))
+        assert (len(paths), len(paths[0]) - 1) == (math.factorial(distance), 2 * distance)
+    inside = [link for link in topology.links if not is_hop(topology, link)]
+    assert {(link.a.node, link.b.node) for link in inside} == {(f"h{i + 1}", f"r{i + 1}") for i in range(servers)}
+    assert {link.model for link in inside} == {LinkModel()}
+    assert {link.model for link in topology.links if link not in inside} == {LinkModel(rate_bps=1_000_000, loss=0.1)}
+
+
+def test_every_link_of_other_topologies_is_a_hop() -> None:
+    for topology in (fat_tree(4), leaf_spine(2, 2, 2), star(3)):
+        assert all(is_hop(topology, link) for link in topology.links)
+
+
 @pytest.mark.parametrize(
     ("build", "words"),
     [
+        (lambda: bcube(1, 1), "2 to 509 ports and k from 0 to 15, got n=1, k=1"),
+        (lambda: bcube(4, -1), "got n=4, k=-1"),
+        (lambda: bcube(2, 10**9), "k from 0 to 15"),
+        (lambda: bcube(16, 3), "has 65536 servers"),
         (lambda: fat_tree(3), "a fat-tree needs an even k >= 2, got 3"),
         (lambda: fat_tree(0), "an even k >= 2, got 0"),
         (lambda: fat_tree(-4), "an even k >= 2, got -4"),
