@@ -1,5 +1,5 @@
-"""BCube(n, k) of Guo et al., "BCube: A High Performance, Server-centric Network Architecture for Modular Data Centers"
-(SIGCOMM 2009).
+"""BCube(n, k) of Guo et al., "BCube: A High Performance, Server-centric Network Architecture for Modular Data
+Centers" (SIGCOMM 2009).
 
 n^(k+1) servers of k+1 network cards, and k+1 levels of n^k switches of n ports. A server's address has k+1 digits to
 the base n; a switch of level l joins the n servers whose addresses differ in digit l alone (digit 0 is the lowest).
@@ -38,7 +38,7 @@ def bcube(n: int, k: int, **link: Unpack[LinkFields]) -> Topology:
         raise UserError(f"a BCube has switches of 2 to {MAX_PORTS} ports and k from 0 to 15, got n={n}, k={k}")
     servers, per_level = n ** (k + 1), n**k
     if servers + (k + 1) * per_level > MAX_SWITCH_NUMBER:
-        raise UserError(f"BCube({n}, {k}) has {servers} servers, each with a switch: switches are numbered with 16 bits")
+        raise UserError(f"BCube({n}, {k}) has {servers} servers, too many for switch numbers of 16 bits")
     model = LinkModel(**link)
     switches = [make_switch(f"s{i + 1}", i + 1, f"level-{i // per_level}") for i in range((k + 1) * per_level)]
     relays = [make_switch(f"r{i + 1}", len(switches) + i + 1, RELAY) for i in range(servers)]
