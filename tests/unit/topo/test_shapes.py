@@ -85,7 +85,15 @@ def test_fat_tree_wiring_and_ports(k: int) -> None:
 
 @pytest.mark.parametrize(
     "topology",
-    [fat_tree(16), leaf_spine(20, 3, 100), star(250), bcube(8, 2), dragonfly(9, 4, 2), torus(8, 8, 8), optical_electrical(7)],
+    [
+        fat_tree(16),
+        leaf_spine(20, 3, 100),
+        star(250),
+        bcube(8, 2),
+        dragonfly(9, 4, 2),
+        torus(8, 8, 8),
+        optical_electrical(7),
+    ],
     ids=lambda topology: topology.name,
 )
 def test_addresses_numbers_and_macs(topology: Topology) -> None:
