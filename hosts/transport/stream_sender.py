@@ -12,6 +12,7 @@ order by the other end, so nothing waits for a gap but the window.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -70,6 +71,15 @@ class StreamSender:
         """So many more packets wait to be sent; they get the next sequence numbers in turn."""
         self._queued += packets
 
+    def withdraw(self) -> None:
+        """Those that wait and have never been sent are not to be sent any more."""
+        self._queued = 0
+
+    @property
+    def queued(self) -> int:
+        """Packets that have never been sent."""
+        return self._queued
+
     @property
     def finished(self) -> bool:
         """All is acknowledged."""
@@ -81,18 +91,18 @@ class StreamSender:
             return False
         return not self._flights or forward_distance(next(iter(self._flights)), self._next) <= SELECTIVE_BITS
 
-    def transmissions(self, now_us: int) -> list[int]:
-        """Sequence numbers of the packets to send now, repeated ones first; counts as sent."""
-        out = []
+    def transmissions(self, now_us: int, most: float = math.inf) -> list[int]:
+        """Sequence numbers of the packets to send now, repeated ones first, `most` at most; counts as sent."""
+        out: list[int] = []
         for sequence, flight in self._flights.items():
-            if flight.lost:
+            if flight.lost and len(out) < most:
                 self.statistics.early_resends += 1
                 out.append(self._again(sequence, now_us))
         if not out and self._flights and self._timer_us() <= now_us:
             self.statistics.timeout_resends += 1
             self._timeouts += 1
             out.append(self._again(self._oldest, now_us))
-        while self._may_send_new:
+        while self._may_send_new and len(out) < most:
             self._flights[self._next] = _Flight(order=self._order, sent_us=now_us)
             out.append(self._next)
             self._order += 1
