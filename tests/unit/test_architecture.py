@@ -31,7 +31,7 @@ ROOMS = {
     "switch": "codegen compiler corpus engine insight nodes p4runtime runtime shims simple_switch stf virtual",
     "topo": "",
     "controller": "core planning rest southbound systems",
-    "hosts": "agents collectives learning protocols systems torch_hook transport",
+    "hosts": "agents collectives compressors learning protocols systems torch_hook transport",
     "experiments": "bench configuration fidelity plotting prompt study systems",
     "cli": "",
 }
@@ -224,7 +224,7 @@ PLANNERS = [
 ]
 
 
-@pytest.mark.parametrize("place", ["controller/planning", *PLANNERS, "hosts/learning"])
+@pytest.mark.parametrize("place", ["controller/planning", *PLANNERS, "hosts/compressors", "hosts/learning"])
 def test_planners_and_learning_need_neither_root_nor_network(place: str) -> None:
     """Nor do the modules of ours that they import, however far."""
     of: dict[str, set[str]] = defaultdict(set)
@@ -246,7 +246,17 @@ def test_planners_and_learning_need_neither_root_nor_network(place: str) -> None
 
 
 @pytest.mark.parametrize(
-    "room", ["collectives", "learning", "protocols", "systems", "torch_hook", "transport", "agents/context.py"]
+    "room",
+    [
+        "collectives",
+        "compressors",
+        "learning",
+        "protocols",
+        "systems",
+        "torch_hook",
+        "transport",
+        "agents/context.py",
+    ],
 )
 def test_agents_know_time_and_network_by_their_context_alone(room: str) -> None:
     """hosts/agents/real_context.py is what asks the kernel, so that another clock can take its place."""

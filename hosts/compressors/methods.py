@@ -1,0 +1,230 @@
+"""The compressors, and how they are named on command lines and in studies: "topk:0.01".
+
+Each takes a gradient as int64 (what is new and what was held back) and returns what of it to send. What that does not
+stand for is the error, which hosts.compressors.error_feedback keeps.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hosts.compressors.content import Content
+from hosts.compressors.low_rank import LowRank
+from hosts.compressors.selection import at_least, top_k
+from switch.errors import UserError
+
+INT32_MAX = (1 << 31) - 1
+WARM_UP_DENSITY = 0.25
+"""The part that is kept in the first round of a warm-up (Lin et al., "Deep gradient compression", ICLR 2018)."""
+
+
+class Compressor(Protocol):
+    """One worker's compressor; it may remember something from round to round."""
+
+    @property
+    def sums_in_switch(self) -> bool:
+        """Whether packets of different workers have the same values in the same places, so that a switch that adds
+        lanes can sum them."""
+
+    @property
+    def can_be_cut(self) -> bool:
+        """Whether a part of what it makes is worth sending without the rest."""
+
+    @property
+    def is_placewise(self) -> bool:
+        """Whether each code stands for the gradient's value in its place: then sums grow packet by packet. Else what
+        comes is a vector of its own kind, and `restored` tells its gradient."""
+
+    def length(self, values: int) -> int:
+        """Of the content for a gradient of so many values."""
+
+    def compress(self, gradient: NDArray[np.int64], round_number: int) -> Content: ...
+
+    def restored(self, content: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The gradient that a decoded content stands for, the same wherever it is computed."""
+
+
+class _Placewise:
+    is_placewise = True
+    can_be_cut = True
+
+    def length(self, values: int) -> int:
+        return values
+
+    def restored(self, content: NDArray[np.int64]) -> NDArray[np.int64]:
+        return content
+
+
+@dataclass(frozen=True)
+class Everything(_Placewise):
+    """No compression."""
+
+    sums_in_switch = True
+
+    def compress(self, gradient: NDArray[np.int64], round_number: int) -> Content:
+        return Content(len(gradient), within_int32(gradient))
+
+
+@dataclass(frozen=True)
+class _Density(_Placewise):
+    """The part of the values that is kept. A warm-up lowers it from a quarter to `density`, by the same factor from
+    each round to the next."""
+
+    density: float
+    seed: int = 0
+    warm_up_rounds: int = 0
+
+    def kept(self, length: int, round_number: int) -> int:
+        """How many values of a gradient; at least one."""
+        density = self.density
+        if round_number < self.warm_up_rounds and density < WARM_UP_DENSITY:
+            density = WARM_UP_DENSITY * (density / WARM_UP_DENSITY) ** (round_number / self.warm_up_rounds)
+        return min(length, max(1, math.ceil(density * length)))
+
+
+@dataclass(frozen=True)
+class TopK(_Density):
+    """The values of largest magnitude (Aji and Heafield, "Sparse communication for distributed gradient descent",
+    EMNLP 2017). Each worker has others."""
+
+    sums_in_switch = False
+
+    def compress(self, gradient: NDArray[np.int64], round_number: int) -> Content:
+        return sparse(gradient, top_k(gradient, self.kept(len(gradient), round_number)))
+
+
+@dataclass(frozen=True)
+class RandomK(_Density):
+    """Values drawn at random, the same for all workers: a function of seed and round (Stich et al., "Sparsified SGD
+    with memory", NeurIPS 2018)."""
+
+    sums_in_switch = True
+
+    def compress(self, gradient: NDArray[np.int64], round_number: int) -> Content:
+        generator = np.random.default_rng([self.seed, round_number])
+        count = self.kept(len(gradient), round_number) if len(gradient) else 0
+        return sparse(gradient, np.sort(generator.choice(len(gradient), count, replace=False, shuffle=False)))
+
+
+@dataclass(frozen=True)
+class Threshold(_Placewise):
+    """Values whose magnitude is at least `bound`, in units of the gradient's (Strom, "Scalable distributed DNN
+    training using commodity GPU cloud computing", Interspeech 2015). exponent: one is 2**exponent integers."""
+
+    bound: float
+    exponent: int = 0
+    sums_in_switch = False
+
+    def compress(self, gradient: NDArray[np.int64], round_number: int) -> Content:
+        bound = max(1, math.ceil(math.ldexp(self.bound, self.exponent)))
+        return sparse(gradient, at_least(gradient, np.uint64(min(bound, (1 << 63) - 1))))
+
+
+@dataclass(frozen=True)
+class Quantised(_Placewise):
+    """All values with few bits, rounded up or down at random so that the mean is right (Alistarh et al., "QSGD",
+    NeurIPS 2017). Each worker has a unit of its own."""
+
+    width_bits: int
+    seed: int = 0
+    worker: int = 0
+    sums_in_switch = False
+
+    def compress(self, gradient: NDArray[np.int64], round_number: int) -> Content:
+        generator = np.random.default_rng([self.seed, self.worker, round_number])
+        most = (1 << (self.width_bits - 1)) - 1
+        unit = max(1, -(-int(np.abs(gradient).max(initial=0)) // most))
+        whole, rest = np.divmod(np.abs(gradient), unit)
+        codes = np.sign(gradient) * (whole + (rest > generator.integers(0, unit, len(gradient))))
+        return Content(len(gradient), codes, self.width_bits, unit)
+
+
+@dataclass(frozen=True)
+class Sign(_Placewise):
+    """The signs, and the mean magnitude (Karimireddy et al., "Error feedback fixes SignSGD", ICML 2019). Zero counts
+    as positive."""
+
+    sums_in_switch = False
+    can_be_cut = False
+
+    def compress(self, gradient: NDArray[np.int64], round_number: int) -> Content:
+        unit = round(float(np.abs(gradient).mean())) if len(gradient) else 0
+        return Content(len(gradient), np.where(gradient < 0, -1, 1).astype(np.int64), 1, unit)
+
+
+def within_int32(values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """What of each value fits a packet's 32 bits; the rest is held back."""
+    return np.clip(values, -INT32_MAX, INT32_MAX)
+
+
+def sparse(gradient: NDArray[np.int64], places: NDArray[np.intp]) -> Content:
+    return Content(len(gradient), within_int32(gradient[places]), indices=places)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a compressor is made for. exponent: as in hosts.learning.quantise. shapes: of the gradient's tensors."""
+
+    worker: int
+    seed: int
+    exponent: int
+    shapes: tuple[tuple[int, ...], ...]
+    warm_up_rounds: int = 0
+
+
+_MAKE: dict[str, Callable[[float, Setting], Any]] = {
+    "topk": lambda part, setting: TopK(part, setting.seed, setting.warm_up_rounds),
+    "randomk": lambda part, setting: RandomK(part, setting.seed, setting.warm_up_rounds),
+    "threshold": lambda bound, setting: Threshold(bound, setting.exponent),
+    "quantise": lambda bits, setting: Quantised(int(bits), setting.seed, setting.worker),
+    "sign": lambda _, setting: Sign(),
+    "powersgd": lambda rank, setting: LowRank(setting.shapes, int(rank), setting.seed),
+    "none": lambda _, setting: Everything(),
+}
+_PARAMETERS = {
+    "topk": "the part that is kept, such as topk:0.01",
+    "randomk": "the part that is kept, such as randomk:0.01",
+    "threshold": "the least magnitude that is kept, such as threshold:0.001",
+    "quantise": "the bits of a value: quantise:8 or quantise:4",
+    "powersgd": "the rank, such as powersgd:2",
+}
+NAMES = tuple(_MAKE)
+_ANY = Setting(worker=0, seed=0, exponent=0, shapes=())
+
+
+def parsed(text: str) -> tuple[str, float]:
+    """Method and parameter of "topk:0.01"; UserError with one line."""
+    name, _, number = text.partition(":")
+    if name not in _MAKE:
+        raise UserError(f"no compressor is called {name!r}: there are {', '.join(NAMES)}")
+    if name not in _PARAMETERS:
+        if number:
+            raise UserError(f"{name} takes no parameter, got {text!r}")
+        return name, 0.0
+    try:
+        value = float(number)
+    except ValueError:
+        value = math.nan
+    possible = {
+        "topk": 0 < value <= 1,
+        "randomk": 0 < value <= 1,
+        "threshold": 0 < value < math.inf,
+        "quantise": value in (4, 8),
+        "powersgd": value in range(1, 65),
+    }
+    if not possible[name]:
+        raise UserError(f"{name} takes {_PARAMETERS[name]}; got {text!r}")
+    return name, value
+
+
+def compressor(text: str, setting: Setting = _ANY) -> Compressor:
+    """The compressor of that name for one worker. UserError if there is none."""
+    name, value = parsed(text)
+    made: Compressor = _MAKE[name](value, setting)
+    return made
