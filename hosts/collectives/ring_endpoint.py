@@ -14,6 +14,7 @@ from hosts.collectives.ring_format import RingFlags
 from hosts.collectives.ring_frames import pack_ring_frames, parse_ring_frames
 from hosts.collectives.ring_reduction import RingMessage
 from hosts.protocols.addresses import ip_integer, mac_array
+from hosts.protocols.datagram_format import NOT_ECT
 from hosts.protocols.datagram_frames import Frames
 from hosts.transport.statistics import EndpointStatistics
 
@@ -74,6 +75,7 @@ class RingEndpoint:
             sequence=sequence,
             selective=np.uint64(selective),
             flags=int(RingFlags.ACK | (RingFlags.CONGESTION if congested else 0)),
+            tos=NOT_ECT,
         )
         sent = self._interface.send(frames)
         self.statistics.acknowledgement_sent.add(sent, frames.itemsize)
