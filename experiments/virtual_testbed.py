@@ -236,7 +236,7 @@ def _pipelines(programs: Mapping[str, Program]) -> dict[str, Pipeline]:
     for program in programs.values():
         if program.name not in found:
             files = program.compiled()
-            found[program.name] = Pipeline.load(program.name, files.json, files.p4info)
+            found[program.name] = Pipeline.load(program.name, files.json, files.p4info, program.routed)
     return found
 
 
