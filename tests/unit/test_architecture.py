@@ -30,3 +30,247 @@ MAY_IMPORT = {
 ROOMS = {
     "switch": "codegen compiler corpus engine insight nodes p4runtime runtime shims simple_switch stf virtual",
     "topo": "",
+    "controller": "core entries planning rest southbound systems",
+    "hosts": "agents collectives compressors learning protocols systems torch_hook traffic transport",
+    "experiments": "bench configuration fidelity plotting prompt study systems traffic",
+    "cli": "",
+}
+"""The folders of each package: a new one is named here and in docs/architecture.md."""
+
+LISTS_OF_SYSTEMS = {"experiments/systems/__init__.py"}
+"""Of all shared files the only ones that name a system's modules."""
+
+NEEDS_A_NETWORK = {"grpc", "finsy", "os_ken", "mininet", "pyroute2", "scapy", "socket", "subprocess", "ctypes"}
+
+
+def files(folder: str | Path) -> list[Path]:
+    path = ROOT / folder
+    return [path] if path.is_file() else sorted(path.rglob("*.py"))
+
+
+def shown(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def imports(path: Path, *, for_types: bool = True) -> Iterator[str]:
+    """Full names of what a file imports, wherever it does. for_types: under TYPE_CHECKING, too."""
+    return names_imported(path.read_text(), shown(path), for_types=for_types)
+
+
+def names_imported(text: str, where: str, *, for_types: bool = True) -> Iterator[str]:
+    tree = ast.parse(text)
+    left_out: set[ast.AST] = set()
+    if not for_types:
+        for node in ast.walk(tree):
+            if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+                left_out |= {inner for statement in node.body for inner in ast.walk(statement)}
+    for node in ast.walk(tree):
+        if node in left_out:
+            continue
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{where}: relative import"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def folders_with_rooms(package: str) -> set[Path]:
+    """Folders with modules in folders of their own, relative to the tree."""
+    return {path.parent.parent.relative_to(ROOT) for path in files(package) if path.parent != ROOT / package}
+
+
+def is_in(name: str, module: str) -> bool:
+    return f"{name}.".startswith(f"{module}.")
+
+
+# ---- One way ----
+
+
+@pytest.mark.parametrize("package", MAY_IMPORT)
+def test_arrows_point_one_way(package: str) -> None:
+    wrong = [
+        f"{shown(path)} imports {name}"
+        for path in files(package)
+        for name in imports(path)
+        if (top := name.split(".")[0]) in {*MAY_IMPORT, "tests"} and top not in {package, *MAY_IMPORT[package]}
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("package", ROOMS)
+def test_every_room_is_known(package: str) -> None:
+    found = {path.parent.name for path in (ROOT / package).glob("*/*.py")}
+    assert found == set(ROOMS[package].split())
+
+
+# ---- No circles ----
+
+
+@cache
+def modules() -> Mapping[str, Path]:
+    """Every module of the packages by its full name."""
+    found = {}
+    for package in MAY_IMPORT:
+        for path in files(package):
+            parts = path.relative_to(ROOT).with_suffix("").parts
+            found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+@cache
+def links() -> frozenset[tuple[str, str]]:
+    """(importer, imported) of all modules; a name inside a module stands for the module."""
+    found = set()
+    for module, path in modules().items():
+        for name in imports(path, for_types=False):
+            target = name
+            while target and target not in modules():
+                target = target.rpartition(".")[0]
+            if target and target != module:
+                found.add((module, target))
+    return frozenset(found)
+
+
+def room_of(module: str, folder: str) -> str:
+    """The room in the folder that a module is in; every system is a room, beside their list. The folder's own
+    __init__ is none."""
+    first, *others = module.removeprefix(folder).lstrip(".").split(".")
+    return f"systems.{others[0]}" if first == "systems" and others else first
+
+
+def circles(folder: str, of: Iterable[tuple[str, str]]) -> list[list[str]]:
+    """Of the rooms directly in a folder ("switch.compiler"), those that import each other."""
+    rooms: nx.DiGraph = nx.DiGraph()
+    for importer, imported in of:
+        if is_in(importer, folder) and is_in(imported, folder):
+            a, b = (room_of(name, folder) for name in (importer, imported))
+            if a and b and a != b:
+                rooms.add_edge(a, b)
+    return sorted(sorted(each) for each in nx.strongly_connected_components(rooms) if len(each) > 1)
+
+
+FOLDERS = sorted({*ROOMS} | {".".join(path.parts) for package in ROOMS for path in folders_with_rooms(package)})
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_rooms_do_not_import_each_other_in_a_circle(folder: str) -> None:
+    assert circles(folder, links()) == []
+
+
+def test_a_circle_is_found() -> None:
+    made = [("a.x.one", "a.y.two"), ("a.y.three", "a.z"), ("a.z", "a.x.four"), ("a.x.one", "a.w")]
+    assert circles("a", made) == [["x", "y", "z"]]
+    assert circles("a.x", made) == []
+
+
+# ---- Systems ----
+
+
+@cache
+def system_folders() -> Mapping[str, tuple[str, ...]]:
+    """System -> its modules' folders, such as controller.systems.aggregation."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for package in MAY_IMPORT:
+        for path in sorted((ROOT / package / "systems").glob("*/__init__.py")):
+            found[path.parent.name].append(f"{package}.systems.{path.parent.name}")
+    return {name: tuple(folders) for name, folders in found.items()}
+
+
+def test_systems_are_those_of_the_list() -> None:
+    from experiments.systems import SYSTEMS
+
+    # Other tests add systems of their own to the list.
+    listed = {name for name, place in SYSTEMS.items() if place.startswith("experiments.systems.")}
+    assert set(system_folders()) == listed
+
+
+def system_of(name: str) -> str | None:
+    """Whose module this is; None: a shared one."""
+    for system, folders in system_folders().items():
+        if any(is_in(name, folder) for folder in folders):
+            return system
+    return None
+
+
+def test_no_system_imports_another_and_shared_rooms_import_none() -> None:
+    wrong = [
+        f"{shown(path)} imports {name}"
+        for module, path in modules().items()
+        for name in imports(path)
+        if (target := system_of(name)) is not None and target != system_of(module)
+    ]
+    assert wrong == []
+
+
+def test_shared_rooms_do_not_name_a_systems_modules() -> None:
+    """Not in strings, docstrings or comments either: "module:function" is an import, too."""
+    pattern = re.compile(rf"systems[./](?:{'|'.join(system_folders())})\b")
+    wrong = [
+        f"{shown(path)}:{number}: {line.strip()}"
+        for module, path in modules().items()
+        if system_of(module) is None and shown(path) not in LISTS_OF_SYSTEMS
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if pattern.search(line)
+    ]
+    assert wrong == []
+
+
+# ---- What needs no root ----
+
+PLANNERS = [
+    shown(path)
+    for path in sorted((ROOT / "controller/systems").iterdir())
+    if path.is_dir() and any(path.glob("*.py"))
+]
+
+
+@pytest.mark.parametrize("place", ["controller/planning", *PLANNERS, "hosts/compressors", "hosts/learning"])
+def test_planners_and_learning_need_neither_root_nor_network(place: str) -> None:
+    """Nor do the modules of ours that they import, however far."""
+    of: dict[str, set[str]] = defaultdict(set)
+    for importer, imported in links():
+        of[importer].add(imported)
+    start = [module for module, path in modules().items() if shown(path).startswith(f"{place}/")]
+    reached, waiting = set(start), list(start)
+    while waiting:
+        for module in of[waiting.pop()] - reached:
+            reached.add(module)
+            waiting.append(module)
+    wrong = [
+        f"{shown(modules()[module])} imports {name}"
+        for module in sorted(reached)
+        for name in imports(modules()[module], for_types=False)
+        if name.split(".")[0] in NEEDS_A_NETWORK
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    "room",
+    [
+        "collectives",
+        "compressors",
+        "learning",
+        "protocols",
+        "systems",
+        "torch_hook",
+        "traffic",
+        "transport",
+        "agents/context.py",
+    ],
+)
+def test_agents_know_time_and_network_by_their_context_alone(room: str) -> None:
+    """hosts/agents/real_context.py is what asks the kernel, so that another clock can take its place."""
+    asking = ("time", "select", "selectors", "socket", "ctypes", "hosts.agents.real_context")
+    wrong = [
+        f"{shown(path)} imports {name}"
+        for path in files(f"hosts/{room}")
+        for name in imports(path)
+        if any(is_in(name, module) for module in asking)
+    ]
+    assert wrong == []
+
+
+def test_the_readme_leads_to_every_page_of_the_documentation() -> None:
+    readme = (ROOT / "README.md").read_text()
+    assert [page.name for page in sorted((ROOT / "docs").glob("*.md")) if f"](docs/{page.name})" not in readme] == []
