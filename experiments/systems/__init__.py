@@ -10,14 +10,15 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from experiments.suggestion import suggestion
 from switch.errors import UserError
-from switch.suggestion import suggestion
 
 if TYPE_CHECKING:
     from experiments.system import System
 
 SYSTEMS: dict[str, str] = {
     "aggregation": "experiments.systems.aggregation.system:AggregationSystem",
+    "shuffle": "experiments.systems.shuffle.system:ShuffleSystem",
 }
 """Module and class by the name of each; imported when it is asked for."""
 

@@ -1,0 +1,1 @@
+"""Experiments with coded shuffles between the epochs of a training."""

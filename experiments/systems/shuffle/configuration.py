@@ -1,0 +1,48 @@
+"""What a point of the shuffle system is about: samples, where they are, who decides, how packets travel."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from controller.systems.shuffle.messages import Multicast, Unicast
+from controller.systems.shuffle.scheduling.storage import Replacement
+from experiments.configuration.point import PointConfiguration
+from experiments.configuration.sections import Section, option
+from hosts.systems.shuffle.samples import DigitSamples, SampleSource, SyntheticSamples
+
+
+class SamplesSection(Section):
+    """The data set, and how much of it workers store."""
+
+    data: Literal["digits", "synthetic"] = option("digits", "Handwritten digits (65 bytes each), or random bytes.")
+    samples: int = option(160, "Of the data set, that are shuffled.", ge=1)
+    sample_bytes: int = option(1000, "Mean size of a synthetic sample.", ge=1)
+    spread_bytes: int = option(0, "Synthetic samples are so much larger or smaller at most.", ge=0)
+    storage: float = option(0.25, "Share of all samples that a worker stores, from 1/workers to 1.", gt=0, le=1)
+    replacement: Replacement = option("random", "Which samples leave a full cache: any, or those needed longest ago.")
+
+    def source(self, seed: int) -> SampleSource:
+        if self.data == "digits":
+            return DigitSamples()
+        return SyntheticSamples(seed=seed, mean_bytes=self.sample_bytes, spread_bytes=self.spread_bytes)
+
+
+class ShuffleSection(Section):
+    """Who shuffles, and how. Times are nominal."""
+
+    workers: int = option(0, "Hosts that take part; 0: all.", ge=0)
+    scheduler: str = option("coded-largest", "Who decides which packets are sent.")
+    trees: int = option(1, "Trees that every sender may choose from, at most.", ge=1)
+    shuffles: int = option(1, "One after the other, each before an epoch.", ge=1)
+    multicast: Multicast = option("bit-string", "Receivers in a bit string, or a group for each set of them.")
+    bits: int = option(128, "Length of bit strings.", ge=8, le=256, multiple_of=8)
+    unicast: Unicast = option("routes", "Single receivers on IPv4 routes, or on the schedule's trees.")
+    fragment_bytes: int = option(1200, "Of a sample in one packet, at most.", ge=1, le=1300)
+    timeout_us: int = option(20_000, "A worker asks for what has not come so long after it should have.", ge=1)
+
+
+class ShuffleConfiguration(PointConfiguration):
+    """All that a sweep of a shuffle study can vary."""
+
+    samples: SamplesSection = SamplesSection()
+    shuffle: ShuffleSection = ShuffleSection()

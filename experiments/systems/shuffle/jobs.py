@@ -1,0 +1,169 @@
+"""A shuffle as its agents are told of it."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from typing import Any
+
+from controller.systems.shuffle.messages import NewShuffle
+from controller.systems.shuffle.scheduling.instance import Instance
+from controller.systems.shuffle.scheduling.schedule import Schedule, Transmission
+from controller.systems.shuffle.scheduling.trees import Trees
+from experiments.agents import AgentSpec
+from hosts.protocols.addresses import WorkerAddress
+from hosts.systems.shuffle.coded_format import frame_overhead_bytes
+from hosts.systems.shuffle.description import (
+    Incoming,
+    Outgoing,
+    RepairTree,
+    ShuffleDescription,
+    even_fragment_bytes,
+    fragments_of,
+)
+from hosts.systems.shuffle.samples import SampleSource
+from topo.graph import Topology
+from topo.hops import is_hop
+
+AGENT = "hosts.systems.shuffle.agents:worker"
+
+
+class ShuffleJob:
+    """One shuffle, once the service has answered. keep: what each worker holds in the end; interval_us: between two
+    packets of a sender, by its number."""
+
+    def __init__(
+        self,
+        topology: Topology,
+        instance: Instance,
+        keep: Sequence[Sequence[int]],
+        answer: Mapping[str, Any],
+        source: SampleSource,
+        most_fragment_bytes: int,
+        timeout_us: int,
+        variants: int,
+    ) -> None:
+        self.topology = topology
+        self.instance = instance
+        self.keep = keep
+        self.answer = NewShuffle.model_validate(answer)
+        self.fragment_bytes = even_fragment_bytes(instance.sizes_bytes, most_fragment_bytes)
+        self._source = source
+        self._timeout_us = timeout_us
+        self._trees = Trees(topology, instance.hosts, variants)
+        self._workers = tuple(_address(topology, name, index) for index, name in enumerate(instance.hosts))
+
+    @property
+    def schedule(self) -> Schedule:
+        return self.answer.schedule
+
+    def fragments(self, transmission: Transmission) -> int:
+        """Packets that a transmission takes."""
+        longest = max(self.instance.sizes_bytes[sample] for sample in transmission.samples)
+        return fragments_of(longest, self.fragment_bytes)
+
+    def interval_us(self, sender: int) -> float:
+        """Between two packets at the rate of the slowest of the sender's own links; 0 without any limit."""
+        own = self.instance.hosts[sender]
+        links = [self.topology.link(own, other) for other in self.topology.neighbours(own)]
+        if not all(is_hop(self.topology, link) for link in links):  # its network cards are those of its relay
+            relay = self.topology.attachment(own).name
+            links = [self.topology.link(relay, other) for other in self.topology.neighbours(relay)]
+        rates_bps = [link.model.rate_bps for link in links if link.model.rate_bps is not None]
+        frame_bits = 8 * (frame_overhead_bytes(self.answer.bits) + self.fragment_bytes)
+        return 1e6 * frame_bits / min(rates_bps) if rates_bps else 0.0
+
+    def agents(self) -> list[AgentSpec]:
+        sent_us: dict[int, int] = {}
+        place: dict[int, int] = {}
+        for sender, queue in enumerate(self.schedule.queues):
+            frames = accumulate(self.fragments(self.schedule.transmissions[number]) for number in queue)
+            for index, (number, total) in enumerate(zip(queue, frames, strict=True)):
+                place[number] = index
+                sent_us[number] = math.ceil(total * self.interval_us(sender))
+        incoming: defaultdict[int, list[Incoming]] = defaultdict(list)
+        for each in self.schedule.transmissions:
+            for worker, sample in each.receivers:
+                incoming[worker].append(
+                    Incoming(
+                        number=each.number,
+                        sender=each.sender,
+                        place=place[each.number],
+                        planned_us=sent_us[each.number],
+                        samples=each.samples,
+                        wanted=sample,
+                        ask=self._asked(each, sample),
+                        lent_for=each.lent_for,
+                    )
+                )
+        return [
+            AgentSpec(
+                host, AGENT, self.agent_name(index), self._description(index, incoming[index]), 0, self.answer.job
+            )
+            for index, host in enumerate(self.instance.hosts)
+        ]
+
+    def agent_name(self, index: int) -> str:
+        return f"worker {index}" if index < len(self.instance.workers) else "master"
+
+    def _asked(self, transmission: Transmission, sample: int) -> int:
+        """Who can send a sample again: the sender, or who lent it to the sender."""
+        if self.instance.stores(transmission.sender, sample):
+            return transmission.sender
+        loans = [self.schedule.transmissions[number] for number in transmission.waits_for]
+        return next(loan.sender for loan in loans if loan.samples == (sample,))
+
+    def _description(self, index: int, incoming: Sequence[Incoming]) -> ShuffleDescription:
+        instance, schedule = self.instance, self.schedule
+        own = [schedule.transmissions[number] for number in schedule.queues[index]] if schedule.queues else []
+        is_worker = index < len(instance.workers)
+        stored = instance.stored[index] if is_worker else tuple(range(instance.samples))
+        met = {*stored, *(s for each in incoming for s in each.samples), *(s for each in own for s in each.samples)}
+        # Copies by bit string need no group, so any set of receivers can have one.
+        by_bits = any(delivery.dst_ip is None for delivery in self.answer.deliveries)
+        return ShuffleDescription(
+            job=self.answer.job,
+            index=index,
+            workers=self._workers,
+            source=self._source,
+            bits=self.answer.bits,
+            fragment_bytes=self.fragment_bytes,
+            sizes_bytes={sample: instance.sizes_bytes[sample] for sample in sorted(met)},
+            stored=stored,
+            keep=tuple(self.keep[index]) if is_worker else stored,
+            outgoing=tuple(self._outgoing(each) for each in own),
+            incoming=tuple(incoming),
+            holders={sample: instance.holders[sample] for sample in stored},
+            repair_trees=tuple(self._repair_trees(index)) if by_bits else (),
+            distances=tuple(map(int, self._trees.distances[index])),
+            interval_us=self.interval_us(index),
+            timeout_us=self._timeout_us,
+        )
+
+    def _outgoing(self, each: Transmission) -> Outgoing:
+        delivery = self.answer.deliveries[each.number]
+        return Outgoing(
+            number=each.number,
+            samples=each.samples,
+            receivers=each.receivers,
+            dst_ip=delivery.dst_ip,
+            bift_id=delivery.bift_id,
+            waits_for=each.waits_for,
+            is_loan=each.lent_for is not None,
+        )
+
+    def _repair_trees(self, index: int) -> list[RepairTree]:
+        """The sender's trees that are installed."""
+        installed = {delivery.bift_id for delivery in self.answer.deliveries if delivery.dst_ip is None}
+        return [
+            RepairTree(bift_id=self.answer.first_bift_id + tree, up=self._trees.up(tree))
+            for tree in self._trees.of_sender[index]
+            if self.answer.first_bift_id + tree in installed
+        ]
+
+
+def _address(topology: Topology, name: str, index: int) -> WorkerAddress:
+    host = topology.host(name)
+    return WorkerAddress(name=name, ip=host.ip, mac=host.mac, gateway_mac=host.gateway_mac, index=index)

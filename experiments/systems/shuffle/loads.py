@@ -1,0 +1,91 @@
+"""What links carried of a shuffle: as the schedule has it, and as switches counted it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from controller.planning.routing import shortest_routes
+from controller.systems.shuffle.delivery import ways
+from experiments.counts import Counts
+from experiments.systems.shuffle.jobs import ShuffleJob
+from topo.graph import Topology
+from topo.hops import is_hop
+
+Direction = tuple[str, str]
+"""Of a link: from node, to node."""
+
+
+@dataclass(frozen=True)
+class Load:
+    """On one direction of a link: transmissions (each counted once, by its first packet), and packets."""
+
+    transmissions: int = 0
+    packets: int = 0
+
+
+def directions(topology: Topology) -> list[Direction]:
+    """Both of every link that is a hop."""
+    hops = [link for link in topology.links if is_hop(topology, link)]
+    return [pair for link in hops for a, b in [(link.a.node, link.b.node)] for pair in ((a, b), (b, a))]
+
+
+def planned_loads(job: ShuffleJob) -> dict[Direction, Load]:
+    """By the schedule."""
+    topology = job.topology
+    transmissions: Counter[Direction] = Counter()
+    packets: Counter[Direction] = Counter()
+    routes = shortest_routes(topology)
+    found = ways(topology, routes, job.instance, job.schedule, job.answer.deliveries)
+    for transmission, way in zip(job.schedule.transmissions, found, strict=True):
+        fragments = job.fragments(transmission)
+        for direction in way:
+            transmissions[direction] += 1
+            packets[direction] += fragments
+    return {each: Load(transmissions[each], packets[each]) for each in directions(topology)}
+
+
+def counted_loads(topology: Topology, counts: Counts) -> dict[Direction, Load]:
+    """By the counters of the switch that sends, or of the one that receives from a host."""
+
+    def counted(direction: Direction, kind: str) -> int:
+        sender, receiver = direction
+        if topology.is_host(sender):
+            return counts.cell(receiver, f"{kind}_in", topology.port(receiver, sender)).packets
+        return counts.cell(sender, f"{kind}_out", topology.port(sender, receiver)).packets
+
+    return {each: Load(counted(each, "transmissions"), counted(each, "scheduled")) for each in directions(topology)}
+
+
+def repair_hops(topology: Topology, counts: Counts) -> int:
+    """Links that repairs took together."""
+    total = 0
+    for sender, receiver in directions(topology):
+        if topology.is_host(sender):
+            total += counts.cell(receiver, "repairs_in", topology.port(receiver, sender)).packets
+        else:
+            total += counts.cell(sender, "repairs_out", topology.port(sender, receiver)).packets
+    return total
+
+
+def lossless(counts: Counts) -> bool:
+    """Whether every link delivered everything, once."""
+    return not any(
+        each.losses.packets or each.duplicates.packets or each.queue_drops.packets for each in counts.effects.values()
+    )
+
+
+def disagreements(planned: dict[Direction, Load], counted: dict[Direction, Load]) -> list[str]:
+    """A line for each direction that did not carry what the schedule says."""
+    return [
+        f"{a} to {b}: {counted[a, b].transmissions} transmissions in {counted[a, b].packets} packets, planned are "
+        f"{load.transmissions} in {load.packets}"
+        for (a, b), load in planned.items()
+        if counted[a, b] != load
+    ]
+
+
+def max_over_mean(values: Sequence[int]) -> float | None:
+    """None without any load."""
+    return max(values) * len(values) / sum(values) if sum(values) else None

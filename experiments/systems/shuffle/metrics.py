@@ -1,0 +1,24 @@
+"""The numbers of a shuffle."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from experiments.system import Metric
+
+METRICS: Mapping[str, Metric] = {
+    "hops": Metric("", "links that the packets of a shuffle take together (a sample of one packet)"),
+    "counted_hops": Metric("", "the same as switches counted it"),
+    "hops_per_sample": Metric("", "hops for each sample that a worker needs"),
+    "samples_per_packet": Metric("", "samples that a coded or uncoded packet brings, loans not counted"),
+    "loans": Metric("", "samples that neighbours lend"),
+    "shuffle_time_s": Metric("s", "until every worker has all that it needs", "time"),
+    "max_wait_s": Metric("s", "the longest that a packet waited for a neighbour's", "time"),
+    "mean_wait_s": Metric("s", "that packets of class A waited for a neighbour's", "time"),
+    "repairs": Metric("", "packets that were sent because others were lost"),
+    "coded_repairs": Metric("", "of them, sums for several receivers"),
+    "repair_hops": Metric("", "links that repairs took together"),
+    "requests": Metric("", "for lost packets"),
+    "byte_hops": Metric("B", "bytes that all links carried together"),
+    "load_max_over_mean": Metric("", "of the packets on links, the most over the mean"),
+}

@@ -1,0 +1,52 @@
+"""The shuffle system: between epochs workers exchange samples by coded packets along trees."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from controller.systems.shuffle.scheduling.schedulers import scheduler_named
+from controller.systems.shuffle.scheduling.storage import places_of
+from experiments.configuration.point import PointConfiguration
+from experiments.scale import Scale
+from experiments.system import Metric, PointTask, System
+from experiments.systems.shuffle.configuration import ShuffleConfiguration
+from experiments.systems.shuffle.metrics import METRICS
+from experiments.systems.shuffle.point import ShufflePoint, choose_hosts
+from hosts.systems.shuffle.coded_format import most_fragment_bytes
+from switch.errors import UserError
+
+
+class ShuffleSystem(System):
+    """Bring workers other samples between epochs, several by one coded packet, in few hops."""
+
+    name = "shuffle"
+    configuration = ShuffleConfiguration
+    metrics: Mapping[str, Metric] = METRICS
+    service = "controller.systems.shuffle.service:ShuffleService"
+    assurance = (
+        "Every worker holds exactly the samples that it was to hold, byte for byte, and nothing that was lent."
+    )
+    defaults: Mapping[str, Any] = {"clock": "virtual"}
+
+    def check(self, configuration: PointConfiguration) -> None:
+        assert isinstance(configuration, ShuffleConfiguration)
+        shuffle, samples = configuration.shuffle, configuration.samples
+        scheduler_named(shuffle.scheduler)
+        workers, _ = choose_hosts(configuration.topology.build(Scale()), shuffle.workers, shuffle.scheduler)
+        places_of(samples.samples, len(workers), samples.storage)
+        samples.source(seed=1).sizes_bytes(samples.samples)
+        if shuffle.multicast == "bit-string" and len(workers) > shuffle.bits:
+            raise UserError(
+                f"--bits: {len(workers)} workers do not fit bit strings of {shuffle.bits} bits: take longer ones, or "
+                "--multicast groups"
+            )
+        if shuffle.fragment_bytes > most_fragment_bytes(shuffle.bits):
+            raise UserError(
+                f"--fragment-bytes: with bit strings of {shuffle.bits} bits at most "
+                f"{most_fragment_bytes(shuffle.bits)} fit a frame"
+            )
+
+    def point(self, task: PointTask) -> ShufflePoint:
+        assert isinstance(task.configuration, ShuffleConfiguration)
+        return ShufflePoint(task, task.configuration)

@@ -1,0 +1,1 @@
+"""Agents of the coded shuffle: they encode, send, decode and check samples."""

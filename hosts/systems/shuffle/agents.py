@@ -1,0 +1,143 @@
+"""The agent of a shuffle: a worker, or the master."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hosts.agents.context import AgentContext, Interface
+from hosts.protocols.addresses import ip_integer, mac_bytes
+from hosts.protocols.datagram_frames import Frames
+from hosts.systems.shuffle.coded_format import CODED_PORT, COMPONENTS, MULTICAST_MAC, REQUEST_BITS
+from hosts.systems.shuffle.coded_frames import Packer, Parsed
+from hosts.systems.shuffle.description import ShuffleDescription
+from hosts.systems.shuffle.reception import Reception
+from hosts.systems.shuffle.samples import DigitSamples, digest, original
+from hosts.systems.shuffle.sending import Sending
+from hosts.systems.shuffle.store import Store, cut
+from hosts.transport.settling import settle
+
+
+def prepare(description: ShuffleDescription) -> None:
+    """Load the data set once for all workers of this machine."""
+    if isinstance(description.source, DigitSamples):
+        description.source.sizes_bytes(1)
+
+
+def worker(context: AgentContext, description: ShuffleDescription) -> None:
+    """Emits ready; shuffled (begun_us, shuffled_us, waits_us) once it has sent and decoded everything; at the end
+    final with statistics, after it has deleted what it is not to keep."""
+    with context.open(udp_port=CODED_PORT) as interface:
+        interface.join(mac_bytes(MULTICAST_MAC))
+        store = Store(description.fragment_bytes)
+        for sample in description.stored:
+            taken = original(description.source, sample, description.sizes_bytes[sample])
+            store.put(sample, cut(taken, description.fragment_bytes))
+        context.emit("ready")
+        if context.wait_for_begin():
+            _Worker(context, description, interface, store).run()
+
+
+class _Worker:
+    def __init__(
+        self, context: AgentContext, description: ShuffleDescription, interface: Interface, store: Store
+    ) -> None:
+        self._context = context
+        self._description = description
+        self._interface = interface
+        self._store = store
+        self._begun_us = context.now_us()
+        own = description.workers[description.index]
+        self._packer = Packer(description.job, description.index, own, description.bits, description.fragment_bytes)
+        self._ips = [ip_integer(each.ip) for each in description.workers]
+        self._reception = Reception(description, store, self._begun_us)
+        self._sending = Sending(description, store, self._reception, self._packer, self._send, self._begun_us)
+        self._told = False
+        self._statistics = {"requests": 0, "foreign": 0, "send_failures": 0}
+
+    def _send(self, frames: Frames) -> None:
+        self._statistics["send_failures"] += len(frames) - self._interface.send(frames)
+
+    def run(self) -> None:
+        context = self._context
+        while not context.stopped:
+            while self._receive() is not None:
+                pass
+            self._sending.work(context.now_us())
+            self._ask()
+            self._tell_when_done()
+            now_us = context.now_us()
+            times = (self._sending.deadline_us(now_us), self._reception.deadline_us)
+            context.wait(min((time for time in times if time is not None), default=None))
+        settle(context, self._receive)
+        lent = self._store.lent
+        self._store.keep(self._description.keep)
+        contents = self._store.contents(dict(self._description.sizes_bytes))
+        context.emit(
+            "final",
+            statistics={
+                **self._statistics,
+                "placement": {str(sample): digest(held) for sample, held in sorted(contents.items())},
+                "complete": self._told,
+                "borrowed": self._store.borrowed,
+                "lent_left": lent,
+                "decoded": self._reception.decoded,
+                "duplicates": self._reception.duplicates,
+                "misdirected": self._reception.misdirected,
+                "useless_repairs": self._reception.useless_repairs,
+                "repairs": self._sending.repairs,
+                "coded_repairs": self._sending.coded_repairs,
+                "late_requests": self._sending.late_requests,
+            },
+        )
+
+    def _receive(self) -> object | None:
+        """Take in one batch; None: nothing waits."""
+        buffer, lengths = self._interface.receive()
+        if not len(lengths):
+            return None
+        description = self._description
+        parsed = Parsed(buffer, lengths, description.job, description.bits, description.fragment_bytes)
+        self._statistics["foreign"] += parsed.foreign
+        now_us = self._context.now_us()
+        for frame in parsed.scheduled:
+            self._reception.take_scheduled(
+                int(frame["bfir_id"]) - 1,
+                int(frame["transmission"]),
+                int(frame["fragment"]),
+                frame["payload"],
+                now_us,
+            )
+        for frame in parsed.repairs:
+            count = min(int(frame["count"]), COMPONENTS)
+            components = [(int(sample), int(fragment)) for sample, fragment in frame["components"][:count]]
+            self._reception.take_repair(components, frame["payload"], now_us)
+        for frame in parsed.requests:
+            missing = np.flatnonzero(np.unpackbits(frame["missing"])) + int(frame["fragment"])
+            self._sending.request(
+                int(frame["bfir_id"]) - 1, int(frame["transmission"]), int(frame["sample"]), missing.tolist(), now_us
+            )
+        return parsed
+
+    def _ask(self) -> None:
+        for told, missing in self._reception.asking(self._context.now_us()):
+            first = int(np.argmax(missing))
+            self._statistics["requests"] += 1
+            self._send(
+                self._packer.request(
+                    told.wanted,
+                    missing[first : first + REQUEST_BITS],
+                    fragment=first,
+                    transmission=told.number,
+                    dst_ip=self._ips[told.ask],
+                )
+            )
+
+    def _tell_when_done(self) -> None:
+        if not self._told and self._reception.complete and self._sending.complete:
+            self._told = True
+            waits: dict[str, Any] = {str(number): wait for number, wait in self._sending.waits_us.items()}
+            self._context.emit(
+                "shuffled", begun_us=self._begun_us, shuffled_us=self._context.now_us(), waits_us=waits
+            )

@@ -1,0 +1,191 @@
+"""The receiving side: packets become samples as soon as they can be decoded, and what is missing is asked for."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hosts.systems.shuffle.description import Incoming, ShuffleDescription
+from hosts.systems.shuffle.store import Store
+
+CONSTANT_TIMEOUTS, MOST_DOUBLINGS = 4, 4
+"""What is asked for so often at equal distances is lost again, not late; only then the distances double."""
+
+
+@dataclass
+class _Arriving:
+    """A transmission of which something may still be missing. plain: fragments of the wanted sample, where `have`;
+    coded: fragments that cannot be decoded yet."""
+
+    told: Incoming
+    plain: NDArray[np.uint8]
+    have: NDArray[np.bool_]
+    coded: dict[int, NDArray[np.uint8]] = field(default_factory=dict)
+    overtaken_us: int | None = None
+    """When something came that its sender sent later."""
+    asked: int = 0
+    asked_us: int = 0
+
+    @property
+    def missing(self) -> NDArray[np.bool_]:
+        """Fragments that have come in no form, shape (fragments,)."""
+        found = ~self.have
+        found[list(self.coded)] = False
+        return found
+
+
+class Reception:
+    """Everything that comes to one worker."""
+
+    def __init__(self, description: ShuffleDescription, store: Store, now_us: int) -> None:
+        self._description = description
+        self._store = store
+        self._begun_us = self._news_us = now_us
+        fragment_bytes = description.fragment_bytes
+        self._arriving = {}
+        self._of_sender: defaultdict[int, list[_Arriving]] = defaultdict(list)
+        for told in sorted(description.incoming, key=lambda told: told.place):
+            fragments = description.fragments(told.wanted)
+            arriving = _Arriving(told, np.zeros((fragments, fragment_bytes), np.uint8), np.zeros(fragments, bool))
+            self._arriving[told.number] = arriving
+            self._of_sender[told.sender].append(arriving)
+        self._open = dict(self._arriving)
+        self.decoded = 0
+        self.duplicates = 0
+        self.misdirected = 0
+        self.useless_repairs = 0
+
+    @property
+    def complete(self) -> bool:
+        """All that the worker needs is there, and nothing is expected any more."""
+        return not self._open
+
+    def has(self, transmission: int) -> bool:
+        """Whether a transmission to this worker has come and was decoded."""
+        return transmission in self._arriving and transmission not in self._open
+
+    def take_scheduled(
+        self, sender: int, transmission: int, fragment: int, payload: NDArray[np.uint8], now_us: int
+    ) -> None:
+        """A packet of a transmission. payload is kept, so it must not change."""
+        known = self._arriving.get(transmission)
+        if known is None or known.told.sender != sender:
+            self.misdirected += 1
+            return
+        self._note_order(known, fragment, now_us)
+        arriving = self._open.get(transmission)
+        if arriving is None or fragment >= len(arriving.have):
+            # Beyond the end of the wanted sample others' go on.
+            self.duplicates += arriving is None and fragment < len(known.have)
+            return
+        if arriving.have[fragment] or fragment in arriving.coded:
+            self.duplicates += 1
+            return
+        self._news_us = now_us
+        arriving.coded[fragment] = payload
+        self._decode(arriving)
+
+    def take_repair(self, components: Sequence[tuple[int, int]], payload: NDArray[np.uint8], now_us: int) -> None:
+        """The sum of these fragments (sample, fragment): of use where all but one are known."""
+        unknown = []
+        total = payload.copy()
+        for sample, fragment in components:
+            known = self._store.fragment(sample, fragment)
+            if known is None:
+                unknown.append((sample, fragment))
+            else:
+                total ^= known
+        if len(unknown) != 1:
+            self.useless_repairs += 1
+            return
+        ((sample, fragment),) = unknown
+        wanting = [
+            each
+            for each in self._open.values()
+            if each.told.wanted == sample and fragment < len(each.have) and not each.have[fragment]
+        ]
+        self.useless_repairs += not wanting
+        for arriving in wanting:
+            self._news_us = now_us
+            arriving.plain[fragment] = total
+            arriving.have[fragment] = True
+            arriving.coded.pop(fragment, None)
+            self._finish(arriving)
+
+    def _note_order(self, came: _Arriving, fragment: int, now_us: int) -> None:
+        for arriving in self._of_sender[came.told.sender]:
+            if arriving.told.place > came.told.place:
+                return
+            if arriving.overtaken_us is None and arriving.told.number in self._open:
+                before = len(arriving.have) if arriving is not came else fragment
+                if arriving.missing[:before].any():
+                    arriving.overtaken_us = now_us
+
+    def _decode(self, arriving: _Arriving) -> None:
+        """Decode what has come of a transmission, if all its other samples are there."""
+        told = arriving.told
+        others = [self._store.find(sample, told.number) for sample in told.samples if sample != told.wanted]
+        if any(other is None for other in others):
+            return
+        for fragment, payload in arriving.coded.items():
+            total = payload.copy()
+            for other in others:
+                if other is not None and fragment < len(other):
+                    total ^= other[fragment]
+            arriving.plain[fragment] = total
+            arriving.have[fragment] = True
+        arriving.coded.clear()
+        self._finish(arriving)
+
+    def _finish(self, arriving: _Arriving) -> None:
+        """Put the sample where it belongs, once it is whole, and decode what has waited for it."""
+        told = arriving.told
+        if not arriving.have.all() or told.number not in self._open:
+            return
+        del self._open[told.number]
+        self.decoded += 1
+        if told.lent_for is None:
+            self._store.put(told.wanted, arriving.plain)
+            self._end_loans_for(told.number)
+        else:
+            self._store.lend(told.wanted, arriving.plain, told.lent_for)
+        for waiting in list(self._open.values()):
+            if waiting.coded:
+                self._decode(waiting)
+
+    def _end_loans_for(self, transmission: int) -> None:
+        """It is decoded: what was lent for that goes, and what has not come any more is not needed."""
+        self._store.give_back(transmission)
+        for number, other in list(self._open.items()):
+            if other.told.lent_for == transmission:
+                del self._open[number]
+
+    # ---- What is missing ----
+
+    def _due_us(self, arriving: _Arriving) -> int:
+        """When to ask for what is missing of it (again)."""
+        planned_us = self._begun_us + arriving.told.planned_us
+        silent_us = max(self._news_us, planned_us)
+        since_us = silent_us if arriving.overtaken_us is None else min(silent_us, arriving.overtaken_us)
+        wait_us = self._description.timeout_us << min(max(0, arriving.asked - CONSTANT_TIMEOUTS), MOST_DOUBLINGS)
+        return max(since_us, arriving.asked_us) + wait_us
+
+    def asking(self, now_us: int) -> Iterator[tuple[Incoming, NDArray[np.bool_]]]:
+        """What to ask for now: the transmission, and which of its fragments are missing. Counts as asked."""
+        for arriving in self._open.values():
+            missing = arriving.missing
+            # What has come and cannot be decoded waits for a loan, which is asked for itself.
+            if missing.any() and self._due_us(arriving) <= now_us:
+                arriving.asked += 1
+                arriving.asked_us = now_us
+                arriving.overtaken_us = None
+                yield arriving.told, missing
+
+    @property
+    def deadline_us(self) -> int | None:
+        """When `asking` has something at the earliest, if nothing comes; None: never."""
+        return min((self._due_us(each) for each in self._open.values() if each.missing.any()), default=None)

@@ -1,0 +1,72 @@
+"""Where samples come from: the same bytes for the same number, whoever makes them."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from typing import Annotated, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from hosts.agents.description import Description
+from hosts.learning.dataset import load
+from switch.errors import UserError
+
+
+class DigitSamples(Description):
+    """Training samples of the digits data set: 64 pixels from 0 to 16, and the digit, a byte each."""
+
+    kind: Literal["digits"] = "digits"
+
+    def sizes_bytes(self, samples: int) -> list[int]:
+        """UserError if the data set has fewer."""
+        if samples > len(_digits()):
+            raise UserError(f"the digits data set has {len(_digits())} training samples, not {samples}")
+        return [_digits().shape[1]] * samples
+
+    def sample(self, number: int) -> NDArray[np.uint8]:
+        found: NDArray[np.uint8] = _digits()[number]
+        return found
+
+
+class SyntheticSamples(Description):
+    """Random bytes. Sizes are spread evenly over mean_bytes - spread_bytes .. mean_bytes + spread_bytes."""
+
+    kind: Literal["synthetic"] = "synthetic"
+    seed: int = 1
+    mean_bytes: int = Field(ge=1)
+    spread_bytes: int = Field(default=0, ge=0)
+
+    def sizes_bytes(self, samples: int) -> list[int]:
+        if self.spread_bytes >= self.mean_bytes:
+            raise UserError("samples have at least one byte: the spread of their sizes must be less than the mean")
+        draw = np.random.default_rng([self.seed, 0x512E])
+        low, high = self.mean_bytes - self.spread_bytes, self.mean_bytes + self.spread_bytes
+        return [int(size) for size in draw.integers(low, high, samples, endpoint=True)]
+
+    def sample(self, number: int) -> NDArray[np.uint8]:
+        """As long as the longest; the sample is its beginning."""
+        draw = np.random.default_rng([self.seed, number])
+        return draw.integers(0, 256, self.mean_bytes + self.spread_bytes, np.uint8)
+
+
+SampleSource = Annotated[DigitSamples | SyntheticSamples, Field(discriminator="kind")]
+
+
+@functools.cache
+def _digits() -> NDArray[np.uint8]:
+    """(samples, 65)"""
+    train = load("digits").train
+    return np.hstack([np.rint(16 * train.features), train.labels[:, None]]).astype(np.uint8)
+
+
+def original(source: SampleSource, number: int, size_bytes: int) -> NDArray[np.uint8]:
+    """The bytes of a sample, shape (size_bytes,)."""
+    return source.sample(number)[:size_bytes]
+
+
+def digest(sample: NDArray[np.uint8]) -> str:
+    """SHA-256 of a sample's bytes, in hexadecimal."""
+    return hashlib.sha256(sample.tobytes()).hexdigest()

@@ -1,0 +1,165 @@
+"""The sending side: the worker's queue in its order, and repairs before it, at its pace."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from hosts.protocols.addresses import ip_integer
+from hosts.protocols.datagram_frames import Frames
+from hosts.systems.shuffle.coded_format import MULTICAST_IP, CodedFlags
+from hosts.systems.shuffle.coded_frames import Packer
+from hosts.systems.shuffle.description import Outgoing, ShuffleDescription
+from hosts.systems.shuffle.reception import Reception
+from hosts.systems.shuffle.repairs import Repair, RepairPlanner, Wanted
+from hosts.systems.shuffle.store import Store
+
+BURST_FRAMES = 4
+"""Sent at once at most; the next ones then come as much later."""
+GATHER_SHARE = 4
+"""Requests are gathered for this part of the timeout before they are answered, so that repairs can be summed."""
+
+
+class Sending:
+    """Everything that one worker sends. send: takes equally long frames."""
+
+    def __init__(
+        self,
+        description: ShuffleDescription,
+        store: Store,
+        reception: Reception,
+        packer: Packer,
+        send: Callable[[Frames], object],
+        now_us: int,
+    ) -> None:
+        self._description = description
+        self._store = store
+        self._reception = reception
+        self._packer = packer
+        self._send = send
+        self._queue = deque(description.outgoing)
+        self._own = {each.number for each in description.outgoing}
+        self._sent: set[int] = set()
+        self._planner = RepairPlanner(
+            description.index, description.repair_trees, description.distances, description.holders
+        )
+        self._wanted: dict[Wanted, int] = {}
+        """With the transmission by which it should have come."""
+        self._gathered_us = 0
+        self._repairs: deque[Repair] = deque()
+        self._frames: Frames | None = None
+        """Of the transmission that is being sent, those that are left."""
+        self._free_us = float(now_us)
+        """When the pace allows the next packet."""
+        self._head_us = now_us
+        """When the queue's first transmission came to be it."""
+        self.waits_us: dict[int, int] = {}
+        """How long each transmission of class A waited for its loans."""
+        self.coded_repairs = 0
+        self.repairs = 0
+        self.late_requests = 0
+
+    @property
+    def complete(self) -> bool:
+        """The queue is empty."""
+        return not self._queue and self._frames is None
+
+    def request(self, receiver: int, transmission: int, sample: int, fragments: Sequence[int], now_us: int) -> None:
+        """A worker asks for fragments of a sample that should have come by a transmission."""
+        if not self._store.holds(sample):
+            self.late_requests += 1
+            return
+        if transmission in self._own and transmission not in self._sent:
+            return  # it is still to come
+        if not self._wanted:
+            self._gathered_us = now_us + self._description.timeout_us // GATHER_SHARE
+        for fragment in fragments:
+            self._wanted[Wanted(receiver, sample, fragment)] = transmission
+
+    def work(self, now_us: int) -> None:
+        """Send what is due."""
+        if self._wanted and now_us >= self._gathered_us:
+            self._repairs.extend(self._planner.plan(list(self._wanted)))
+            self._wanted.clear()
+        if now_us < self._free_us:
+            return
+        room = BURST_FRAMES
+        while room and (sent := self._send_next(room, now_us)):
+            room -= sent
+        self._free_us = max(self._free_us, float(now_us)) + (BURST_FRAMES - room) * self._description.interval_us
+
+    def _send_next(self, most: int, now_us: int) -> int:
+        """How many packets were sent; 0: there is nothing, or the queue waits for a loan."""
+        if self._repairs:
+            self._send_repair(self._repairs.popleft())
+            return 1
+        return self._send_scheduled(most, now_us)
+
+    def _send_repair(self, repair: Repair) -> None:
+        components = repair.components
+        parts = [self._store.fragment(sample, fragment) for sample, fragment in components]
+        payload = np.bitwise_xor.reduce([part for part in parts if part is not None])
+        self.repairs += 1
+        self.coded_repairs += len(components) > 1
+        workers = self._description.workers
+        if repair.tree is None:
+            (wanted,) = repair.wanted
+            frames = self._packer.repair(
+                payload, components, dst_ip=ip_integer(workers[wanted.receiver].ip), transmission=0
+            )
+        else:
+            frames = self._packer.repair(
+                payload,
+                components,
+                dst_ip=ip_integer(MULTICAST_IP),
+                bift_id=self._description.repair_trees[repair.tree].bift_id,
+                receivers=repair.receivers,
+                transmission=0,
+            )
+        self._send(frames)
+
+    def _send_scheduled(self, most: int, now_us: int) -> int:
+        if self._frames is None:
+            if not self._queue or not self._has_loans_of(self._queue[0]):
+                return 0
+            if self._queue[0].waits_for:
+                turn_us = max(self._head_us, int(self._free_us))
+                self.waits_us[self._queue[0].number] = max(0, now_us - turn_us)
+            self._frames = self._packed(self._queue[0])
+        now, later = self._frames[:most], self._frames[most:]
+        self._send(np.ascontiguousarray(now))
+        self._frames = later if len(later) else None
+        if self._frames is None:
+            done = self._queue.popleft()
+            self._sent.add(done.number)
+            self._store.give_back(done.number)
+            self._head_us = now_us
+        return len(now)
+
+    def _has_loans_of(self, outgoing: Outgoing) -> bool:
+        return all(self._reception.has(loan) for loan in outgoing.waits_for)
+
+    def _packed(self, outgoing: Outgoing) -> Frames:
+        payload = self._store.encoded(outgoing.samples, outgoing.number)
+        by_bits = outgoing.dst_ip is None
+        return self._packer.scheduled(
+            payload,
+            fragment=np.arange(len(payload)),
+            fragments=len(payload),
+            transmission=outgoing.number,
+            dst_ip=ip_integer(outgoing.dst_ip or MULTICAST_IP),
+            bift_id=outgoing.bift_id,
+            receivers=sum(1 << worker for worker, _ in outgoing.receivers) if by_bits else 0,
+            flags=CodedFlags.LOAN if outgoing.is_loan else 0,
+        )
+
+    def deadline_us(self, now_us: int) -> int | None:
+        """When `work` has something to do at the latest, if nothing comes; None: never."""
+        times = [self._gathered_us] if self._wanted else []
+        can_send = self._frames is not None or (bool(self._queue) and self._has_loans_of(self._queue[0]))
+        if self._repairs or can_send:
+            times.append(max(now_us, math.ceil(self._free_us)))
+        return min(times, default=None)

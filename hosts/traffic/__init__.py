@@ -1,1 +1,0 @@
-"""Traffic between hosts: when which packets are sent, and what of them arrives."""
