@@ -16,12 +16,14 @@ from topo.graph import Topology
 
 
 class ProgramFiles(BaseModel):
-    """What a P4 compiler wrote: BMv2 JSON, and P4Info as text or binary."""
+    """What a P4 compiler wrote: BMv2 JSON, and P4Info as text or binary. routed: the controller fills its table
+    ipv4_routes, if it has one."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     json_: Path = Field(alias="json")
     p4info: Path
+    routed: bool = True
 
 
 class ControllerConfig(BaseModel):

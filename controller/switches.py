@@ -15,12 +15,14 @@ from controller.southbound.pipeline import Pipeline
 
 def load_pipelines(config: ControllerConfig) -> dict[str, Pipeline]:
     """The programs of the configuration; UserError if one cannot be read."""
-    return {name: Pipeline.load(name, files.json_, files.p4info) for name, files in config.programs.items()}
+    return {
+        name: Pipeline.load(name, files.json_, files.p4info, files.routed) for name, files in config.programs.items()
+    }
 
 
 def unrouted_programs(pipelines: Mapping[str, Pipeline]) -> frozenset[str]:
-    """Those without a table for the controller's IPv4 routes."""
-    return frozenset(name for name, pipeline in pipelines.items() if not pipeline.schema.routes_ipv4)
+    """Those without a table for the controller's IPv4 routes, and those that want none."""
+    return frozenset(name for name, each in pipelines.items() if not (each.routed and each.schema.routes_ipv4))
 
 
 def openflow_southbound(config: ControllerConfig) -> OpenFlowSouthbound | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from experiments.accounting import HostAccount, LinkEffect, Tally
 
@@ -88,6 +88,26 @@ class Counts:
     def byte_hops(self) -> int:
         """Bytes that all links have carried together."""
         return sum(tally.bytes for tally in self.delivered.values())
+
+    def link_rows(self, achieved: Mapping[Direction, float]) -> list[dict[str, Any]]:
+        """What every direction of a link carried and lost, for the table "links". achieved: what part of its rate it
+        achieved while packets waited for it."""
+        rows = []
+        for direction, carried in self.delivered.items():
+            effect = self.effect(*direction)
+            rows.append(
+                {
+                    "from": direction[0],
+                    "to": direction[1],
+                    "packets": carried.packets,
+                    "bytes": carried.bytes,
+                    "queue_drops": effect.queue_drops.packets,
+                    "losses": effect.losses.packets,
+                    "duplicates": effect.duplicates.packets,
+                    "achieved": achieved.get(direction),
+                }
+            )
+        return rows
 
 
 def _by_name(counters: Mapping[str, list[dict[str, int]]]) -> dict[str, dict[int, Tally]]:

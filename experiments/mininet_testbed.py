@@ -215,7 +215,10 @@ class MininetTestbed:
         config = ControllerConfig(
             topology=self.topology,
             targets={switch.name: self.network.control_address(switch.name) for switch in self.topology.switches},
-            programs={name: ProgramFiles(json=files.json, p4info=files.p4info) for name, files in compiled.items()},
+            programs={
+                name: ProgramFiles(json=files.json, p4info=files.p4info, routed=programs[name].routed)
+                for name, files in compiled.items()
+            },
             switches={
                 name: program.name if isinstance(program, Program) else OPENFLOW
                 for name, program in setup.switches.items()

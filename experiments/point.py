@@ -86,7 +86,8 @@ def run_phase(
     counts = Counts.read(testbed).since(before)
     for answer in answers:
         testbed.delete_job(answer["job"])
-    return Measured(answers, final, counts, meter.link_rows()), meter.report(*socket_counts(final))
+    links = counts.link_rows(meter.achieved_rates())
+    return Measured(answers, final, counts, links), meter.report(*socket_counts(final))
 
 
 def socket_counts(final: Mapping[tuple[int, str], Mapping[str, Any]]) -> tuple[int, int]:

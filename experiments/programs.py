@@ -17,11 +17,13 @@ P4_SOURCES = Path(__file__).resolve().parent.parent / "p4src"
 
 @dataclass(frozen=True)
 class Program:
-    """A program and the macros to compile it with. name: what plans call it."""
+    """A program and the macros to compile it with. name: what plans call it. routed: the controller fills its table
+    ipv4_routes, if it has one."""
 
     name: str
     source: Path
     macros: Mapping[str, str] = field(default_factory=dict, hash=False)
+    routed: bool = True
 
     @classmethod
     def own(cls, name: str, **macros: object) -> Program:

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 class Meter(Protocol):
     """Watches a phase: a context manager around it, which then tells."""
 
-    def link_rows(self) -> list[dict[str, Any]]:
-        """What every direction of a link carried and lost."""
+    def achieved_rates(self) -> Mapping[tuple[str, str], float]:
+        """What part of its rate a direction of a link achieved while packets waited for it; those without: it cannot
+        be told."""
 
     def report(self, socket_drops: int, socket_packets: int) -> FidelityReport:
         """Whether the clock could keep its promise; the arguments are the agents' own counts."""

@@ -21,7 +21,6 @@ from controller.southbound.local import LocalSouthbound
 from controller.southbound.pipeline import Pipeline
 from controller.switches import unrouted_programs
 from experiments.agents import Agents
-from experiments.fidelity.meter import link_rows
 from experiments.fidelity.report import FidelityMeasures, FidelityReport
 from experiments.programs import Program
 from hosts.agents.virtual_clock import VirtualClock
@@ -193,24 +192,19 @@ class VirtualTestbed:
         self._fabric.capture(file, [(switch.number, port, "in"), (switch.number, port, "out")])
 
     def meter(self) -> VirtualMeter:
-        return VirtualMeter(self)
+        return VirtualMeter()
 
 
 class VirtualMeter:
     """experiments.testbed.Meter: nothing has to keep up with anything."""
 
-    def __init__(self, testbed: VirtualTestbed) -> None:
-        self._testbed = testbed
-
     def __enter__(self) -> VirtualMeter:
-        self._before = self._testbed.link_statistics()
         return self
 
-    def __exit__(self, *exception: object) -> None:
-        self._after = self._testbed.link_statistics()
+    def __exit__(self, *exception: object) -> None: ...
 
-    def link_rows(self) -> list[dict[str, Any]]:
-        return link_rows(self._before, self._after)
+    def achieved_rates(self) -> Mapping[tuple[str, str], float]:
+        return {}
 
     def report(self, socket_drops: int, socket_packets: int) -> FidelityReport:
         return FidelityReport(FidelityMeasures(), "model")
@@ -236,7 +230,7 @@ def _pipelines(programs: Mapping[str, Program]) -> dict[str, Pipeline]:
     for program in programs.values():
         if program.name not in found:
             files = program.compiled()
-            found[program.name] = Pipeline.load(program.name, files.json, files.p4info)
+            found[program.name] = Pipeline.load(program.name, files.json, files.p4info, program.routed)
     return found
 
 

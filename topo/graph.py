@@ -161,6 +161,14 @@ class Topology(_Value):
         return {host.name: host for host in self.hosts}
 
     @cached_property
+    def _host_numbers(self) -> dict[str, int]:
+        return {host.name: number for number, host in enumerate(self.hosts, 1)}
+
+    def host_number(self, name: str) -> int:
+        """The place of a host among all, from 1."""
+        return self._host_numbers[self.host(name).name]
+
+    @cached_property
     def _switches_by_name(self) -> dict[str, Switch]:
         return {switch.name: switch for switch in self.switches}
 

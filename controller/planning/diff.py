@@ -6,8 +6,25 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from controller.planning.plan import Flow, MulticastGroup, RegisterValue, SwitchPlan, TableEntry
-from controller.planning.text import entry_text, flow_text
+from controller.planning.plan import (
+    CloneSession,
+    DefaultAction,
+    Flow,
+    MeterCell,
+    MulticastGroup,
+    RegisterValue,
+    SwitchPlan,
+    TableEntry,
+)
+from controller.planning.text import (
+    clone_text,
+    default_text,
+    entry_text,
+    flow_text,
+    group_text,
+    meter_text,
+    register_text,
+)
 
 T = TypeVar("T")
 
@@ -35,42 +52,41 @@ class SwitchDiff:
     groups: Changes[MulticastGroup]
     registers: tuple[RegisterValue, ...]
     flows: Changes[Flow] = field(default_factory=Changes)
+    defaults: Changes[DefaultAction] = field(default_factory=Changes)
+    clones: Changes[CloneSession] = field(default_factory=Changes)
+    meters: Changes[MeterCell] = field(default_factory=Changes)
 
     def __bool__(self) -> bool:
-        return bool(self.entries or self.groups or self.registers or self.flows)
+        parts = (self.entries, self.groups, self.registers, self.flows, self.defaults, self.clones, self.meters)
+        return any(parts)
 
     def __str__(self) -> str:
-        lines = [
-            f"{sign} {entry.table}: {entry_text(entry)}"
-            for sign, entries in (
-                ("-", self.entries.delete),
-                ("~", self.entries.modify),
-                ("+", self.entries.insert),
-            )
-            for entry in entries
-        ]
-        lines += [
-            f"{sign} multicast group {group.id}: {group.ports}"
-            for sign, groups in (("-", self.groups.delete), ("~", self.groups.modify), ("+", self.groups.insert))
-            for group in groups
-        ]
-        lines += [f"~ {cell.register_name}[{cell.index}] = {cell.value}" for cell in self.registers]
-        lines += [
-            f"{sign} flow: {flow_text(flow)}"
-            for sign, flows in (("-", self.flows.delete), ("~", self.flows.modify), ("+", self.flows.insert))
-            for flow in flows
-        ]
-        return "\n".join(lines)
+        return "\n".join(
+            [
+                *_lines(self.defaults, default_text),
+                *_lines(self.entries, lambda entry: f"{entry.table}: {entry_text(entry)}"),
+                *_lines(self.groups, group_text),
+                *_lines(self.clones, clone_text),
+                *(f"~ {register_text(cell)}" for cell in self.registers),
+                *_lines(self.meters, meter_text),
+                *_lines(self.flows, lambda flow: f"flow: {flow_text(flow)}"),
+            ]
+        )
 
 
 def switch_diff(old: SwitchPlan, new: SwitchPlan) -> SwitchDiff:
     """Names must be spelt alike in both plans. Register cells that `new` does not mention are left alone."""
     before = set(old.registers)
+    # Filling a whole register overwrites its cells: they are written again.
+    filled = {cell.register_name for cell in new.registers if cell.index is None and cell not in before}
     return SwitchDiff(
         entries=_changes(old.entries, new.entries, lambda entry: entry.key),
         groups=_changes(old.groups, new.groups, lambda group: group.id),
-        registers=tuple(cell for cell in new.registers if cell not in before),
+        registers=tuple(cell for cell in new.registers if cell not in before or cell.register_name in filled),
         flows=_changes(old.flows, new.flows, lambda flow: flow.key),
+        defaults=_changes(old.defaults, new.defaults, lambda default: default.table),
+        clones=_changes(old.clones, new.clones, lambda session: session.id),
+        meters=_changes(old.meters, new.meters, lambda cell: (cell.meter_name, cell.index)),
     )
 
 
@@ -82,3 +98,11 @@ def _changes(old: Sequence[T], new: Sequence[T], key: Callable[[T], Hashable]) -
         modify=tuple(value for k, value in after.items() if k in before and before[k] != value),
         delete=tuple(value for k, value in before.items() if k not in after),
     )
+
+
+def _lines(changes: Changes[T], text: Callable[[T], str]) -> list[str]:
+    return [
+        f"{sign} {text(item)}"
+        for sign, items in (("-", changes.delete), ("~", changes.modify), ("+", changes.insert))
+        for item in items
+    ]

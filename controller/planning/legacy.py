@@ -39,7 +39,7 @@ def as_switches_hold_it(
         running = switches[name]
         if running == part.program or (running == OPENFLOW and part.kind == "openflow"):
             return part
-        if running in programs or part.registers or part.flows:
+        if running in programs or part.more_than_entries or part.flows:
             raise UserError(f"{name} runs {running}, its plan is for {part.program}")
         entries = [entry for entry in (plain(name, each) for each in part.entries) if entry is not None]
         if running == OPENFLOW:

@@ -12,7 +12,7 @@ from functools import reduce
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from switch.errors import UserError
 
@@ -65,14 +65,26 @@ Match = Unsigned | Lpm | Ternary | Range
 EntryKey = tuple[str, tuple[tuple[str, Match], ...], int]
 
 
+class MeterRates(Value):
+    """Of a two-rate three-colour meter (RFC 2698): rates in packets or bytes per second, bursts in packets or bytes,
+    as the program counts."""
+
+    committed_rate: Unsigned
+    committed_burst: Unsigned
+    peak_rate: Unsigned
+    peak_burst: Unsigned
+
+
 class TableEntry(Value):
-    """One entry of a table. Priority matters to tables with ternary, range or optional fields only: high wins."""
+    """One entry of a table. Priority matters to tables with ternary, range or optional fields only: high wins. meter:
+    of a table with a direct meter; None: whatever matches is green."""
 
     table: str
     match: Mapping[str, Match]
     action: str
     params: Mapping[str, Unsigned] = {}
     priority: Unsigned = 0
+    meter: MeterRates | None = None
 
     @property
     def key(self) -> EntryKey:
@@ -136,27 +148,70 @@ class Flow(Value):
         return -self.priority, sorted(fields)
 
 
-class MulticastGroup(Value):
-    """One copy to each port: a group of the packet replication engine, or an OpenFlow group of type ALL. Ports are
-    kept in ascending order."""
+class DefaultAction(Value):
+    """What a table does with packets that no entry matches, in place of what its program says."""
+
+    table: str
+    action: str
+    params: Mapping[str, Unsigned] = {}
+
+
+class Replicas(Value):
+    """One copy to each port, in ascending order. instances: what each copy finds in egress_rid, one for each port;
+    none: 1 for all. With instances, a port may get several copies."""
 
     id: Annotated[int, Field(ge=1, le=0xFFFF)]
     ports: tuple[Unsigned, ...]
+    instances: tuple[Unsigned, ...] = ()
 
-    @field_validator("ports")
-    @classmethod
-    def _canonical(cls, ports: tuple[int, ...]) -> tuple[int, ...]:
-        if list(ports) != sorted(set(ports)):
-            raise ValueError(f"ports of a multicast group must be ascending and distinct, got {ports}")
-        return ports
+    @model_validator(mode="after")
+    def _canonical(self) -> Replicas:
+        if self.instances and len(self.instances) != len(self.ports):
+            raise ValueError(f"{len(self.ports)} ports of a group have {len(self.instances)} instances")
+        if list(self.copies) != sorted(set(self.copies)):
+            raise ValueError(f"ports of a multicast group must be ascending and distinct, got {self.ports}")
+        return self
+
+    @property
+    def copies(self) -> tuple[tuple[int, int], ...]:
+        """Port and instance of every copy."""
+        return tuple(zip(self.ports, self.instances or (1,) * len(self.ports), strict=True))
+
+    @staticmethod
+    def fields(copies: Iterable[tuple[int, int]]) -> dict[str, tuple[int, ...]]:
+        """`ports` and `instances` of copies (port, instance) in any order."""
+        ordered = sorted(set(copies))
+        instances = tuple(instance for _, instance in ordered)
+        return {
+            "ports": tuple(port for port, _ in ordered),
+            "instances": () if set(instances) <= {1} else instances,
+        }
+
+
+class MulticastGroup(Replicas):
+    """A group of the packet replication engine, or an OpenFlow group of type ALL."""
+
+
+class CloneSession(Replicas):
+    """Where clones of a packet go (v1model's clone); truncate_bytes: they keep so much of it, 0 all."""
+
+    truncate_bytes: Unsigned = 0
 
 
 class RegisterValue(Value):
-    """One cell of a register."""
+    """One cell of a register; index None: every cell."""
 
     register_name: str
-    index: Unsigned
+    index: Unsigned | None
     value: Unsigned
+
+
+class MeterCell(Value):
+    """One cell of a meter array."""
+
+    meter_name: str
+    index: Unsigned
+    rates: MeterRates
 
 
 SwitchPlanKind = Literal["p4", "openflow"]
@@ -165,8 +220,8 @@ SwitchPlanKind = Literal["p4", "openflow"]
 class SwitchPlan(Value):
     """Everything that one switch should hold, in canonical order.
 
-    kind: "p4" (entries, groups, registers) or "openflow" (flows, groups); program: what it runs, or, of an OpenFlow
-    switch, what its flows make of it.
+    kind: "p4" (all but flows) or "openflow" (flows, groups); program: what it runs, or, of an OpenFlow switch, what
+    its flows make of it.
     """
 
     kind: SwitchPlanKind = "p4"
@@ -175,12 +230,22 @@ class SwitchPlan(Value):
     groups: tuple[MulticastGroup, ...] = ()
     registers: tuple[RegisterValue, ...] = ()
     flows: tuple[Flow, ...] = ()
+    defaults: tuple[DefaultAction, ...] = ()
+    clones: tuple[CloneSession, ...] = ()
+    meters: tuple[MeterCell, ...] = ()
 
     @model_validator(mode="after")
     def _of_one_kind(self) -> SwitchPlan:
-        if (self.kind == "p4" and self.flows) or (self.kind == "openflow" and (self.entries or self.registers)):
+        if (self.kind == "p4" and self.flows) or (
+            self.kind == "openflow" and (self.entries or self.more_than_entries)
+        ):
             raise ValueError("a P4 switch has entries and registers, an OpenFlow switch flows")
         return self
+
+    @property
+    def more_than_entries(self) -> bool:
+        """Whether it has what only P4 switches can hold, besides entries."""
+        return bool(self.registers or self.defaults or self.clones or self.meters)
 
     @classmethod
     def of(
@@ -191,6 +256,10 @@ class SwitchPlan(Value):
         registers: Iterable[RegisterValue] = (),
         flows: Iterable[Flow] = (),
         kind: SwitchPlanKind = "p4",
+        *,
+        defaults: Iterable[DefaultAction] = (),
+        clones: Iterable[CloneSession] = (),
+        meters: Iterable[MeterCell] = (),
     ) -> SwitchPlan:
         """Build one, in canonical order. Two entries, groups, cells or flows with one key and different contents are
         a ValueError; equal ones count once."""
@@ -201,6 +270,9 @@ class SwitchPlan(Value):
             groups=tuple(sorted(_unique(groups, _group_key), key=_group_key)),
             registers=tuple(sorted(_unique(registers, _cell_key), key=_cell_key)),
             flows=tuple(sorted(_unique(flows, _flow_key), key=lambda flow: flow.order)),
+            defaults=tuple(sorted(_unique(defaults, _default_key), key=_default_key)),
+            clones=tuple(sorted(_unique(clones, _group_key), key=_group_key)),
+            meters=tuple(sorted(_unique(meters, _meter_key), key=_meter_key)),
         )
 
     def merged(self, other: SwitchPlan) -> SwitchPlan:
@@ -214,6 +286,9 @@ class SwitchPlan(Value):
             (*self.registers, *other.registers),
             (*self.flows, *other.flows),
             self.kind,
+            defaults=(*self.defaults, *other.defaults),
+            clones=(*self.clones, *other.clones),
+            meters=(*self.meters, *other.meters),
         )
 
 
@@ -280,9 +355,18 @@ def _flow_key(flow: Flow) -> FlowKey:
     return flow.key
 
 
-def _group_key(group: MulticastGroup) -> int:
+def _group_key(group: Replicas) -> int:
     return group.id
 
 
+def _default_key(default: DefaultAction) -> str:
+    return default.table
+
+
 def _cell_key(cell: RegisterValue) -> tuple[str, int]:
-    return cell.register_name, cell.index
+    """Every cell (index None) comes first: single cells are written on top."""
+    return cell.register_name, -1 if cell.index is None else cell.index
+
+
+def _meter_key(cell: MeterCell) -> tuple[str, int]:
+    return cell.meter_name, cell.index

@@ -6,14 +6,21 @@ from ipaddress import IPv4Address
 from itertools import groupby
 
 from controller.planning.plan import (
+    CloneSession,
     DecrementTtl,
+    DefaultAction,
     Flow,
     FlowAction,
     Lpm,
     Match,
+    MeterCell,
+    MeterRates,
+    MulticastGroup,
     Output,
     Plan,
     Range,
+    RegisterValue,
+    Replicas,
     SetField,
     SwitchPlan,
     TableEntry,
@@ -37,10 +44,11 @@ def switch_text(name: str, switch: SwitchPlan) -> str:
     for table, entries in groupby(switch.entries, key=lambda entry: entry.table):
         lines.append(f"  {table}")
         lines += [f"    {entry_text(entry)}" for entry in entries]
-    for group in switch.groups:
-        lines.append(f"  multicast group {group.id} -> ports {', '.join(map(str, group.ports)) or 'none'}")
-    for cell in switch.registers:
-        lines.append(f"  {cell.register_name}[{cell.index}] = {cell.value}")
+    lines += [f"  {default_text(default)}" for default in switch.defaults]
+    lines += [f"  {group_text(group)}" for group in switch.groups]
+    lines += [f"  {clone_text(session)}" for session in switch.clones]
+    lines += [f"  {register_text(register)}" for register in switch.registers]
+    lines += [f"  {meter_text(meter)}" for meter in switch.meters]
     return "\n".join(lines)
 
 
@@ -49,7 +57,42 @@ def entry_text(entry: TableEntry) -> str:
     match = ", ".join(f"{_last(field)}={match_text(field, how)}" for field, how in entry.match.items())
     params = ", ".join(f"{name}={_number(name, value)}" for name, value in entry.params.items())
     priority = f" priority {entry.priority}" if entry.priority else ""
-    return f"{match or '*'} -> {entry.action}({params}){priority}"
+    meter = f" {_rates(entry.meter)}" if entry.meter is not None else ""
+    return f"{match or '*'} -> {entry.action}({params}){priority}{meter}"
+
+
+def default_text(default: DefaultAction) -> str:
+    params = ", ".join(f"{name}={_number(name, value)}" for name, value in default.params.items())
+    return f"{default.table} by default -> {default.action}({params})"
+
+
+def group_text(group: MulticastGroup) -> str:
+    return f"multicast group {group.id} -> ports {_ports(group)}"
+
+
+def clone_text(session: CloneSession) -> str:
+    cut = f", the first {session.truncate_bytes} bytes" if session.truncate_bytes else ""
+    return f"clone session {session.id} -> ports {_ports(session)}{cut}"
+
+
+def register_text(cell: RegisterValue) -> str:
+    return f"{cell.register_name}[{'*' if cell.index is None else cell.index}] = {cell.value}"
+
+
+def meter_text(cell: MeterCell) -> str:
+    return f"{cell.meter_name}[{cell.index}] {_rates(cell.rates)}"
+
+
+def _ports(replicas: Replicas) -> str:
+    shown = [f"{port}" if instance == 1 else f"{port} (instance {instance})" for port, instance in replicas.copies]
+    return ", ".join(shown) or "none"
+
+
+def _rates(rates: MeterRates) -> str:
+    return (
+        f"metered {rates.committed_rate}/s burst {rates.committed_burst}, "
+        f"peak {rates.peak_rate}/s burst {rates.peak_burst}"
+    )
 
 
 def flow_text(flow: Flow) -> str:
@@ -80,9 +123,11 @@ def match_text(field: str, how: Match) -> str:
 
 def _number(name: str, value: int) -> str:
     """Plans carry no types, so the field's name tells what is an address."""
+    name = name.lower()
     if "ipv4" in name and name.endswith(("addr", "_src", "_dst")) and value < 1 << 32:
         return str(IPv4Address(value))
-    if ("mac" in name or "ethernet" in name or name in ("eth_src", "eth_dst")) and value < 1 << 48:
+    of_mac = "mac" in name or "ethernet" in name or name in ("eth_src", "eth_dst")
+    if (of_mac and value < 1 << 48) or (name.endswith("addr") and 1 << 32 <= value < 1 << 48):
         return value.to_bytes(6, "big").hex(":")
     return str(value)
 

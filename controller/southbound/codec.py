@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from finsy.proto import p4d, p4r
 
 from controller.planning.plan import (
+    CloneSession,
+    DefaultAction,
     Lpm,
     Match,
+    MeterCell,
+    MeterRates,
     MulticastGroup,
     Range,
     RegisterValue,
+    Replicas,
     TableEntry,
     Ternary,
 )
 from controller.southbound.messages import Digest, PacketIn
-from controller.southbound.schema import DigestSchema, FieldSchema, MatchType, ProgramSchema
+from controller.southbound.schema import ActionSchema, DigestSchema, FieldSchema, MatchType, ProgramSchema
 
 DIGEST_ACK_TIMEOUT_NS = 1_000_000_000
 
@@ -34,14 +39,32 @@ def number(data: bytes) -> int:
 def encode_entry(schema: ProgramSchema, entry: TableEntry) -> Any:
     """Entity of a normalised table entry."""
     table = schema.tables[entry.table]
-    action = table.actions[entry.action]
     message = p4r.TableEntry(table_id=table.id, priority=entry.priority)
     for name, how in entry.match.items():
         message.match.append(_encode_match(table.fields[name], how))
-    call = message.action.action
+    if table.has_profile:
+        # A set of one: the switch makes the profile's members itself.
+        call = message.action.action_profile_action_set.action_profile_actions.add(weight=1).action
+    else:
+        call = message.action.action
+    _encode_call(table.actions[entry.action], entry.params, call)
+    if entry.meter is not None:
+        message.meter_config.CopyFrom(_rates(entry.meter))
+    return p4r.Entity(table_entry=message)
+
+
+def _encode_call(action: ActionSchema, params: Mapping[str, int], call: Any) -> None:
     call.action_id = action.id
-    for name, value in entry.params.items():
+    for name, value in params.items():
         call.params.add(param_id=action.params[name].id, value=canonical_bytes(value))
+
+
+def encode_default(schema: ProgramSchema, default: DefaultAction, reset: bool = False) -> Any:
+    """Entity of a normalised default action; reset: of the program's own one."""
+    table = schema.tables[default.table]
+    message = p4r.TableEntry(table_id=table.id, is_default_action=True)
+    if not reset:
+        _encode_call(table.actions[default.action], default.params, message.action.action)
     return p4r.Entity(table_entry=message)
 
 
@@ -69,9 +92,8 @@ def decode_entry(schema: ProgramSchema, message: Any) -> TableEntry | None:
     table = schema.tables.by_id(message.table_id)
     if table is None or table.has_own_entries or message.is_const or message.is_default_action:
         return None
-    if message.action.WhichOneof("type") != "action":
-        return None
-    action = table.actions.by_id(message.action.action.action_id)
+    call = _single_call(message.action)
+    action = None if call is None else table.actions.by_id(call.action_id)
     if action is None:
         return None
     match: dict[str, Match] = {}
@@ -80,13 +102,43 @@ def decode_entry(schema: ProgramSchema, message: Any) -> TableEntry | None:
         if field is None:
             return None
         match[field.name] = _decode_match(part)
+    params = decode_params(action, call)
+    if params is None:
+        return None
+    meter = None
+    if message.HasField("meter_config"):
+        config = message.meter_config
+        meter = MeterRates(
+            committed_rate=config.cir, committed_burst=config.cburst, peak_rate=config.pir, peak_burst=config.pburst
+        )
+    return TableEntry(
+        table=table.name,
+        match=match,
+        action=action.name,
+        params=params,
+        priority=message.priority,
+        meter=meter,
+    )
+
+
+def decode_params(action: ActionSchema, call: Any) -> dict[str, int] | None:
+    """The parameters of an Action message by name; None if the action has no such ones."""
     params = {}
-    for part in message.action.action.params:
+    for part in call.params:
         param = action.params.by_id(part.param_id)
         if param is None:
             return None
         params[param.name] = number(part.value)
-    return TableEntry(table=table.name, match=match, action=action.name, params=params, priority=message.priority)
+    return params
+
+
+def _single_call(action: Any) -> Any:
+    """The Action message of an entry that has exactly one; else None."""
+    kind = action.WhichOneof("type")
+    if kind == "action_profile_action_set":
+        members = action.action_profile_action_set.action_profile_actions
+        return members[0].action if len(members) == 1 else None
+    return action.action if kind == "action" else None
 
 
 def _decode_match(message: Any) -> Match:
@@ -101,29 +153,69 @@ def _decode_match(message: Any) -> Match:
 
 
 def encode_group(group: MulticastGroup) -> Any:
-    """Entity of a multicast group: one replica a port, instance 1."""
+    """Entity of a multicast group."""
     entry = p4r.MulticastGroupEntry(multicast_group_id=group.id)
-    for port in group.ports:
-        entry.replicas.add(egress_port=port, instance=1)
+    _add_replicas(entry, group)
     return p4r.Entity(packet_replication_engine_entry=p4r.PacketReplicationEngineEntry(multicast_group_entry=entry))
 
 
+def encode_clone(session: CloneSession) -> Any:
+    """Entity of a clone session."""
+    entry = p4r.CloneSessionEntry(session_id=session.id, packet_length_bytes=session.truncate_bytes)
+    _add_replicas(entry, session)
+    return p4r.Entity(packet_replication_engine_entry=p4r.PacketReplicationEngineEntry(clone_session_entry=entry))
+
+
+def _add_replicas(entry: Any, replicas: Replicas) -> None:
+    for port, instance in replicas.copies:
+        entry.replicas.add(egress_port=port, instance=instance)
+
+
 def decode_group(message: Any) -> MulticastGroup:
-    """A multicast group as a switch reports it; ports may come as numbers or as byte strings."""
-    ports = {
-        number(replica.port) if replica.WhichOneof("port_kind") == "port" else replica.egress_port
+    """A multicast group as a switch reports it."""
+    return MulticastGroup(id=message.multicast_group_id, **_replicas(message))
+
+
+def decode_clone(message: Any) -> CloneSession:
+    """A clone session as a switch reports it."""
+    return CloneSession(id=message.session_id, truncate_bytes=message.packet_length_bytes, **_replicas(message))
+
+
+def _replicas(message: Any) -> dict[str, Any]:
+    """Ports may come as numbers or as byte strings."""
+    return Replicas.fields(
+        (
+            number(replica.port) if replica.WhichOneof("port_kind") == "port" else replica.egress_port,
+            replica.instance,
+        )
         for replica in message.replicas
-    }
-    return MulticastGroup(id=message.multicast_group_id, ports=tuple(sorted(ports)))
+    )
 
 
 def encode_register(schema: ProgramSchema, cell: RegisterValue) -> Any:
     return p4r.Entity(
         register_entry=p4r.RegisterEntry(
             register_id=schema.registers[cell.register_name].id,
-            index=p4r.Index(index=cell.index),
+            index=None if cell.index is None else p4r.Index(index=cell.index),
             data=p4d.P4Data(bitstring=canonical_bytes(cell.value)),
         )
+    )
+
+
+def encode_meter(schema: ProgramSchema, cell: MeterCell, reset: bool = False) -> Any:
+    """Entity of a cell of a meter; reset: everything is green there again."""
+    return p4r.Entity(
+        meter_entry=p4r.MeterEntry(
+            meter_id=schema.meters[cell.meter_name].id,
+            index=p4r.Index(index=cell.index),
+            config=None if reset else _rates(cell.rates),
+        )
+    )
+
+
+def _rates(rates: MeterRates) -> Any:
+    return p4r.MeterConfig(
+        cir=rates.committed_rate, cburst=rates.committed_burst, pir=rates.peak_rate, pburst=rates.peak_burst
     )
 
 

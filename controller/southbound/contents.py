@@ -10,14 +10,26 @@ import grpc
 from finsy.proto import p4r, p4r_grpc, rpc_code
 
 from controller.planning.diff import SwitchDiff, switch_diff
-from controller.planning.plan import MulticastGroup, RegisterValue, SwitchPlan, TableEntry
-from controller.planning.text import entry_text
+from controller.planning.plan import (
+    CloneSession,
+    DefaultAction,
+    MeterCell,
+    MulticastGroup,
+    RegisterValue,
+    SwitchPlan,
+    TableEntry,
+)
+from controller.planning.text import default_text, entry_text, register_text
 from controller.southbound.codec import (
+    decode_clone,
     decode_entry,
     decode_group,
+    encode_clone,
+    encode_default,
     encode_digest_config,
     encode_entry,
     encode_group,
+    encode_meter,
     encode_register,
     number,
 )
@@ -37,6 +49,14 @@ _NO_PIPELINE = (
     grpc.StatusCode.FAILED_PRECONDITION,
     grpc.StatusCode.NOT_FOUND,
     grpc.StatusCode.UNIMPLEMENTED,
+)
+
+
+_EVERY_GROUP = p4r.Entity(
+    packet_replication_engine_entry=p4r.PacketReplicationEngineEntry(multicast_group_entry=p4r.MulticastGroupEntry())
+)
+_EVERY_CLONE_SESSION = p4r.Entity(
+    packet_replication_engine_entry=p4r.PacketReplicationEngineEntry(clone_session_entry=p4r.CloneSessionEntry())
 )
 
 
@@ -78,7 +98,8 @@ class SwitchContents:
         self._running_cookie = 0
         # Normalised; None when it has to be read first.
         self._held: SwitchPlan | None = None
-        self._cells_written: tuple[RegisterValue, ...] = ()
+        # Of the plan that was written last, what is not read back: see _read_back.
+        self._written = SwitchPlan(program="")
         self._digests_enabled = False
 
     def pipeline(self, plan: SwitchPlan) -> Pipeline:
@@ -113,7 +134,7 @@ class SwitchContents:
         self._held = None
         await self._write_difference(pipeline, switch_diff(held, wanted))
         self._held = wanted
-        self._cells_written = wanted.registers
+        self._written = wanted
         if not self._digests_enabled:
             await self._enable_digests(pipeline)
 
@@ -170,7 +191,7 @@ class SwitchContents:
             raise self._failure(error, PUSH) from None
         self._running_cookie = pipeline.cookie
         self._held = SwitchPlan(program=pipeline.name)
-        self._cells_written = ()
+        self._written = self._held
         self._digests_enabled = False
 
     async def _write_difference(self, pipeline: Pipeline, diff: SwitchDiff) -> None:
@@ -179,24 +200,43 @@ class SwitchContents:
         def entries(kind: int, items: Sequence[TableEntry]) -> list[_Update]:
             return [_Update(kind, encode_entry(schema, e), f"{e.table}: {entry_text(e)}") for e in items]
 
-        def groups(kind: int, items: Sequence[MulticastGroup]) -> list[_Update]:
-            return [_Update(kind, encode_group(g), f"multicast group {g.id}") for g in items]
+        def copies(kind: int, groups: Sequence[MulticastGroup], sessions: Sequence[CloneSession]) -> list[_Update]:
+            return [
+                *(_Update(kind, encode_group(g), f"multicast group {g.id}") for g in groups),
+                *(_Update(kind, encode_clone(s), f"clone session {s.id}") for s in sessions),
+            ]
 
-        def cells(kind: int, items: Sequence[RegisterValue]) -> list[_Update]:
-            return [_Update(kind, encode_register(schema, c), f"{c.register_name}[{c.index}]") for c in items]
+        def cells(items: Sequence[RegisterValue]) -> list[_Update]:
+            return [_Update(modify, encode_register(schema, c), register_text(c)) for c in items]
+
+        def meters(items: Sequence[MeterCell], reset: bool = False) -> list[_Update]:
+            return [_Update(modify, encode_meter(schema, c, reset), f"{c.meter_name}[{c.index}]") for c in items]
+
+        def defaults(items: Sequence[DefaultAction], reset: bool = False) -> list[_Update]:
+            return [_Update(modify, encode_default(schema, d, reset), default_text(d)) for d in items]
 
         # Updates of one Write may take effect in any order: what must be there first goes in an earlier one.
         insert, modify, delete = p4r.Update.INSERT, p4r.Update.MODIFY, p4r.Update.DELETE
         await self._write(
             [
                 *entries(delete, diff.entries.delete),
-                *groups(insert, diff.groups.insert),
-                *groups(modify, diff.groups.modify),
-                *cells(modify, diff.registers),
+                *copies(insert, diff.groups.insert, diff.clones.insert),
+                *copies(modify, diff.groups.modify, diff.clones.modify),
+                *cells([cell for cell in diff.registers if cell.index is None]),
+                *meters(diff.meters.delete, reset=True),
+                *meters((*diff.meters.insert, *diff.meters.modify)),
+                *defaults(diff.defaults.delete, reset=True),
             ]
         )
-        await self._write([*entries(insert, diff.entries.insert), *entries(modify, diff.entries.modify)])
-        await self._write(groups(delete, diff.groups.delete))
+        await self._write(
+            [
+                *entries(insert, diff.entries.insert),
+                *entries(modify, diff.entries.modify),
+                *cells([cell for cell in diff.registers if cell.index is not None]),
+                *defaults((*diff.defaults.insert, *diff.defaults.modify)),
+            ]
+        )
+        await self._write(copies(delete, diff.groups.delete, diff.clones.delete))
 
     async def _enable_digests(self, pipeline: Pipeline) -> None:
         """Have the switch send every digest of its program; a predecessor may have done so already."""
@@ -218,23 +258,26 @@ class SwitchContents:
             return SwitchPlan(program=pipeline.name)
 
     async def _read_back(self, pipeline: Pipeline) -> SwitchPlan:
-        """What the switch holds. Register cells are taken as we wrote them: programs change them rightfully."""
+        """What the switch holds. Registers, meters and default actions are taken as we wrote them: programs change
+        registers rightfully, and the others cannot be told from the program's own."""
         every_entry = p4r.Entity(table_entry=p4r.TableEntry(table_id=0))
         entries = [
             decode_entry(pipeline.schema, entity.table_entry)
             for entity in await self._read("read tables", [every_entry])
         ]
-        every_group = p4r.Entity(
-            packet_replication_engine_entry=p4r.PacketReplicationEngineEntry(
-                multicast_group_entry=p4r.MulticastGroupEntry()
-            )
-        )
-        groups = [
-            decode_group(entity.packet_replication_engine_entry.multicast_group_entry)
-            for entity in await self._read("read multicast groups", [every_group])
+        replicated = [
+            entity.packet_replication_engine_entry
+            for entity in await self._read("read multicast groups", [_EVERY_GROUP, _EVERY_CLONE_SESSION])
         ]
-        known = [entry for entry in entries if entry is not None]
-        return SwitchPlan.of(pipeline.name, known, groups, self._cells_written)
+        return SwitchPlan.of(
+            pipeline.name,
+            [entry for entry in entries if entry is not None],
+            [decode_group(e.multicast_group_entry) for e in replicated if e.HasField("multicast_group_entry")],
+            self._written.registers,
+            defaults=self._written.defaults,
+            clones=[decode_clone(e.clone_session_entry) for e in replicated if e.HasField("clone_session_entry")],
+            meters=self._written.meters,
+        )
 
     async def _read(self, what: str, entities: Sequence[Any]) -> list[Any]:
         request = p4r.ReadRequest(device_id=self._device_id, entities=entities)

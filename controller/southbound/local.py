@@ -40,7 +40,7 @@ class LocalSouthbound:
         self._device_ids = dict(device_ids)
         self._names = {device_id: name for name, device_id in device_ids.items()}
         self._contents = {
-            name: SwitchContents(name, _Stub(switches, device_id), device_id, pipelines)
+            name: SwitchContents(name, _Stub(name, switches, device_id), device_id, pipelines)
             for name, device_id in device_ids.items()
         }
         self._plan = Plan(switches={})
@@ -101,29 +101,34 @@ class LocalSouthbound:
 class _Stub:
     """The calls of p4.v1.P4Runtime that SwitchContents makes, carried out here."""
 
-    def __init__(self, switches: LocalSwitches, device_id: int) -> None:
+    def __init__(self, name: str, switches: LocalSwitches, device_id: int) -> None:
+        self._name = name
         self._switches = switches
         self._device_id = device_id
 
     async def SetForwardingPipelineConfig(self, request: Any, timeout: float) -> Any:
-        with _refusals(self._device_id):
+        with _refusals(self._name):
             self._switches.set_pipeline(self._device_id, request.config)
 
     async def Write(self, request: Any, timeout: float) -> Any:
-        with _refusals(self._device_id):
+        with _refusals(self._name):
             self._switches.write(self._device_id, request.updates)
 
     async def Read(self, request: Any, timeout: float) -> AsyncIterator[Any]:
-        with _refusals(self._device_id):
+        with _refusals(self._name):
             yield p4r.ReadResponse(entities=self._switches.read(self._device_id, request.entities))
 
 
 @contextlib.contextmanager
-def _refusals(device_id: int) -> Iterator[None]:
+def _refusals(switch: str) -> Iterator[None]:
     try:
         yield
-    except (RequestError, BatchError) as error:
-        raise SouthboundError(f"switch {device_id} refuses: {error}") from None
+    except RequestError as error:
+        raise SouthboundError(f"{switch}: {error}") from None
+    except BatchError as error:
+        failed = [outcome for outcome in error.outcomes if outcome is not None]
+        more = f", and {len(failed) - 1} more" if len(failed) > 1 else ""
+        raise SouthboundError(f"{switch}: {failed[0]}{more}") from None
 
 
 def _complete(coroutine: Coroutine[Any, Any, Result]) -> Result:

@@ -18,26 +18,18 @@ from switch.errors import UserError
 
 @dataclass(frozen=True)
 class Pipeline:
-    """A P4Info message and the target's configuration (BMv2 JSON as bytes)."""
+    """A P4Info message and the target's configuration (BMv2 JSON as bytes). routed: the controller fills its table
+    ipv4_routes, if it has one."""
 
     name: str
     p4info: Any
     device_config: bytes
+    routed: bool = True
 
     @classmethod
-    def load(cls, name: str, json_path: Path, p4info_path: Path) -> Pipeline:
+    def load(cls, name: str, json_path: Path, p4info_path: Path, routed: bool = True) -> Pipeline:
         """Read what a compiler wrote; P4Info as protobuf text or binary. UserError if that is not what it is."""
-        p4info = p4i.P4Info()
-        data = _read(p4info_path)
-        try:
-            text_format.Parse(data.decode(), p4info)
-        except (text_format.ParseError, UnicodeDecodeError):
-            p4info = p4i.P4Info()
-            try:
-                p4info.ParseFromString(data)
-            except DecodeError:
-                raise UserError(f"{p4info_path} is not a P4Info file, neither text nor binary") from None
-        return cls(name, p4info, _read(json_path))
+        return cls(name, read_p4info(p4info_path), _read(json_path), routed)
 
     @cached_property
     def schema(self) -> ProgramSchema:
@@ -61,6 +53,21 @@ class Pipeline:
             p4_device_config=self.device_config,
             cookie=p4r.ForwardingPipelineConfig.Cookie(cookie=self.cookie),
         )
+
+
+def read_p4info(path: Path) -> Any:
+    """A P4Info message, of protobuf text or binary; UserError if the file is neither."""
+    p4info = p4i.P4Info()
+    data = _read(path)
+    try:
+        text_format.Parse(data.decode(), p4info)
+    except (text_format.ParseError, UnicodeDecodeError):
+        p4info = p4i.P4Info()
+        try:
+            p4info.ParseFromString(data)
+        except DecodeError:
+            raise UserError(f"{path} is not a P4Info file, neither text nor binary") from None
+    return p4info
 
 
 def _read(path: Path) -> bytes:

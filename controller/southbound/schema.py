@@ -7,13 +7,24 @@ A name is found by its full name, its alias, or any dotted tail of it that no ot
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any, Generic, Protocol, TypeVar
 
 from finsy.proto import p4i
 
-from controller.planning.plan import Lpm, Match, Range, RegisterValue, SwitchPlan, TableEntry, Ternary
+from controller.planning.plan import (
+    DefaultAction,
+    Lpm,
+    Match,
+    MeterCell,
+    Range,
+    RegisterValue,
+    SwitchPlan,
+    TableEntry,
+    Ternary,
+)
 from switch.errors import UserError
 
 MatchType = p4i.MatchField.MatchType
@@ -51,6 +62,10 @@ class Names(Generic[Named]):
     def __iter__(self) -> Iterator[Named]:
         return iter(self._objects)
 
+    def __contains__(self, name: str) -> bool:
+        """Whether some object, or several, have the name."""
+        return name in self._by_name or name in self._by_tail
+
     def by_id(self, number: int) -> Named | None:
         return self._by_id.get(number)
 
@@ -63,8 +78,10 @@ class Names(Generic[Named]):
             return found[0]
         if found:
             raise UserError(f"{self._kind} {name!r} may be {' or '.join(named.name for named in found)}")
+        near = get_close_matches(name, [*self._by_name, *self._by_tail], n=1)
         known = ", ".join(named.name for named in self._objects) or "none"
-        raise UserError(f"the P4 program has no {self._kind} {name!r}; it has {known}")
+        hint = f"did you mean {near[0]!r}?" if near else f"it has {known}"
+        raise UserError(f"the P4 program has no {self._kind} {name!r}; {hint}")
 
 
 @dataclass(frozen=True)
@@ -91,13 +108,20 @@ class ActionSchema:
 
 @dataclass(frozen=True)
 class TableSchema:
-    """has_own_entries: const or initial entries of the program, which a controller leaves alone."""
+    """has_own_entries: const or initial entries of the program, which a controller leaves alone. is_const: of these
+    alone. default_is_const: no other default action may be set. has_profile: entries share actions of an action
+    profile. size: entries that it holds at least. has_meter: a direct one."""
 
     id: int
     name: str
     fields: Names[FieldSchema]
     actions: Names[ActionSchema]
     has_own_entries: bool
+    is_const: bool = False
+    default_is_const: bool = False
+    has_profile: bool = False
+    size: int = 0
+    has_meter: bool = False
 
     @property
     def needs_priority(self) -> bool:
@@ -106,12 +130,17 @@ class TableSchema:
 
 @dataclass(frozen=True)
 class ArraySchema:
-    """A counter or register array; `short` is its alias."""
+    """A counter, register or meter array of `size` cells; `short` is its alias."""
 
     id: int
     name: str
     short: str
     bits: int = 0
+    size: int = 0
+
+    def check_index(self, kind: str, index: int) -> None:
+        if self.size and index >= self.size:
+            raise UserError(f"{kind} {self.name} has {self.size} cells, and so no cell {index}")
 
 
 @dataclass(frozen=True)
@@ -136,13 +165,15 @@ class ProgramSchema:
             )
             for action in p4info.actions
         }
+        metered = {meter.direct_table_id for meter in p4info.direct_meters}
         self.tables = Names(
             "table",
-            (_table(table, actions) for table in p4info.tables),
+            (_table(table, actions, metered) for table in p4info.tables),
             (table.preamble.alias for table in p4info.tables),
         )
         self.counters = _arrays("counter", p4info.counters)
         self.registers = _arrays("register", p4info.registers)
+        self.meters = _arrays("meter", p4info.meters)
         self.digests = Names("digest", (_digest(digest, p4info.type_info) for digest in p4info.digests))
         self.packet_in_fields = {
             field.id: field.name
@@ -163,12 +194,32 @@ class ProgramSchema:
             plan.program,
             (self._entry(entry) for entry in plan.entries),
             plan.groups,
-            (
-                RegisterValue(
-                    register_name=self.registers[cell.register_name].name, index=cell.index, value=cell.value
-                )
-                for cell in plan.registers
-            ),
+            (self._register(cell) for cell in plan.registers),
+            defaults=(self._default(default) for default in plan.defaults),
+            clones=plan.clones,
+            meters=(self._meter(cell) for cell in plan.meters),
+        )
+
+    def _register(self, cell: RegisterValue) -> RegisterValue:
+        register = self.registers[cell.register_name]
+        if cell.index is not None:
+            register.check_index("register", cell.index)
+        if register.bits and cell.value.bit_length() > register.bits:
+            raise UserError(f"{cell.value} does not fit register {register.name}, which has {register.bits} bits")
+        return RegisterValue(register_name=register.name, index=cell.index, value=cell.value)
+
+    def _meter(self, cell: MeterCell) -> MeterCell:
+        meter = self.meters[cell.meter_name]
+        meter.check_index("meter", cell.index)
+        return MeterCell(meter_name=meter.name, index=cell.index, rates=cell.rates)
+
+    def _default(self, default: DefaultAction) -> DefaultAction:
+        table = self.tables[default.table]
+        if table.default_is_const:
+            raise UserError(f"{table.name}: the program has its default action as a constant")
+        action = table.actions[default.action]
+        return DefaultAction(
+            table=table.name, action=action.name, params=_normalised_params(table, action, default.params)
         )
 
     def _entry(self, entry: TableEntry) -> TableEntry:
@@ -183,17 +234,32 @@ class ProgramSchema:
         for field in table.fields:
             if field.match_type == MatchType.EXACT and field.name not in match:
                 raise UserError(f"{table.name}: an entry must give {field.name}")
-        params = {}
-        for name, value in entry.params.items():
-            param = action.params[name]
-            params[param.name] = param.check(value, action.name)
-        missing = [param.name for param in action.params if param.name not in params]
-        if missing:
-            raise UserError(f"{table.name}: action {action.name} lacks {', '.join(missing)}")
+        if table.is_const:
+            raise UserError(f"{table.name}: the program has its entries as constants")
         if table.needs_priority != (entry.priority > 0):
             needs = "needs" if table.needs_priority else "takes no"
             raise UserError(f"{table.name}: an entry {needs} priority")
-        return TableEntry(table=table.name, match=match, action=action.name, params=params, priority=entry.priority)
+        if entry.meter is not None and not table.has_meter:
+            raise UserError(f"{table.name}: its entries have no meter")
+        return TableEntry(
+            table=table.name,
+            match=match,
+            action=action.name,
+            params=_normalised_params(table, action, entry.params),
+            priority=entry.priority,
+            meter=entry.meter,
+        )
+
+
+def _normalised_params(table: TableSchema, action: ActionSchema, given: Mapping[str, int]) -> dict[str, int]:
+    params = {}
+    for name, value in given.items():
+        param = action.params[name]
+        params[param.name] = param.check(value, action.name)
+    missing = [param.name for param in action.params if param.name not in params]
+    if missing:
+        raise UserError(f"{table.name}: action {action.name} lacks {', '.join(missing)}")
+    return params
 
 
 def _normalised_match(field: FieldSchema, how: Match, table: str) -> Match | None:
@@ -225,13 +291,18 @@ def _normalised_match(field: FieldSchema, how: Match, table: str) -> Match | Non
     return how if (how.low, how.high) != (0, (1 << field.bits) - 1) else None
 
 
-def _table(table: Any, actions: dict[int, ActionSchema]) -> TableSchema:
+def _table(table: Any, actions: dict[int, ActionSchema], metered: set[int]) -> TableSchema:
     return TableSchema(
         table.preamble.id,
         table.preamble.name,
         Names("field", (FieldSchema(f.id, f.name, f.bitwidth, f.match_type) for f in table.match_fields)),
         Names("action", (actions[reference.id] for reference in table.action_refs)),
         table.is_const_table or table.has_initial_entries,
+        is_const=table.is_const_table,
+        default_is_const=table.const_default_action_id != 0,
+        has_profile=table.implementation_id != 0,
+        size=table.size,
+        has_meter=table.preamble.id in metered,
     )
 
 
@@ -255,6 +326,7 @@ def _arrays(kind: str, messages: Any) -> Names[ArraySchema]:
                 m.preamble.name,
                 m.preamble.alias or m.preamble.name,
                 m.type_spec.bitstring.bit.bitwidth if kind == "register" else 0,
+                m.size,
             )
             for m in messages
         ),

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from experiments.fidelity.machine import MachineTimes, machine_times
 from experiments.fidelity.processes import SWITCH_ROLES, ThreadTimes, thread_times
@@ -25,9 +25,6 @@ SAMPLE_INTERVAL_S = 0.2
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 FULL_FRAME_BYTES = 1500
-
-LINK_COUNTS = ("packets", "bytes", "queue_drops", "losses", "duplicates")
-"""Fields of DirectionStatistics."""
 
 LEAST_BACKLOG_NS = 200_000_000
 """A link must have been backlogged for so long in all before its rate says anything."""
@@ -107,12 +104,9 @@ class FidelityMeter:
             socket_packets=socket_packets,
         )
 
-    def link_rows(self) -> list[dict[str, Any]]:
-        """What every direction of a link carried and lost, and the share of its rate that it achieved while it was
-        backlogged (None: too short to tell)."""
-        achieved = achieved_rates(self._topology, self._before.links, self._after.links)
-        rows = link_rows(self._before.links, self._after.links)
-        return [{**row, "achieved": achieved.get((row["from"], row["to"]))} for row in rows]
+    def achieved_rates(self) -> Mapping[tuple[str, str], float]:
+        """The share of its rate that a direction of a link achieved while it was backlogged, for those that were."""
+        return achieved_rates(self._topology, self._before.links, self._after.links)
 
     def _sample_until_stopped(self) -> None:
         while not self._stop.wait(SAMPLE_INTERVAL_S):
@@ -122,17 +116,6 @@ class FidelityMeter:
         for key, times in thread_times().items():
             self._first.setdefault(key, times)
             self._last[key] = times
-
-
-def link_rows(before: Sequence[DirectionStatistics], after: Sequence[DirectionStatistics]) -> list[dict[str, Any]]:
-    """What every direction of a link carried and lost between two moments."""
-    earlier = {(row.from_node, row.to_node): row for row in before}
-    rows = []
-    for row in after:
-        first = earlier[row.from_node, row.to_node]
-        counted = {name: getattr(row, name) - getattr(first, name) for name in LINK_COUNTS}
-        rows.append({"from": row.from_node, "to": row.to_node, **counted})
-    return rows
 
 
 def measures(

@@ -17,10 +17,10 @@ from experiments.study.figures import KINDS
 from experiments.study.model import FigureSection, Point, Study, StudyHead
 from experiments.study.schema import known_keys
 from experiments.study.yaml_text import Place, YamlDocument, read_yaml
-from experiments.suggestion import suggestion
 from experiments.system import System
 from experiments.systems import find_system
 from switch.errors import UserError
+from switch.suggestion import suggestion
 
 POINT_COLUMNS = ("seed", "repetition", "verdict", "scale_factor", "link_rate_bps")
 """Columns of the points table besides coordinates and metrics."""

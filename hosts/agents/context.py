@@ -21,6 +21,25 @@ class Interface(Protocol):
         What is not taken is lost like any packet.
         """
 
+    def send_at(
+        self,
+        frames: NDArray[Any],
+        times_ns: NDArray[np.int64],
+        lengths: NDArray[np.uint32] | None = None,
+        *,
+        stamp: bool = False,
+    ) -> None:
+        """Let each frame, a row, leave at its time of now_ns(), now if that is over. Times rise (frames,).
+
+        lengths (frames,): bytes of each row that are the frame; None: all. stamp: the last eight bytes of each frame
+        become the time at which it left, in nanoseconds and big-endian. Frames leave while the agent waits (wait): it
+        does so until the last has left before it closes the interface.
+        """
+
+    @property
+    def times_ns(self) -> NDArray[np.int64]:
+        """When the frames of the last batch arrived (frames,), of now_ns()."""
+
     def receive(self) -> tuple[NDArray[np.uint8], NDArray[np.uint32]]:
         """One batch of waiting frames, without blocking: buffer (frames or more, capacity) and lengths (frames,).
 
@@ -62,11 +81,17 @@ class AgentContext(Protocol):
     def now_us(self) -> int:
         """Microseconds of a clock that never goes back."""
 
-    def open(self, *, udp_port: int | None = None, ether_type: int | None = None, interface: int = 0) -> Interface:
+    def now_ns(self) -> int:
+        """The same clock in nanoseconds."""
+
+    def open(
+        self, *, udp_port: int | None = None, ether_type: int | None = None, interface: int = 0, quiet: bool = False
+    ) -> Interface:
         """Open the interface with this place among `interfaces`; frames that come later are taken in.
 
         udp_port: unfragmented IPv4 datagrams to that port alone. ether_type: frames of that type alone. Neither: all.
-        UserError if that is not possible.
+        quiet: arrivals do not end a wait; frames are received when the agent looks. UserError if that is not
+        possible.
         """
 
     def wait(self, until_us: int | None = None) -> None:

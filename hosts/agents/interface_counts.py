@@ -20,11 +20,13 @@ class InterfaceCounts:
     received_bytes: int = 0
     drops: int = 0
 
-    def add_sent(self, frames: NDArray[Any], taken: int) -> None:
-        """frames: equally long, one per row, of which the first were taken."""
+    def add_sent(self, frames: NDArray[Any], taken: int, lengths: NDArray[np.uint32] | None = None) -> None:
+        """frames: one per row, of which the first were taken. lengths (frames,): of each; None: whole rows."""
         if taken:
             self.sent_frames += taken
-            self.sent_bytes += taken * (frames.nbytes // len(frames))
+            self.sent_bytes += (
+                taken * (frames.nbytes // len(frames)) if lengths is None else int(lengths[:taken].sum())
+            )
 
     def add_received(self, lengths: NDArray[np.uint32]) -> None:
         self.received_frames += len(lengths)

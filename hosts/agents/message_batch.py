@@ -1,7 +1,7 @@
 """Many datagrams by one system call: sendmmsg(2) and recvmmsg(2) by ctypes on NumPy memory.
 
 Works on any datagram or packet socket. The message headers are laid out once; a call only fills in addresses
-and lengths.
+and lengths. Where the socket has SO_TIMESTAMPNS, the kernel's times of arrival come with the messages.
 """
 
 from __future__ import annotations
@@ -38,6 +38,11 @@ class _Mmsghdr(ctypes.Structure):
     _fields_ = (("header", _Msghdr), ("length", ctypes.c_uint))
 
 
+# One control message, of SO_TIMESTAMPNS: struct cmsghdr and struct timespec.
+_CONTROL = np.dtype(
+    [("length", "u8"), ("level", "i4"), ("type", "i4"), ("seconds", "i8"), ("nanoseconds", "i8")], align=True
+)
+
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -51,8 +56,9 @@ class _Headers:
         self.messages["header"]["iov"] = self.iovecs.ctypes.data + np.arange(count) * self.iovecs.itemsize
         self.messages["header"]["iov_count"] = 1
 
-    def point_at(self, memory: NDArray[Any], count: int, stride: int, length: int) -> None:
-        """Let the first `count` messages be `length` bytes each, `stride` apart, from the start of `memory`."""
+    def point_at(self, memory: NDArray[Any], count: int, stride: int, length: int | NDArray[np.uint32]) -> None:
+        """Let the first `count` messages be `length` bytes, of each or of all, `stride` apart, from the start of
+        `memory`."""
         self.iovecs["base"][:count] = memory.ctypes.data + np.arange(count) * stride
         self.iovecs["length"][:count] = length
 
@@ -73,30 +79,45 @@ class ReceiveBatch:
         self.buffer: NDArray[np.uint8] = np.zeros((frames, capacity_bytes), np.uint8)
         self._headers = _Headers(frames)
         self._headers.point_at(self.buffer, frames, capacity_bytes, capacity_bytes)
+        self._control: NDArray[np.void] = np.zeros(frames, _CONTROL)
+        self._headers.messages["header"]["control"] = (
+            self._control.ctypes.data + np.arange(frames) * _CONTROL.itemsize
+        )
+        self._count = 0
 
     def receive(self, file_descriptor: int) -> NDArray[np.uint32]:
         """Take what is waiting, without blocking: lengths of the frames now in `buffer`, shape (frames,).
 
         Raises OSError, except when nothing waits.
         """
+        self._headers.messages["header"]["control_length"] = _CONTROL.itemsize
         count = _libc.recvmmsg(file_descriptor, self._headers.pointer, self._headers.count, _MSG_DONTWAIT, None)
         if count < 0:
             if ctypes.get_errno() not in (errno.EAGAIN, errno.EINTR):
                 _raise_errno()
             count = 0
+        self._count = count
         lengths: NDArray[np.uint32] = self._headers.messages["length"][:count].astype(np.uint32)
         return lengths
 
+    @property
+    def wall_times_ns(self) -> NDArray[np.int64]:
+        """When the last messages arrived, of the wall clock (frames,), if the socket has SO_TIMESTAMPNS."""
+        stamps = self._control[: self._count]
+        times_ns: NDArray[np.int64] = stamps["seconds"] * 1_000_000_000 + stamps["nanoseconds"]
+        return times_ns
+
 
 class SendBatch:
-    """Sends equally long frames, at most `frames` per system call."""
+    """Sends frames, at most `frames` per system call."""
 
     def __init__(self, frames: int) -> None:
         self._headers = _Headers(frames)
 
-    def send(self, file_descriptor: int, frames: NDArray[Any]) -> int:
+    def send(self, file_descriptor: int, frames: NDArray[Any], lengths: NDArray[np.uint32] | None = None) -> int:
         """Send the rows of `frames` (C-contiguous, any dtype); returns how many, at least one unless empty.
 
+        lengths (frames,): bytes of each row that are sent; None: all.
         Blocks while the socket's buffer is full, if the socket does. Raises OSError if not even the first
         could be sent.
         """
@@ -106,7 +127,7 @@ class SendBatch:
         if count == 0:
             return 0
         length = frames.nbytes // len(frames)
-        self._headers.point_at(frames, count, length, length)
+        self._headers.point_at(frames, count, length, length if lengths is None else lengths[:count])
         sent = _libc.sendmmsg(file_descriptor, self._headers.pointer, count, 0)
         if sent < 0:
             _raise_errno()

@@ -7,6 +7,7 @@ import errno
 import select
 import socket
 import struct
+import time
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any
@@ -17,6 +18,8 @@ from numpy.typing import NDArray
 from hosts.agents.interface_counts import InterfaceCounts
 from hosts.agents.message_batch import ReceiveBatch, SendBatch
 from hosts.agents.packet_filter import DROP_ALL, attach_filter, udp_destination_port
+from hosts.agents.time_stamps import stamped
+from hosts.agents.timed_frames import TimedFrames
 from switch.errors import UserError
 
 _ETH_P_ALL = 0x0003
@@ -28,6 +31,7 @@ _PACKET_IGNORE_OUTGOING = 23
 _PACKET_MR_MULTICAST = 0
 _SO_SNDBUFFORCE = 32
 _SO_RCVBUFFORCE = 33
+_SO_TIMESTAMPNS = 35
 
 BUFFER_BYTES = 8 << 20
 BATCH_FRAMES = 128
@@ -54,6 +58,7 @@ class RawSocket:
                     attach_filter(self._socket, udp_destination_port(udp_port))
                     stack.enter_context(_hold_udp_port(udp_port))
                 self._socket.setsockopt(_SOL_PACKET, _PACKET_IGNORE_OUTGOING, 1)
+                self._socket.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
                 self._socket.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, BUFFER_BYTES)
                 self._socket.setsockopt(socket.SOL_SOCKET, _SO_SNDBUFFORCE, BUFFER_BYTES)
                 self._socket.bind((interface, protocol))
@@ -65,6 +70,7 @@ class RawSocket:
         self._interface_index = socket.if_nametoindex(interface)
         self._receive_batch = ReceiveBatch(BATCH_FRAMES, FRAME_CAPACITY_BYTES)
         self._send_batch = SendBatch(BATCH_FRAMES)
+        self._timed = TimedFrames()
         self.counts = InterfaceCounts()
         self.on_close(self.drops)
 
@@ -103,15 +109,43 @@ class RawSocket:
         self.counts.add_received(lengths)
         return self._receive_batch.buffer, lengths
 
-    def send(self, frames: NDArray[Any]) -> int:
-        """Send equally long frames, one per row (C-contiguous); returns how many the kernel took.
+    @property
+    def times_ns(self) -> NDArray[np.int64]:
+        """When the frames of the last batch arrived, by the kernel's stamps, of time.monotonic_ns (frames,)."""
+        return self._receive_batch.wall_times_ns + (time.monotonic_ns() - time.time_ns())
 
-        Waits for room in a full queue, but not for ever: what stays behind is lost like any packet.
+    def send_at(
+        self,
+        frames: NDArray[Any],
+        times_ns: NDArray[np.int64],
+        lengths: NDArray[np.uint32] | None = None,
+        *,
+        stamp: bool = False,
+    ) -> None:
+        """Send frames at times of time.monotonic_ns: whenever send_due is called."""
+        self._timed.add(frames, times_ns, lengths, stamp)
+        self.send_due()
+
+    def send_due(self) -> int | None:
+        """Send what is due; when the next is, None: nothing more."""
+        now_ns = time.monotonic_ns()
+        for frames, lengths, stamp in self._timed.take_due(now_ns):
+            if stamp:
+                stamped(frames, np.full(len(frames), time.monotonic_ns()), lengths)
+            self.send(frames, lengths)
+        return self._timed.next_ns
+
+    def send(self, frames: NDArray[Any], lengths: NDArray[np.uint32] | None = None) -> int:
+        """Send frames, one per row (C-contiguous); returns how many the kernel took.
+
+        lengths (frames,): bytes of each row that are the frame; None: all. Waits for room in a full queue, but not
+        for ever: what stays behind is lost like any packet.
         """
         sent, attempts = 0, 0
         while sent < len(frames):
             try:
-                sent += self._send_batch.send(self.fileno(), frames[sent:])
+                rest = None if lengths is None else lengths[sent:]
+                sent += self._send_batch.send(self.fileno(), frames[sent:], rest)
                 attempts = 0
             except OSError as error:
                 if error.errno not in _TRANSIENT:
@@ -121,7 +155,7 @@ class RawSocket:
                     break
                 # ENOBUFS comes from the queueing discipline, which nothing announces room in: just wait.
                 select.select([], [], [], SEND_RETRY_MS / 1000)
-        self.counts.add_sent(frames, sent)
+        self.counts.add_sent(frames, sent, lengths)
         return sent
 
     def drops(self) -> int:

@@ -28,27 +28,58 @@ class RealContext:
         self._control = control
         self._events = events
         self._opened: list[tuple[str, RawSocket]] = []
+        self._open: list[RawSocket] = []
         self._poll = select.poll()
         self._poll.register(control, select.POLLIN)
 
     def now_us(self) -> int:
-        return time.monotonic_ns() // 1000
+        return self.now_ns() // 1000
 
-    def open(self, *, udp_port: int | None = None, ether_type: int | None = None, interface: int = 0) -> RawSocket:
+    def now_ns(self) -> int:
+        return time.monotonic_ns()
+
+    def open(
+        self, *, udp_port: int | None = None, ether_type: int | None = None, interface: int = 0, quiet: bool = False
+    ) -> RawSocket:
         if interface >= len(self.interfaces):
             raise UserError(f"{self.name} has {len(self.interfaces)} interfaces, none with the number {interface}")
         raw_socket = RawSocket(self.interfaces[interface], udp_port=udp_port, ether_type=ether_type)
         descriptor = raw_socket.fileno()
-        self._poll.register(descriptor, select.POLLIN)
+        if not quiet:
+            self._poll.register(descriptor, select.POLLIN)
+            raw_socket.on_close(lambda: self._poll.unregister(descriptor))
         self._opened.append((self.interfaces[interface], raw_socket))
-        raw_socket.on_close(lambda: self._poll.unregister(descriptor))
+        self._open.append(raw_socket)
+        raw_socket.on_close(lambda: self._open.remove(raw_socket))
         return raw_socket
 
     def wait(self, until_us: int | None = None) -> None:
+        while (next_ns := self._send_due()) is not None:
+            end_ns = next_ns if until_us is None else min(next_ns, 1000 * until_us)
+            if self._wait_until(end_ns) or end_ns < next_ns:
+                return
         # Rounded up: waking before the time would only mean waiting again.
         timeout_ms = None if until_us is None else max(0, -(-(until_us - self.now_us()) // 1000))
-        if any(descriptor == self._control for descriptor, _ in self._poll.poll(timeout_ms)):
+        self._poll_for(timeout_ms)
+
+    def _send_due(self) -> int | None:
+        """Send the frames whose time has come; when the next is due."""
+        return min((next_ns for each in self._open if (next_ns := each.send_due()) is not None), default=None)
+
+    def _wait_until(self, time_ns: int) -> bool:
+        """More exactly than poll, which counts in milliseconds. True: something has come before."""
+        left_ns = time_ns - self.now_ns()
+        if self._poll_for(max(0, left_ns // 1_000_000)):
+            return True
+        time.sleep(max(0, time_ns - self.now_ns()) / 1e9)
+        return False
+
+    def _poll_for(self, timeout_ms: int | None) -> bool:
+        """Whether frames or a command have come."""
+        ready = self._poll.poll(timeout_ms)
+        if any(descriptor == self._control for descriptor, _ in ready):
             self._read_command()
+        return bool(ready)
 
     def wait_for_begin(self) -> bool:
         while not (self._begun or self.stopped):

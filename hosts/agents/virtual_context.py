@@ -16,10 +16,12 @@ from numpy.typing import NDArray
 from hosts.agents.channel import BEGIN, INTERFACES, STOP
 from hosts.agents.context import Result
 from hosts.agents.interface_counts import InterfaceCounts, by_interface
+from hosts.agents.time_stamps import stamped
 from hosts.agents.virtual_clock import Card, VirtualClock
 from switch.errors import UserError
 
-Batch = tuple[NDArray[np.uint8], NDArray[np.uint32]]
+Batch = tuple[NDArray[np.uint8], NDArray[np.uint32], NDArray[np.int64]]
+"""Buffer, lengths, and when each arrived."""
 
 _ETHERTYPE_IPV4 = 0x0800
 _PROTOCOL_UDP = 17
@@ -43,9 +45,15 @@ class VirtualPort:
     def open(self, interface: VirtualInterface) -> None:
         self.distribute()  # what came before is not for the new one
         self._open.append(interface)
+        self._listen()
 
     def close(self, interface: VirtualInterface) -> None:
         self._open.remove(interface)
+        self._listen()
+
+    def _listen(self) -> None:
+        """Time needs not stop for frames that nobody waits for."""
+        self.card.set_quiet(bool(self._open) and all(interface.quiet for interface in self._open))
 
     @property
     def is_shared(self) -> bool:
@@ -55,7 +63,7 @@ class VirtualPort:
         """A batch has come; what wakes the agents that it may be for."""
         self.told = True
         if len(self._open) == 1:
-            return self._open[0].context.wake
+            return None if self._open[0].quiet else self._open[0].context.wake
         self.distribute()
         return self._wake
 
@@ -67,22 +75,30 @@ class VirtualPort:
     def receive(self) -> Batch:
         """All that the card has."""
         self.told = False
-        return self.card.receive()
+        buffer, lengths = self.card.receive()
+        return buffer, lengths, self.card.times_ns.view(np.int64)
 
     def distribute(self) -> None:
         """Give each interface a copy of what has come for it; what nobody takes in is lost."""
-        buffer, lengths = self.receive()
+        batch = self.receive()
         for interface in self._open:
-            interface.take(buffer, lengths)
+            interface.take(*batch)
 
 
 class VirtualInterface:
     """hosts.agents.context.Interface on a card of a simulated network."""
 
     def __init__(
-        self, context: VirtualContext, port: VirtualPort, udp_port: int | None, ether_type: int | None
+        self,
+        context: VirtualContext,
+        port: VirtualPort,
+        udp_port: int | None,
+        ether_type: int | None,
+        quiet: bool = False,
     ) -> None:
         self.context = context
+        self.quiet = quiet
+        self.times_ns: NDArray[np.int64] = np.zeros(0, np.int64)
         self._port = port
         self._udp_port = udp_port
         self._ether_type = ether_type
@@ -93,8 +109,8 @@ class VirtualInterface:
 
     @property
     def waiting(self) -> bool:
-        """Something may wait to be received."""
-        return bool(self._batches) or self._port.told
+        """Something may wait to be received, and an agent is not to wait for more."""
+        return not self.quiet and (bool(self._batches) or self._port.told)
 
     def __enter__(self) -> VirtualInterface:
         return self
@@ -111,33 +127,51 @@ class VirtualInterface:
             self.context.closed(self)
 
     def send(self, frames: NDArray[Any]) -> int:
-        if not self._is_open:
-            raise UserError("cannot send: the interface was closed")
+        self._check_open()
         taken = self._port.card.send(frames)
         self.counts.add_sent(frames, taken)
         return taken
 
-    def receive(self) -> Batch:
-        batch = self._next_batch()
-        self.counts.add_received(batch[1])
-        return batch
+    def send_at(
+        self,
+        frames: NDArray[Any],
+        times_ns: NDArray[np.int64],
+        lengths: NDArray[np.uint32] | None = None,
+        *,
+        stamp: bool = False,
+    ) -> None:
+        self._check_open()
+        if not len(frames):
+            return
+        if stamp:
+            frames = stamped(frames, np.maximum(times_ns, self.context.now_ns()), lengths)
+        self.counts.add_sent(frames, self._port.card.send(frames, lengths, times_ns), lengths)
+
+    def _check_open(self) -> None:
+        if not self._is_open:
+            raise UserError("cannot send: the interface was closed")
+
+    def receive(self) -> tuple[NDArray[np.uint8], NDArray[np.uint32]]:
+        buffer, lengths, self.times_ns = self._next_batch()
+        self.counts.add_received(lengths)
+        return buffer, lengths
 
     def _next_batch(self) -> Batch:
         if not self._batches and self._port.is_shared:
             self._port.distribute()
         if self._batches:
             return self._batches.popleft()
-        buffer, lengths = self._port.receive()
-        if not len(lengths):
-            return buffer, lengths
-        chosen = self._wanted(buffer, lengths)
-        return (buffer, lengths) if chosen.all() else (buffer[: len(lengths)][chosen], lengths[chosen])
+        batch = self._port.receive()
+        if not len(batch[1]):
+            return batch
+        chosen = self._wanted(*batch[:2])
+        return batch if chosen.all() else _rows(batch, chosen)
 
-    def take(self, buffer: NDArray[np.uint8], lengths: NDArray[np.uint32]) -> None:
+    def take(self, buffer: NDArray[np.uint8], lengths: NDArray[np.uint32], times_ns: NDArray[np.int64]) -> None:
         """Keep a copy of the frames that this interface takes in."""
         chosen = self._wanted(buffer, lengths)
         if chosen.any():
-            self._batches.append((buffer[: len(lengths)][chosen], lengths[chosen]))
+            self._batches.append(_rows((buffer, lengths, times_ns), chosen))
 
     def join(self, mac: bytes) -> None:
         """Nothing to do: the card takes in all frames."""
@@ -155,6 +189,12 @@ class VirtualInterface:
         if self._ether_type is not None:
             wanted = (lengths >= _ETHERNET_BYTES) & (_half_word(frames, 12) == self._ether_type)
         return wanted
+
+
+def _rows(batch: Batch, chosen: NDArray[np.bool_]) -> Batch:
+    """A copy of some frames of a batch."""
+    buffer, lengths, times_ns = batch
+    return buffer[: len(lengths)][chosen], lengths[chosen], times_ns[chosen]
 
 
 def _half_word(frames: NDArray[np.uint8], offset: int) -> NDArray[np.int64]:
@@ -231,12 +271,15 @@ class VirtualContext:
     def now_us(self) -> int:
         return self._clock.now_ns // 1000
 
+    def now_ns(self) -> int:
+        return self._clock.now_ns
+
     def open(
-        self, *, udp_port: int | None = None, ether_type: int | None = None, interface: int = 0
+        self, *, udp_port: int | None = None, ether_type: int | None = None, interface: int = 0, quiet: bool = False
     ) -> VirtualInterface:
         if interface >= len(self._ports):
             raise UserError(f"{self.name} has {len(self._ports)} interfaces, none with the number {interface}")
-        opened = VirtualInterface(self, self._ports[interface], udp_port, ether_type)
+        opened = VirtualInterface(self, self._ports[interface], udp_port, ether_type, quiet)
         self._open.append(opened)
         self._counts.append((self.interfaces[interface], opened.counts))
         return opened

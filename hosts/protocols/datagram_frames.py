@@ -49,7 +49,7 @@ def as_bytes(frames: Frames) -> NDArray[np.uint8]:
     return frames.view(np.uint8).reshape(len(frames), frames.dtype.itemsize)
 
 
-def _ipv4_checksum(headers: NDArray[np.uint8]) -> NDArray[np.uint32]:
+def ipv4_checksum(headers: NDArray[np.uint8]) -> NDArray[np.uint32]:
     """Internet checksum (RFC 1071) of each row of `headers`, shape (frames, 20)."""
     total: NDArray[np.uint32] = headers.view(">u2").sum(axis=1, dtype=np.uint32)
     total = (total & 0xFFFF) + (total >> 16)
@@ -91,7 +91,7 @@ def pack_datagrams(
         *payload.items(),
     ):
         frames[name] = value
-    frames["header_checksum"] = _ipv4_checksum(octets[:, ETHERNET_BYTES : ETHERNET_BYTES + IPV4_BYTES])
+    frames["header_checksum"] = ipv4_checksum(octets[:, ETHERNET_BYTES : ETHERNET_BYTES + IPV4_BYTES])
     return frames
 
 

@@ -14,6 +14,7 @@ DROP_PORT = 511
 NO_PORT = 2**32 - 1
 PRIORITIES = 8
 MAX_FRAME_BYTES = 9234
+NEVER_TOLD = 2**64 - 1
 LATE_COUNTS = 24
 LATENCY_COUNTS = 64
 TRAFFIC_HEADER_BYTES = 42
@@ -223,7 +224,7 @@ _FUNCTIONS: tuple[tuple[str, object, tuple[object, ...]], ...] = (
     ("clone_session_delete", c_int, (c_uint64, c_uint32)),
     ("open_inbox", c_int, (c_uint64, c_uint32, c_uint64)),
     ("close_inbox", c_int, (c_uint32,)),
-    ("send", c_int, (c_uint32, c_void_p, c_uint64, c_void_p, c_uint32)),
+    ("send", c_int, (c_uint32, c_void_p, c_uint64, c_void_p, c_void_p, c_uint32)),
     ("inbox_waiting", c_int, (c_uint32, POINTER(c_uint32))),
     ("receive", c_int, (c_uint32, c_void_p, c_uint64, c_void_p, c_void_p, c_uint32)),
     ("add_generator", c_int, (c_uint64, c_uint32, POINTER(GeneratorOptionsStruct))),

@@ -218,15 +218,17 @@ int gb_engine_device_statistics(struct gb_engine *, uint64_t device_id, struct g
 /* ---- Hosts in memory (engine_memory.c) ---- */
 
 /* Keep the frames that leave through a memory port from now on. Their owner is told receive_coalescing_ns after the
- * first of a batch arrived, as by ethtool's rx-usecs. The inbox's number, or a negative errno. Opened again, it changes
- * its time of coalescing; what it holds stays. */
+ * first of a batch arrived, as by ethtool's rx-usecs; with GB_NEVER_TOLD never, and may look at any time. The inbox's
+ * number, or a negative errno. Opened again, it changes its time of coalescing; what it holds stays. */
+#define GB_NEVER_TOLD UINT64_MAX
 int gb_engine_open_inbox(struct gb_engine *, uint64_t device_id, uint32_t port, uint64_t receive_coalescing_ns);
 /* Nobody listens any more; what it holds is thrown away. */
 int gb_engine_close_inbox(struct gb_engine *, uint32_t inbox);
-/* Offer frames to the link of the inbox's port, now and in order. Frame i begins at frames + i * stride and has
- * lengths[i] bytes; lengths NULL: all have `stride`. -EMSGSIZE if one is too long: none is sent then. */
+/* Offer frames to the link of the inbox's port, in order. Frame i begins at frames + i * stride and has lengths[i]
+ * bytes; lengths NULL: all have `stride`. It is offered at times_ns[i], at once if that is over; times_ns NULL: now.
+ * -EMSGSIZE if one is too long: none is sent then. */
 int gb_engine_send(struct gb_engine *, uint32_t inbox, const uint8_t *frames, uint64_t stride,
-                   const uint32_t *lengths, uint32_t count);
+                   const uint32_t *lengths, const uint64_t *times_ns, uint32_t count);
 /* What the owner may know of: how many frames (at most 2^31 - 1), and the length of the longest. */
 int gb_engine_inbox_waiting(struct gb_engine *, uint32_t inbox, uint32_t *longest);
 /* The oldest of them, up to `capacity`; how many. Those longer than `stride` are cut off. */

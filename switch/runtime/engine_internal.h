@@ -125,6 +125,8 @@ static inline struct packet *queue_pop(struct packet_queue *queue) {
 uint64_t *phv_take(struct packet_pool *, uint32_t words);    /* NULL when out of memory; contents undefined */
 void phv_give(struct packet_pool *, uint64_t *cells);        /* NULL is none */
 
+/* Into a list that is ordered by due_ns, behind those of the same time. */
+void list_insert(struct packet_list *, struct packet *);
 void list_free(struct packet_pool *, struct packet_list *);
 
 /* ---- Timers (engine_timer.c): earliest first, equal times in order of arming ---- */
@@ -320,7 +322,7 @@ struct interface *interface_of(struct port_io *);
 enum listener { NOBODY, DRAIN, INBOX };
 
 /* A host's end of a link. Frames for an inbox wait as on a network card's ring, until the card tells of them:
- * receive_coalescing_ns after the first (ethtool's rx-usecs). */
+ * receive_coalescing_ns after the first (ethtool's rx-usecs), or not at all (GB_NEVER_TOLD). */
 struct memory_port {
     struct port_io io;              /* first */
     uint64_t device_id;
@@ -330,6 +332,8 @@ struct memory_port {
     struct packet_list ring;        /* arrived since the card told last */
     struct packet_list told;
     struct timer interrupt;
+    struct packet_list outbox;      /* to be sent at their times */
+    struct timer sending;
     struct memory_port *next_due;   /* on the engine's list */
     bool due;
     struct sink *sink;              /* or NULL */

@@ -103,19 +103,6 @@ static void arrive(struct gb_engine *engine, void *owner) {
         timer_arm(&engine->timers, &direction->arrival, direction->flight.first->due_ns);
 }
 
-static void insert_by_arrival(struct packet_list *flight, struct packet *packet) {
-    if (!flight->last || flight->last->due_ns <= packet->due_ns) {
-        list_append(flight, packet);
-        return;
-    }
-    struct packet **at = &flight->first;
-    while ((*at)->due_ns <= packet->due_ns)
-        at = &(*at)->next;
-    packet->next = *at;
-    *at = packet;
-    flight->count++;
-}
-
 static void propagate(struct gb_engine *engine, struct direction *direction, struct packet *packet,
                       uint64_t arrival_ns) {
     if (arrival_ns == engine->now_ns && !direction->flight.first) {
@@ -123,7 +110,7 @@ static void propagate(struct gb_engine *engine, struct direction *direction, str
         return;
     }
     packet->due_ns = arrival_ns;
-    insert_by_arrival(&direction->flight, packet);
+    list_insert(&direction->flight, packet);
     if (!timer_armed(&direction->arrival))
         timer_arm(&engine->timers, &direction->arrival, direction->flight.first->due_ns);
     else if (direction->flight.first == packet)

@@ -1,6 +1,6 @@
 /* Ports that end in memory: the hosts' ends of links for programs that live in this process.
  *
- * Frames that such a program sends are offered to the link at once. Those for it wait on a ring, as on a network
+ * Frames that such a program sends are offered to the link at once, or at times that it gives. Those for it wait on a ring, as on a network
  * card, until the card's time of coalescing is over; then the data plane stops, and they are its to take.
  */
 #include <errno.h>
@@ -34,13 +34,16 @@ static void keep(struct gb_engine *engine, struct memory_port *port, struct pack
         packet->device = packet->direction->egress;
         packet->port = packet->direction->egress_port;
         list_append(&engine->drained, packet);
-    } else if (port->receive_coalescing_ns == 0 && !timer_armed(&port->interrupt)) {
+    } else if (timer_armed(&port->interrupt)) {
+        list_append(&port->ring, packet);
+    } else if (port->receive_coalescing_ns == GB_NEVER_TOLD) {
+        list_append(&port->told, packet);
+    } else if (port->receive_coalescing_ns == 0) {
         list_append(&port->told, packet);
         tell(engine, port);
     } else {
         list_append(&port->ring, packet);
-        if (!timer_armed(&port->interrupt))
-            timer_arm(&engine->timers, &port->interrupt, engine->now_ns + port->receive_coalescing_ns);
+        timer_arm(&engine->timers, &port->interrupt, engine->now_ns + port->receive_coalescing_ns);
     }
 }
 
@@ -59,6 +62,22 @@ static bool memory_carrier(const struct port_io *io) {
     return true;
 }
 
+static void send_due(struct gb_engine *engine, void *owner) {
+    struct memory_port *port = owner;
+    while (port->outbox.first && port->outbox.first->due_ns <= engine->now_ns)
+        direction_offer(engine, port->io.in, list_pop(&port->outbox));
+    if (port->outbox.first)
+        timer_arm(&engine->timers, &port->sending, port->outbox.first->due_ns);
+}
+
+static void send_later(struct gb_engine *engine, struct memory_port *port, struct packet *packet) {
+    list_insert(&port->outbox, packet);
+    if (port->outbox.first == packet) {
+        timer_stop(&engine->timers, &port->sending);
+        timer_arm(&engine->timers, &port->sending, packet->due_ns);
+    }
+}
+
 static void throw_away(struct gb_engine *engine, struct memory_port *port) {
     engine->arrived_packets -= port->ring.count + port->told.count;
     list_free(&engine->pool, &port->ring);
@@ -68,6 +87,7 @@ static void throw_away(struct gb_engine *engine, struct memory_port *port) {
 static void memory_close(struct gb_engine *engine, struct port_io *io) {
     struct memory_port *port = (struct memory_port *)io;
     throw_away(engine, port);
+    list_free(&engine->pool, &port->outbox);
     free(port->sink);
     free(port);
 }
@@ -90,8 +110,9 @@ int memory_port_create(struct gb_engine *engine, uint64_t device_id, uint32_t po
     memory->number = engine->io_count;
     memory->listener = listener;
     memory->interrupt = (struct timer){.fire = interrupt, .owner = memory};
+    memory->sending = (struct timer){.fire = send_due, .owner = memory};
     *created = memory;
-    if (timer_queue_reserve(&engine->timers, 1) && port_io_adopt(engine, &memory->io))
+    if (timer_queue_reserve(&engine->timers, 2) && port_io_adopt(engine, &memory->io))
         return 0;
     free(memory);
     return -ENOMEM;
@@ -122,6 +143,8 @@ int gb_engine_open_inbox(struct gb_engine *engine, uint64_t device_id, uint32_t 
     if (memory && memory->listener != DRAIN) {
         memory->listener = INBOX;
         memory->receive_coalescing_ns = receive_coalescing_ns;
+        if (memory->told.count && receive_coalescing_ns != GB_NEVER_TOLD)
+            tell(engine, memory);
         outcome = (int)memory->number;
     }
     engine_unlock(&engine->lock);
@@ -140,8 +163,8 @@ int gb_engine_close_inbox(struct gb_engine *engine, uint32_t inbox) {
     return port ? 0 : -EINVAL;
 }
 
-static int offer_all(struct gb_engine *engine, struct direction *in, const uint8_t *frames, uint64_t stride,
-                     const uint32_t *lengths, uint32_t count) {
+static int offer_all(struct gb_engine *engine, struct memory_port *port, const uint8_t *frames, uint64_t stride,
+                     const uint32_t *lengths, const uint64_t *times_ns, uint32_t count) {
     engine_catch_up(engine);
     for (uint32_t i = 0; i < count; i++) {
         uint32_t length = lengths ? lengths[i] : (uint32_t)stride;
@@ -149,14 +172,19 @@ static int offer_all(struct gb_engine *engine, struct direction *in, const uint8
             packet_from_bytes(&engine->pool, frames + i * stride, length, engine->pool.headroom_bytes);
         if (!packet)
             return -ENOMEM;
-        direction_offer(engine, in, packet);
+        if (times_ns && times_ns[i] > engine->now_ns) {
+            packet->due_ns = times_ns[i];
+            send_later(engine, port, packet);
+        } else {
+            direction_offer(engine, port->io.in, packet);
+        }
     }
     engine_wake(engine);
     return 0;
 }
 
 int gb_engine_send(struct gb_engine *engine, uint32_t inbox, const uint8_t *frames, uint64_t stride,
-                   const uint32_t *lengths, uint32_t count) {
+                   const uint32_t *lengths, const uint64_t *times_ns, uint32_t count) {
     int outcome = -EINVAL;
     engine_lock_control(&engine->lock);
     struct memory_port *port = inbox_of(engine, inbox);
@@ -164,7 +192,7 @@ int gb_engine_send(struct gb_engine *engine, uint32_t inbox, const uint8_t *fram
     for (uint32_t i = 0; lengths && i < count; i++)
         too_long |= lengths[i] > GB_MAX_FRAME_BYTES || lengths[i] > stride;
     if (port)
-        outcome = too_long ? -EMSGSIZE : offer_all(engine, port->io.in, frames, stride, lengths, count);
+        outcome = too_long ? -EMSGSIZE : offer_all(engine, port, frames, stride, lengths, times_ns, count);
     engine_unlock(&engine->lock);
     return outcome;
 }

@@ -178,6 +178,19 @@ void packet_free(struct packet_pool *pool, struct packet *packet) {
     pool->live--;
 }
 
+void list_insert(struct packet_list *list, struct packet *packet) {
+    if (!list->last || list->last->due_ns <= packet->due_ns) {
+        list_append(list, packet);
+        return;
+    }
+    struct packet **at = &list->first;
+    while ((*at)->due_ns <= packet->due_ns)
+        at = &(*at)->next;
+    packet->next = *at;
+    *at = packet;
+    list->count++;
+}
+
 void list_free(struct packet_pool *pool, struct packet_list *list) {
     struct packet *packet;
     while ((packet = list_pop(list)))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switch.engine import Engine
-from switch.engine.abi import MAX_FRAME_BYTES
+from switch.engine.abi import MAX_FRAME_BYTES, NEVER_TOLD
 from switch.errors import UserError
 
 _FIRST_FRAMES = 64
@@ -29,7 +29,7 @@ class HostInterface:
         self.port = port
         self.receive_coalescing_us = receive_coalescing_us
         self._engine = engine
-        self.number = engine._call("open_inbox", device_id, port, receive_coalescing_us * 1000)
+        self.number = self._listen(receive_coalescing_us * 1000)
         if self.number < 0:
             raise UserError(f"port {port} of switch {device_id} does not lead to a host in memory")
         self._longest = ctypes.c_uint32()
@@ -37,11 +37,25 @@ class HostInterface:
         self.times_ns: NDArray[np.uint64] = self._times_ns[:0]
         """When the frames of the last batch arrived, in nanoseconds of the virtual clock."""
 
-    def send(self, frames: NDArray[np.generic], lengths: NDArray[np.uint32] | None = None) -> int:
-        """Offer whole Ethernet frames, one in each row, to the link, now and in order; how many.
+    def _listen(self, receive_coalescing_ns: int) -> int:
+        number: int = self._engine._call("open_inbox", self.device_id, self.port, receive_coalescing_ns)
+        return number
+
+    def set_quiet(self, quiet: bool) -> None:
+        """Whether the host is told of nothing any more: it receives when it likes, and time does not stop for it."""
+        self._listen(NEVER_TOLD if quiet else self.receive_coalescing_us * 1000)
+
+    def send(
+        self,
+        frames: NDArray[np.generic],
+        lengths: NDArray[np.uint32] | None = None,
+        times_ns: NDArray[np.int64] | None = None,
+    ) -> int:
+        """Offer whole Ethernet frames, one in each row, to the link, in order; how many.
 
         A full queue of the link drops, and counts, what is too much. lengths (frames,): how many bytes of each row
-        are the frame; None: all. Raises ValueError for frames that are too long.
+        are the frame; None: all. times_ns (frames,): when each is offered, now if that is over; None: now. Raises
+        ValueError for frames that are too long.
         """
         count = len(frames)
         if count == 0:
@@ -52,9 +66,12 @@ class HostInterface:
             lengths = np.ascontiguousarray(lengths, np.uint32)
             if lengths.shape != (count,):
                 raise ValueError(f"{count} frames, but lengths of shape {lengths.shape}")
-        code = self._engine._call(
-            "send", self.number, frames.ctypes.data, stride, None if lengths is None else lengths.ctypes.data, count
-        )
+        if times_ns is not None:
+            times_ns = np.ascontiguousarray(times_ns, np.int64)
+            if times_ns.shape != (count,):
+                raise ValueError(f"{count} frames, but times of shape {times_ns.shape}")
+        pointers = (None if each is None else each.ctypes.data for each in (lengths, times_ns))
+        code = self._engine._call("send", self.number, frames.ctypes.data, stride, *pointers, count)
         if code == -errno.EMSGSIZE:
             raise ValueError(f"a frame is longer than its row, or than {MAX_FRAME_BYTES} bytes")
         if code == -errno.ENOMEM:

@@ -26,7 +26,7 @@ pytestmark = [
 ]
 
 ROOT = Path(__file__).resolve().parents[2]
-TIMEOUT_S = 100
+TIMEOUT_S = 200
 
 
 SCRIPT = """\
@@ -126,7 +126,7 @@ def test_no_command_ends_the_network_and_all_do_what_they_say() -> None:
         os.killpg(process.pid, signal.SIGINT)
         while "Interrupt" not in (line := process.stdout.readline()):
             assert line, "Ctrl-C at the prompt ended the network"
-        output, _ = process.communicate("help link" + SCRIPT.split("help link")[1], timeout=100)
+        output, _ = process.communicate("help link" + SCRIPT.split("help link")[1], timeout=TIMEOUT_S)
         assert process.returncode == 0
     finally:
         watchdog.cancel()

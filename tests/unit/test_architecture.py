@@ -30,9 +30,9 @@ MAY_IMPORT = {
 ROOMS = {
     "switch": "codegen compiler corpus engine insight nodes p4runtime runtime shims simple_switch stf virtual",
     "topo": "",
-    "controller": "core planning rest southbound systems",
-    "hosts": "agents collectives compressors learning protocols systems torch_hook transport",
-    "experiments": "bench configuration fidelity plotting prompt study systems",
+    "controller": "core entries planning rest southbound systems",
+    "hosts": "agents collectives compressors learning protocols systems torch_hook traffic transport",
+    "experiments": "bench configuration fidelity plotting prompt study systems traffic",
     "cli": "",
 }
 """The folders of each package: a new one is named here and in docs/architecture.md."""
@@ -254,6 +254,7 @@ def test_planners_and_learning_need_neither_root_nor_network(place: str) -> None
         "protocols",
         "systems",
         "torch_hook",
+        "traffic",
         "transport",
         "agents/context.py",
     ],

@@ -20,7 +20,7 @@ WINDOWS = (64, 256, 1024)
 
 WARM_UP_S = 0.1
 CALIBRATION_S = 0.2
-CHECK_TIMEOUT_S = 5.0
+CHECK_TIMEOUT_S = 15.0
 
 
 @dataclass(frozen=True)

@@ -27,8 +27,10 @@ def test_tables_are_found_by_full_name_alias_and_unique_tail() -> None:
     schema = ProgramSchema(aggregation_p4info())
     full = "AggregationIngress.forwarding.ipv4_routes"
     assert {schema.tables[name].name for name in (full, "forwarding.ipv4_routes", "ipv4_routes")} == {full}
-    with pytest.raises(UserError, match="no table 'routes'; it has AggregationIngress"):
-        schema.tables["routes"]
+    with pytest.raises(UserError, match="no table 'zebra'; it has AggregationIngress"):
+        schema.tables["zebra"]
+    with pytest.raises(UserError, match="no table 'ipv4_rotues'; did you mean 'ipv4_routes'"):
+        schema.tables["ipv4_rotues"]
     assert [counter.short for counter in schema.counters] == ["gradient_in", "acknowledgement_in", "events"]
 
 

@@ -34,6 +34,20 @@ def cells(**packets: tuple[int, int]) -> dict[str, dict[int, Tally]]:
     return {name: {port: Tally(count, 100 * count)} for name, (port, count) in packets.items()}
 
 
+def test_the_table_of_links_has_the_bytes_that_all_links_have_carried() -> None:
+    counts = Counts(
+        delivered={("h1", "s1"): Tally(7, 700), ("s1", "h1"): Tally(3, 300)},
+        effects={("h1", "s1"): LinkEffect(losses=Tally(2, 200), queue_drops=Tally(1, 100), duplicates=Tally(4, 400))},
+    )
+    one, other = counts.link_rows({("s1", "h1"): 0.99})
+    assert one == {
+        "from": "h1", "to": "s1", "packets": 7, "bytes": 700, "queue_drops": 1, "losses": 2, "duplicates": 4,
+        "achieved": None,
+    }  # fmt: skip
+    assert (other["packets"], other["achieved"]) == (3, 0.99)
+    assert one["bytes"] + other["bytes"] == counts.byte_hops
+
+
 def test_a_programmable_switch_tells_gradients_from_acks() -> None:
     three = TOPOLOGY.port("s1", "h3")
     four = TOPOLOGY.port("s1", "h4")

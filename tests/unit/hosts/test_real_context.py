@@ -114,3 +114,24 @@ def test_an_interface_that_is_not_there_is_one_line(ends: Ends) -> None:
     with pytest.raises(UserError, match="worker 3 has 2 interfaces, none with the number 2"):
         ends.context.open(interface=2)
     os.close(ends.control)
+
+
+@needs_root
+def test_frames_leave_at_their_times_with_the_kernels_stamps(ends: Ends) -> None:
+    context = ends.context
+    with context.open(ether_type=ETHER_TYPE) as sender, context.open(ether_type=ETHER_TYPE, quiet=True) as receiver:
+        frames = np.concatenate([frame(ETHER_TYPE, 100) for _ in range(3)])
+        begin_ns = context.now_ns()
+        times_ns = begin_ns + np.array([2_000_000, 4_000_000, 30_000_000])
+        sender.send_at(frames, times_ns, np.array([60, 80, 100], np.uint32), stamp=True)
+        assert receiver.receive()[1].tolist() == []
+        while context.now_ns() < begin_ns + 31_000_000:
+            context.wait((begin_ns + 31_000_000) // 1000)
+            sender.receive()
+        buffer, lengths = receiver.receive()
+        assert sorted(set(lengths.tolist())) == [60, 80, 100]
+        for row, length, arrived_ns in zip(buffer[: len(lengths)], lengths, receiver.times_ns, strict=True):
+            sent_ns = int.from_bytes(row[length - 8 : length].tobytes(), "big")
+            assert sent_ns >= times_ns[[60, 80, 100].index(int(length))]
+            assert sent_ns <= arrived_ns + 1_000_000
+        assert sender.counts.sent_bytes == 240

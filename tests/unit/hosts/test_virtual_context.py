@@ -421,3 +421,48 @@ def is_wanted(content: bytes) -> bool:
     ip = packet[IP]
     header = 14 + 4 * ip.ihl
     return len(content) >= header + 4 and ip.frag == 0 and not ip.flags.MF and packet[UDP].dport == PORT
+
+
+def test_frames_leave_at_their_times_and_tell_them() -> None:
+    network = network_of("h1", "h2")
+    arrived: list[tuple[int, int]] = []
+
+    def sender(context: AgentContext) -> None:
+        with context.open(ether_type=ETHER_TYPE) as interface:
+            frames = np.concatenate([frame("h2", number=number) for number in range(3)])
+            times_ns = context.now_ns() + np.array([100_000, 200_000, 400_000])
+            interface.send_at(frames, times_ns, np.array([60, 40, 50], np.uint32), stamp=True)
+            context.wait(context.now_us() + 1000)
+
+    def receiver(context: AgentContext) -> None:
+        with context.open(ether_type=ETHER_TYPE) as interface:
+            while len(arrived) < 3:
+                context.wait()
+                buffer, lengths = interface.receive()
+                for row, length, time_ns in zip(buffer, lengths, interface.times_ns, strict=True):
+                    arrived.append((int.from_bytes(row[length - 8 : length].tobytes(), "big"), int(time_ns)))
+
+    _, clock = agents_of(network, {"h1": sender, "h2": receiver})
+    while clock.step():
+        pass
+    # Two links of 100 us.
+    assert arrived == [(sent_ns, sent_ns + 200_000) for sent_ns in (100_000, 200_000, 400_000)]
+
+
+def test_a_quiet_interface_does_not_end_a_wait() -> None:
+    network = network_of("h1", "h2")
+    looked: list[tuple[int, int]] = []
+
+    def sender(context: AgentContext) -> None:
+        with context.open(ether_type=ETHER_TYPE) as interface:
+            interface.send(frame("h2"))
+
+    def receiver(context: AgentContext) -> None:
+        with context.open(ether_type=ETHER_TYPE, quiet=True) as interface:
+            context.wait(5000)
+            looked.append((context.now_us(), len(interface.receive()[1])))
+
+    _, clock = agents_of(network, {"h1": sender, "h2": receiver})
+    while clock.step():
+        pass
+    assert looked == [(5000, 1)]

@@ -31,24 +31,36 @@ class SimulatedCard:
     network: SimulatedNetwork
     sent: int = 0
     received: int = 0
+    times_ns: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
+    quiet: bool = False
     _told: list[bytes] = field(default_factory=list)
+    _times_ns: list[int] = field(default_factory=list)
 
-    def send(self, frames: np.ndarray) -> int:
-        for row in frames:
-            self.sent += 1
-            self.network.from_host(row.tobytes())
+    def send(self, frames: np.ndarray, lengths: np.ndarray | None = None, times_ns: np.ndarray | None = None) -> int:
+        for place, row in enumerate(frames):
+            frame = row.tobytes()[: None if lengths is None else lengths[place]]
+            self.network.at(self.network.now_ns if times_ns is None else int(times_ns[place]), self._leave, frame)
         return len(frames)
+
+    def _leave(self, frame: bytes) -> None:
+        self.sent += 1
+        self.network.from_host(frame)
+
+    def set_quiet(self, quiet: bool) -> None:
+        self.quiet = quiet
 
     def receive(self) -> tuple[np.ndarray, np.ndarray]:
         told, self._told = self._told, []
         buffer = np.zeros((len(told), CAPACITY_BYTES), np.uint8)
         for row, frame in zip(buffer, told, strict=True):
             row[: len(frame)] = np.frombuffer(frame, np.uint8)
+        self.times_ns, self._times_ns = np.array(self._times_ns, np.int64), []
         return buffer, np.array([len(frame) for frame in told], np.uint32)
 
     def arrive(self, frame: bytes) -> None:
         self.received += 1
         self._told.append(frame)
+        self._times_ns.append(self.network.now_ns)
 
 
 @dataclass(frozen=True)
@@ -90,12 +102,19 @@ class SimulatedNetwork:
             told: dict[SimulatedCard, None] = {}
             while self._events and self._events[0][0] == self.now_ns:
                 card = heapq.heappop(self._events)[2]()
-                if card is not None:
+                if card is not None and not card.quiet:
                     told[card] = None
             if told:
                 return SimulatedStop(tuple(told))
         self.now_ns = self.now_ns if time_ns is None else max(time_ns, self.now_ns)
         return SimulatedStop(idle=not self._events)
+
+    def at(self, time_ns: int, action: Callable[[bytes], None], frame: bytes) -> None:
+        """At once if the time is not to come."""
+        if time_ns <= self.now_ns:
+            action(frame)
+        else:
+            heapq.heappush(self._events, (time_ns, next(self._numbers), lambda: action(frame)))
 
     def from_host(self, frame: bytes) -> None:
         self._cross(lambda: self._switch(frame))

@@ -227,3 +227,45 @@ def test_two_fabrics_do_not_disturb_each_other() -> None:
     assert [first for first, _ in together] == alone(1)
     assert [second for _, second in together] == alone(2)
     assert alone(1) != alone(2)
+
+
+def test_frames_leave_at_their_times(fabric: VirtualFabric) -> None:
+    left, right = fabric.interface(1, 1), fabric.interface(2, 1)
+    times_ns = np.array([500_000, 900_000], np.int64)
+    left.send(rows(OVER + b"b", OVER + b"d"), times_ns=times_ns)
+    left.send(rows(OVER + b"a", OVER + b"c"), times_ns=times_ns - 300_000)
+    left.send(rows(OVER + b"0"), times_ns=np.array([0], np.int64))
+    assert not fabric.engine.quiesce(0)
+    assert fabric.run_until(327_000).interfaces == (right,) and texts(right) == [b"0"]
+    arrived = []
+    while not (stop := fabric.run_until(None)).idle:
+        arrived += [(stop.time_ns - 327_000, text) for text in texts(right)]
+    assert arrived == [(200_000, b"a"), (500_000, b"b"), (600_000, b"c"), (900_000, b"d")]
+
+
+def test_time_does_not_stop_for_a_quiet_host(fabric: VirtualFabric) -> None:
+    left, right = fabric.interface(1, 1), fabric.interface(2, 1)
+    right.set_quiet(True)
+    left.send(rows(OVER + b"x"))
+    assert fabric.run_until(10_000_000).time_ns == 10_000_000
+    assert texts(right) == [b"x"] and right.times_ns.tolist() == [327_000]
+    left.send(rows(OVER + b"y"))
+    fabric.run_until(20_000_000)
+    # What waits is told of as soon as it is not quiet any more.
+    right.set_quiet(False)
+    assert fabric.run_until(30_000_000).interfaces == (right,)
+    assert texts(right) == [b"y"]
+
+
+def test_a_card_that_becomes_quiet_keeps_the_order(fabric: VirtualFabric) -> None:
+    left, right = fabric.interface(1, 1), fabric.interface(2, 1, receive_coalescing_us=100)
+    left.send(rows(OVER + b"1", OVER + b"2", OVER + b"3"))
+    fabric.run_until(330_000)
+    right.set_quiet(True)
+    fabric.run_until(2_000_000)
+    assert texts(right) == [b"1", b"2", b"3"]
+
+
+def test_wrong_times_are_an_error(fabric: VirtualFabric) -> None:
+    with pytest.raises(ValueError, match="1 frames, but times of shape"):
+        fabric.interface(1, 1).send(rows(OVER + b"x"), times_ns=np.array([1, 2], np.int64))

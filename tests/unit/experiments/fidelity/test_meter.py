@@ -109,22 +109,23 @@ def test_the_first_line_of_proc_stat(tmp_path: Path) -> None:
 
 
 def test_processes_are_known_by_their_command_lines(tmp_path: Path) -> None:
+    # Processes that cannot be this one.
     for pid, command in (
-        (4, b"python\0-m\0switch.fabric\0x"),
-        (5, b"python\0-m\0switch.fabric\0x"),
-        (6, b"bash\0"),
-        (7, b"python\0-m\0hosts.agents.launcher"),
+        (9_000_004, b"python\0-m\0switch.fabric\0x"),
+        (9_000_005, b"python\0-m\0switch.fabric\0x"),
+        (9_000_006, b"bash\0"),
+        (9_000_007, b"python\0-m\0hosts.agents.launcher"),
     ):
         task = tmp_path / str(pid) / "task" / str(pid)
         task.mkdir(parents=True)
         (tmp_path / str(pid) / "cmdline").write_bytes(command)
         (task / "schedstat").write_text("100 20 3\n")
-        (task / "comm").write_text("python\n" if pid == 4 else "data plane\n")
-    (tmp_path / "7" / "task" / "8").mkdir()  # a thread that has ended
+        (task / "comm").write_text("python\n" if pid == 9_000_004 else "data plane\n")
+    (tmp_path / "9000007" / "task" / "9000008").mkdir()  # a thread that has ended
     assert thread_times(tmp_path) == {
-        (4, 4): ThreadTimes("fabric control", 4, 4, 100, 20, 3),
-        (5, 5): ThreadTimes("fabric", 5, 5, 100, 20, 3),
-        (7, 7): ThreadTimes("agents", 7, 7, 100, 20, 3),
+        (9_000_004, 9_000_004): ThreadTimes("fabric control", 9_000_004, 9_000_004, 100, 20, 3),
+        (9_000_005, 9_000_005): ThreadTimes("fabric", 9_000_005, 9_000_005, 100, 20, 3),
+        (9_000_007, 9_000_007): ThreadTimes("agents", 9_000_007, 9_000_007, 100, 20, 3),
     }
 
 

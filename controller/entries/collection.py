@@ -1,0 +1,122 @@
+"""What one switch is to hold, as it comes together from files: who overrides whom, and what contradicts what."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import Generic, NamedTuple, TypeVar
+
+from controller.entries.document import Place
+from controller.planning.plan import (
+    CloneSession,
+    DefaultAction,
+    MeterCell,
+    MulticastGroup,
+    RegisterValue,
+    SwitchPlan,
+    TableEntry,
+)
+from controller.southbound.schema import ProgramSchema, TableSchema
+
+T = TypeVar("T")
+
+
+class Rank(NamedTuple):
+    """Which of two that contradict each other holds, the greater; of one rank it is a mistake. scope: of all
+    switches, of a tier, of one switch. written: rather than made by a rule."""
+
+    scope: int
+    written: bool = True
+
+
+@dataclass(frozen=True)
+class _Kept(Generic[T]):
+    value: T
+    rank: Rank
+    place: Place
+
+
+@dataclass
+class Collection:
+    """Values with the places where they were written. EntriesError where two contradict each other."""
+
+    schema: ProgramSchema
+    _kept: dict[Hashable, _Kept[object]] = field(default_factory=dict)
+
+    def add(self, value: object, rank: Rank, place: Place) -> None:
+        """An entry whose priority is 0, in a table that needs one, gets it in `plan`: the first the highest."""
+        key = _key(value)
+        earlier = self._kept.get(key)
+        if earlier is None or rank > earlier.rank:
+            self._kept[key] = _Kept(value, rank, place)
+        elif rank == earlier.rank and earlier.value != value:
+            raise place.error(f"{_named(value)} is given in {earlier.place} already, and says something else")
+
+    def plan(self, program: str) -> SwitchPlan:
+        """EntriesError for tables that get more than they hold."""
+        return SwitchPlan.of(
+            program,
+            self._entries(),
+            self._of(MulticastGroup),
+            self._of(RegisterValue),
+            defaults=self._of(DefaultAction),
+            clones=self._of(CloneSession),
+            meters=self._of(MeterCell),
+        )
+
+    def _of(self, kind: type[T]) -> list[T]:
+        return [kept.value for kept in self._kept.values() if isinstance(kept.value, kind)]
+
+    def _entries(self) -> list[TableEntry]:
+        by_table: dict[str, list[_Kept[object]]] = {}
+        for kept in self._kept.values():
+            if isinstance(kept.value, TableEntry):
+                by_table.setdefault(kept.value.table, []).append(kept)
+        return [entry for name, kept in by_table.items() for entry in self._of_table(self.schema.tables[name], kept)]
+
+    def _of_table(self, table: TableSchema, kept: list[_Kept[object]]) -> list[TableEntry]:
+        if table.size and len(kept) > table.size:
+            raise kept[table.size].place.error(
+                f"table {table.name} holds {table.size} entries, and gets {len(kept)}: "
+                "write fewer, or give it a greater size in the program"
+            )
+        entries = [each.value for each in kept if isinstance(each.value, TableEntry)]
+        if not table.needs_priority:
+            return entries
+        without = [each for each in kept if isinstance(each.value, TableEntry) and not each.value.priority]
+        if without and len(without) < len(kept):
+            raise without[0].place.error(
+                f"an entry of {table.name} has no priority, though others of the table have: the highest wins"
+            )
+        if without:
+            return [
+                entry.model_copy(update={"priority": len(entries) - place}) for place, entry in enumerate(entries)
+            ]
+        return entries
+
+
+def _key(value: object) -> Hashable:
+    if isinstance(value, TableEntry):
+        return TableEntry, value.key
+    if isinstance(value, DefaultAction):
+        return DefaultAction, value.table
+    if isinstance(value, RegisterValue):
+        return RegisterValue, value.register_name, value.index
+    if isinstance(value, MeterCell):
+        return MeterCell, value.meter_name, value.index
+    if isinstance(value, (MulticastGroup, CloneSession)):
+        return type(value), value.id
+    raise TypeError(f"a plan has no {type(value).__name__}")
+
+
+def _named(value: object) -> str:
+    if isinstance(value, TableEntry):
+        return f"an entry of {value.table} with this match"
+    if isinstance(value, DefaultAction):
+        return f"the default action of {value.table}"
+    if isinstance(value, RegisterValue):
+        return f"{value.register_name}[{'*' if value.index is None else value.index}]"
+    if isinstance(value, MeterCell):
+        return f"{value.meter_name}[{value.index}]"
+    assert isinstance(value, (MulticastGroup, CloneSession))
+    return f"{'clone session' if isinstance(value, CloneSession) else 'multicast group'} {value.id}"

@@ -1,0 +1,156 @@
+"""Commands of BMv2's simple_switch_CLI (sX-commands.txt of p4-utils): what one switch holds.
+
+The commands are those of switch/simple_switch/cli, on a switch that only remembers what it is written.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from finsy.proto import p4r
+
+from controller.entries.collection import Collection, Rank
+from controller.entries.document import Place, blamed
+from controller.planning.plan import DefaultAction, MeterCell, MeterRates, RegisterValue
+from controller.southbound.codec import decode_clone, decode_entry, decode_group, decode_params, number
+from controller.southbound.schema import ProgramSchema
+from switch.errors import UserError
+from switch.simple_switch.cli.command import Shell
+from switch.simple_switch.cli.errors import CommandError
+
+_RANK = Rank(2)
+IGNORED = ("set_queue_depth", "set_queue_rate", "port_add", "port_remove", "mc_dump", "table_dump", "help", "exit")
+"""They set up what is the network's here, or only show something."""
+
+
+def read_commands(file: Path, p4info: Any, schema: ProgramSchema, collection: Collection) -> None:
+    """Take in what the commands of a file write. EntriesError for a command that the shell does not take."""
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise UserError(f"cannot read {file}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise UserError(f"{file} is not text in UTF-8") from None
+    memory = _Memory(p4info)
+    shell = _Shell(memory)
+    for line_number, line in enumerate(lines, 1):
+        place = memory.place = Place(file, line_number, 1)
+        words = line.split()
+        if not words or words[0].startswith(("#", "//")) or words[0] in IGNORED:
+            continue
+        try:
+            with contextlib.redirect_stdout(io.StringIO()):
+                shell.onecmd(line.strip())
+        except CommandError as error:
+            raise place.error(str(error)) from None
+    for place, entity in memory.written():
+        for value in _values(entity, schema, place):
+            collection.add(value, _RANK, place)
+
+
+class _Shell(Shell):
+    """One whose mistakes are the caller's."""
+
+    def __init__(self, memory: _Memory) -> None:
+        super().__init__(memory)  # type: ignore[arg-type]
+
+    def onecmd(self, line: str) -> bool:
+        return bool(super(Shell, self).onecmd(line))
+
+
+class _Memory:
+    """What the shell's commands ask of a client: entities by their keys, with the lines that wrote them last."""
+
+    def __init__(self, p4info: Any) -> None:
+        self.p4info = p4info
+        self.place = Place(Path(), 1, 1)
+        self._entities: dict[bytes, tuple[Place, Any]] = {}
+
+    def written(self) -> list[tuple[Place, Any]]:
+        return list(self._entities.values())
+
+    def insert(self, entity: Any) -> None:
+        if _key(entity) in self._entities:
+            raise CommandError("it is there already")
+        self.modify(entity)
+
+    def modify(self, entity: Any) -> None:
+        self._entities[_key(entity)] = (self.place, entity)
+
+    def delete(self, *entities: Any) -> None:
+        for entity in entities:
+            if self._entities.pop(_key(entity), None) is None:
+                raise CommandError("it is not there")
+
+    def read(self, entity: Any) -> Sequence[Any]:
+        """Those of the kind, of one table or array if one is named."""
+        kind = entity.WhichOneof("entity")
+        wanted = getattr(entity, kind)
+        found = [getattr(each, kind) for _, each in self._entities.values() if each.WhichOneof("entity") == kind]
+        if kind == "packet_replication_engine_entry":
+            part = wanted.WhichOneof("type")
+            return [each for each in found if each.WhichOneof("type") == part]
+        if kind == "table_entry":
+            found = [each for each in found if not each.is_default_action]
+        names = [field.name for field in wanted.DESCRIPTOR.fields if field.name.endswith("_id")][:1]
+        return [each for each in found if all(getattr(each, name) == getattr(wanted, name) for name in names)]
+
+
+def _key(entity: Any) -> bytes:
+    """Of an entity without its contents."""
+    bare = type(entity)()
+    bare.CopyFrom(entity)
+    inner = getattr(bare, bare.WhichOneof("entity"))
+    if isinstance(inner, p4r.PacketReplicationEngineEntry):
+        inner = getattr(inner, inner.WhichOneof("type"))
+    for name in ("action", "data", "config", "replicas", "metadata", "packet_length_bytes", "idle_timeout_ns"):
+        if name in inner.DESCRIPTOR.fields_by_name:
+            inner.ClearField(name)
+    key: bytes = bare.SerializeToString(deterministic=True)
+    return key
+
+
+def _values(entity: Any, schema: ProgramSchema, place: Place) -> list[Any]:
+    """An entity as parts of a plan."""
+    kind = entity.WhichOneof("entity")
+    message = getattr(entity, kind)
+    if kind == "table_entry" and message.is_default_action:
+        table = schema.tables.by_id(message.table_id)
+        action = None if table is None else table.actions.by_id(message.action.action.action_id)
+        if table is None or action is None:
+            return []  # back to the program's own
+        params = decode_params(action, message.action.action) or {}
+        return [DefaultAction(table=table.name, action=action.name, params=params)]
+    if kind == "table_entry":
+        entry = decode_entry(schema, message)
+        if entry is None:
+            raise place.error(
+                "entries of shared members, and of tables with the program's own entries, cannot be given"
+            )
+        return [entry]
+    if kind == "packet_replication_engine_entry":
+        if message.HasField("clone_session_entry"):
+            return [decode_clone(message.clone_session_entry)]
+        return [decode_group(message.multicast_group_entry)]
+    if kind == "register_entry":
+        register = schema.registers.by_id(message.register_id)
+        assert register is not None
+        with blamed(place):
+            register.check_index("register", message.index.index)
+        value = number(message.data.bitstring)
+        return [RegisterValue(register_name=register.name, index=message.index.index, value=value)]
+    if kind == "meter_entry":
+        meter = schema.meters.by_id(message.meter_id)
+        assert meter is not None
+        with blamed(place):
+            meter.check_index("meter", message.index.index)
+        config = message.config
+        rates = MeterRates(
+            committed_rate=config.cir, committed_burst=config.cburst, peak_rate=config.pir, peak_burst=config.pburst
+        )
+        return [MeterCell(meter_name=meter.name, index=message.index.index, rates=rates)]
+    raise place.error(f"a {kind} cannot be given here")

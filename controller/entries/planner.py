@@ -1,0 +1,106 @@
+"""From files of entries to the plan of a network."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from controller.entries.collection import Collection
+from controller.entries.commands import read_commands
+from controller.entries.document import Element, Place, read_document
+from controller.entries.function import call_function
+from controller.entries.runtime_json import is_runtime_json, read_runtime_json
+from controller.entries.sections import Reader
+from controller.entries.settings import EntriesSettings
+from controller.planning.plan import Plan, SwitchPlan
+from controller.planning.routing import Routes
+from controller.southbound.pipeline import read_p4info
+from controller.southbound.schema import ProgramSchema
+from switch.errors import UserError
+from topo.graph import Switch, Topology
+
+
+class EntriesPlanner:
+    """Makes plans of the files of `settings`, for whatever links are up."""
+
+    def __init__(self, settings: EntriesSettings) -> None:
+        self._settings = settings
+        self._documents: dict[Path, Element] = {}
+
+    @cached_property
+    def _p4infos(self) -> dict[str, Any]:
+        return {name: read_p4info(path) for name, path in self._settings.programs.items()}
+
+    @cached_property
+    def _schemas(self) -> dict[str, ProgramSchema]:
+        return {name: ProgramSchema(p4info) for name, p4info in self._p4infos.items()}
+
+    def plan(self, topology: Topology, routes: Routes) -> Plan:
+        """What every switch of the settings should hold. UserError, as a rule with FILE:LINE:COLUMN."""
+        made = {
+            file: call_function(file, topology, self._argument)
+            for file in self._settings.files
+            if file.suffix == ".py"
+        }
+        plan = Plan(
+            switches={
+                switch.name: self._switch_plan(topology, routes, switch, made)
+                for switch in topology.switches
+                if switch.name in self._settings.switches
+            }
+        )
+        for file, part in made.items():
+            if isinstance(part, Plan):
+                plan = self._with(plan, part, file)
+        return plan
+
+    @property
+    def _argument(self) -> Any:
+        """P4Info for functions: of the only program, or by the programs' names."""
+        infos = self._p4infos
+        return next(iter(infos.values())) if len(infos) == 1 else infos
+
+    def _switch_plan(
+        self, topology: Topology, routes: Routes, switch: Switch, made: dict[Path, Plan | Element]
+    ) -> SwitchPlan:
+        program = self._settings.switches[switch.name]
+        schema = self._schemas[program]
+        reader = Reader(topology, routes, switch, schema, list(self._schemas.values()))
+        collection = Collection(schema)
+        own = self._settings.switch_files.get(switch.name)
+        if own is not None:
+            self._read_own(own, program, reader, collection)
+        for file in self._settings.files:
+            document = made.get(file) or self._document(file)
+            if isinstance(document, Element):
+                reader.read(document, collection)
+        return collection.plan(program)
+
+    def _read_own(self, file: Path, program: str, reader: Reader, collection: Collection) -> None:
+        if file.suffix == ".txt":
+            read_commands(file, self._p4infos[program], reader.schema, collection)
+            return
+        document = self._document(file)
+        if is_runtime_json(document):
+            read_runtime_json(document, reader.schema, reader.variables, collection)
+        else:
+            reader.read(document, collection, own=True)
+
+    def _document(self, file: Path) -> Element:
+        if file not in self._documents:
+            self._documents[file] = read_document(file)
+        return self._documents[file]
+
+    def _with(self, plan: Plan, part: Plan, file: Path) -> Plan:
+        place = Place(file, 1, 1)
+        for name, switch in part.switches.items():
+            if name not in plan.switches:
+                raise place.error(f"the plan names {name}, which is no switch that runs a program")
+            try:
+                normalised = self._schemas[plan[name].program].normalised(switch)
+                merged = plan[name].merged(normalised.model_copy(update={"program": plan[name].program}))
+            except (UserError, ValueError) as error:
+                raise place.error(f"{name}: {error}") from None
+            plan = Plan(switches={**plan.switches, name: merged})
+        return plan

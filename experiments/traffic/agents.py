@@ -1,0 +1,100 @@
+"""The agents of a traffic: one in every host that sends or receives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from experiments.agents import AgentSpec
+from experiments.scale import Scale
+from experiments.traffic.configuration import TrafficSection
+from experiments.traffic.patterns import Pair
+from experiments.traffic.rates import pair_rates, shares
+from hosts.protocols.addresses import AgentAddress
+from hosts.traffic.description import EndpointDescription, Stream
+from switch.errors import UserError
+from topo.graph import Topology
+
+AGENT = "hosts.traffic.agents:endpoint"
+MODULE = "hosts.traffic.agents"
+"""For NetworkSetup.preload."""
+
+NAME = "traffic of {}"
+"""Of an agent, by its host."""
+
+Headers = Callable[[Pair, int], tuple[str, ...] | None]
+"""Frames' headers of a pair, one for each of so many flows (hosts.traffic.description.Stream.headers)."""
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Who sends to whom, decided. rates_bps: emulated. streams: the receivers of each sender, in the order of its
+    streams. sources: the hosts by their number in packets."""
+
+    specs: tuple[AgentSpec, ...]
+    rates_bps: Mapping[Pair, float]
+    streams: Mapping[str, tuple[str, ...]]
+    sources: tuple[str, ...]
+    section: TrafficSection
+    scale: Scale
+
+
+def plan_traffic(
+    section: TrafficSection,
+    topology: Topology,
+    scale: Scale,
+    seed: int,
+    *,
+    job: int = 1,
+    headers: Headers = lambda pair, flows: None,
+    any_frame: bool = False,
+) -> Traffic:
+    """Every host takes part, since a packet may come where nobody expects it.
+
+    topology: in emulated units. headers: in place of Ethernet, IPv4 and UDP; with any_frame receivers take in
+    whatever comes. UserError for what cannot be.
+    """
+    rates_bps = pair_rates(section, topology, scale, seed)
+    most = None if section.packets is None else shares(rates_bps, section.packets)
+    names = tuple(host.name for host in topology.hosts)
+    specs, streams = [], {}
+    for number, host in enumerate(names):
+        chosen = [pair for pair in rates_bps if pair[0] == host and (most is None or most[pair] > 0)]
+        streams[host] = tuple(receiver for _, receiver in chosen)
+        rate_bps = topology.link(host, topology.attachment(host).name).model.rate_bps
+        description = EndpointDescription(
+            address=address(topology, host),
+            source=number,
+            streams=tuple(
+                Stream(
+                    destination=address(topology, pair[1]),
+                    rate_bps=rates_bps[pair],
+                    flows=section.flows,
+                    packets=None if most is None else most[pair],
+                    headers=headers(pair, section.flows),
+                )
+                for pair in chosen
+            ),
+            arrivals=section.agent_arrivals(scale),
+            sizes=section.agent_sizes,
+            link_rate_bps=rate_bps or 1e9,
+            warm_up_us=scale.time_us(1000 * section.warm_up_ms),
+            duration_us=max(1, scale.time_us(1000 * section.duration_ms)) if most is None else None,
+            seed=seed,
+            any_frame=any_frame,
+        )
+        specs.append(AgentSpec(host, AGENT, NAME.format(host), description, 0, job))
+    return Traffic(tuple(specs), rates_bps, streams, names, section, scale)
+
+
+def address(topology: Topology, name: str) -> AgentAddress:
+    host = topology.host(name)
+    return AgentAddress(name=host.name, ip=host.ip, mac=host.mac, gateway_mac=host.gateway_mac)
+
+
+def check_traffic(section: TrafficSection, topology: Topology) -> None:
+    """UserError for a traffic that cannot be; topology: nominal."""
+    rates = pair_rates(section, topology, Scale(), seed=1)
+    for host in {host for pair in rates for host in pair}:
+        if len(topology.neighbours(host)) == 0:
+            raise UserError(f"{host} has no link")

@@ -1,0 +1,71 @@
+"""Traffic as a section of a study: nominal rates and times."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import model_validator
+
+from experiments.configuration.sections import Section, option
+from experiments.scale import Scale
+from experiments.traffic.patterns import Within
+from hosts.traffic.description import ArrivalKind, Arrivals, FlowSizes, PacketSizes, Sizes
+
+
+class TrafficSection(Section):
+    """UDP between hosts, with sequence numbers and time stamps in the packets."""
+
+    pattern: str = option(
+        "all-to-all",
+        "Who sends to whom: all-to-all, permutation, stride:N, pairs, incast[:N], hotspot[:SHARE].",
+        name="traffic",
+    )
+    within: Within = option("anywhere", "Pairs of one rack or pod alone, or of different ones.")
+    matrix: Path | None = option(
+        None, "Rates of pairs in Mbit/s (CSV), in place of a pattern.", name="traffic_matrix"
+    )
+    load: float | None = option(
+        None,
+        "Of the busiest link of a host, the share that is offered (default: 0.5; of a matrix its own).",
+        gt=0,
+        le=10,
+    )
+    arrivals: ArrivalKind = option("poisson", "When packets or flows come.")
+    on_us: float = option(1000.0, "Bursts of on-off traffic, the mean.", gt=0)
+    off_us: float = option(1000.0, "Pauses of on-off traffic, the mean.", ge=0)
+    bursts: Literal["constant", "exponential"] = option(
+        "exponential", "Lengths of bursts and pauses; constant: all hosts at the same times."
+    )
+    sizes: PacketSizes | FlowSizes = option(
+        "fixed", "Of frames: fixed, uniform, exponential; of flows, as published: web-search, data-mining."
+    )
+    frame_bytes: int = option(1000, "Of whole frames without FCS: their size, mean or maximum.", ge=64, le=9234)
+    most_flow_kbytes: int | None = option(None, "Longer flows are cut to this.", ge=1)
+    flows: int = option(1, "5-tuples of each pair, which take turns.", ge=1, le=16384)
+    packets: int | None = option(None, "So many in all (flows: of them), in place of a time.", ge=1)
+    duration_ms: float = option(100.0, "Of sending.", gt=0)
+    warm_up_ms: float = option(0.0, "What is sent before is not measured.", ge=0)
+
+    @model_validator(mode="after")
+    def _fits(self) -> TrafficSection:
+        if self.packets is None and self.warm_up_ms >= self.duration_ms:
+            raise ValueError(
+                f"a warm-up of {self.warm_up_ms:g} ms leaves nothing of {self.duration_ms:g} ms to measure"
+            )
+        if self.sizes in ("web-search", "data-mining") and self.flows > 1:
+            raise ValueError(f"flows: {self.sizes} makes flows of its own")
+        return self
+
+    def agent_arrivals(self, scale: Scale) -> Arrivals:
+        on_us, off_us = scale.time_us(self.on_us), scale.time_us(self.off_us)
+        return Arrivals(kind=self.arrivals, on_us=max(1, on_us), off_us=off_us, bursts=self.bursts)
+
+    @property
+    def agent_sizes(self) -> Sizes:
+        return Sizes(
+            kind=self.sizes,
+            frame_bytes=self.frame_bytes,
+            most_bytes=min(9234, max(1514, 15 * self.frame_bytes)) if self.sizes == "exponential" else 1514,
+            most_flow_bytes=None if self.most_flow_kbytes is None else 1000 * self.most_flow_kbytes,
+        )

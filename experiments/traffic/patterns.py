@@ -1,0 +1,156 @@
+"""Who sends to whom, and how much beside the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal
+
+import networkx
+import numpy as np
+
+from experiments.suggestion import suggestion
+from switch.errors import UserError
+from topo.graph import Topology
+
+Pair = tuple[str, str]
+"""Sender and receiver."""
+
+Demands = Mapping[Pair, float]
+
+Within = Literal["anywhere", "rack", "pod", "between-racks", "between-pods"]
+
+HOTSPOT_SHARE = 0.5
+
+
+def demands(pattern: str, topology: Topology, seed: int, within: Within = "anywhere") -> dict[Pair, float]:
+    """How much each pair of hosts has to say, relative to the others; only pairs that have something.
+
+    pattern: all-to-all; permutation (every host sends to one other and receives from one other, drawn with the seed);
+    stride:N (to the N-th host after it); pairs (the first to the second, the third to the fourth, ...); incast:N (N
+    hosts to the first, all others where no N is given); hotspot:SHARE (all-to-all, but this share of what each host
+    sends goes to the first). within: the pairs that count, of one rack (the same switch) or pod or of different
+    ones. UserError for an unknown pattern, and if no pair is left.
+    """
+    kind, _, argument = pattern.partition(":")
+    if kind not in _PATTERNS:
+        raise UserError(f"no traffic is called {pattern!r}{suggestion(kind, _PATTERNS)}")
+    names = [host.name for host in topology.hosts]
+    if len(names) < 2:
+        raise UserError(f"{topology.name} has {len(names)} host(s), traffic needs two")
+    allowed = _allowed(topology, within)
+    found = _PATTERNS[kind](names, argument, allowed, np.random.default_rng(seed % 2**63))
+    chosen = {pair: weight for pair, weight in found.items() if allowed(*pair) and weight > 0}
+    if not chosen:
+        raise UserError(f"{topology.name} has no pair of hosts for {pattern} {within}")
+    return chosen
+
+
+Allowed = Callable[[str, str], bool]
+
+
+def _allowed(topology: Topology, within: Within) -> Allowed:
+    if within == "anywhere":
+        return lambda a, b: a != b
+    rack = {host.name: topology.attachment(host.name).name for host in topology.hosts}
+    if "pod" in within:
+        pod_of = pods(topology)
+        place = {host: pod_of[edge] for host, edge in rack.items()}
+    else:
+        place = rack
+    same = not within.startswith("between")
+    return lambda a, b: a != b and (place[a] == place[b]) == same
+
+
+def pods(topology: Topology) -> dict[str, str]:
+    """The pod of every switch that has hosts, named by its first switch: what hangs together without the switches of
+    the highest tier. UserError if there are no pods."""
+    edges = [topology.attachment(host.name).name for host in topology.hosts]
+    distance = networkx.multi_source_dijkstra_path_length(topology.graph, set(edges), weight=None)
+    highest = max(distance[switch.name] for switch in topology.switches)
+    inner = [switch.name for switch in topology.switches if distance[switch.name] < highest]
+    found = {}
+    for part in networkx.connected_components(topology.graph.subgraph(inner)):
+        own = [edge for edge in dict.fromkeys(edges) if edge in part]
+        found.update(dict.fromkeys(own, own[0]))
+    if len(set(found.values())) < 2 or highest < 2:
+        raise UserError(f"{topology.name} has no pods")
+    return found
+
+
+def _all_to_all(
+    names: Sequence[str], argument: str, allowed: Allowed, random: np.random.Generator
+) -> dict[Pair, float]:
+    _no_argument("all-to-all", argument)
+    return {(a, b): 1.0 for a in names for b in names if allowed(a, b)}
+
+
+def _permutation(
+    names: Sequence[str], argument: str, allowed: Allowed, random: np.random.Generator
+) -> dict[Pair, float]:
+    """By a matching of random weights: uniform enough, and it exists whenever there is one."""
+    _no_argument("permutation", argument)
+    graph = networkx.Graph()
+    for a in names:
+        for b in names:
+            if allowed(a, b):
+                graph.add_edge(("from", a), ("to", b), weight=1000 + int(random.integers(1000)))
+    matching = networkx.max_weight_matching(graph, maxcardinality=True)
+    ordered = (pair if pair[0][0] == "from" else (pair[1], pair[0]) for pair in matching)
+    return {(a, b): 1.0 for (_, a), (_, b) in sorted(ordered)}
+
+
+def _stride(names: Sequence[str], argument: str, allowed: Allowed, random: np.random.Generator) -> dict[Pair, float]:
+    step = _integer("stride", argument, default=len(names) // 2)
+    return {(a, names[(place + step) % len(names)]): 1.0 for place, a in enumerate(names)}
+
+
+def _pairs(names: Sequence[str], argument: str, allowed: Allowed, random: np.random.Generator) -> dict[Pair, float]:
+    _no_argument("pairs", argument)
+    return dict.fromkeys(zip(names[::2], names[1::2], strict=False), 1.0)
+
+
+def _incast(names: Sequence[str], argument: str, allowed: Allowed, random: np.random.Generator) -> dict[Pair, float]:
+    receiver = names[0]
+    senders = [name for name in names[1:] if allowed(name, receiver)]
+    count = _integer("incast", argument, default=len(senders))
+    if count > len(senders):
+        raise UserError(f"incast:{count} needs {count} senders, there are {len(senders)}")
+    return {(senders[place * len(senders) // count], receiver): 1.0 for place in range(count)}
+
+
+def _hotspot(names: Sequence[str], argument: str, allowed: Allowed, random: np.random.Generator) -> dict[Pair, float]:
+    try:
+        share = float(argument) if argument else HOTSPOT_SHARE
+    except ValueError:
+        share = -1.0
+    if not 0 <= share <= 1:
+        raise UserError(f"hotspot:SHARE has a share from 0 to 1, got {argument!r}")
+    hot, found = names[0], {}
+    for a in names:
+        others = [b for b in names if b != hot and allowed(a, b)]
+        to_hot = share if allowed(a, hot) and others else float(not others)
+        found.update({(a, b): (1 - to_hot) / len(others) for b in others})
+        if a != hot:
+            found[a, hot] = to_hot
+    return found
+
+
+_PATTERNS: dict[str, Callable[[Sequence[str], str, Allowed, np.random.Generator], dict[Pair, float]]] = {
+    "all-to-all": _all_to_all,
+    "permutation": _permutation,
+    "stride": _stride,
+    "pairs": _pairs,
+    "incast": _incast,
+    "hotspot": _hotspot,
+}
+
+
+def _integer(kind: str, argument: str, default: int) -> int:
+    if argument and (not argument.isdecimal() or int(argument) == 0):
+        raise UserError(f"{kind}:N has a whole number from 1 on, got {argument!r}")
+    return int(argument) if argument else default
+
+
+def _no_argument(kind: str, argument: str) -> None:
+    if argument:
+        raise UserError(f"{kind} takes nothing behind a colon, got {argument!r}")

@@ -1,0 +1,221 @@
+"""What the agents of a traffic found, together: losses, latencies, order, throughput, completion times of flows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from experiments.traffic.agents import NAME, Traffic
+from hosts.traffic.histogram import LatencyHistogram
+from hosts.traffic.sizes import has_flows
+
+Final = Mapping[tuple[int, str], Mapping[str, Any]]
+"""experiments.system.Measured.final."""
+
+Columns = dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class TrafficResults:
+    """Packets of the warm-up are in none of it. Times and rates are nominal.
+
+    flows: one row for each flow that was sent, as columns: sender, receiver, packets, bytes, begin_ns; and, of what
+    its receiver got, those of hosts.traffic.arrived (received_packets, received_bytes). misdelivered: packets that
+    came to another host than theirs. foreign: frames that nobody here sent.
+    """
+
+    traffic: Traffic
+    flows: Columns
+    histogram: LatencyHistogram
+    misdelivered: int
+    foreign: int
+
+    @classmethod
+    def of(cls, traffic: Traffic, final: Final, job: int = 1) -> TrafficResults:
+        """Of the agents that have told something, of one job."""
+        told = {
+            host: final[job, NAME.format(host)]
+            for host in traffic.sources
+            if "flows" in final.get((job, NAME.format(host)), {})
+        }
+        sent = _sent(traffic, told)
+        place = {key: row for row, key in enumerate(zip(sent["source"].tolist(), sent["flow"].tolist(), strict=True))}
+        got = {name: np.zeros(len(place), np.int64) for name in _GOT}
+        misdelivered = 0
+        for host, statistics in told.items():
+            arrived = statistics["flows"]
+            for row, key in enumerate(zip(arrived["source"], arrived["flow"], strict=True)):
+                at = place.get(key)
+                if at is None or sent["receiver"][at] != host:
+                    misdelivered += arrived["packets"][row] + arrived["duplicates"][row]
+                    continue
+                for name in _GOT:
+                    got[name][at] = arrived[name][row]
+        return cls(
+            traffic,
+            {**sent, **{f"received_{name}" if name in sent else name: values for name, values in got.items()}},
+            LatencyHistogram.joined([LatencyHistogram.from_json(each["histogram"]) for each in told.values()]),
+            misdelivered,
+            sum(each["foreign"] for each in told.values()),
+        )
+
+    # ---- Totals ----
+
+    @property
+    def sent(self) -> int:
+        return int(self.flows["packets"].sum())
+
+    @property
+    def received(self) -> int:
+        """Without duplicates."""
+        return int(self.flows["received_packets"].sum())
+
+    @property
+    def lost(self) -> int:
+        return self.sent - self.received
+
+    @property
+    def loss(self) -> float | None:
+        """The share of what was sent; None: nothing was."""
+        return self.lost / self.sent if self.sent else None
+
+    @property
+    def duplicates(self) -> int:
+        return int(self.flows["duplicates"].sum())
+
+    @property
+    def reordered(self) -> int:
+        return int(self.flows["reordered"].sum())
+
+    @property
+    def throughput_bps(self) -> float | None:
+        """Of frames that arrived, all hosts together, from the first one's sending to the last one's arrival."""
+        arrived = self.flows["received_packets"] > 0
+        if not arrived.any():
+            return None
+        taken_ns = self.flows["last_arrived_ns"][arrived].max() - self.flows["first_sent_ns"][arrived].min()
+        return self._rate_bps(int(self.flows["received_bytes"].sum()), int(taken_ns))
+
+    def latency_us(self, percent: float) -> float | None:
+        """A percentile of all packets that arrived, duplicates left out."""
+        found = self.histogram.percentile_ns(percent)
+        return None if found is None else self._time_us(found)
+
+    @property
+    def mean_latency_us(self) -> float | None:
+        total = int(self.flows["latency_ns_total"].sum())
+        return self._time_us(total / self.received) if self.received else None
+
+    def latency_distribution(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Latencies in microseconds, and the share that is not longer."""
+        latencies_ns, shares = self.histogram.distribution()
+        return latencies_ns * self.traffic.scale.factor / 1000, shares
+
+    # ---- Flows ----
+
+    @cached_property
+    def completion_us(self) -> NDArray[np.float64]:
+        """By flow: from when it began at its sender to its last packet's arrival; NaN if it did not arrive whole."""
+        flows = self.flows
+        whole = (flows["packets"] > 0) & (flows["received_packets"] == flows["packets"])
+        taken_ns = np.where(whole, flows["last_arrived_ns"] - flows["begin_ns"], np.nan)
+        result: NDArray[np.float64] = taken_ns * self.traffic.scale.factor / 1000
+        return result
+
+    # ---- Tables ----
+
+    def pair_rows(self) -> list[dict[str, Any]]:
+        """One row for each pair that sent."""
+        flows = self.flows
+        names = [f"{a} {b}" for a, b in zip(flows["sender"], flows["receiver"], strict=True)]
+        pairs, places = np.unique(np.array(names, dtype=str), return_inverse=True)
+        return [self._pair_row(str(pair), np.flatnonzero(places == row)) for row, pair in enumerate(pairs.tolist())]
+
+    def _pair_row(self, pair: str, rows: NDArray[np.int64]) -> dict[str, Any]:
+        flows = {name: values[rows] for name, values in self.flows.items()}
+        sender, receiver = pair.split(" ")
+        sent, received = int(flows["packets"].sum()), int(flows["received_packets"].sum())
+        arrived = flows["received_packets"] > 0
+        row: dict[str, Any] = {
+            "sender": sender,
+            "receiver": receiver,
+            "sent_packets": sent,
+            "received_packets": received,
+            "lost_packets": sent - received,
+            "duplicates": int(flows["duplicates"].sum()),
+            "reordered": int(flows["reordered"].sum()),
+            "reordering_extent": int(flows["extent"].max()),
+        }
+        if not received:
+            return {**row, **dict.fromkeys(("throughput_bps", "latency_us_mean", "latency_us_min", "latency_us_max"))}
+        taken_ns = int(flows["last_arrived_ns"][arrived].max() - flows["first_sent_ns"][arrived].min())
+        return {
+            **row,
+            "throughput_bps": self._rate_bps(int(flows["received_bytes"].sum()), taken_ns),
+            "latency_us_mean": self._time_us(int(flows["latency_ns_total"].sum()) / received),
+            "latency_us_min": self._time_us(int(flows["latency_ns_least"][arrived].min())),
+            "latency_us_max": self._time_us(int(flows["latency_ns_greatest"][arrived].max())),
+        }
+
+    def flow_rows(self) -> list[dict[str, Any]]:
+        """One row for each flow, where sizes are those of flows; else none."""
+        if not has_flows(self.traffic.section.agent_sizes):
+            return []
+        flows = self.flows
+        return [
+            {
+                "sender": str(flows["sender"][row]),
+                "receiver": str(flows["receiver"][row]),
+                "packets": int(flows["packets"][row]),
+                "bytes": int(flows["bytes"][row]),
+                "received_packets": int(flows["received_packets"][row]),
+                "completion_us": None if np.isnan(taken) else float(taken),
+            }
+            for row, taken in enumerate(self.completion_us)
+            if flows["packets"][row]
+        ]
+
+    def _time_us(self, time_ns: float) -> float:
+        return self.traffic.scale.nominal_time(time_ns) / 1000
+
+    def _rate_bps(self, size: int, taken_ns: int) -> float | None:
+        return self.traffic.scale.nominal_rate(8e9 * size / taken_ns) if taken_ns > 0 else None
+
+
+_GOT = (
+    "packets",
+    "bytes",
+    "duplicates",
+    "reordered",
+    "extent",
+    "first_sent_ns",
+    "first_arrived_ns",
+    "last_arrived_ns",
+    "latency_ns_total",
+    "latency_ns_least",
+    "latency_ns_greatest",
+)
+
+
+def _sent(traffic: Traffic, told: Mapping[str, Mapping[str, Any]]) -> Columns:
+    columns: dict[str, list[Any]] = {
+        name: [] for name in ("source", "flow", "sender", "receiver", "begin_ns", "packets", "bytes")
+    }
+    for host, statistics in told.items():
+        sent = statistics["sent_flows"]
+        count = len(sent["stream"])
+        columns["source"] += [traffic.sources.index(host)] * count
+        columns["flow"] += range(count)
+        columns["sender"] += [host] * count
+        columns["receiver"] += [traffic.streams[host][stream] for stream in sent["stream"]]
+        for name in ("begin_ns", "packets", "bytes"):
+            columns[name] += sent[name]
+    return {
+        name: np.array(values, dtype=str if name in ("sender", "receiver") else np.int64)
+        for name, values in columns.items()
+    }

@@ -1,0 +1,93 @@
+"""What a host has received of the traffic, packet by packet, and what that makes of each flow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hosts.traffic.histogram import LatencyHistogram
+from hosts.traffic.trailer import TRAILER, WARM_UP, trailers
+
+_RECORD = np.dtype(
+    [
+        ("source", "u2"),
+        ("flow", "u4"),
+        ("sequence", "u4"),
+        ("bytes", "u2"),
+        ("sent_ns", "i8"),
+        ("arrived_ns", "i8"),
+    ]
+)
+
+
+class Arrived:
+    """Packets that were received, in order. Those of the warm-up, and foreign ones, are only counted."""
+
+    def __init__(self) -> None:
+        self.foreign = 0
+        self.warm_up = 0
+        self._parts: list[NDArray[np.void]] = []
+
+    def add(self, buffer: NDArray[np.uint8], lengths: NDArray[np.uint32], times_ns: NDArray[np.int64]) -> None:
+        """A received batch (hosts.agents.context.Interface.receive, times_ns)."""
+        found, chosen = trailers(buffer, lengths)
+        self.foreign += len(lengths) - len(found)
+        records = np.empty(len(found), _RECORD)
+        for name in TRAILER.names or ():
+            if name in _RECORD.names:  # type: ignore[operator]
+                records[name] = found[name]
+        records["bytes"], records["arrived_ns"] = lengths[chosen], times_ns[chosen]
+        measured = records["source"] < WARM_UP
+        self.warm_up += len(records) - int(measured.sum())
+        self._parts.append(records[measured])
+
+    def statistics(self) -> dict[str, Any]:
+        """As JSON: counts; `flows`, columns with one element for each flow of which anything has arrived; and the
+        histogram of the latencies of all packets but duplicates.
+
+        Of a flow: packets, duplicates (of which a copy came before), reordered (RFC 4737: a packet with a larger
+        number came before) and extent, the greatest distance by which a number was too late; bytes, first_sent_ns,
+        first_arrived_ns, last_arrived_ns and the latencies' sum, least and greatest, of all but duplicates.
+        """
+        records = np.concatenate(self._parts) if self._parts else np.zeros(0, _RECORD)
+        flow_keys, places = np.unique(records["source"].astype(np.int64) << 32 | records["flow"], return_inverse=True)
+        # Stable: inside a flow the order of arrival stays.
+        order = np.argsort(places, kind="stable")
+        records, places = records[order], places[order]
+        keys = (places.astype(np.int64) << 32) + records["sequence"]
+        first = np.zeros(len(keys), np.bool_)
+        first[np.unique(keys, return_index=True)[1]] = True
+        flows = len(flow_keys)
+        copies = np.bincount(places[~first], minlength=flows)
+        records, places, keys = records[first], places[first], keys[first]
+        greatest = np.maximum.accumulate(keys)
+        late = greatest - keys
+        latencies_ns = records["arrived_ns"] - records["sent_ns"]
+        begins = np.searchsorted(places, np.arange(flows), "left")
+        return {
+            "foreign": self.foreign,
+            "warm_up": self.warm_up,
+            "histogram": LatencyHistogram.of(latencies_ns).as_json(),
+            "flows": {
+                "source": (flow_keys >> 32).tolist(),
+                "flow": (flow_keys & 0xFFFFFFFF).tolist(),
+                "packets": np.bincount(places, minlength=flows).tolist(),
+                "duplicates": copies.tolist(),
+                "reordered": np.bincount(places[late > 0], minlength=flows).tolist(),
+                "extent": _by_flow(np.maximum, late, begins),
+                "bytes": _by_flow(np.add, records["bytes"].astype(np.int64), begins),
+                "first_sent_ns": _by_flow(np.minimum, records["sent_ns"], begins),
+                "first_arrived_ns": _by_flow(np.minimum, records["arrived_ns"], begins),
+                "last_arrived_ns": _by_flow(np.maximum, records["arrived_ns"], begins),
+                "latency_ns_total": _by_flow(np.add, latencies_ns, begins),
+                "latency_ns_least": _by_flow(np.minimum, latencies_ns, begins),
+                "latency_ns_greatest": _by_flow(np.maximum, latencies_ns, begins),
+            },
+        }
+
+
+def _by_flow(combine: np.ufunc, values: NDArray[np.int64], begins: NDArray[np.int64]) -> list[int]:
+    """Each flow's values combined; begins: where those of each flow begin. Every flow has some."""
+    return combine.reduceat(values, begins).tolist() if len(begins) else []

@@ -1,0 +1,93 @@
+"""The frames of a schedule's packets: headers, zeros, and the trailer."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hosts.protocols.addresses import ip_integer, mac_array
+from hosts.protocols.datagram_format import ETHERNET_BYTES, IPV4_BYTES
+from hosts.protocols.datagram_frames import DATAGRAM, ipv4_checksum, pack_datagrams
+from hosts.traffic.description import EndpointDescription
+from hosts.traffic.schedule import Packets
+from hosts.traffic.trailer import TAG, TRAILER, TRAILER_BYTES, WARM_UP
+from switch.errors import UserError
+
+FIRST_PORT = 49152
+PORTS = 16384
+"""Dynamic ports (RFC 6335), which tell flows apart."""
+
+_HEADER = np.dtype(DATAGRAM)
+
+
+class FrameMaker:
+    """Frames of one host."""
+
+    def __init__(self, description: EndpointDescription) -> None:
+        self._source = description.source
+        streams = description.streams
+        self._templates = [np.array([_bytes(each) for each in stream.headers or ()]) for stream in streams]
+        if any(len(each) for each in self._templates):
+            self._check_templates(description)
+        # Not np.concatenate, which would turn the fields' bytes to the machine's order.
+        self._headers = np.empty(len(streams), _HEADER)
+        for place, stream in enumerate(streams):
+            self._headers[place : place + 1] = pack_datagrams(
+                _HEADER,
+                {},
+                1,
+                src_mac=mac_array(description.address.mac),
+                dst_mac=mac_array(description.address.gateway_mac),
+                src_ip=ip_integer(description.address.ip),
+                dst_ip=ip_integer(stream.destination.ip),
+                src_port=0,
+                dst_port=description.udp_port,
+                tos=stream.tos,
+            )
+
+    def _check_templates(self, description: EndpointDescription) -> None:
+        for stream, headers in zip(description.streams, self._templates, strict=True):
+            if len(headers) != stream.flows or description.sizes.kind != "fixed":
+                raise UserError("headers of one's own go with frames of a fixed size, one for each flow")
+            if headers.shape[1] + TRAILER_BYTES > description.sizes.frame_bytes:
+                raise UserError(
+                    f"a frame of {description.sizes.frame_bytes} bytes has no room for headers of {headers.shape[1]} "
+                    f"and the {TRAILER_BYTES} bytes at its end by which it is known"
+                )
+
+    def frames(self, packets: Packets) -> tuple[NDArray[np.uint8], NDArray[np.uint32] | None]:
+        """Rows of bytes (packets, longest), and their lengths if these differ."""
+        lengths = packets.frame_bytes
+        longest = int(lengths.max())
+        rows = np.zeros((len(packets), longest), np.uint8)
+        if any(len(each) for each in self._templates):
+            for place, headers in enumerate(self._templates):
+                chosen = np.flatnonzero(packets.stream == place)
+                rows[chosen, : headers.shape[1]] = headers[packets.port[chosen]]
+        else:
+            rows[:, : _HEADER.itemsize] = self._datagram_headers(packets)
+        trailer = np.zeros(len(packets), TRAILER)
+        trailer["tag"] = TAG
+        trailer["source"] = self._source | np.where(packets.measured, 0, WARM_UP)
+        trailer["flow"], trailer["sequence"] = packets.flow, packets.sequence
+        ends = trailer.view(np.uint8).reshape(len(packets), TRAILER_BYTES)
+        if (lengths == longest).all():
+            rows[:, -TRAILER_BYTES:] = ends
+            return rows, None
+        columns = lengths[:, None] + np.arange(-TRAILER_BYTES, 0)
+        rows[np.arange(len(rows))[:, None], columns] = ends
+        return rows, lengths.astype(np.uint32)
+
+    def _datagram_headers(self, packets: Packets) -> NDArray[np.uint8]:
+        headers = self._headers[packets.stream]
+        ip_bytes = packets.frame_bytes - ETHERNET_BYTES
+        headers["src_port"] = FIRST_PORT + packets.flow % PORTS
+        headers["total_length"], headers["udp_length"] = ip_bytes, ip_bytes - IPV4_BYTES
+        headers["header_checksum"] = 0
+        rows: NDArray[np.uint8] = headers.view(np.uint8).reshape(len(packets), _HEADER.itemsize)
+        headers["header_checksum"] = ipv4_checksum(rows[:, ETHERNET_BYTES : ETHERNET_BYTES + IPV4_BYTES])
+        return rows
+
+
+def _bytes(text: str) -> NDArray[np.uint8]:
+    return np.frombuffer(bytes.fromhex(text), np.uint8)

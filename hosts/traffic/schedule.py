@@ -1,0 +1,229 @@
+"""What a host sends, window by window: the packets of all its streams in the order of their times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hosts.traffic.arrivals import arrival_times
+from hosts.traffic.description import EndpointDescription, Sizes, Stream
+from hosts.traffic.sizes import draw, has_flows, mean_bytes
+from hosts.traffic.trailer import TRAILER_BYTES
+
+WINDOW_PACKETS = 1024
+"""About so many packets of a host are in a window,"""
+LONGEST_WINDOW_NS = 50_000_000
+"""and it is not longer than this, since what was handed over is sent."""
+
+HEADER_BYTES = 14 + 20 + 8
+LEAST_FRAME_BYTES = 64
+"""Shortest frame without FCS that holds headers and trailer, in round numbers."""
+
+
+@dataclass(frozen=True)
+class Packets:
+    """In the order of their times; every field has the shape (packets,). stream: its place. port: of the flow among
+    those of its stream. measured: 0 or 1."""
+
+    times_ns: NDArray[np.int64]
+    stream: NDArray[np.int64]
+    flow: NDArray[np.int64]
+    sequence: NDArray[np.int64]
+    frame_bytes: NDArray[np.int64]
+    port: NDArray[np.int64]
+    measured: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.times_ns)
+
+    def __getitem__(self, chosen: slice | NDArray[np.int64]) -> Packets:
+        return Packets(*(field[chosen] for field in self._fields()))
+
+    def _fields(self) -> tuple[NDArray[np.int64], ...]:
+        return (self.times_ns, self.stream, self.flow, self.sequence, self.frame_bytes, self.port, self.measured)
+
+    @classmethod
+    def joined(cls, parts: list[Packets]) -> Packets:
+        if not parts:
+            return cls(*(np.zeros(0, np.int64) for _ in range(7)))
+        return cls(*(np.concatenate(fields) for fields in zip(*(part._fields() for part in parts), strict=True)))
+
+
+@dataclass(frozen=True)
+class Flow:
+    """That was begun. packets and bytes: of whole frames, all those of them that are measured."""
+
+    stream: int
+    begin_ns: int
+    packets: int
+    bytes: int
+
+
+class _Source:
+    """The arrivals of a stream."""
+
+    def __init__(self, place: int, stream: Stream, description: EndpointDescription) -> None:
+        self.place = place
+        self.stream = stream
+        self.drawn = 0
+        self.first_flow = 0
+        self._sizes = description.sizes
+        self._left = stream.packets
+        times_random, self._sizes_random = (
+            np.random.default_rng([description.seed % 2**63, description.source, place, part]) for part in (0, 1)
+        )
+        distance_ns = 8e9 * mean_wire_bytes(self._sizes) / stream.rate_bps
+        self._blocks = arrival_times(description.arrivals, distance_ns, times_random)
+        self._times = next(self._blocks)
+
+    @property
+    def is_over(self) -> bool:
+        return self._left == 0
+
+    def until(self, end_ns: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Times and sizes of what arrives before; nothing of it comes again."""
+        parts: list[NDArray[np.float64]] = []
+        while self._times[-1] < end_ns and (self._left is None or sum(len(part) for part in parts) < self._left):
+            parts.append(self._times)
+            self._times = next(self._blocks)
+        count = int(np.searchsorted(self._times, end_ns, "left"))
+        parts.append(self._times[:count])
+        self._times = self._times[count:] if count < len(self._times) else next(self._blocks)
+        times_ns = np.concatenate(parts)
+        if self._left is not None:
+            times_ns = times_ns[: self._left]
+            self._left -= len(times_ns)
+        self.drawn += len(times_ns)
+        return np.floor(times_ns).astype(np.int64), draw(self._sizes, len(times_ns), self._sizes_random)
+
+
+def flow_frames(flow_bytes: NDArray[np.int64], frame_bytes: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Frames that carry flows of so many bytes, and the length of the last of each (at least LEAST_FRAME_BYTES)."""
+    payload_bytes = frame_bytes - HEADER_BYTES
+    frames = -(-flow_bytes // payload_bytes)
+    last = np.maximum(HEADER_BYTES + flow_bytes - (frames - 1) * payload_bytes, LEAST_FRAME_BYTES)
+    return frames, last
+
+
+def mean_wire_bytes(sizes: Sizes) -> float:
+    """Of what arrives, in whole frames; of flows nearly."""
+    mean = mean_bytes(sizes)
+    if has_flows(sizes):
+        mean *= sizes.frame_bytes / (sizes.frame_bytes - HEADER_BYTES)
+    return mean
+
+
+class Schedule:
+    """All that a host sends from a time on. `windows` yields it; `flows` are those begun so far, by their number."""
+
+    def __init__(self, description: EndpointDescription, begin_ns: int) -> None:
+        self.flows: list[Flow] = []
+        self._description = description
+        self._begin_ns = begin_ns
+        self._measured_ns = 1000 * description.warm_up_us
+        self._sources = [_Source(place, stream, description) for place, stream in enumerate(description.streams)]
+        self._has_flows = has_flows(description.sizes)
+        if not self._has_flows:
+            for source in self._sources:
+                source.first_flow = len(self.flows)
+                self.flows += [Flow(source.place, begin_ns, 0, 0)] * source.stream.flows
+        self._waiting: list[Packets] = []
+        """Of flows that have begun, in the order of their times."""
+        self._free_ns = 0.0
+        """When the flows before have been sent."""
+
+    @property
+    def _window_ns(self) -> int:
+        sizes = self._description.sizes
+        rate_bps = sum(stream.rate_bps for stream in self._description.streams)
+        distance_ns = 8e9 * (sizes.frame_bytes if self._has_flows else mean_bytes(sizes)) / rate_bps
+        return max(1, min(LONGEST_WINDOW_NS, round(WINDOW_PACKETS * distance_ns)))
+
+    def windows(self) -> Iterator[tuple[int, Packets]]:
+        """The time at which each window begins, and its packets, which may be none."""
+        if not self._sources:
+            return
+        window_ns, begin_ns = self._window_ns, 0
+        duration_us = self._description.duration_us
+        last_ns = None if duration_us is None else 1000 * duration_us
+        while last_ns is None or begin_ns < last_ns:
+            end_ns = begin_ns + window_ns if last_ns is None else min(begin_ns + window_ns, last_ns)
+            packets = self._flows_until(end_ns) if self._has_flows else self._packets_until(end_ns)
+            yield self._begin_ns + begin_ns, packets
+            begin_ns = end_ns
+            if not self._waiting and all(source.is_over for source in self._sources):
+                return
+        # Flows that have begun are sent to their end.
+        if self._waiting:
+            yield self._begin_ns + begin_ns, self._shifted(Packets.joined(self._waiting))
+
+    def _shifted(self, packets: Packets) -> Packets:
+        return Packets(packets.times_ns + self._begin_ns, *packets._fields()[1:])
+
+    def _packets_until(self, end_ns: int) -> Packets:
+        parts = []
+        for source in self._sources:
+            numbers = source.drawn
+            times_ns, frame_bytes = source.until(end_ns)
+            if not len(times_ns):
+                continue
+            place = numbers + np.arange(len(times_ns))
+            port = place % source.stream.flows
+            stream = np.full(len(times_ns), source.place)
+            flow = source.first_flow + port
+            measured = (times_ns >= self._measured_ns).astype(np.int64)
+            sequence = place // source.stream.flows
+            parts.append(Packets(times_ns, stream, flow, sequence, frame_bytes, port, measured))
+            self._count(source, port, measured, frame_bytes * measured)
+        packets = Packets.joined(parts)
+        return self._shifted(packets[np.argsort(packets.times_ns, kind="stable")])
+
+    def _count(self, source: _Source, port: NDArray[np.int64], *counted: NDArray[np.int64]) -> None:
+        """counted: packets and bytes of each packet that was added."""
+        more = (np.rint(np.bincount(port, each, source.stream.flows)).astype(np.int64).tolist() for each in counted)
+        for place, (packets, size) in enumerate(zip(*more, strict=True), source.first_flow):
+            flow = self.flows[place]
+            self.flows[place] = Flow(flow.stream, flow.begin_ns, flow.packets + packets, flow.bytes + size)
+
+    def _flows_until(self, end_ns: int) -> Packets:
+        """Flows are sent one after the other, as they come, at the link's rate."""
+        arrived = []
+        for source in self._sources:
+            times_ns, flow_bytes = source.until(end_ns)
+            arrived += [(begin_ns, source.place, size) for begin_ns, size in zip(times_ns, flow_bytes, strict=True)]
+        for begin_ns, place, size in sorted(arrived):
+            self._begin_flow(int(begin_ns), place, int(size))
+        packets = Packets.joined(self._waiting)
+        count = int(np.searchsorted(packets.times_ns, end_ns, "left"))
+        self._waiting = [packets[count:]] if count < len(packets) else []
+        return self._shifted(packets[:count])
+
+    def _begin_flow(self, begin_ns: int, place: int, flow_bytes: int) -> None:
+        full_bytes = self._description.sizes.frame_bytes
+        frames, last_bytes = (int(each[0]) for each in flow_frames(np.array([flow_bytes]), full_bytes))
+        number = len(self.flows)
+        start_ns = max(float(begin_ns), self._free_ns)
+        times_ns = start_ns + np.arange(frames) * (8e9 * full_bytes / self._description.link_rate_bps)
+        self._free_ns = float(times_ns[-1]) + 8e9 * last_bytes / self._description.link_rate_bps
+        frame_bytes = np.full(frames, full_bytes, np.int64)
+        frame_bytes[-1] = last_bytes
+        is_measured = int(begin_ns >= self._measured_ns)
+        self._waiting.append(
+            Packets(
+                np.ceil(times_ns).astype(np.int64),
+                np.full(frames, place),
+                np.full(frames, number),
+                np.arange(frames),
+                frame_bytes,
+                np.full(frames, number),
+                np.full(frames, is_measured),
+            )
+        )
+        sent_bytes = (frames - 1) * full_bytes + last_bytes
+        self.flows.append(Flow(place, self._begin_ns + begin_ns, is_measured * frames, is_measured * sent_bytes))
+
+
+assert LEAST_FRAME_BYTES >= HEADER_BYTES + TRAILER_BYTES

@@ -1,0 +1,145 @@
+"""Runtime files of p4lang/tutorials, commands of simple_switch_CLI, functions in Python."""
+
+from __future__ import annotations
+
+import pytest
+
+from controller.planning.plan import (
+    CloneSession,
+    DefaultAction,
+    Lpm,
+    MeterCell,
+    MeterRates,
+    MulticastGroup,
+    RegisterValue,
+    Ternary,
+)
+from tests.unit.controller.entries.planning import TOPOLOGY, Written
+
+RUNTIME = """
+{
+\t"target": "bmv2",
+\t"p4info": "build/everything.p4info.txt",
+\t"bmv2_json": "build/everything.json",
+\t"table_entries": [
+\t\t{"table": "TheIngress.routes", "default_action": true, "action_name": "TheIngress.drop", "action_params": {}},
+\t\t{
+\t\t\t"table": "TheIngress.routes",
+\t\t\t"match": {"hdr.ipv4.dst_addr": ["10.0.1.1", 32]},
+\t\t\t"action_name": "TheIngress.forward",
+\t\t\t"action_params": {"dst_mac": "08:00:00:00:01:11", "port": 1}
+\t\t},
+\t\t{"table": "TheIngress.rules", "match": {"hdr.ipv4.src_addr": ["10.0.0.0", "255.0.0.0"]}, "priority": 4,
+\t\t "action_name": "TheIngress.drop", "action_params": {}},
+\t\t{"table": "TheIngress.stations", "match": {"hdr.ethernet.dst_addr": [3]}, "action_name": "NoAction",
+\t\t "action_params": {}}
+\t],
+\t"multicast_group_entries": [{"multicast_group_id": 1, "replicas": [{"egress_port": 2, "instance": 1}]}],
+\t"clone_session_entries": [{"clone_session_id": 500, "replicas": [{"egress_port": 3, "instance": 1}],
+\t\t"packet_length_bytes": 14}]
+}
+"""
+
+COMMANDS = """
+# of simple_switch_CLI
+table_set_default routes drop
+table_add routes forward 10.0.1.1/32 => 1 08:00:00:00:01:11
+table_add routes copy 10.0.2.0/24 => 7
+table_delete routes 1
+table_add rules drop 10.0.0.0&&&255.0.0.0 0->65535 0&&&0 => 10
+table_add rules NoAction 10.0.0.0&&&255.0.0.0 0->65535 0&&&0 => 20
+mc_mgrp_create 1
+mc_node_create 5 1 2
+mc_node_associate 1 0
+mirroring_add 5 3
+register_write threshold 2 77
+meter_set_rates police 1 0.000001:1 0.000003:2
+set_queue_depth 64
+"""
+
+
+def test_a_runtime_file_of_the_tutorials(written: Written) -> None:
+    plan = written.own_plan(RUNTIME, "s1-runtime.json")
+    assert plan["l2"].entries == ()
+    own = plan["l1"]
+    assert own.defaults == (DefaultAction(table="TheIngress.routes", action="TheIngress.drop"),)
+    route, rule, station = own.entries
+    assert route.match == {"hdr.ipv4.dst_addr": Lpm(value=0x0A000101, prefix_bits=32)}
+    assert route.params == {"dst_mac": 0x080000000111, "port": 1}
+    assert rule.match == {"hdr.ipv4.src_addr": Ternary(value=0x0A000000, mask=0xFF000000)} and rule.priority == 4
+    assert (station.match, station.action) == ({"hdr.ethernet.dst_addr": 3}, "NoAction")
+    assert own.groups == (MulticastGroup(id=1, ports=(2,)),)
+    assert own.clones == (CloneSession(id=500, ports=(3,), truncate_bytes=14),)
+
+
+def test_a_mistake_in_a_runtime_file_names_its_place(written: Written) -> None:
+    with pytest.raises(Exception, match=r"s1-runtime.json:7:13: the P4 program has no table 'x'; it has TheIngress"):
+        written.own_plan(RUNTIME.replace('"TheIngress.routes"', '"x"', 1), "s1-runtime.json")
+
+
+def test_commands_of_simple_switch_cli(written: Written) -> None:
+    own = written.own_plan(COMMANDS, "s1-commands.txt")["l1"]
+    assert own.defaults == (DefaultAction(table="TheIngress.routes", action="TheIngress.drop"),)
+    route, first, second = own.entries
+    assert (route.action, route.params) == ("TheIngress.forward", {"port": 1, "dst_mac": 0x080000000111})
+    # The smaller priority wins there, the greater one here.
+    assert (first.action, second.action) == ("TheIngress.drop", "NoAction") and first.priority > second.priority
+    assert own.groups == (MulticastGroup(id=1, ports=(1, 2), instances=(5, 5)),)
+    assert own.clones == (CloneSession(id=5, ports=(3,), instances=(0,)),)
+    assert own.registers == (RegisterValue(register_name="TheIngress.threshold", index=2, value=77),)
+    rates = MeterRates(committed_rate=1, committed_burst=1, peak_rate=3, peak_burst=2)
+    assert own.meters == (MeterCell(meter_name="TheIngress.police", index=1, rates=rates),)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("table_add rotues drop 1/8 =>", "3:1: there is no table 'rotues'"),
+        ("tabel_add routes drop", "3:1: there is no command tabel_add; help lists them"),
+        ("register_write threshold 9 1", "3:1: register TheIngress.threshold has 8 cells, and so no cell 9"),
+    ],
+)
+def test_a_mistake_in_commands_names_its_line(written: Written, line: str, message: str) -> None:
+    with pytest.raises(Exception, match=f"s1-commands.txt:{message}"):
+        written.own_plan(f"\n\n{line}\n", "s1-commands.txt")
+
+
+FUNCTION = """
+from controller.planning.plan import Plan, SwitchPlan, TableEntry
+
+def entries(topology, p4info):
+    assert any(table.preamble.alias == "routes" for table in p4info.tables)
+    {body}
+"""
+
+
+def test_a_function_returns_a_plan_or_a_mapping(written: Written) -> None:
+    entry = 'TableEntry(table="stations", match={"dst_addr": 1}, action="NoAction")'
+    body = f'return Plan(switches={{s.name: SwitchPlan.of("mine", [{entry}]) for s in topology.switches}})'
+    plan = written.plan(FUNCTION.format(body=body), "mine.py")
+    assert [part.entries[0].table for part in plan.switches.values()] == ["TheIngress.stations"] * 4
+    body = 'return {"tables": {"stations": [{"match": {"dst_addr": "$h1.mac"}, "action": "NoAction"}]}}'
+    mapped = written.plan(FUNCTION.format(body=body), "mine.py")
+    address = int(TOPOLOGY.host("h1").mac.replace(":", ""), 16)
+    assert mapped["s1"].entries[0].match == {"hdr.ethernet.dst_addr": address}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("x = 1", "mine.py:1:1: it has no function entries(topology, p4info)"),
+        (FUNCTION.format(body="return 1 / 0"), "mine.py:6:1: ZeroDivisionError: division by zero"),
+        (FUNCTION.format(body="return 5"), "mine.py:1:1: entries() returns a Plan or a mapping, not int"),
+        ("def entries(:", "mine.py:1:13: invalid syntax"),
+        (
+            FUNCTION.format(body='return {"tables": {"rotues": []}}'),
+            "mine.py (entries() as YAML):2:3: the P4 program has no table 'rotues'; did you mean 'routes'?",
+        ),
+        (
+            FUNCTION.format(body='return Plan(switches={"s9": SwitchPlan.of("mine")})'),
+            "mine.py:1:1: the plan names s9, which is no switch that runs a program",
+        ),
+    ],
+)
+def test_a_mistake_in_a_function_names_its_line(written: Written, text: str, message: str) -> None:
+    assert written.mistake(text, "mine.py") == message

@@ -1,0 +1,57 @@
+"""Traffic on the virtual clock through plain routers, without any system's jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from controller.core.service import NoSettings, Service
+from controller.planning.plan import Plan
+from experiments.configuration.point import PointConfiguration
+from experiments.programs import FORWARD
+from experiments.scale import Scale
+from experiments.system import NetworkSetup, PointTask, System
+from experiments.traffic.agents import plan_traffic
+from experiments.traffic.configuration import TrafficSection
+from experiments.traffic.results import TrafficResults
+from experiments.virtual_testbed import VirtualTestbed
+from topo.graph import Topology
+
+
+class BareService(Service[NoSettings, NoSettings, NoSettings, NoSettings]):
+    """Nothing beside the routes."""
+
+    Settings = Request = State = Answer = NoSettings
+    programs = ("forward",)
+
+    def admit(self, number: int, request: NoSettings, others: Mapping[int, NoSettings]) -> NoSettings:
+        return request
+
+    def plan(self, number: int, state: NoSettings) -> Plan:
+        return Plan(switches={})
+
+    def answer(self, number: int, state: NoSettings) -> NoSettings:
+        return state
+
+
+class BareSystem(System):
+    name = "bare"
+    service = f"{__name__}:BareService"
+
+
+def run_traffic(
+    section: TrafficSection, topology: Topology, folder: Path, seed: int = 1, scale: Scale | None = None
+) -> TrafficResults:
+    """topology: in emulated units."""
+    scale = scale or Scale()
+    task = PointTask(PointConfiguration(clock="virtual"), seed, scale, folder)
+    traffic = plan_traffic(section, topology, scale, seed)
+    switches = {switch.name: FORWARD for switch in topology.switches}
+    with VirtualTestbed(BareSystem(), NetworkSetup(topology, switches, NoSettings()), task) as testbed:
+        testbed.start_agents(traffic.specs)
+        testbed.begin()
+        sent = 0
+        while sent < len(traffic.specs):
+            sent += testbed.event()["event"] == "sent"
+        assert testbed.quiesce(3600.0)
+        return TrafficResults.of(traffic, testbed.stop_agents())

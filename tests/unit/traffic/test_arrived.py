@@ -1,0 +1,85 @@
+"""What a host received: duplicates, order and latencies of each flow, against one packet after the other."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hosts.traffic.arrived import Arrived
+from hosts.traffic.histogram import LatencyHistogram
+from hosts.traffic.trailer import TAG, TRAILER, TRAILER_BYTES, WARM_UP
+
+packets = st.tuples(
+    st.sampled_from([0, 3, 3 | WARM_UP]),
+    st.integers(0, 2),
+    st.integers(0, 6),
+    st.integers(30, 90),
+    st.integers(0, 99),
+)
+
+
+def received(rows: list[tuple[int, int, int, int, int]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Packet i, sent at i us, has arrived 10 * i + its delay us later."""
+    buffer = np.zeros((len(rows), 100), np.uint8)
+    lengths = np.array([row[3] for row in rows], np.uint32)
+    times_ns = np.array([1000 * (11 * i + row[4]) for i, row in enumerate(rows)], np.int64)
+    for i, (source, flow, sequence, length, _) in enumerate(rows):
+        trailer = np.array([(TAG, source, flow, sequence, 1000 * i)], TRAILER)
+        buffer[i, length - TRAILER_BYTES : length] = trailer.view(np.uint8)
+    return buffer, lengths, times_ns
+
+
+@given(st.lists(packets, max_size=40), st.integers(0, 40))
+def test_statistics_are_those_of_one_packet_after_the_other(
+    rows: list[tuple[int, int, int, int, int]], split: int
+) -> None:
+    buffer, lengths, times_ns = received(rows)
+    arrived = Arrived()
+    for part in (slice(None, split), slice(split, None)):
+        arrived.add(buffer[part], lengths[part], times_ns[part])
+    expected: dict[tuple[int, int], dict[str, int]] = {}
+    seen: set[tuple[int, int, int]] = set()
+    greatest: dict[tuple[int, int], int] = {}
+    latencies: list[int] = []
+    for i, (source, flow, sequence, length, _) in enumerate(rows):
+        if source & WARM_UP:
+            continue
+        key, latency_ns = (source, flow), int(times_ns[i]) - 1000 * i
+        row = expected.setdefault(
+            key,
+            {"packets": 0, "duplicates": 0, "reordered": 0, "extent": 0, "bytes": 0, "latency_ns_total": 0}
+            | {"first_sent_ns": 1000 * i, "last_arrived_ns": 0},
+        )
+        if (*key, sequence) in seen:
+            row["duplicates"] += 1
+            continue
+        seen.add((*key, sequence))
+        latencies.append(latency_ns)
+        late = greatest.get(key, 0) - sequence
+        greatest[key] = max(greatest.get(key, 0), sequence)
+        row["packets"] += 1
+        row["reordered"] += late > 0
+        row["extent"] = max(row["extent"], late)
+        row["bytes"] += length
+        row["latency_ns_total"] += latency_ns
+        row["last_arrived_ns"] = max(row["last_arrived_ns"], int(times_ns[i]))
+    statistics = arrived.statistics()
+    flows = statistics["flows"]
+    found = {
+        key: {name: flows[name][at] for name in expected.get(key, {})}
+        for at, key in enumerate(zip(flows["source"], flows["flow"], strict=True))
+    }
+    assert found == expected
+    assert statistics["warm_up"] == sum(row[0] >= WARM_UP for row in rows)
+    assert statistics["foreign"] == 0
+    assert LatencyHistogram.from_json(statistics["histogram"]).count == len(latencies)
+
+
+def test_foreign_frames_are_counted() -> None:
+    buffer, lengths, times_ns = received([(1, 1, 1, 60, 0), (1, 1, 2, 60, 0)])
+    buffer[1, 60 - TRAILER_BYTES] = 0
+    arrived = Arrived()
+    arrived.add(buffer, lengths, times_ns)
+    assert arrived.statistics()["foreign"] == 1
+    assert arrived.statistics()["flows"]["packets"] == [1]
