@@ -34,7 +34,7 @@ def top_k(values: NDArray[Any], k: int) -> NDArray[np.intp]:
 
 def magnitudes(values: NDArray[Any], out: NDArray[Any] | None = None) -> NDArray[Any]:
     """|values|. Of integers as unsigned ones, which hold that of the least integer, too."""
-    found = np.abs(values, out=out)
+    found: NDArray[Any] = np.abs(values, out=out)
     return found.view(f"u{found.itemsize}") if found.dtype.kind == "i" else found
 
 
