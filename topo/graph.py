@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cached_property
-from ipaddress import IPv4Address
+from ipaddress import IPv4Address, IPv4Network
 from typing import Annotated, Any, TypedDict
 
 import networkx
@@ -62,12 +62,19 @@ class _Node(_Value):
 
 
 class Host(_Node):
-    """An end system. Its gateway is the switch that its port 0 hangs on; mac is that port's."""
+    """An end system. Its gateway is the switch that its port 0 hangs on; mac is that port's. on_link: it reaches the
+    others of its subnet by their own MAC addresses, rather than over the gateway."""
 
     ip: Ipv4
-    prefix_bits: int = Field(ge=1, le=30)
+    prefix_bits: int = Field(ge=1, le=31)
     gateway_ip: Ipv4
     gateway_mac: Mac
+    on_link: bool = False
+
+    @property
+    def network(self) -> IPv4Network:
+        """Its subnet."""
+        return IPv4Network(f"{self.ip}/{self.prefix_bits}", strict=False)
 
 
 class Switch(_Node):
@@ -220,6 +227,12 @@ class Topology(_Value):
     def port(self, node: str, neighbour: str) -> int:
         """The port of `node` that leads to `neighbour`."""
         return self.link(node, neighbour).end(node).port
+
+    def destination_mac(self, sender: str, receiver: str) -> str:
+        """The destination MAC address of a frame from one host to another, as it leaves the first."""
+        source, target = self.host(sender), self.host(receiver)
+        direct = source.on_link and IPv4Address(target.ip) in source.network
+        return target.mac if direct else source.gateway_mac
 
     def attachment(self, host: str) -> Switch:
         """The switch that a host's port 0 hangs on."""

@@ -10,6 +10,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from ipaddress import IPv4Address
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -22,7 +23,7 @@ from topo.addressing import host_port_mac, port_mac
 from topo.bmv2_switches import Bmv2Switches
 from topo.fabric_layout import LinkKind, interface_name, is_wire, wire_interface_name
 from topo.fabric_switches import FabricSwitches
-from topo.graph import Endpoint, Link, Topology
+from topo.graph import Endpoint, Host, Link, Topology
 from topo.link_statistics import DataPlaneStatistics, DirectionStatistics
 from topo.mixed_switches import MixedSwitches
 from topo.namespaces import require_root
@@ -294,9 +295,15 @@ class EmulatedNetwork:
         for link in self.topology.host_links:
             end = link.a if self.topology.is_host(link.a.node) else link.b
             if end.port == 0:
-                veth.configure_host(self.topology.host(end.node), interface_name(end), self.host_pid(end.node))
+                host = self.topology.host(end.node)
+                veth.configure_host(host, interface_name(end), self.host_pid(end.node), self._neighbours(host))
             else:
                 veth.bring_up(interface_name(end), self.host_pid(end.node))
+
+    def _neighbours(self, host: Host) -> list[Host]:
+        """Hosts that it reaches directly."""
+        others = (other for other in self.topology.hosts if other != host)
+        return [other for other in others if host.on_link and IPv4Address(other.ip) in host.network]
 
     def _veth_pairs(self, link: Link) -> list[veth.VethPair]:
         near, far = (link.b, link.a) if self.topology.is_host(link.a.node) else (link.a, link.b)

@@ -10,6 +10,7 @@ from switch.link import LinkModel
 from topo.bcube import bcube
 from topo.dragonfly import dragonfly
 from topo.fat_tree import fat_tree
+from topo.files import read_topology
 from topo.graph import Topology
 from topo.leaf_spine import leaf_spine
 from topo.optical_electrical import KIND as OPTICAL_ELECTRICAL
@@ -42,12 +43,19 @@ def usage(word: str) -> str:
     return f"{word}:{','.join(SHAPES[word].parameters)}"
 
 
-def parse_topology(text: str, link: LinkModel | None = None) -> Topology:
-    """The topology that `text` names, with `link` as the model of every link. UserError if it names none."""
+def parse_topology(text: str, link: LinkModel | None = None, scale_factor: float = 1.0) -> Topology:
+    """The topology that `text` names, with `link` as the model of every link. UserError if it names none.
+
+    It may also be the path of a file (topo/files). scale_factor: emulated over nominal rate, for links of which the
+    file says something itself."""
+    described = read_topology(text, link, scale_factor)
+    if described is not None:
+        return described
     word, _, arguments = text.strip().partition(":")
     shape = SHAPES.get(word)
     if shape is None:
-        raise UserError(f"unknown topology {text!r}: write {' or '.join(usage(known) for known in SHAPES)}")
+        words = " or ".join(usage(known) for known in SHAPES)
+        raise UserError(f"unknown topology {text!r}: write {words}, or the path of a topology.json")
     try:
         sizes = [int(argument) for argument in arguments.split(",")]
     except ValueError:

@@ -82,10 +82,11 @@ def delete_interfaces(names: Iterable[str]) -> None:
     delete_group(group)
 
 
-def configure_host(host: Host, interface: str, pid: int) -> None:
+def configure_host(host: Host, interface: str, pid: int, neighbours: Iterable[Host] = ()) -> None:
     """Give the host that is process `pid` its address, a route and the gateway's MAC address.
 
     The route leads everything to the gateway, neighbours in the same subnet too: a P4 router answers no ARP requests.
+    A host that reaches its subnet directly (on_link) is told its neighbours' MAC addresses instead.
     """
 
     def configure() -> None:
@@ -94,10 +95,12 @@ def configure_host(host: Host, interface: str, pid: int) -> None:
         with IPRoute() as netlink:
             netlink.link("set", index=_LOOPBACK_INDEX, state="up")
             index = _bring_up(netlink, interface)
-            netlink.addr(
-                "add", index=index, address=host.ip, prefixlen=host.prefix_bits, IFA_FLAGS=_IFA_F_NOPREFIXROUTE
-            )
-            netlink.route("add", dst=f"{host.gateway_ip}/32", oif=index, scope=_RT_SCOPE_LINK)
+            flags = 0 if host.on_link else _IFA_F_NOPREFIXROUTE
+            netlink.addr("add", index=index, address=host.ip, prefixlen=host.prefix_bits, IFA_FLAGS=flags)
+            if not host.on_link:
+                netlink.route("add", dst=f"{host.gateway_ip}/32", oif=index, scope=_RT_SCOPE_LINK)
+            for other in neighbours:
+                netlink.neigh("add", dst=other.ip, lladdr=other.mac, ifindex=index, state="permanent")
             netlink.route("add", dst="default", gateway=host.gateway_ip)
             netlink.neigh("add", dst=host.gateway_ip, lladdr=host.gateway_mac, ifindex=index, state="permanent")
 

@@ -104,7 +104,7 @@ class TopologySection(Section):
 
     def build(self, scale: Scale) -> Topology:
         """The network with links in emulated units."""
-        topology = parse_topology(self.kind, self.link.model(scale))
+        topology = parse_topology(self.kind, self.link.model(scale), scale.factor)
         for name, override in self.tiers.items():
             chosen = [link for link in topology.links if name in link_classes(topology, link)]
             if not chosen:

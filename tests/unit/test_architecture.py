@@ -29,7 +29,7 @@ MAY_IMPORT = {
 
 ROOMS = {
     "switch": "codegen compiler corpus engine insight nodes p4runtime runtime shims simple_switch stf virtual",
-    "topo": "",
+    "topo": "files",
     "controller": "core entries planning rest southbound systems",
     "hosts": "agents collectives compressors learning protocols systems torch_hook traffic transport",
     "experiments": "bench configuration fidelity plotting prompt study systems traffic",

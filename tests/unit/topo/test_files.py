@@ -1,0 +1,153 @@
+"""Topologies as p4lang/tutorials and p4-utils write them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from experiments.configuration.sections import LinkSection, TopologySection
+from experiments.scale import Scale
+from switch.errors import UserError
+from switch.link import LinkModel
+from topo.files import topology_file
+from topo.graph import Topology
+from topo.registry import parse_topology
+
+TUTORIAL: dict[str, Any] = {
+    "hosts": {
+        "h1": {
+            "ip": "10.0.1.1/24",
+            "mac": "08:00:00:00:01:11",
+            "commands": ["route add default gw 10.0.1.10 dev eth0", "arp -i eth0 -s 10.0.1.10 08:00:00:00:01:00"],
+        },
+        "h2": {"ip": "10.0.1.2/24", "mac": "08:00:00:00:02:22", "commands": []},
+        "h3": {"ip": "10.0.2.3/31", "mac": "08:00:00:00:03:33"},
+    },
+    "switches": {"s1": {"runtime_json": "pod/s1-runtime.json", "program": "build/wall.json"}, "s2": {}},
+    "links": [["h1", "s1-p1"], ["s1-p2", "h2"], ["s1-p3", "s2-p2", "5ms", 0.5], ["s2-p1", "h3", 2]],
+}
+
+P4_UTILS: dict[str, Any] = {
+    "p4_src": "p4src/mine.p4",
+    "topology": {
+        "assignment_strategy": "mixed",
+        "links": [["h1", "s1"], ["s1", "s2", {"bw": 5, "delay": "3ms", "loss": 1}], ["h3", "s2"], ["h4", "s2"]],
+        "hosts": {"h1": {}, "h3": {}, "h4": {}},
+        "switches": {"s1": {"cli_input": "s1-commands.txt"}, "s2": {"p4_src": "p4src/other.p4"}},
+    },
+}
+
+
+def written(folder: Path, data: Any, name: str = "pod/topology.json") -> str:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(data))
+    return str(path)
+
+
+@pytest.fixture
+def tutorial(tmp_path: Path) -> str:
+    kind = written(tmp_path, TUTORIAL)
+    written(tmp_path, {"bmv2_json": "build/wall.json", "table_entries": []}, "pod/s1-runtime.json")
+    return kind
+
+
+def ports(topology: Topology, node: str) -> dict[str, int]:
+    return topology.neighbours(node)
+
+
+def test_a_topology_of_the_tutorials(tutorial: str) -> None:
+    found = topology_file(tutorial, LinkModel(rate_bps=1000, delay_us=7))
+    assert found is not None
+    topology = found.topology
+    assert ports(topology, "s1") == {"h1": 1, "h2": 2, "s2": 3} and ports(topology, "s2") == {"h3": 1, "s1": 2}
+    h1 = topology.host("h1")
+    assert (h1.ip, h1.gateway_ip, h1.gateway_mac) == ("10.0.1.1", "10.0.1.10", "08:00:00:00:01:00")
+    assert topology.host("h3").gateway_mac == topology.switch("s2").mac
+    assert topology.link("s1", "s2").model == LinkModel(rate_bps=500_000, delay_us=5000)
+    assert topology.link("s2", "h3").model == LinkModel(rate_bps=1000, delay_us=2000)
+    assert topology.link("h1", "s1").model == LinkModel(rate_bps=1000, delay_us=7)
+    assert found.entries == {"s1": Path(tutorial).parent / "s1-runtime.json"}
+
+
+def test_hosts_of_one_subnet_reach_each_other_directly(tutorial: str) -> None:
+    topology = parse_topology(tutorial)
+    assert topology.destination_mac("h1", "h2") == "08:00:00:00:02:22"
+    assert topology.destination_mac("h1", "h3") == "08:00:00:00:01:00"
+    ours = parse_topology("star:2")
+    assert ours.destination_mac("h1", "h2") == ours.switch("s1").mac
+
+
+def test_switches_may_run_other_programs_than_the_one_that_is_given(tutorial: str, tmp_path: Path) -> None:
+    found = topology_file(tutorial)
+    assert found is not None
+    mine = tmp_path / "solution" / "mine.p4"
+    assert found.sources(mine) == {"s1": mine, "s2": mine}, "there is no wall.p4"
+    wall = tmp_path / "wall.p4"
+    wall.touch()
+    assert found.sources(mine) == {"s1": wall, "s2": mine}
+    assert found.sources(tmp_path / "solution" / "wall.p4")["s1"].parent == tmp_path / "solution"
+
+
+def test_a_topology_of_p4_utils(tmp_path: Path) -> None:
+    kind = written(tmp_path, P4_UTILS, "p4app.json")
+    for name in ("p4src/mine.p4", "p4src/other.p4", "s1-commands.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    found = topology_file(kind)
+    assert found is not None and found.program == tmp_path / "p4src/mine.p4"
+    topology = found.topology
+    # Links that begin with a host are numbered first.
+    assert ports(topology, "s2") == {"h3": 1, "h4": 2, "s1": 3}
+    h4 = topology.host("h4")
+    assert (h4.ip, h4.prefix_bits, h4.mac) == ("10.0.2.4", 24, "00:00:0a:00:02:04")
+    assert (h4.gateway_ip, h4.gateway_mac) == ("10.0.2.254", "00:01:0a:00:02:04")
+    assert topology.link("s1", "s2").model == LinkModel(rate_bps=5_000_000, delay_us=3000, loss=0.01)
+    assert found.sources(tmp_path / "p4src/mine.p4")["s2"] == tmp_path / "p4src/other.p4"
+
+
+@pytest.mark.parametrize(
+    ("strategy", "ip", "destination"),
+    [("l2", "10.0.0.3", "00:00:0a:00:00:04"), ("l3", "10.2.3.2", "00:01:0a:02:03:02")],
+)
+def test_strategies_of_p4_utils(tmp_path: Path, strategy: str, ip: str, destination: str) -> None:
+    network = {**P4_UTILS["topology"], "assignment_strategy": strategy, "switches": {"s1": {}, "s2": {}}}
+    topology = parse_topology(written(tmp_path, {"topology": network}))
+    assert topology.host("h3").ip == ip and topology.destination_mac("h3", "h4") == destination
+
+
+def test_what_a_file_says_of_its_links_is_scaled(tutorial: str) -> None:
+    section = TopologySection(kind=tutorial, link=LinkSection(rate_mbps=10, delay_us=100))
+    slow = section.build(Scale(0.5))
+    assert slow.link("s1", "s2").model == LinkModel(rate_bps=250_000, delay_us=10_000)
+    assert slow.link("h1", "s1").model == LinkModel(rate_bps=5_000_000, delay_us=200)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"links": [["h1", "s1p1"]]}, "'s1p1' is no end of a link: write SWITCH-pPORT, or the name of a host"),
+        ({"links": [["h1", "s1-p1"]]}, "host h2 is not linked to any switch"),
+        ({"links": [["h1", "s9-p1"], ["h2", "s1-p1"], ["h3", "s1-p2"]]}, "host h1 is not linked to any switch"),
+        ({"links": [*TUTORIAL["links"][:3], ["h3", "s2-p1", "5 miles"]]}, "'5 miles' is no time"),
+        ({"hosts": 5}, "is no topology as p4lang/tutorials or p4-utils write it"),
+        ({"switches": {"s1": {"runtime_json": "nowhere.json"}, "s2": {}}}, "names nowhere.json, which is not there"),
+    ],
+)
+def test_a_mistake_is_one_line(tmp_path: Path, change: dict[str, Any], message: str) -> None:
+    data = {**TUTORIAL, "switches": {"s1": {}, "s2": {}}, **change}
+    with pytest.raises(UserError, match=message) as caught:
+        topology_file(written(tmp_path, data))
+    assert "\n" not in str(caught.value) and "topology.json" in str(caught.value)
+
+
+def test_no_file_and_no_json(tmp_path: Path) -> None:
+    assert topology_file("fat-tree:4") is None
+    with pytest.raises(UserError, match=r"cannot read the topology nothing.json: No such file"):
+        topology_file("nothing.json")
+    (tmp_path / "bad.json").write_text("{")
+    with pytest.raises(UserError, match=r"bad.json is no JSON"):
+        topology_file(str(tmp_path / "bad.json"))

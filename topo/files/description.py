@@ -1,0 +1,153 @@
+"""What files of different forms say of a network, in one form."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from ipaddress import IPv4Interface, IPv4Network
+
+from switch.errors import UserError
+from switch.link import LinkModel
+from topo.addressing import host_mac, make_switch
+from topo.graph import Endpoint, Host, Link, Switch, Topology
+
+TIER = "switch"
+"""Of all switches: the files know no tiers."""
+
+_TIME_US = {"us": 1, "ms": 1_000, "s": 1_000_000}
+
+
+@dataclass(frozen=True)
+class HostDescription:
+    """ip: "10.0.1.1/24". gateway_ip None: it has none."""
+
+    name: str
+    ip: str
+    mac: str | None = None
+    gateway_ip: str | None = None
+    gateway_mac: str | None = None
+
+
+@dataclass(frozen=True)
+class LinkDescription:
+    """ports: None where the file leaves the choice. latency: "5ms", or milliseconds. rate_mbps None: as elsewhere."""
+
+    a: str
+    b: str
+    a_port: int | None = None
+    b_port: int | None = None
+    latency: str | float | None = None
+    rate_mbps: float | None = None
+    loss_percent: float | None = None
+    queue_packets: int | None = None
+
+    def model(self, usual: LinkModel, scale_factor: float) -> LinkModel:
+        model = usual
+        if self.latency is not None:
+            model = replace(model, delay_us=round(time_us(self.latency) / scale_factor))
+        if self.rate_mbps is not None:
+            model = replace(model, rate_bps=max(1, round(self.rate_mbps * 1e6 * scale_factor)))
+        if self.loss_percent is not None:
+            model = replace(model, loss=self.loss_percent / 100)
+        if self.queue_packets is not None:
+            model = replace(model, queue_packets=self.queue_packets)
+        # Jitter is never more than the delay.
+        return replace(model, jitter_us=min(model.jitter_us, model.delay_us))
+
+
+@dataclass(frozen=True)
+class Described:
+    """entries, programs: by switch, as the file spells them. program: for all switches."""
+
+    hosts: tuple[HostDescription, ...]
+    switches: tuple[str, ...]
+    links: tuple[LinkDescription, ...]
+    entries: Mapping[str, str] = field(default_factory=dict)
+    programs: Mapping[str, str] = field(default_factory=dict)
+    program: str | None = None
+
+    def build(self, name: str, usual: LinkModel, scale_factor: float) -> Topology:
+        """The network. UserError or ValueError (pydantic's ValidationError) for what cannot be."""
+        numbers = _numbers(self.switches)
+        switches = {name: make_switch(name, numbers[name], TIER) for name in self.switches}
+        ports = _Ports(self)
+        links = [
+            Link(
+                a=Endpoint(node=link.a, port=ports.of(link.a, link.a_port)),
+                b=Endpoint(node=link.b, port=ports.of(link.b, link.b_port)),
+                model=link.model(usual, scale_factor),
+            )
+            for link in self.links
+        ]
+        first_switch: dict[str, Switch] = {}
+        for link in self.links:
+            for node, other in ((link.a, link.b), (link.b, link.a)):
+                if node not in switches and other in switches:
+                    first_switch.setdefault(node, switches[other])
+        hosts = [_host(each, first_switch) for each in self.hosts]
+        return Topology(name=name, hosts=tuple(hosts), switches=tuple(switches.values()), links=tuple(links))
+
+
+def time_us(text: str | float) -> float:
+    """Of "5ms", "10us", "0"; numbers without a unit are milliseconds. UserError."""
+    found = re.fullmatch(r"\s*([0-9.]+)\s*(us|ms|s)?\s*", str(text))
+    try:
+        if found:
+            return float(found[1]) * _TIME_US[found[2] or "ms"]
+    except ValueError:
+        pass
+    raise UserError(f"{text!r} is no time: write for example 5ms")
+
+
+def _numbers(names: tuple[str, ...]) -> dict[str, int]:
+    """The digits at the end of each name, or, if they are no numbers of their own, the places in the file."""
+    digits = [re.search(r"[0-9]+$", name) for name in names]
+    numbers = [int(found[0]) for found in digits if found]
+    if len(set(numbers)) == len(names) and 0 not in numbers:
+        return dict(zip(names, numbers, strict=True))
+    return {name: number for number, name in enumerate(names, 1)}
+
+
+class _Ports:
+    """Ports in the order of links, from 1 at switches and 0 at hosts, where a link does not name its own."""
+
+    def __init__(self, described: Described) -> None:
+        self._hosts = {host.name for host in described.hosts}
+        self._used: dict[str, set[int]] = {}
+        for link in described.links:
+            for node, port in ((link.a, link.a_port), (link.b, link.b_port)):
+                if port is not None and node not in self._hosts:
+                    self._used.setdefault(node, set()).add(port)
+
+    def of(self, node: str, wanted: int | None) -> int:
+        if wanted is not None and node not in self._hosts:
+            return wanted
+        used = self._used.setdefault(node, set())
+        port = 0 if node in self._hosts else 1
+        while port in used:
+            port += 1
+        used.add(port)
+        return port
+
+
+def _host(host: HostDescription, switches: Mapping[str, Switch]) -> Host:
+    if host.name not in switches:
+        raise UserError(f"host {host.name} is not linked to any switch")
+    interface = IPv4Interface(host.ip)
+    return Host(
+        name=host.name,
+        ip=str(interface.ip),
+        prefix_bits=interface.network.prefixlen,
+        mac=(host.mac or host_mac(str(interface.ip))).lower(),
+        gateway_ip=host.gateway_ip or str(_other_address(interface)),
+        gateway_mac=(host.gateway_mac or switches[host.name].mac).lower(),
+        on_link=True,
+    )
+
+
+def _other_address(interface: IPv4Interface) -> object:
+    """Of the host's subnet, its last address but the host's own."""
+    network = IPv4Network(interface.network)
+    last = network.broadcast_address if network.prefixlen >= 31 else network.broadcast_address - 1
+    return last if last != interface.ip else last - 1

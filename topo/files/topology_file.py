@@ -1,0 +1,103 @@
+"""A file that describes a network, and what else it says: programs and entries of switches."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from switch.errors import UserError
+from switch.link import LinkModel
+from topo.files import p4_utils, tutorials
+from topo.files.description import Described
+from topo.graph import Topology
+
+SUFFIX = ".json"
+_LEVELS = 2
+"""Folders above the file in which paths are looked for: some are relative to the exercise's, which is above."""
+
+
+@dataclass(frozen=True)
+class TopologyFile:
+    """topology: the network. entries: files that say what a switch holds. program: the source for all switches, if
+    the file names one. named_programs: the name of a switch's program, such as "basic" or "basic.p4", where the file
+    says which."""
+
+    path: Path
+    topology: Topology
+    entries: Mapping[str, Path] = field(default_factory=dict)
+    program: Path | None = None
+    named_programs: Mapping[str, str] = field(default_factory=dict)
+
+    def sources(self, program: Path) -> dict[str, Path]:
+        """The source of every switch's program, when a person gives `program`: that, but for switches of which the
+        file says that they run another, and whose source is there."""
+        found = {switch.name: program for switch in self.topology.switches}
+        for switch, name in self.named_programs.items():
+            stem = Path(name).name.removesuffix(".json").removesuffix(".p4")
+            if stem != program.stem:
+                folders = [program.parent, program.parent.parent, *_folders(self.path)]
+                places = [place for folder in folders for place in (folder, folder / "solution")]
+                other = next((p for p in (place / f"{stem}.p4" for place in places) if p.is_file()), None)
+                found[switch] = other or program
+        return found
+
+
+def topology_file(kind: str, link: LinkModel | None = None, scale_factor: float = 1.0) -> TopologyFile | None:
+    """What the file says that a topology's kind names; None if it names none, but a shape such as "fat-tree:4".
+
+    link: where the file says nothing. scale_factor: emulated over nominal rate, for what it says. UserError, one
+    line, for what is wrong."""
+    path = Path(kind.strip())
+    if path.suffix != SUFFIX:
+        return None
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"cannot read the topology {path}: {error.strerror}") from None
+    except (ValueError, UnicodeDecodeError) as error:
+        raise UserError(f"{path} is no JSON: {error}") from None
+    if not isinstance(data, dict):
+        raise UserError(f"{path} is no topology: it holds no object")
+    form = p4_utils if "topology" in data else tutorials
+    try:
+        described = form.describe(data)
+        topology = described.build(path.stem, link or LinkModel(), scale_factor)
+    except (KeyError, TypeError, AttributeError, IndexError) as error:
+        raise UserError(f"{path} is no topology as p4lang/tutorials or p4-utils write it: {error!r}") from None
+    except ValidationError as error:
+        raise UserError(f"{path}: {str(error.errors()[0]['msg']).removeprefix('Value error, ')}") from None
+    except (UserError, ValueError) as error:
+        raise UserError(f"{path}: {error}") from None
+    return _with_files(path, topology, described)
+
+
+def read_topology(kind: str, link: LinkModel | None = None, scale_factor: float = 1.0) -> Topology | None:
+    """As topology_file, the network alone."""
+    found = topology_file(kind, link, scale_factor)
+    return None if found is None else found.topology
+
+
+def _with_files(path: Path, topology: Topology, described: Described) -> TopologyFile:
+    entries = {switch: _found(path, name) for switch, name in described.entries.items()}
+    named = dict(described.programs)
+    for switch, file in entries.items():
+        if switch not in named and (name := tutorials.program_of(file)):
+            named[switch] = name
+    program = None if described.program is None else _found(path, described.program)
+    return TopologyFile(path, topology, entries, program, named)
+
+
+def _found(path: Path, name: str) -> Path:
+    """A file that another one names, absolute."""
+    for folder in _folders(path):
+        if (folder / name).is_file():
+            return (folder / name).resolve()
+    raise UserError(f"{path} names {name}, which is not there")
+
+
+def _folders(path: Path) -> Iterable[Path]:
+    return [path.resolve().parent, *path.resolve().parent.parents][: _LEVELS + 1]
