@@ -159,6 +159,9 @@ class MininetTestbed:
 
     # Time.
 
+    def now_us(self) -> int:
+        return time.monotonic_ns() // 1000
+
     def call_after(self, delay_us: int, action: Callable[[], None]) -> None:
         self._calls.append((time.monotonic() + delay_us / 1e6, len(self._calls), action))
         self._calls.sort(key=lambda call: call[:2])

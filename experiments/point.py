@@ -15,6 +15,7 @@ from experiments.configuration.faults import schedule
 from experiments.counts import Counts
 from experiments.fidelity.report import FidelityReport
 from experiments.fidelity.verdict import worst_report
+from experiments.sampling import SampleOrder, Sampler
 from experiments.system import Measured, Phase, PointResult, PointTask, Progress, System
 from experiments.testbed import Testbed, open_testbed
 from switch.errors import UserError
@@ -35,7 +36,7 @@ def run_point(system: System, task: PointTask, on_progress: OnProgress = lambda 
             for host in point.network.capture:
                 testbed.start_capture(task.folder / f"{host}.pcap", host)
         for phase in point.phases:
-            found, report = run_phase(testbed, phase, task, on_progress)
+            found, report = run_phase(testbed, phase, task, on_progress, point.network.samples)
             measured.append(found)
             reports.append(report)
     result = point.result(measured)
@@ -50,6 +51,7 @@ def run_point(system: System, task: PointTask, on_progress: OnProgress = lambda 
         },
         tables={
             **result.tables,
+            **_sample_tables(point.phases, measured),
             "links": [
                 {"phase": phase.name, **row}
                 for phase, found in zip(point.phases, measured, strict=True)
@@ -60,8 +62,20 @@ def run_point(system: System, task: PointTask, on_progress: OnProgress = lambda 
     )
 
 
+def _sample_tables(phases: Sequence[Phase], measured: Sequence[Measured]) -> dict[str, list[dict[str, Any]]]:
+    tables: dict[str, list[dict[str, Any]]] = {}
+    for phase, found in zip(phases, measured, strict=True):
+        for name, rows in found.samples.items():
+            tables.setdefault(name, []).extend({"phase": phase.name, **row} for row in rows)
+    return tables
+
+
 def run_phase(
-    testbed: Testbed, phase: Phase, task: PointTask, on_progress: OnProgress = lambda bars: None
+    testbed: Testbed,
+    phase: Phase,
+    task: PointTask,
+    on_progress: OnProgress = lambda bars: None,
+    samples: SampleOrder | None = None,
 ) -> tuple[Measured, FidelityReport]:
     """Run one phase on a network that is up."""
     answers = [testbed.add_job(request) for request in phase.requests]
@@ -71,6 +85,9 @@ def run_phase(
     with testbed.meter() as meter:
         if not phase.waits:
             testbed.begin()
+        sampler = None if samples is None else Sampler(testbed, samples, task.scale)
+        if sampler is not None:
+            sampler.start()
         schedule(testbed, task.configuration.faults, task.scale, [answer["job"] for answer in answers])
         on_progress(phase.progress())
         while not phase.complete:
@@ -87,7 +104,8 @@ def run_phase(
     for answer in answers:
         testbed.delete_job(answer["job"])
     links = counts.link_rows(meter.achieved_rates())
-    return Measured(answers, final, counts, links), meter.report(*socket_counts(final))
+    sampled = {} if sampler is None else sampler.rows()
+    return Measured(answers, final, counts, links, sampled), meter.report(*socket_counts(final))
 
 
 def socket_counts(final: Mapping[tuple[int, str], Mapping[str, Any]]) -> tuple[int, int]:

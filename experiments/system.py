@@ -17,6 +17,7 @@ from experiments.configuration.point import PointConfiguration
 from experiments.fidelity.report import FidelityReport
 from experiments.metric_table import metric_table
 from experiments.programs import Program
+from experiments.sampling import SampleOrder
 from experiments.scale import Scale
 from topo.graph import Topology
 
@@ -86,7 +87,7 @@ class NetworkSetup:
     or
     queues in memory, between P4 switches. settings: of the system's service at the controller. capture: hosts whose
     access links are captured where a study asks for pcap files. preload: modules of agents, which take a while to
-    load. keep_open: descriptors that agents inherit (real clock).
+    load. keep_open: descriptors that agents inherit (real clock). samples: what is sampled while phases run.
     """
 
     topology: Topology
@@ -97,6 +98,7 @@ class NetworkSetup:
     capture: Sequence[str] = ()
     preload: Sequence[str] = ()
     keep_open: Sequence[int] = ()
+    samples: SampleOrder | None = None
 
 
 @dataclass(frozen=True)
@@ -116,13 +118,14 @@ class Measured:
     answers: the service's, for each request. final: the last statistics of every agent, by job number and agent name,
     and what its interfaces carried ("interfaces", hosts.agents.interface_counts).
     counts: between the moment when all agents were ready and the end. links: what each direction carried (rows of the
-    table "links").
+    table "links"). samples: rows by table (experiments.sampling.Sampler.rows), if any were ordered.
     """
 
     answers: Sequence[Mapping[str, Any]]
     final: Mapping[tuple[int, str], Mapping[str, Any]]
     counts: Counts
     links: Sequence[Row] = ()
+    samples: Mapping[str, Sequence[Row]] = field(default_factory=dict)
 
 
 class Phase(Protocol):

@@ -71,6 +71,9 @@ class Testbed(Protocol):
         """Start an agent again that was killed, as it was started before, and let it begin."""
 
     # Time.
+    def now_us(self) -> int:
+        """Of a clock that never goes back; emulated."""
+
     def call_after(self, delay_us: int, action: Callable[[], None]) -> None:
         """Call that much later, while somebody waits for an event."""
 

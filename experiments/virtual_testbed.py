@@ -140,6 +140,9 @@ class VirtualTestbed:
 
     # Time.
 
+    def now_us(self) -> int:
+        return self._clock.now_ns // 1000
+
     def call_after(self, delay_us: int, action: Callable[[], None]) -> None:
         self._calls.append(self._clock.at(self._clock.now_ns + 1000 * delay_us, action))
 

@@ -156,4 +156,5 @@ def name_statistics(
             duplicate_bytes=row["duplicate_bytes"],
             backlogged_bytes=row["backlogged_bytes"],
             backlogged_ns=row["backlogged_ns"],
+            queued=row.get("queued", 0),
         )

@@ -12,7 +12,7 @@ class DirectionStatistics:
     `packets` and `bytes` reached `to_node`, duplicates included. `queue_drop_bytes` is None where nobody counted
     them (BMv2). 8e9 * backlogged_bytes / backlogged_ns is the rate in bit/s that the link achieved while packets were
     waiting for it without a break (at least 10 ms); both are 0 where nobody measures that (BMv2, links without a
-    rate).
+    rate). queued: packets that wait now (0 where nobody tells: BMv2).
     """
 
     from_node: str
@@ -27,6 +27,7 @@ class DirectionStatistics:
     duplicate_bytes: int
     backlogged_bytes: int = 0
     backlogged_ns: int = 0
+    queued: int = 0
 
     @property
     def offered(self) -> int:

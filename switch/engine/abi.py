@@ -73,6 +73,7 @@ class LinkStatisticsStruct(ctypes.Structure):
         ("duplicate_bytes", c_uint64),
         ("backlogged_bytes", c_uint64),
         ("backlogged_ns", c_uint64),
+        ("queued", c_uint64),
     )
 
 

@@ -19,7 +19,7 @@ class LinkStatistics:
 
     backlogged_bytes left a queue that had packets waiting for at least 10 ms on end, which took backlogged_ns of
     clock time altogether: 8e9 * backlogged_bytes / backlogged_ns is the rate in bit/s that the link achieved when it
-    was never out of work. Both are 0 for links without a rate.
+    was never out of work. Both are 0 for links without a rate. queued: packets that wait in the queue now.
     """
 
     device_id: int
@@ -35,6 +35,7 @@ class LinkStatistics:
     duplicate_bytes: int
     backlogged_bytes: int = 0
     backlogged_ns: int = 0
+    queued: int = 0
 
     @property
     def offered(self) -> int:

@@ -59,6 +59,7 @@ struct gb_link_statistics {
     /* What left a queue that had packets waiting without a break, and the clock time which that took. Only stretches
      * of at least GB_BACKLOG_NS count; the rate that the link achieved is backlogged_bytes * 8 / backlogged_ns. */
     uint64_t backlogged_bytes, backlogged_ns;
+    uint64_t queued;                /* packets that wait now */
 };
 
 /* What became of a switch's packets other than leaving it through a port. */

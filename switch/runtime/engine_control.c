@@ -184,8 +184,10 @@ uint32_t gb_engine_link_statistics(struct gb_engine *engine, struct gb_link_stat
     for (uint32_t i = 0; i < engine->direction_count; i++) {
         if (!engine->directions[i]->reported)
             continue;
-        if (count < capacity)
+        if (count < capacity) {
             rows[count] = engine->directions[i]->statistics;
+            rows[count].queued = engine->directions[i]->queue.count;
+        }
         count++;
     }
     engine_unlock(&engine->lock);

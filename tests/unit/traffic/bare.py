@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from controller.core.service import NoSettings, Service
 from controller.planning.plan import Plan
 from experiments.configuration.point import PointConfiguration
 from experiments.programs import FORWARD
+from experiments.sampling import SampleOrder, Sampler
 from experiments.scale import Scale
 from experiments.system import NetworkSetup, PointTask, System
 from experiments.traffic.agents import plan_traffic
@@ -43,6 +45,17 @@ def run_traffic(
     section: TrafficSection, topology: Topology, folder: Path, seed: int = 1, scale: Scale | None = None
 ) -> TrafficResults:
     """topology: in emulated units."""
+    return run_sampled(section, topology, folder, None, seed, scale)[0]
+
+
+def run_sampled(
+    section: TrafficSection,
+    topology: Topology,
+    folder: Path,
+    order: SampleOrder | None,
+    seed: int = 1,
+    scale: Scale | None = None,
+) -> tuple[TrafficResults, Mapping[str, Sequence[Mapping[str, Any]]]]:
     scale = scale or Scale()
     task = PointTask(PointConfiguration(clock="virtual"), seed, scale, folder)
     traffic = plan_traffic(section, topology, scale, seed)
@@ -50,8 +63,12 @@ def run_traffic(
     with VirtualTestbed(BareSystem(), NetworkSetup(topology, switches, NoSettings()), task) as testbed:
         testbed.start_agents(traffic.specs)
         testbed.begin()
+        sampler = Sampler(testbed, order or SampleOrder(1), scale)
+        if order is not None:
+            sampler.start()
         sent = 0
         while sent < len(traffic.specs):
             sent += testbed.event()["event"] == "sent"
+        testbed.cancel_calls()
         assert testbed.quiesce(3600.0)
-        return TrafficResults.of(traffic, testbed.stop_agents())
+        return TrafficResults.of(traffic, testbed.stop_agents()), sampler.rows()
