@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 SYSTEMS: dict[str, str] = {
     "aggregation": "experiments.systems.aggregation.system:AggregationSystem",
     "shuffle": "experiments.systems.shuffle.system:ShuffleSystem",
+    "compression": "experiments.systems.compression.system:CompressionSystem",
 }
 """Module and class by the name of each; imported when it is asked for."""
 

@@ -186,8 +186,8 @@ def _write_codes(codes: NDArray[np.int64], width_bits: int) -> NDArray[np.uint8]
         nibbles = (codes & 15).astype(np.uint8)
         if nibbles.shape[1] % 2:
             nibbles = np.pad(nibbles, ((0, 0), (0, 1)))
-        packed: NDArray[np.uint8] = nibbles[:, ::2] << np.uint8(4) | nibbles[:, 1::2]
-        return packed
+        pairs: NDArray[np.uint8] = (nibbles[:, ::2] << np.uint8(4)) | nibbles[:, 1::2]
+        return pairs
     typed = np.ascontiguousarray(codes.astype(f">i{width_bits // 8}"))
     return typed.view(np.uint8).reshape(len(codes), codes.shape[1] * width_bits // 8)
 

@@ -26,6 +26,9 @@ class TrainingSettings(BaseModel):
     learning_rate: float = Field(default=0.5, gt=0, allow_inf_nan=False)
     seed: int = Field(default=1, ge=0)
     """Of the initial weights and the choice of minibatches."""
+    exponent: int | None = Field(default=None, ge=-64, le=64)
+    """Gradients are scaled by 2^exponent for all rounds, so that what is held back in one can be added in another
+    (hosts.compressors). None: by what the sums of the round before allow."""
     headroom_bits: int = Field(default=HEADROOM_BITS, ge=-6, le=24)
     """Gradients are scaled so that the largest global sum of the round before would be 2^-headroom_bits of what
     fits an int32. With the default sums practically never overflow; with a negative one they do in most rounds."""
@@ -54,6 +57,8 @@ class ExternalSettings(BaseModel):
     values: int = Field(default=1, ge=1, le=1 << 28)
     """Length of a gradient; known once the program has told it."""
     rounds: int = Field(default=1 << 40, ge=1)
+    exponent: int | None = Field(default=None, ge=-64, le=64)
+    """As of TrainingSettings."""
     headroom_bits: int = Field(default=HEADROOM_BITS, ge=-6, le=24)
     """As in TrainingSettings."""
 

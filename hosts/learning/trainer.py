@@ -43,7 +43,8 @@ class Replica:
         self._workers = workers
         self.network = network(settings)
         self.weights = self.network.initial_weights(settings.seed)
-        self.exponents = [START_EXPONENT] * len(self.network.shapes)
+        start = START_EXPONENT if settings.exponent is None else settings.exponent
+        self.exponents = [start] * len(self.network.shapes)
 
     def contribution(self, samples: Samples) -> Contribution:
         """The quantised gradient of a minibatch at the present weights."""
@@ -63,7 +64,8 @@ class Replica:
             exponent = self.exponents[index]
             step = step_per_sum * dequantise(total[part], exponent)
             self.weights[part] -= step.astype(np.float32)
-            self.exponents[index] = next_exponent(exponent, total[part], self._settings.headroom_bits)
+            if self._settings.exponent is None:
+                self.exponents[index] = next_exponent(exponent, total[part], self._settings.headroom_bits)
 
     def digest(self) -> str:
         """SHA-256 of the weights' bytes (float32, little-endian), in hexadecimal."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -101,7 +102,7 @@ def test_a_gradient_of_zeros_stands_for_zeros(name: str) -> None:
 @pytest.mark.parametrize(("values", "k"), [(10, 3), (1000, 50), (400_000, 4_000), (400_000, 1), (400_000, 300_000)])
 @pytest.mark.parametrize("spread", ["normal", "few different ones", "rising"])
 def test_top_k_is_that_of_a_sort(dtype: type, values: int, k: int, spread: str) -> None:
-    drawn = {
+    drawn: NDArray[Any] = {
         "normal": np.random.default_rng(2).normal(size=values) * 1e6,
         "few different ones": np.random.default_rng(2).integers(-3, 4, values),
         "rising": np.arange(values) % 5_000,  # misleads a sample that takes every n-th

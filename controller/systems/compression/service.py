@@ -1,0 +1,96 @@
+"""Compression's part of the controller: the tree by which sums reach all workers, the marks of queues, and what a
+worker must know of the server's link."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from controller.core.service import Service
+from controller.planning.congestion import congestion_plan
+from controller.planning.multicast import GROUPS_PER_JOB, multicast_address, multicast_plan, multicast_tree
+from controller.planning.plan import Plan, TableEntry
+from switch.errors import UserError
+from topo.graph import Topology
+
+PROGRAM = "compression"
+
+# On star:2.
+_REQUEST_EXAMPLE: dict[str, Any] = {"workers": ["h2"], "server": "h1"}
+
+
+class CompressionSettings(BaseModel, frozen=True, extra="forbid"):
+    """congestion_packets: so many in a queue are congestion; null: never."""
+
+    congestion_packets: int | None = Field(default=None, ge=1)
+
+
+class JobRequest(BaseModel):
+    """Workers that send their gradients to a server."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", json_schema_extra={"example": _REQUEST_EXAMPLE})
+
+    workers: Annotated[tuple[str, ...], Field(min_length=1)]
+    server: str
+
+
+class MulticastAddress(BaseModel, frozen=True):
+    """Of the job's workers."""
+
+    ip: str
+    mac: str
+
+
+class AdmittedJob(BaseModel, frozen=True):
+    """server_link_bps: B1, the rate of the link between the server and its switch; null: it has none."""
+
+    job: int
+    multicast: MulticastAddress
+    server_link_bps: int | None
+
+
+class CompressionService(Service[CompressionSettings, JobRequest, JobRequest, AdmittedJob]):
+    """Implements controller.core.service.Service."""
+
+    Settings, Request, State, Answer = CompressionSettings, JobRequest, JobRequest, AdmittedJob
+    programs = (PROGRAM,)
+
+    def base(self) -> Plan:
+        if self.settings.congestion_packets is None:
+            return Plan(switches={})
+        names = [switch.name for switch in self.topology.switches]
+        return congestion_plan(self.topology, names, self.settings.congestion_packets, PROGRAM)
+
+    def admit(self, number: int, request: JobRequest, others: Mapping[int, JobRequest]) -> JobRequest:
+        check_hosts(self.topology, request.workers, request.server)
+        return request
+
+    def plan(self, number: int, state: JobRequest) -> Plan:
+        group = number * GROUPS_PER_JOB
+        tree = multicast_tree(self.topology, state.server, state.workers, ())
+        ip, _ = multicast_address(group)
+        return Plan(switches=multicast_plan(self.topology, tree, group, ip, PROGRAM))
+
+    def answer(self, number: int, state: JobRequest) -> AdmittedJob:
+        ip, mac = multicast_address(number * GROUPS_PER_JOB)
+        link = self.topology.link(state.server, self.topology.attachment(state.server).name)
+        return AdmittedJob(
+            job=number, multicast=MulticastAddress(ip=ip, mac=mac), server_link_bps=link.model.rate_bps
+        )
+
+    def plain(self, switch: str, entry: TableEntry) -> TableEntry | None:
+        # Switches that only forward do not mark, whatever their queues hold.
+        return None if entry.table == "congestion_thresholds" else entry
+
+
+def check_hosts(topology: Topology, workers: Sequence[str], server: str) -> None:
+    """UserError unless workers and server are distinct hosts."""
+    for name in (*workers, server):
+        topology.host(name)
+    repeated = sorted({name for name in workers if workers.count(name) > 1})
+    if repeated:
+        raise UserError(f"worker named twice: {', '.join(repeated)}")
+    if server in workers:
+        raise UserError(f"{server} cannot be both server and worker")

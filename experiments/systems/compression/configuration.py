@@ -1,0 +1,114 @@
+"""What a point of the compression system runs on: what workers send, how they compress it, and at which rate."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from experiments.configuration.point import PointConfiguration
+from experiments.configuration.sections import Section, option
+from hosts.compressors.methods import parsed
+from hosts.systems.compression.description import Pacing
+from hosts.systems.compression.ratio import RatioRule
+from hosts.transport.stream_receiver import SELECTIVE_BITS
+from switch.errors import UserError
+
+
+class SwitchesSection(Section):
+    """When switches say that they are congested."""
+
+    congestion_packets: int = option(20, "So many waiting packets are congestion, which is marked; 0: never.", ge=0)
+    model: Literal["gradbed", "bmv2"] = option("gradbed", "Runs the P4 switches.", name="switch")
+
+
+class CompressionSection(Section):
+    """What of a gradient is sent, and what becomes of the rest."""
+
+    compress: str = option(
+        "none",
+        "none, topk:PART, randomk:PART, threshold:MAGNITUDE, quantise:8, quantise:4, sign or powersgd:RANK.",
+    )
+    error_feedback: bool = option(True, "What is left out is added to the next gradient.")
+    momentum: float = option(0.0, "Of each worker, corrected for what is held back.", ge=0, lt=1)
+    warm_up_rounds: int = option(0, "Rounds in which topk and randomk get from a quarter to their part.", ge=0)
+
+    @field_validator("compress")
+    @classmethod
+    def _known(cls, compress: str) -> str:
+        try:
+            parsed(compress)
+        except UserError as error:
+            raise ValueError(str(error)) from None
+        return compress
+
+
+class RatioSection(Section):
+    """How much is sent when the rate falls while a gradient is on its way. Times are nominal."""
+
+    rule: RatioRule = option(
+        "repaired", "What is kept when the rate falls: none (all), source (to the letter) or repaired.", name="ratio"
+    )
+    initial_rate: Literal["iteration", "run"] = option(
+        "iteration", "R0: the first rate of each gradient, or the highest of these in the run so far."
+    )
+    floor: float = option(0.01, "The least part of what is left that is sent.", name="ratio_floor", ge=0, le=1)
+    settled_within: float = option(0.05, "Two rates in turn that differ by no more are settled.", gt=0)
+    interval_us: int = option(5000, "Of a reading of the rate.", ge=100)
+
+
+class TransportSection(Section):
+    """How parts get through. Times are nominal."""
+
+    pacing: Pacing = option(
+        "even", "Rate of a worker: none (its window's), even (B1/N), active (over those still sending) or aimd."
+    )
+    window_packets: int = option(64, "Packets that a worker has unacknowledged at most.", ge=4, le=SELECTIVE_BITS)
+    congestion_control: Literal["aimd", "ecn", "none"] = option(
+        "aimd", "Of the window, without pacing: aimd, ecn (without heed of losses) or none."
+    )
+    min_timeout_us: int = option(10_000, "Wait so much longer than a usual round trip before sending again.", ge=1)
+    left_after_us: int = option(5_000_000, "A worker that is silent for so long has left.", ge=1000)
+    give_up_us: int = option(30_000_000, "Silence of the server after which a worker ends the run.", ge=1000)
+
+
+class _Workload(Section):
+    workers: int = option(8, "Besides the server.", ge=1, le=256)
+    rounds: int = option(10, "Gradients that every worker sends.", ge=1)
+
+
+class SyntheticWorkload(_Workload):
+    """Random gradients of `values` int32 each."""
+
+    kind: Literal["synthetic"] = "synthetic"
+    values: int = option(35_200, "int32 values of a gradient.", ge=1)
+
+
+class TrainingWorkload(_Workload):
+    """A classifier of the digits data set (hosts/learning)."""
+
+    kind: Literal["training"] = "training"
+    hidden_units: int = option(64, "Of the classifier; 0: a linear one.", ge=0, le=65536)
+    batch_samples: int = option(32, "For each worker and round.", ge=1)
+    learning_rate: float = option(0.5, "Of stochastic gradient descent.", gt=0)
+
+
+Workload = Annotated[SyntheticWorkload | TrainingWorkload, Field(discriminator="kind")]
+
+
+class CompressionConfiguration(PointConfiguration):
+    """All that a sweep of a compression study can vary."""
+
+    switches: SwitchesSection = SwitchesSection()
+    compression: CompressionSection = CompressionSection()
+    ratio: RatioSection = RatioSection()
+    transport: TransportSection = TransportSection()
+    workload: Workload = SyntheticWorkload()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _synthetic_unless_said(cls, data: object) -> object:
+        """A workload without a kind is synthetic."""
+        if isinstance(data, dict) and isinstance(data.get("workload"), dict) and "kind" not in data["workload"]:
+            return {**data, "workload": {"kind": "synthetic", **data["workload"]}}
+        return data

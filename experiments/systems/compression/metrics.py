@@ -1,0 +1,102 @@
+"""What a point of the compression system yields: metrics, and rows of its tables. Rates and times are nominal."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from experiments.scale import Scale
+from experiments.system import Measured, Metric, Row
+from experiments.systems.compression.phase import CompressionPhase, RoundReport
+
+if TYPE_CHECKING:
+    from topo.graph import Topology
+
+SHARE = (0.0, 1.0)
+
+METRICS: Mapping[str, Metric] = {
+    "iteration_time_s": Metric("s", "median time from a gradient to the sum", "time"),
+    "sending_time_s": Metric("s", "median time until the slowest worker's gradient is acknowledged", "time"),
+    "longest_iteration_s": Metric("s", "the longest iteration", "time"),
+    "ratio": Metric("", "bytes sent over those of the gradients as they were to be sent, mean", possible=SHARE),
+    "least_ratio": Metric("", "the least of these of any gradient", possible=SHARE),
+    "server_bytes": Metric("B", "bytes into the server's link, a round"),
+    "wire_bytes": Metric("B", "bytes that workers' gradients took with headers, a round and worker"),
+    "queue_drops": Metric("", "packets that the queue of the server's link dropped, in all"),
+    "marked": Metric("", "packets that left for the server marked, in all"),
+    "resends": Metric("", "parts that workers sent again, in all"),
+    "accuracy": Metric("", "test accuracy", possible=SHARE),
+}
+
+
+def metrics(phase: CompressionPhase, found: Measured, topology: Topology, scale: Scale) -> dict[str, Any]:
+    rows = list(round_rows(phase, scale))
+    switch = topology.attachment(phase.server).name
+    port = topology.port(switch, phase.server)
+    into = found.counts.delivered.get((switch, phase.server))
+    workers = [found.final.get((found.answers[0]["job"], name), {}) for name in phase.names]
+    accuracies = [row["accuracy"] for row in rows if row.get("accuracy") is not None]
+    return {
+        "iteration_time_s": statistics.median(row["iteration_time_s"] for row in rows),
+        "sending_time_s": statistics.median(row["sending_time_s"] for row in rows),
+        "longest_iteration_s": max(row["iteration_time_s"] for row in rows),
+        "ratio": statistics.fmean(row["ratio"] for row in rows),
+        "least_ratio": min(row["least_ratio"] for row in rows),
+        "server_bytes": (into.bytes if into else 0) / len(rows),
+        "wire_bytes": statistics.fmean(row["wire_bytes"] for row in rows),
+        "queue_drops": found.counts.effect(switch, phase.server).queue_drops.packets,
+        "marked": found.counts.cell(switch, "marked", port).packets,
+        "resends": sum(each.get("timeout_resends", 0) + each.get("early_resends", 0) for each in workers),
+        "accuracy": accuracies[-1] if accuracies else None,
+    }
+
+
+def round_rows(phase: CompressionPhase, scale: Scale) -> Iterable[dict[str, Any]]:
+    """A row for each round, over all workers that were there to its end."""
+    for number, report in enumerate(phase.rounds):
+        told = list(report.exchanged.values())
+        ratios = [each["planned_bytes"] / each["total_bytes"] for each in told]
+        yield {
+            "phase": phase.name,
+            "round": number,
+            "iteration_time_s": scale.nominal_time(max(each["seconds"] for each in report.rounds.values())),
+            "sending_time_s": scale.nominal_time(max(each["sent_seconds"] for each in told)),
+            "ratio": statistics.fmean(ratios),
+            "least_ratio": min(ratios),
+            "wire_bytes": statistics.fmean(each["planned_bytes"] for each in told),
+            **_learning(report),
+        }
+
+
+def _learning(report: RoundReport) -> dict[str, Any]:
+    told = report.rounds.values()
+    losses = [each["loss"] for each in told if "loss" in each]
+    accuracies = [each["accuracy"] for each in told if "accuracy" in each]
+    return {
+        **({"loss": statistics.fmean(losses)} if losses else {}),
+        **({"accuracy": accuracies[0]} if accuracies else {}),
+        **({"clipped": sum(each["clipped"] for each in told)} if losses else {}),
+    }
+
+
+def rate_rows(phase: CompressionPhase, scale: Scale) -> Iterable[Row]:
+    """A row for each reading of each worker's rate; time_s since the first of all."""
+    readings = [
+        (reading["time_us"], number, name, reading, told["initial_bps"])
+        for number, report in enumerate(phase.rounds)
+        for name, told in report.exchanged.items()
+        for reading in told["readings"]
+    ]
+    start_us = min((each[0] for each in readings), default=0)
+    for time_us, number, name, reading, initial_bps in sorted(readings, key=lambda each: each[:3]):
+        yield {
+            "phase": phase.name,
+            "round": number,
+            "worker": name,
+            "time_s": scale.nominal_time((time_us - start_us) / 1e6),
+            "rate_bps": scale.nominal_rate(reading["rate_bps"]),
+            "initial_bps": None if initial_bps is None else scale.nominal_rate(initial_bps),
+            "settled": reading["settled"],
+            "ratio": reading["ratio"],
+        }

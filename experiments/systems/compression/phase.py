@@ -1,0 +1,167 @@
+"""The one phase of a compression point: what its agents tell, and whether their sums are right."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from controller.systems.compression.service import JobRequest
+from experiments.agents import AgentSpec
+from experiments.configuration.faults import AgentFault
+from experiments.system import PointTask, Progress
+from experiments.systems.compression.configuration import CompressionConfiguration, TrainingWorkload
+from hosts.compressors.fingerprint import MODULUS
+from hosts.learning.settings import SyntheticSettings, TrainingSettings
+from hosts.protocols.addresses import AgentAddress, WorkerAddress
+from hosts.systems.compression.description import JobDescription, MulticastAddress, WorkerDescription
+from topo.graph import Host, Topology
+
+MODULE = "hosts.systems.compression.agents"
+EXPONENT = 26
+"""Gradients are scaled by 2^26: values of up to 32 fit, and steps are of 1.5e-8."""
+
+
+@dataclass
+class RoundReport:
+    """What workers tell of a round, by their names; fingerprints of what the server received, by the worker's name,
+    and of its sum."""
+
+    rounds: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    exchanged: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    received: dict[str, int] = field(default_factory=dict)
+    sum: int | None = None
+
+
+class CompressionPhase:
+    """experiments.system.Phase."""
+
+    name = "compression"
+    waits = False
+
+    def __init__(
+        self,
+        hosts: tuple[Sequence[str], str],
+        topology: Topology,
+        configuration: CompressionConfiguration,
+        task: PointTask,
+    ) -> None:
+        self.workers, self.server = tuple(hosts[0]), hosts[1]
+        self.requests = [JobRequest(workers=self.workers, server=self.server)]
+        self._topology = topology
+        self._configuration = configuration
+        self._task = task
+        self.rounds = [RoundReport() for _ in range(configuration.workload.rounds)]
+        self.left: set[str] = set()
+        """Names of workers that left in the middle."""
+        self.stopped = {
+            fault.agent
+            for fault in configuration.faults
+            if isinstance(fault, AgentFault) and fault.fault == "agent-stop"
+        }
+        self.description: JobDescription | None = None
+
+    def agents(self, answers: Sequence[Mapping[str, Any]]) -> list[AgentSpec]:
+        (answer,) = answers
+        self.description = job = self._describe(answer)
+        return [
+            AgentSpec(self.server, f"{MODULE}:server", "server", job, 0, job.job),
+            *(
+                AgentSpec(
+                    host,
+                    f"{MODULE}:worker",
+                    f"worker {index}",
+                    WorkerDescription(job=job, index=index),
+                    1,
+                    job.job,
+                )
+                for index, host in enumerate(self.workers)
+            ),
+        ]
+
+    def _describe(self, answer: Mapping[str, Any]) -> JobDescription:
+        configuration, scale = self._configuration, self._task.scale
+        transport, ratio = configuration.transport, configuration.ratio
+
+        def address(host: Host) -> dict[str, Any]:
+            return {"name": host.name, "ip": host.ip, "mac": host.mac, "gateway_mac": host.gateway_mac}
+
+        return JobDescription(
+            job=answer["job"],
+            workers=tuple(
+                WorkerAddress(index=i, **address(self._topology.host(name))) for i, name in enumerate(self.workers)
+            ),
+            server=AgentAddress(**address(self._topology.host(self.server))),
+            multicast=MulticastAddress(**answer["multicast"]),
+            server_link_bps=answer["server_link_bps"],
+            **configuration.compression.model_dump(),
+            ratio=ratio.rule,
+            initial_rate=ratio.initial_rate,
+            ratio_floor=ratio.floor,
+            settled_within=ratio.settled_within,
+            interval_us=scale.time_us(ratio.interval_us),
+            pacing=transport.pacing,
+            window_fragments=transport.window_packets,
+            congestion_control=transport.congestion_control,
+            min_timeout_us=scale.time_us(transport.min_timeout_us),
+            left_after_us=scale.time_us(transport.left_after_us),
+            give_up_us=scale.time_us(transport.give_up_us),
+            workload=self._settings(),
+        )
+
+    def _settings(self) -> TrainingSettings | SyntheticSettings:
+        workload, seed = self._configuration.workload, self._task.seed
+        if isinstance(workload, TrainingWorkload):
+            return TrainingSettings(seed=seed, exponent=EXPONENT, **workload.model_dump(exclude={"workers", "kind"}))
+        return SyntheticSettings(seed=seed, values=workload.values, rounds=workload.rounds)
+
+    def take(self, event: Mapping[str, Any]) -> None:
+        kind = event["event"]
+        if kind == "left":
+            self.left.add(f"worker {event['worker']}")
+            return
+        if kind not in ("round", "exchanged", "received", "sum"):
+            return
+        report = self.rounds[event["round"]]
+        if kind == "received":
+            report.received[f"worker {event['worker']}"] = event["fingerprint"]
+        elif kind == "sum":
+            report.sum = event["fingerprint"]
+        else:
+            (report.rounds if kind == "round" else report.exchanged)[event["name"]] = event
+
+    @property
+    def names(self) -> list[str]:
+        """Of the workers that are there to the end."""
+        gone = self.left | self.stopped
+        return [name for name in (f"worker {i}" for i in range(len(self.workers))) if name not in gone]
+
+    def _done(self) -> int:
+        names = set(self.names)
+        return sum(names <= report.rounds.keys() for report in self.rounds)
+
+    @property
+    def complete(self) -> bool:
+        return self._done() == len(self.rounds)
+
+    def progress(self) -> list[Progress]:
+        return [Progress("gradients", self._done(), len(self.rounds))]
+
+    def mismatches(self) -> list[str]:
+        """What is wrong with sums, and with what workers say to have sent and held back; a line each."""
+        lines = []
+        for number, report in enumerate(self.rounds):
+            where = f"round {number + 1}"
+            if report.sum != sum(report.received.values()) % MODULUS:
+                lines.append(f"{where}: the server's sum is not that of what it received")
+            for name, told in report.exchanged.items():
+                if told["sum_fingerprint"] != report.sum:
+                    lines.append(f"{where}, {name}: the sum that came is not the server's")
+                if told["sent_fingerprint"] != report.received.get(name):
+                    lines.append(f"{where}, {name}: the server received something else than was sent")
+                if not told["is_complete"]:
+                    lines.append(f"{where}, {name}: what was sent and what is held back are not all gradients")
+            digests = {told.get("weights_sha256") or told.get("sums_sha256") for told in report.rounds.values()}
+            if len(digests) > 1:
+                lines.append(f"{where}: workers have different results")
+        return lines

@@ -1,0 +1,41 @@
+"""Compression's agents, as the launcher starts them: a worker, and the parameter server."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+from hosts.agents.context import AgentContext
+from hosts.collectives.exchange import Exchange
+from hosts.collectives.worker import Worker
+from hosts.learning.workload import prepare_workload
+from hosts.systems.compression.description import JobDescription, WorkerDescription
+from hosts.systems.compression.exchange import CompressedExchange
+from hosts.systems.compression.packet_format import UDP_PORT
+from hosts.systems.compression.server import Server
+
+
+def prepare(description: WorkerDescription | JobDescription) -> None:
+    """Load what all workers need."""
+    if isinstance(description, WorkerDescription):
+        prepare_workload(description.job.workload)
+
+
+def worker(context: AgentContext, description: WorkerDescription) -> None:
+    """Worker `description.index`, until stop."""
+    job, index = description.job, description.index
+    with open_exchange(context, job, index) as exchange:
+        Worker(job, index, exchange, context).run()
+
+
+def server(context: AgentContext, description: JobDescription) -> None:
+    """The parameter server, until stop."""
+    with context.open(udp_port=UDP_PORT) as interface:
+        Server(description, interface, context).run()
+
+
+@contextlib.contextmanager
+def open_exchange(context: AgentContext, job: JobDescription, index: int) -> Iterator[Exchange]:
+    """For worker `index`."""
+    with context.open(udp_port=UDP_PORT) as interface:
+        yield CompressedExchange(job, index, interface, context)

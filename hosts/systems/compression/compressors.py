@@ -1,0 +1,18 @@
+"""The compressor of a job's worker."""
+
+from __future__ import annotations
+
+from hosts.compressors.low_rank import nearly_square
+from hosts.compressors.methods import Compressor, Setting, compressor
+from hosts.learning.settings import TrainingSettings
+from hosts.learning.trainer import network
+from hosts.systems.compression.description import JobDescription
+
+
+def job_compressor(job: JobDescription, index: int) -> Compressor:
+    """Of worker `index`; the server has one as well, to put together what came."""
+    workload = job.workload
+    shapes = network(workload).shapes if isinstance(workload, TrainingSettings) else nearly_square(job.values)
+    exponent = getattr(workload, "exponent", None) or 0
+    seed = getattr(workload, "seed", 1)
+    return compressor(job.compress, Setting(index, seed, exponent, shapes, job.warm_up_rounds))

@@ -1,0 +1,219 @@
+"""A worker's side: sends what it keeps of its gradients, and takes in the sums."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hosts.agents.context import AgentContext, Interface
+from hosts.compressors.error_feedback import ErrorFeedback
+from hosts.compressors.fingerprint import MODULUS, fingerprint
+from hosts.protocols.addresses import ip_integer, mac_bytes
+from hosts.systems.compression.assembly import Assembly
+from hosts.systems.compression.compressors import job_compressor
+from hosts.systems.compression.description import JobDescription
+from hosts.systems.compression.frames import (
+    MOST_FRAME_BYTES,
+    Route,
+    acknowledgement_frame,
+    met_congestion,
+    received_acknowledgements,
+    received_parts,
+)
+from hosts.systems.compression.gradient_message import GradientMessage
+from hosts.systems.compression.incoming import Incoming
+from hosts.systems.compression.outgoing import Outgoing
+from hosts.systems.compression.rate_adaptation import RateAdaptation
+from hosts.transport.pacing import TokenBucket
+from hosts.transport.packet_numbers import PACKET_NUMBERS, forward_distance
+from hosts.transport.rate_control import AimdRate
+from hosts.transport.settling import settle
+from hosts.transport.stream_sender import StreamSender
+from switch.errors import UserError
+
+STEP_SHARE = 16
+"""By so much of its even share a worker's rate grows (aimd)."""
+
+
+class CompressedExchange:
+    """hosts.collectives.exchange.Exchange on an open interface."""
+
+    def __init__(self, job: JobDescription, index: int, interface: Interface, context: AgentContext) -> None:
+        self._job = job
+        self._index = index
+        self._context = context
+        self._interface = interface
+        interface.join(mac_bytes(job.multicast.mac))
+        own = job.workers[index]
+        self._own_ips = (ip_integer(own.ip), ip_integer(job.multicast.ip))
+        self._server_ip = ip_integer(job.server.ip)
+        self._route = Route(job.job, own, job.server.ip, own.gateway_mac)
+        self._compressor = job_compressor(job, index)
+        self._feedback = ErrorFeedback(job.values, keeps=job.error_feedback, momentum=job.momentum)
+        self._added_fingerprint = 0
+        self._sent_fingerprint = 0
+        self._round_fingerprint = 0
+        self._adaptation = RateAdaptation(job)
+        first = job.first_packet_number
+        sender = StreamSender(
+            window_packets=job.window_fragments,
+            min_timeout_us=job.min_timeout_us,
+            congestion_control=job.congestion_control if job.pacing == "none" else "none",
+            first_sequence=first,
+        )
+        self._even_bps = 0 if job.server_link_bps is None else max(1, job.server_link_bps // len(job.workers))
+        bucket = None
+        if job.pacing != "none":
+            bucket = TokenBucket(self._even_bps, MOST_FRAME_BYTES, context.now_us())
+        self._aimd = self._aimd_rate() if job.pacing == "aimd" else None
+        self._outgoing = Outgoing(interface, sender, first, bucket)
+        self._sender = sender
+        self._incoming = Incoming(first, every=min(16, max(2, len(job.workers))))
+        self._sum: Assembly | None = None
+        self._acknowledged_bytes = 0
+
+    def _aimd_rate(self) -> AimdRate:
+        link_bps = self._job.server_link_bps
+        assert link_bps is not None
+        return AimdRate(
+            self._even_bps,
+            max(1, self._even_bps // STEP_SHARE),
+            link_bps,
+            step_bps=max(1, self._even_bps // STEP_SHARE),
+            period_us=self._job.interval_us,
+        )
+
+    def all_reduce(self, round_number: int, values: NDArray[np.int32]) -> NDArray[np.int64] | None:
+        job, context = self._job, self._context
+        added = self._feedback.take(values)
+        content = self._compressor.compress(self._feedback.held, round_number)
+        message = GradientMessage(content, self._route, round_number, self._outgoing)
+        self._sum = Assembly(len(values))
+        start_us = progress_us = context.now_us()
+        self._adaptation.begin(start_us)
+        if self._outgoing.bucket is not None and self._aimd is None:
+            self._outgoing.bucket.set_rate(self._even_bps, start_us)  # all begin together
+        self._acknowledged_bytes = 0
+        sent_us: int | None = None
+        while True:
+            news = self._take_in()
+            now_us = context.now_us()
+            if news:
+                progress_us = now_us
+            if sent_us is None and self._outgoing.finished:
+                sent_us = now_us
+            if self._has_sum():
+                break
+            self._adapt(message, now_us)
+            self._outgoing.transmit(now_us)
+            if now_us - progress_us > job.give_up_us:
+                raise UserError(
+                    f"no news from server {job.server.ip} for {job.give_up_us / 1e6:g} s in round {round_number}"
+                )
+            self._wait(now_us, progress_us + job.give_up_us)
+            if context.stopped:
+                return None
+        total = self._sum.values
+        self._account(message, added)
+        context.emit(
+            "exchanged",
+            round=round_number,
+            sent_seconds=((sent_us or context.now_us()) - start_us) / 1e6,
+            total_bytes=message.total_bytes,
+            planned_bytes=message.planned_bytes,
+            initial_bps=self._adaptation.monitor.initial_bps,
+            readings=self._adaptation.readings,
+            sent_fingerprint=self._round_fingerprint,
+            sum_fingerprint=self._sum.fingerprint,
+            is_complete=not self._job.error_feedback
+            or (self._sent_fingerprint + fingerprint(self._feedback.held, job.values)) % MODULUS
+            == self._added_fingerprint,
+        )
+        self._sum = None
+        return total
+
+    def _account(self, message: GradientMessage, added: NDArray[np.int64]) -> None:
+        """Take off what was sent from what is held back."""
+        self._added_fingerprint = (self._added_fingerprint + fingerprint(added, len(added))) % MODULUS
+        self._round_fingerprint = 0
+        for content in message.sent():
+            places: NDArray[np.intp] | slice
+            if self._compressor.is_placewise:
+                places, values = content.places, content.values
+            else:
+                places, values = slice(None), self._compressor.restored(content.decoded())
+            self._feedback.sent(places, values)
+            self._round_fingerprint += fingerprint(values, len(added), places)
+        self._round_fingerprint %= MODULUS
+        self._sent_fingerprint = (self._sent_fingerprint + self._round_fingerprint) % MODULUS
+
+    def _adapt(self, message: GradientMessage, now_us: int) -> None:
+        decision = self._adaptation.decide(now_us, self._acknowledged_bytes, message.planned_bytes)
+        if decision is not None and self._compressor.can_be_cut:
+            message.cut(decision.ratio * message.planned_bytes)
+
+    def _has_sum(self) -> bool:
+        end = None if self._sum is None else self._sum.end_sequence
+        return end is not None and 0 < forward_distance(end, self._incoming.next_missing) < PACKET_NUMBERS // 2
+
+    def _wait(self, now_us: int, until_us: int | None) -> None:
+        times = [until_us, self._outgoing.deadline_us(now_us)]
+        if self._outgoing.bucket is not None and self._outgoing.finished:
+            self._outgoing.bucket.rest(now_us)
+        if not self._outgoing.finished:
+            times.append(self._adaptation.monitor.due_us)
+        self._context.wait(min((each for each in times if each is not None), default=None))
+
+    def _take_in(self) -> bool:
+        """All that waits. True if anything was news."""
+        news = False
+        while True:
+            buffer, lengths = self._interface.receive()
+            if not len(lengths):
+                return news
+            for frames in received_parts(buffer, lengths, self._job.job):
+                mine = np.isin(frames["dst_ip"], self._own_ips) & (frames["src_ip"] == self._server_ip)
+                new = self._incoming.accept(frames[mine])
+                news |= bool(len(new))
+                if self._sum is not None:
+                    self._sum.add(new)
+            if self._incoming.due:
+                sequence, selective, congested = self._incoming.acknowledgement()
+                self._interface.send(acknowledgement_frame(self._route, sequence, selective, congested=congested))
+            frames = received_acknowledgements(buffer, lengths, self._job.job)
+            for frame, marked in zip(frames, met_congestion(frames).tolist(), strict=True):
+                if frame["src_ip"] == self._server_ip and frame["dst_ip"] == self._own_ips[0]:
+                    news |= self._acknowledge(frame, marked)
+
+    def _acknowledge(self, frame: Any, marked: bool) -> bool:
+        now_us = self._context.now_us()
+        size_bytes = self._outgoing.acknowledge(int(frame["sequence"]), int(frame["selective"]), marked, now_us)
+        self._acknowledged_bytes += size_bytes
+        if size_bytes:
+            self._adaptation.monitor.acknowledged(size_bytes, now_us)
+        bucket = self._outgoing.bucket
+        if bucket is not None and self._aimd is not None:
+            self._aimd.acknowledged(int(frame["sequence"]), self._outgoing.next_new, marked=marked, now_us=now_us)
+            if self._aimd.rate_bps != bucket.rate_bps:
+                bucket.set_rate(self._aimd.rate_bps, now_us)
+        elif bucket is not None and self._job.pacing == "active":
+            share_bps = max(1, (self._job.server_link_bps or 1) // max(1, int(frame["active"])))
+            if share_bps != bucket.rate_bps:
+                bucket.set_rate(share_bps, now_us)
+        return size_bytes > 0
+
+    def flush(self) -> None:
+        """The server has all that it needs: it has sent the sum."""
+
+    def linger(self) -> None:
+        while not self._context.stopped:
+            self._context.wait()
+            self._take_in()
+
+    def settle(self) -> None:
+        settle(self._context, lambda: True if self._take_in() else None)
+
+    def report(self) -> dict[str, Any]:
+        return {**self._sender.statistics.to_json(), "decreases": self._aimd.decreases if self._aimd else 0}

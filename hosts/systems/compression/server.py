@@ -1,0 +1,218 @@
+"""The server's side: adds up what workers send of their gradients, and sends the sum to all of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hosts.agents.context import AgentContext, Interface
+from hosts.compressors.content import Content
+from hosts.compressors.fingerprint import MODULUS, fingerprint
+from hosts.compressors.wire import written
+from hosts.protocols.addresses import ip_integer
+from hosts.protocols.datagram_frames import Frames, only
+from hosts.systems.compression.assembly import Assembly
+from hosts.systems.compression.compressors import job_compressor
+from hosts.systems.compression.description import JobDescription
+from hosts.systems.compression.frames import (
+    HEADER_BYTES,
+    MOST_FRAME_BYTES,
+    Route,
+    acknowledgement_frame,
+    end_frame,
+    met_congestion,
+    part_frames,
+    received_acknowledgements,
+    received_parts,
+)
+from hosts.systems.compression.incoming import Incoming
+from hosts.systems.compression.outgoing import Outgoing
+from hosts.transport.group_acknowledgement import GroupAcknowledgement
+from hosts.transport.pacing import TokenBucket
+from hosts.transport.packet_numbers import PACKET_NUMBERS, forward_distance
+from hosts.transport.settling import settle
+from hosts.transport.stream_sender import StreamSender
+
+ACKNOWLEDGE_EVERY = 2
+"""Packets of a worker, as TCP does (RFC 9293, section 3.8.6.3)."""
+_INT32 = np.iinfo(np.int32)
+
+
+@dataclass
+class _Worker:
+    index: int
+    route: Route
+    incoming: Incoming
+    gradient: Assembly
+    heard_us: int
+    done: bool = False
+    """Its gradient of this round is here."""
+
+
+class Server:
+    """The parameter server of a job."""
+
+    def __init__(self, job: JobDescription, interface: Interface, context: AgentContext) -> None:
+        self._job = job
+        self._interface = interface
+        self._context = context
+        self._compressor = job_compressor(job, 0)
+        first = job.first_packet_number
+        now_us = context.now_us()
+        gateway = job.server.gateway_mac
+        self._workers = {
+            ip_integer(worker.ip): _Worker(
+                worker.index,
+                Route(job.job, job.server, worker.ip, gateway),
+                Incoming(first, ACKNOWLEDGE_EVERY),
+                self._assembly(),
+                now_us,
+            )
+            for worker in job.workers
+        }
+        self._group = GroupAcknowledgement(self._workers, first)
+        self._route = Route(job.job, job.server, job.multicast.ip, job.multicast.mac)
+        sender = StreamSender(
+            window_packets=job.window_fragments,
+            min_timeout_us=job.min_timeout_us,
+            congestion_control="none" if job.server_link_bps else job.congestion_control,
+            first_sequence=first,
+        )
+        self._sender = sender
+        bucket = None
+        if job.server_link_bps is not None:
+            bucket = TokenBucket(job.server_link_bps, MOST_FRAME_BYTES, now_us)
+        self._outgoing = Outgoing(interface, sender, first, bucket)
+        self._round = 0
+        self._total: NDArray[np.int64] = np.zeros(job.values, np.int64)
+        self._rejected = 0
+
+    def _assembly(self) -> Assembly:
+        return Assembly(self._compressor.length(self._job.values))
+
+    def run(self) -> None:
+        """Serve until stop."""
+        context = self._context
+        context.emit("ready")
+        while not context.stopped:
+            self._take_in()
+            now_us = context.now_us()
+            self._find_left(now_us)
+            self._complete_round()
+            self._outgoing.transmit(context.now_us())
+            self._wait(now_us)
+        settle(context, lambda: True if self._take_in() else None)
+        context.emit("final", statistics={**self._sender.statistics.to_json(), "rejected": self._rejected})
+
+    def _wait(self, now_us: int) -> None:
+        times = [self._outgoing.deadline_us(now_us)]
+        if self._outgoing.bucket is not None and self._outgoing.finished:
+            self._outgoing.bucket.rest(now_us)
+        if self._waited_for():
+            times.append(min(worker.heard_us for worker in self._waited_for()) + self._job.left_after_us)
+        self._context.wait(min((each for each in times if each is not None), default=None))
+
+    def _waited_for(self) -> list[_Worker]:
+        """Those whose gradient is missing, while another's is here."""
+        missing = [worker for worker in self._workers.values() if not worker.done]
+        return missing if len(missing) < len(self._workers) else []
+
+    def _find_left(self, now_us: int) -> None:
+        """Nobody waits any longer for workers that have been silent for too long; what has come of them counts."""
+        left = [
+            ip
+            for ip, worker in self._workers.items()
+            if worker in self._waited_for() and now_us - worker.heard_us >= self._job.left_after_us
+        ]
+        for ip in left:
+            worker = self._workers.pop(ip)
+            if self._compressor.is_placewise:
+                self._add(worker)
+            self._group.leave(ip)
+            self._context.emit("left", worker=worker.index, round=self._round)
+        if left:
+            self._take_group_news(congested=False)
+
+    def _add(self, worker: _Worker) -> None:
+        """What has come of a worker to the sum."""
+        values = self._compressor.restored(worker.gradient.values)
+        self._total += values
+        found = worker.gradient.fingerprint
+        if not self._compressor.is_placewise:
+            found = fingerprint(values, len(values))
+        self._rejected += worker.gradient.rejected
+        self._context.emit("received", worker=worker.index, round=self._round, fingerprint=found)
+
+    def _complete_round(self) -> None:
+        if not self._workers or not all(worker.done for worker in self._workers.values()):
+            return
+        for worker in self._workers.values():
+            self._add(worker)
+            worker.gradient, worker.done = self._assembly(), False
+            worker.heard_us = self._context.now_us()
+        total = fingerprint(self._total, len(self._total))
+        self._context.emit("sum", round=self._round, fingerprint=total % MODULUS)
+        made = written(_sum_content(self._total), HEADER_BYTES)
+        self._outgoing.queue(part_frames(self._route, made, self._round, self._outgoing.next_sequence))
+        self._outgoing.queue([end_frame(self._route, self._round, self._outgoing.next_sequence)])
+        self._total = np.zeros_like(self._total)
+        self._round += 1
+
+    def _take_in(self) -> bool:
+        """All that waits. True if there was anything."""
+        news = False
+        while True:
+            buffer, lengths = self._interface.receive()
+            if not len(lengths):
+                return news
+            news = True
+            for frames in received_parts(buffer, lengths, self._job.job):
+                self._take_parts(frames)
+            self._acknowledge()
+            self._take_acknowledgements(received_acknowledgements(buffer, lengths, self._job.job))
+
+    def _take_parts(self, frames: Frames) -> None:
+        for ip in dict.fromkeys(frames["src_ip"].tolist()):
+            worker = self._workers.get(ip)
+            if worker is None:
+                continue
+            worker.heard_us = self._context.now_us()
+            new = worker.incoming.accept(only(frames, frames["src_ip"] == ip))
+            worker.gradient.add(new)
+            end = worker.gradient.end_sequence
+            worker.done = (
+                end is not None and 0 < forward_distance(end, worker.incoming.next_missing) < PACKET_NUMBERS // 2
+            )
+
+    def _acknowledge(self) -> None:
+        active = sum(not worker.done for worker in self._workers.values())
+        for worker in self._workers.values():
+            if worker.incoming.due:
+                sequence, selective, congested = worker.incoming.acknowledgement()
+                self._interface.send(
+                    acknowledgement_frame(worker.route, sequence, selective, congested=congested, active=active)
+                )
+
+    def _take_acknowledgements(self, frames: Frames) -> None:
+        if not len(frames):
+            return
+        columns = (frames["src_ip"].tolist(), frames["sequence"].tolist(), frames["selective"].tolist())
+        for ip, sequence, selective in zip(*columns, strict=True):
+            self._group.take(ip, sequence, selective)
+            if ip in self._workers:
+                self._workers[ip].heard_us = self._context.now_us()
+        self._take_group_news(bool(met_congestion(frames).any()))
+
+    def _take_group_news(self, congested: bool) -> None:
+        told = self._group.acknowledgement
+        if told is not None:
+            self._outgoing.acknowledge(*told, congested, self._context.now_us())
+
+
+def _sum_content(total: NDArray[np.int64]) -> Content:
+    """The values that are not zero, with 64 bits where some sum does not fit 32."""
+    fits = _INT32.min <= total.min(initial=0) and total.max(initial=0) <= _INT32.max
+    places = np.flatnonzero(total)
+    return Content(len(total), total[places], 32 if fits else 64, indices=places)
