@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+import contextlib
+import logging
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
 
-from controller.entries.document import Place
+from controller.entries.document import EntriesError, Place
 from controller.planning.plan import (
     CloneSession,
     DefaultAction,
@@ -19,6 +21,8 @@ from controller.planning.plan import (
 from controller.southbound.schema import ProgramSchema, TableSchema
 
 T = TypeVar("T")
+
+_logger = logging.getLogger(__name__)
 
 
 class Rank(NamedTuple):
@@ -41,6 +45,7 @@ class Collection:
     """Values with the places where they were written. EntriesError where two contradict each other."""
 
     schema: ProgramSchema
+    lenient: bool = False
     _kept: dict[Hashable, _Kept[object]] = field(default_factory=dict)
 
     def add(self, value: object, rank: Rank, place: Place) -> None:
@@ -51,6 +56,16 @@ class Collection:
             self._kept[key] = _Kept(value, rank, place)
         elif rank == earlier.rank and earlier.value != value:
             raise place.error(f"{_named(value)} is given in {earlier.place} already, and says something else")
+
+    @contextlib.contextmanager
+    def leaving_out(self) -> Iterator[None]:
+        """What is wrong inside is told in the log, where one is lenient."""
+        try:
+            yield
+        except EntriesError as error:
+            if not self.lenient:
+                raise
+            _logger.warning("left out: %s", error)
 
     def plan(self, program: str) -> SwitchPlan:
         """EntriesError for tables that get more than they hold."""

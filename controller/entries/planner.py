@@ -67,7 +67,7 @@ class EntriesPlanner:
         program = self._settings.switches[switch.name]
         schema = self._schemas[program]
         reader = Reader(topology, routes, switch, schema, list(self._schemas.values()))
-        collection = Collection(schema)
+        collection = Collection(schema, self._settings.lenient)
         own = self._settings.switch_files.get(switch.name)
         if own is not None:
             self._read_own(own, program, reader, collection)

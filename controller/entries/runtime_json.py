@@ -25,21 +25,8 @@ def read_runtime_json(document: Element, schema: ProgramSchema, variables: Varia
     """Take in the file's entries. Which program it names does not matter: the switch has one already."""
     fields = document.fields(_KNOWN)
     for item in fields["table_entries"].items() if "table_entries" in fields else ():
-        entry = item.fields(_ENTRY, ("table", "action_name"))
-        name = entry.pop("table")
-        with name.blamed():
-            table = schema.tables[name.text()]
-        action = entry.pop("action_name")
-        params = entry.pop("action_params", None)
-        default = entry.pop("default_action", None)
-        by_default = default is not None and default.text().lower() == "true"
-        entry["default_action" if by_default else "action"] = action
-        if params is not None:
-            entry["params"] = params
-        if by_default:
-            entry.pop("match", None)
-            entry.pop("priority", None)
-        read_table(table, entry, item, variables, collection, _RANK)
+        with collection.leaving_out():
+            _read_entry(item, schema, variables, collection)
     for item in fields["multicast_group_entries"].items() if "multicast_group_entries" in fields else ():
         group = item.fields(("multicast_group_id", "replicas"), ("multicast_group_id", "replicas"))
         number = group["multicast_group_id"].integer(least=1)
@@ -52,6 +39,24 @@ def read_runtime_json(document: Element, schema: ProgramSchema, variables: Varia
         number = session["clone_session_id"].integer(least=1)
         copies = _replicas(session["replicas"])
         collection.add(CloneSession(id=number, truncate_bytes=cut, **copies), _RANK, item.place)
+
+
+def _read_entry(item: Element, schema: ProgramSchema, variables: Variables, collection: Collection) -> None:
+    entry = item.fields(_ENTRY, ("table", "action_name"))
+    name = entry.pop("table")
+    with name.blamed():
+        table = schema.tables[name.text()]
+    action = entry.pop("action_name")
+    params = entry.pop("action_params", None)
+    default = entry.pop("default_action", None)
+    by_default = default is not None and default.text().lower() == "true"
+    entry["default_action" if by_default else "action"] = action
+    if params is not None:
+        entry["params"] = params
+    if by_default:
+        entry.pop("match", None)
+        entry.pop("priority", None)
+    read_table(table, entry, item, variables, collection, _RANK)
 
 
 def _replicas(element: Element) -> dict[str, tuple[int, ...]]:

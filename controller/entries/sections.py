@@ -16,7 +16,7 @@ from controller.entries.values import parse_param
 from controller.entries.variables import Variables
 from controller.planning.plan import CloneSession, MeterCell, MulticastGroup, RegisterValue, Replicas
 from controller.planning.routing import Routes
-from controller.southbound.schema import FieldSchema, Names, ProgramSchema
+from controller.southbound.schema import ArraySchema, FieldSchema, Names, ProgramSchema
 from switch.suggestion import suggestion
 from topo.graph import Switch, Topology
 
@@ -63,69 +63,66 @@ class Reader:
         return Variables(self.topology, self.routes, self.switch)
 
     def _read_sections(self, sections: Mapping[str, Element], collection: Collection, scope: int) -> None:
-        reading: Mapping[str, Callable[[Element, Collection, Rank], None]] = {
-            "tables": self._tables,
+        reading: Mapping[str, Callable[[Element, Element, Collection, Rank], None]] = {
+            "tables": self._table,
             "multicast": self._multicast,
             "clone": self._clone,
-            "registers": self._registers,
-            "meters": self._meters,
+            "registers": self._register,
+            "meters": self._meter,
         }
         for name, element in sections.items():
-            reading[name](element, collection, Rank(scope))
+            for key, value in element.pairs():
+                with collection.leaving_out():
+                    reading[name](key, value, collection, Rank(scope))
 
-    def _tables(self, section: Element, collection: Collection, rank: Rank) -> None:
-        for key, value in section.pairs():
-            if self._is_of_others(key, lambda schema: schema.tables, rank):
-                continue
-            with key.blamed():
-                table = self.schema.tables[key.text()]
-            for item in value.items():
+    def _table(self, key: Element, value: Element, collection: Collection, rank: Rank) -> None:
+        if self._is_of_others(key, lambda schema: schema.tables, rank):
+            return
+        with key.blamed():
+            table = self.schema.tables[key.text()]
+        for item in value.items():
+            with collection.leaving_out():
                 read_item(table, item, self.variables, collection, rank)
 
-    def _multicast(self, section: Element, collection: Collection, rank: Rank) -> None:
-        for key, value in section.pairs():
-            group = MulticastGroup(id=_group_number(key), **self._copies(value))
-            collection.add(group, rank, key.place)
+    def _multicast(self, key: Element, value: Element, collection: Collection, rank: Rank) -> None:
+        collection.add(MulticastGroup(id=_group_number(key), **self._copies(value)), rank, key.place)
 
-    def _clone(self, section: Element, collection: Collection, rank: Rank) -> None:
-        for key, value in section.pairs():
-            fields = value.fields(("ports", "truncate_bytes"), ("ports",)) if value.is_mapping else {"ports": value}
-            cut = fields["truncate_bytes"].integer(least=1) if "truncate_bytes" in fields else 0
-            session = CloneSession(id=_group_number(key), truncate_bytes=cut, **self._copies(fields["ports"]))
-            collection.add(session, rank, key.place)
+    def _clone(self, key: Element, value: Element, collection: Collection, rank: Rank) -> None:
+        fields = value.fields(("ports", "truncate_bytes"), ("ports",)) if value.is_mapping else {"ports": value}
+        cut = fields["truncate_bytes"].integer(least=1) if "truncate_bytes" in fields else 0
+        session = CloneSession(id=_group_number(key), truncate_bytes=cut, **self._copies(fields["ports"]))
+        collection.add(session, rank, key.place)
 
-    def _registers(self, section: Element, collection: Collection, rank: Rank) -> None:
-        for key, value in section.pairs():
-            if self._is_of_others(key, lambda schema: schema.registers, rank):
-                continue
-            with key.blamed():
-                array = self.schema.registers[key.text()]
-            if not array.bits:
-                raise key.error(f"register {array.name} does not hold numbers")
-            cell = FieldSchema(array.id, f"register {array.name}", array.bits)
-            for index_element, content in value.pairs() if value.is_mapping else [(None, value)]:
-                index = None
-                if index_element is not None:
-                    index = index_element.integer()
-                    with index_element.blamed():
-                        array.check_index("register", index)
-                number = parse_param(content, cell, self.variables)
-                value_of_cell = RegisterValue(register_name=array.name, index=index, value=number)
-                collection.add(value_of_cell, rank, content.place)
+    def _register(self, key: Element, value: Element, collection: Collection, rank: Rank) -> None:
+        if self._is_of_others(key, lambda schema: schema.registers, rank):
+            return
+        with key.blamed():
+            array = self.schema.registers[key.text()]
+        if not array.bits:
+            raise key.error(f"register {array.name} does not hold numbers")
+        cell = FieldSchema(array.id, f"register {array.name}", array.bits)
+        for index, content in value.pairs() if value.is_mapping else [(None, value)]:
+            number = parse_param(content, cell, self.variables)
+            place = None if index is None else self._index(index, array, "register")
+            collection.add(RegisterValue(register_name=array.name, index=place, value=number), rank, content.place)
 
-    def _meters(self, section: Element, collection: Collection, rank: Rank) -> None:
-        for key, value in section.pairs():
-            if self._is_of_others(key, lambda schema: schema.meters, rank):
-                continue
-            with key.blamed():
-                array = self.schema.meters[key.text()]
-            for index_element, content in value.pairs():
-                index = index_element.integer()
-                with index_element.blamed():
-                    array.check_index("meter", index)
-                collection.add(
-                    MeterCell(meter_name=array.name, index=index, rates=read_rates(content)), rank, content.place
-                )
+    def _meter(self, key: Element, value: Element, collection: Collection, rank: Rank) -> None:
+        if self._is_of_others(key, lambda schema: schema.meters, rank):
+            return
+        with key.blamed():
+            array = self.schema.meters[key.text()]
+        for index, content in value.pairs():
+            cell = MeterCell(
+                meter_name=array.name, index=self._index(index, array, "meter"), rates=read_rates(content)
+            )
+            collection.add(cell, rank, content.place)
+
+    @staticmethod
+    def _index(element: Element, array: ArraySchema, kind: str) -> int:
+        with element.blamed():
+            index = element.integer()
+            array.check_index(kind, index)
+        return index
 
     def _is_of_others(self, key: Element, names: Callable[[ProgramSchema], Names[Any]], rank: Rank) -> bool:
         """Whether a name of a section for several switches is that of another program alone."""

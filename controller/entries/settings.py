@@ -10,7 +10,8 @@ from pydantic import BaseModel, ConfigDict
 class EntriesSettings(BaseModel):
     """programs: P4Info file of each program. switches: program of each switch. files: for all switches, YAML or
     Python. switch_files: for single switches, YAML, runtime JSON of p4lang/tutorials, or commands of
-    simple_switch_CLI."""
+    simple_switch_CLI. lenient: what does not fit the programs is left out, and told in the log, in place of being an
+    error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -18,3 +19,4 @@ class EntriesSettings(BaseModel):
     switches: dict[str, str]
     files: tuple[Path, ...] = ()
     switch_files: dict[str, Path] = {}
+    lenient: bool = False

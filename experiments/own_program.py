@@ -1,0 +1,82 @@
+"""People's own programs on a network: what each switch runs, and what fills its tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Literal
+
+from controller.entries.planner import EntriesPlanner
+from controller.entries.settings import EntriesSettings
+from controller.planning.routing import shortest_routes
+from experiments.programs import Program
+from experiments.system import NetworkSetup
+from switch.errors import UserError
+from topo.files import TopologyFile
+from topo.graph import Topology
+
+SERVICE = "controller.entries.service:EntriesService"
+"""Of systems whose switches run people's own programs."""
+
+SUFFIXES = (".yaml", ".yml", ".json", ".py", ".txt")
+
+
+def own_network(
+    topology: Topology,
+    program: Path | None,
+    entries: Sequence[Path] = (),
+    *,
+    file: TopologyFile | None = None,
+    macros: Mapping[str, str] | None = None,
+    model: Literal["gradbed", "bmv2"] = "gradbed",
+    links: Literal["memory", "veth"] = "memory",
+) -> NetworkSetup:
+    """The network with the program on every switch, compiled, and its entries checked.
+
+    entries: for all switches; none: those that the topology's file names. file: what else that file says; its program
+    is taken where none is given, and switches may have others. UserError, as a rule with FILE:LINE:COLUMN.
+    """
+    programs = _programs(topology, program, file, macros or {})
+    settings = entries_settings(programs, entries, file, model)
+    EntriesPlanner(settings).plan(topology, shortest_routes(topology))
+    return NetworkSetup(topology, programs, settings, model=model, links=links)
+
+
+def entries_settings(
+    programs: Mapping[str, Program],
+    entries: Sequence[Path],
+    file: TopologyFile | None = None,
+    model: Literal["gradbed", "bmv2"] = "gradbed",
+    lenient: bool = False,
+) -> EntriesSettings:
+    """For the service; compiles the programs. programs: of each switch."""
+    for path in entries:
+        if path.suffix not in SUFFIXES:
+            raise UserError(f"{path}: entries are {', '.join(SUFFIXES)}")
+    return EntriesSettings(
+        programs={each.name: each.compiled(model).p4info for each in programs.values()},
+        switches={switch: each.name for switch, each in programs.items()},
+        files=tuple(path.resolve() for path in entries),
+        switch_files=dict(file.entries) if file is not None and not entries else {},
+        lenient=lenient,
+    )
+
+
+def _programs(
+    topology: Topology, program: Path | None, file: TopologyFile | None, macros: Mapping[str, str]
+) -> dict[str, Program]:
+    """Of every switch. Two sources of one name get names of their own."""
+    program = program or (None if file is None else file.program)
+    if program is None:
+        raise UserError("which program? name a P4 file")
+    if not program.is_file():
+        raise UserError(f"cannot read {program}: there is no such file")
+    sources = file.sources(program) if file is not None else {each.name: program for each in topology.switches}
+    made: dict[Path, Program] = {}
+    for source in sources.values():
+        path = source.resolve()
+        if path not in made:
+            taken = {each.name for each in made.values()}
+            name = path.stem if path.stem not in taken else f"{path.stem}_{len(made)}"
+            made[path] = Program(name, path, macros, routed=False)
+    return {switch: made[source.resolve()] for switch, source in sources.items()}
