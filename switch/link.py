@@ -7,6 +7,9 @@ from typing import Any
 
 from switch.errors import UserError
 
+MOST_CHANNELS = 8
+"""As many as v1model has priorities."""
+
 
 @dataclass(frozen=True)
 class LinkModel:
@@ -17,6 +20,9 @@ class LinkModel:
     loss, duplicate: probabilities in [0, 1), drawn per packet and direction from a seeded generator.
     queue_packets: packets that may wait for the link besides the one being sent; of each priority so many.
     jitter_us: delays are uniform in delay_us - jitter_us to delay_us + jitter_us, drawn per packet likewise.
+    channels: of one cable, such as the wavelengths of a fibre, 1 to 8: packets of priority p take channel p, those of
+    larger priorities the last. Each has the whole rate, and a queue and a transmitter of its own. Links in memory
+    between switches can have several.
     reorder: whether a packet may overtake another that drew a longer delay (as with Linux's netem), or waits for it.
     """
 
@@ -27,6 +33,7 @@ class LinkModel:
     queue_packets: int = 1000
     jitter_us: int = 0
     reorder: bool = False
+    channels: int = 1
 
     def __post_init__(self) -> None:
         if self.rate_bps is not None and self.rate_bps <= 0:
@@ -39,6 +46,8 @@ class LinkModel:
                 raise UserError(f"link {name} is a probability in [0, 1), got {value}")
         if self.queue_packets < 1:
             raise UserError(f"a link's queue holds at least one packet, got {self.queue_packets}")
+        if not 1 <= self.channels <= MOST_CHANNELS:
+            raise UserError(f"a link has 1 to {MOST_CHANNELS} channels, got {self.channels}")
         if not 0 <= self.jitter_us <= self.delay_us:
             raise UserError(f"link jitter is between 0 and the delay of {self.delay_us} us, got {self.jitter_us} us")
 

@@ -31,6 +31,7 @@ class LinkFields(TypedDict, total=False):
     queue_packets: int
     jitter_us: int
     reorder: bool
+    channels: int
 
 
 def _ipv4(text: str) -> str:

@@ -33,6 +33,7 @@ class LinkModelStruct(ctypes.Structure):
         ("seed", c_uint64),
         ("queue_packets", c_uint32),
         ("reorder", c_uint32),
+        ("channels", c_uint32),
     )
 
     @classmethod
@@ -47,6 +48,7 @@ class LinkModelStruct(ctypes.Structure):
             seed=(2 * seed + direction) % 2**64,
             queue_packets=link.queue_packets,
             reorder=link.reorder,
+            channels=link.channels,
         )
 
 

@@ -146,6 +146,7 @@ class Engine:
         the host before the interface does. Needs root (CAP_NET_RAW). The interface may be down, also later.
         """
         device = self._device(device_id)
+        _require_one_channel(link)
         code = self._call(
             "add_interface",
             device_id,
@@ -190,6 +191,7 @@ class Engine:
         self._device(device_a)
         if device_b is not None:
             self._device(device_b)
+        _require_one_channel(link)
         code = self._call(
             "add_wire",
             device_a,
@@ -213,6 +215,7 @@ class Engine:
     def add_open_port(self, device_id: int, port: int, link: LinkModel = _DEFAULT_LINK, seed: int = 0) -> None:
         """A port whose other end is in the caller's hand: `inject` and `drain`."""
         self._device(device_id)
+        _require_one_channel(link)
         code = self._call(
             "add_open_port",
             device_id,
@@ -229,6 +232,7 @@ class Engine:
         Nobody listens there at first: `switch.virtual` has the host's side.
         """
         self._device(device_id)
+        _require_one_channel(link)
         code = self._call(
             "add_memory_port",
             device_id,
@@ -430,6 +434,13 @@ class Engine:
             # The next message is not to blame for this one's receiver.
             _logger.exception("switch %s: a callback failed", device.name)
         return True
+
+
+def _require_one_channel(link: LinkModel) -> None:
+    if link.channels > 1:
+        raise UserError(
+            f"only links in memory between switches have channels, not one with {link.channels} to elsewhere"
+        )
 
 
 def _raise_unless_done(code: int, what: str) -> None:

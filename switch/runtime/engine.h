@@ -34,6 +34,7 @@ struct gb_link_model {
     uint64_t seed;
     uint32_t queue_packets;         /* of each priority */
     uint32_t reorder;               /* 0: a packet that draws a short delay waits for those before it */
+    uint32_t channels;              /* 0, 1: one; else up to GB_PRIORITIES, see gb_engine_add_link */
 };
 
 struct gb_switch_options {
@@ -178,6 +179,8 @@ uint64_t gb_engine_switch_start(struct gb_engine *, uint64_t device_id);
 /* Let the switch run `state` (NULL: no program) from the next packet on, without multicast groups and clone sessions.
  * The caller keeps owning both old and new. */
 int gb_engine_load(struct gb_engine *, uint64_t device_id, struct gb_switch *state);
+/* With channels in its model, packets of priority p take channel p, and those of larger priorities the last. Each has
+ * a queue and a transmitter of its own, with the whole rate. -EINVAL for too many; other links have one channel. */
 int gb_engine_add_link(struct gb_engine *, uint64_t device_a, uint32_t port_a, uint64_t device_b, uint32_t port_b,
                        const struct gb_link_model *a_to_b, const struct gb_link_model *b_to_a);
 int gb_engine_add_open_port(struct gb_engine *, uint64_t device_id, uint32_t port, const struct gb_link_model *in,

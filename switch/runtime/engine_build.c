@@ -112,10 +112,13 @@ int gb_engine_add_link(struct gb_engine *engine, uint64_t device_a, uint32_t por
     struct device *b = with_free_port(engine, device_b, port_b, &outcome);
     if (a && b && a == b && port_a == port_b)
         outcome = -EEXIST;
+    if (a_to_b->channels > GB_PRIORITIES || b_to_a->channels > GB_PRIORITIES)
+        outcome = -EINVAL;
     if (outcome == 0) {
         struct direction *forth = direction_create(engine, a_to_b, a, port_a, true);
         struct direction *back = forth ? direction_create(engine, b_to_a, b, port_b, true) : NULL;
-        if (back) {
+        if (back && direction_split(engine, forth, a_to_b->channels) &&
+            direction_split(engine, back, b_to_a->channels)) {
             forth->far_end = back->far_end = TO_PIPELINE;
             forth->to = b;
             forth->to_port = port_b;

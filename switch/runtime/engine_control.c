@@ -18,10 +18,15 @@ int gb_engine_set_link(struct gb_engine *engine, uint64_t device_id, uint32_t po
     int outcome = device ? -EINVAL : -ESRCH;
     if (direction && direction->reported) {
         uint64_t seed = direction->model.seed;
-        if (model->rate_bps != direction->model.rate_bps)
+        uint32_t channels = direction->model.channels;
+        if (model->rate_bps != direction->model.rate_bps) {
             direction->busy_remainder = 0;
+            for (uint32_t i = 0; i < direction->more_channels; i++)
+                direction->channels[i]->busy_remainder = 0;
+        }
         direction->model = *model;
         direction->model.seed = seed;
+        direction->model.channels = channels;
         outcome = 0;
     }
     engine_unlock(&engine->lock);

@@ -219,6 +219,11 @@ enum far_end { TO_PIPELINE, TO_OUTSIDE, TO_CONTROLLER, TO_NOWHERE };
 /* One direction of a link: from a switch's traffic manager, or from a port that faces a host. */
 struct direction {
     struct gb_link_model model;
+    /* Channels of one cable: packets of priority p take channel p, those of larger ones than there are the last. Each
+     * has a queue and a transmitter of its own; everything else is that of the whole, which is channel 0. */
+    struct direction *whole;        /* itself, if there is one channel */
+    struct direction *channels[GB_PRIORITIES - 1];
+    uint32_t more_channels;         /* besides channel 0 */
     uint64_t random_state, jitter_state;
     struct packet_queue queue;
     struct packet_list flight;      /* by time of arrival */
@@ -241,6 +246,8 @@ struct direction {
 
 struct direction *direction_create(struct gb_engine *, const struct gb_link_model *, struct device *,
                                    uint32_t port, bool outwards);
+/* Let it have so many channels; false when out of memory. */
+bool direction_split(struct gb_engine *, struct direction *, uint32_t channels);
 void direction_offer(struct gb_engine *, struct direction *, struct packet *);
 /* The transmitter may be free again. */
 void direction_resume(struct gb_engine *, struct direction *);

@@ -6,6 +6,9 @@
  * packet. A packet leaves its queue when the transmitter begins to send it; only then does its egress pipeline run, so
  * its queueing metadata are true. What egress drops takes no time on the link.
  *
+ * A cable may have several channels, such as the wavelengths of a fibre: one for each priority, with the link's whole
+ * rate and a queue and a transmitter of its own.
+ *
  * Behind an interface there may be a slower transmitter, the kernel's (HTB, a network card). When its queue is full,
  * this one waits, so that packets queue here, where programs see them.
  */
@@ -30,6 +33,7 @@ struct direction *direction_create(struct gb_engine *engine, const struct gb_lin
         return NULL;
     }
     direction->model = *model;
+    direction->whole = direction;
     /* Seeds of neighbouring links are neighbouring numbers; their generators must be far apart. */
     uint64_t seed = model->seed;
     direction->random_state = random_next(&seed);
@@ -52,6 +56,24 @@ struct direction *direction_create(struct gb_engine *engine, const struct gb_lin
     return direction;
 }
 
+bool direction_split(struct gb_engine *engine, struct direction *whole, uint32_t channels) {
+    while (whole->more_channels + 1 < channels) {
+        struct direction *channel =
+            direction_create(engine, &whole->model, whole->egress, whole->egress_port, true);
+        if (!channel)
+            return false;
+        channel->reported = false;
+        channel->whole = whole;
+        whole->channels[whole->more_channels++] = channel;
+    }
+    return true;
+}
+
+static struct direction *channel_of(struct direction *whole, uint32_t priority) {
+    uint32_t number = priority < whole->more_channels ? priority : whole->more_channels;
+    return number ? whole->channels[number - 1] : whole;
+}
+
 void direction_count(struct direction *direction, const struct packet *packet, bool accepted) {
     struct gb_link_statistics *statistics = &direction->statistics;
     uint32_t length = packet->view.length;
@@ -68,7 +90,8 @@ void direction_count(struct direction *direction, const struct packet *packet, b
     }
 }
 
-static void deliver(struct gb_engine *engine, struct direction *direction, struct packet *packet) {
+static void deliver(struct gb_engine *engine, struct direction *channel, struct packet *packet) {
+    struct direction *direction = channel->whole;
     if (direction->arrivals)
         capture_frame(engine, direction->arrivals, packet);
     if (direction->far_end == TO_OUTSIDE) {
@@ -119,10 +142,10 @@ static void propagate(struct gb_engine *engine, struct direction *direction, str
 
 /* When a packet that is sent by then will be at the far end. */
 static uint64_t arrival_time(struct direction *direction, uint64_t sent_ns) {
-    const struct gb_link_model *model = &direction->model;
+    const struct gb_link_model *model = &direction->whole->model;
     uint64_t arrival_ns = sent_ns + model->delay_ns;
     if (model->jitter_ns) {
-        uint64_t drawn = random_next(&direction->jitter_state);
+        uint64_t drawn = random_next(&direction->whole->jitter_state);
         arrival_ns -= model->jitter_ns;
         arrival_ns += (uint64_t)((unsigned __int128)drawn * (2 * model->jitter_ns + 1) >> 64);
     }
@@ -132,15 +155,15 @@ static uint64_t arrival_time(struct direction *direction, uint64_t sent_ns) {
 }
 
 static void lose(struct gb_engine *engine, struct direction *direction, struct packet *packet) {
-    direction->statistics.losses++;
-    direction->statistics.lost_bytes += packet->view.length;
+    direction->whole->statistics.losses++;
+    direction->whole->statistics.lost_bytes += packet->view.length;
     packet_free(&engine->pool, packet);
 }
 
 /* When a frame whose transmission begins now has been sent. What is left of a nanosecond is carried over to the next
  * one that follows at once: rates are exact, however short the frames. */
 static uint64_t sending_ends(struct direction *direction, uint64_t length, uint64_t now_ns) {
-    uint64_t rate_bps = direction->model.rate_bps;
+    uint64_t rate_bps = direction->whole->model.rate_bps;
     uint64_t bit_ns = length * UINT64_C(8000000000);
     if (direction->busy_until_ns == now_ns)
         bit_ns += direction->busy_remainder;
@@ -149,23 +172,24 @@ static uint64_t sending_ends(struct direction *direction, uint64_t length, uint6
 }
 
 static void transmit(struct gb_engine *engine, struct direction *direction, struct packet *packet) {
-    const struct gb_link_model *model = &direction->model;
+    struct direction *whole = direction->whole;
+    const struct gb_link_model *model = &whole->model;
     uint64_t sent_ns = engine->now_ns;
     if (model->rate_bps) {
         sent_ns = direction->busy_until_ns = sending_ends(direction, packet->view.length, sent_ns);
         direction->backlog_bytes += packet->view.length;
     }
-    if (direction->departures)
-        capture_frame(engine, direction->departures, packet);
-    if (direction->cut) {
+    if (whole->departures)
+        capture_frame(engine, whole->departures, packet);
+    if (whole->cut) {
         lose(engine, direction, packet);
         return;
     }
     uint64_t arrival_ns = arrival_time(direction, sent_ns);
     if (model->loss_threshold | model->duplicate_threshold) {
         /* Two draws per packet, whatever they are used for: so decisions depend on seed and order alone. */
-        uint64_t loss = random_next(&direction->random_state);
-        uint64_t duplication = random_next(&direction->random_state);
+        uint64_t loss = random_next(&whole->random_state);
+        uint64_t duplication = random_next(&whole->random_state);
         if (loss < model->loss_threshold) {
             lose(engine, direction, packet);
             return;
@@ -205,8 +229,8 @@ static void count_backlog(struct gb_engine *engine, struct direction *direction)
         uint64_t taken_ns = engine->clock_ns - direction->backlog_start_ns;
         if (taken_ns < GB_BACKLOG_NS)
             return;
-        direction->statistics.backlogged_bytes += direction->backlog_bytes;
-        direction->statistics.backlogged_ns += taken_ns;
+        direction->whole->statistics.backlogged_bytes += direction->backlog_bytes;
+        direction->whole->statistics.backlogged_ns += taken_ns;
     }
     direction->backlog_start_ns = engine->clock_ns;
     direction->backlog_bytes = 0;
@@ -230,11 +254,13 @@ void direction_resume(struct gb_engine *engine, struct direction *direction) {
     depart_waiting(engine, direction);
 }
 
-void direction_offer(struct gb_engine *engine, struct direction *direction, struct packet *packet) {
+void direction_offer(struct gb_engine *engine, struct direction *whole, struct packet *packet) {
+    struct direction *direction = whole;
     uint32_t priority = 0, waiting = direction->queue.lists[0].count;
     if (direction->egress) {
         struct gb_standard_metadata *std = &packet->view.std;
         priority = (uint32_t)std->priority;
+        direction = channel_of(whole, priority);
         waiting = direction->queue.lists[priority].count;
         std->enq_timestamp = (uint32_t)device_time_us(direction->egress, engine->now_ns);
         std->enq_qdepth = waiting & GB_QDEPTH_MASK;
@@ -244,9 +270,9 @@ void direction_offer(struct gb_engine *engine, struct direction *direction, stru
         depart(engine, direction, packet);
         return;
     }
-    if (waiting >= direction->model.queue_packets) {
-        direction->statistics.queue_drops++;
-        direction->statistics.queue_drop_bytes += packet->view.length;
+    if (waiting >= whole->model.queue_packets) {
+        whole->statistics.queue_drops++;
+        whole->statistics.queue_drop_bytes += packet->view.length;
         packet_free(&engine->pool, packet);
         return;
     }

@@ -287,7 +287,12 @@ static void abandon_queue(struct gb_engine *engine, struct device *device, struc
 
 void pipeline_abandon(struct gb_engine *engine, struct device *device) {
     abandon(engine, device, &engine->ready);
-    for (uint32_t port = 0; port < GB_MAX_PORTS; port++)
-        if (device->ports[port].out)
-            abandon_queue(engine, device, &device->ports[port].out->queue);
+    for (uint32_t port = 0; port < GB_MAX_PORTS; port++) {
+        struct direction *out = device->ports[port].out;
+        if (!out)
+            continue;
+        abandon_queue(engine, device, &out->queue);
+        for (uint32_t i = 0; i < out->more_channels; i++)
+            abandon_queue(engine, device, &out->channels[i]->queue);
+    }
 }
