@@ -77,7 +77,9 @@ class MeterRates(Value):
 
 class TableEntry(Value):
     """One entry of a table. Priority matters to tables with ternary, range or optional fields only: high wins. meter:
-    of a table with a direct meter; None: whatever matches is green."""
+    of a table with a direct meter; None: whatever matches is green. watch_port: of a table with an action selector:
+    while this port is down, switches do nothing in place of the action, at once and by themselves (P4Runtime
+    specification, section 9.2.3, "watch_port")."""
 
     table: str
     match: Mapping[str, Match]
@@ -85,6 +87,7 @@ class TableEntry(Value):
     params: Mapping[str, Unsigned] = {}
     priority: Unsigned = 0
     meter: MeterRates | None = None
+    watch_port: Unsigned | None = None
 
     @property
     def key(self) -> EntryKey:

@@ -58,7 +58,8 @@ def entry_text(entry: TableEntry) -> str:
     params = ", ".join(f"{name}={_number(name, value)}" for name, value in entry.params.items())
     priority = f" priority {entry.priority}" if entry.priority else ""
     meter = f" {_rates(entry.meter)}" if entry.meter is not None else ""
-    return f"{match or '*'} -> {entry.action}({params}){priority}{meter}"
+    watched = "" if entry.watch_port is None else f" while port {entry.watch_port} is up"
+    return f"{match or '*'} -> {entry.action}({params}){priority}{meter}{watched}"
 
 
 def default_text(default: DefaultAction) -> str:

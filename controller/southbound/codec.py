@@ -44,7 +44,10 @@ def encode_entry(schema: ProgramSchema, entry: TableEntry) -> Any:
         message.match.append(_encode_match(table.fields[name], how))
     if table.has_profile:
         # A set of one: the switch makes the profile's members itself.
-        call = message.action.action_profile_action_set.action_profile_actions.add(weight=1).action
+        only = message.action.action_profile_action_set.action_profile_actions.add(weight=1)
+        if entry.watch_port is not None:
+            only.watch_port = canonical_bytes(entry.watch_port)
+        call = only.action
     else:
         call = message.action.action
     _encode_call(table.actions[entry.action], entry.params, call)
@@ -92,7 +95,7 @@ def decode_entry(schema: ProgramSchema, message: Any) -> TableEntry | None:
     table = schema.tables.by_id(message.table_id)
     if table is None or table.has_own_entries or message.is_const or message.is_default_action:
         return None
-    call = _single_call(message.action)
+    call, watch_port = _single_call(message.action)
     action = None if call is None else table.actions.by_id(call.action_id)
     if action is None:
         return None
@@ -118,6 +121,7 @@ def decode_entry(schema: ProgramSchema, message: Any) -> TableEntry | None:
         params=params,
         priority=message.priority,
         meter=meter,
+        watch_port=watch_port,
     )
 
 
@@ -132,13 +136,16 @@ def decode_params(action: ActionSchema, call: Any) -> dict[str, int] | None:
     return params
 
 
-def _single_call(action: Any) -> Any:
-    """The Action message of an entry that has exactly one; else None."""
+def _single_call(action: Any) -> tuple[Any, int | None]:
+    """The Action message of an entry that has exactly one, and the port that it watches; else None."""
     kind = action.WhichOneof("type")
     if kind == "action_profile_action_set":
         members = action.action_profile_action_set.action_profile_actions
-        return members[0].action if len(members) == 1 else None
-    return action.action if kind == "action" else None
+        if len(members) != 1:
+            return None, None
+        watched = members[0].WhichOneof("watch_kind") == "watch_port"
+        return members[0].action, number(members[0].watch_port) if watched else None
+    return (action.action if kind == "action" else None), None
 
 
 def _decode_match(message: Any) -> Match:

@@ -241,6 +241,8 @@ class ProgramSchema:
             raise UserError(f"{table.name}: an entry {needs} priority")
         if entry.meter is not None and not table.has_meter:
             raise UserError(f"{table.name}: its entries have no meter")
+        if entry.watch_port is not None and not table.has_profile:
+            raise UserError(f"{table.name}: its entries watch no ports, since it has no action selector")
         return TableEntry(
             table=table.name,
             match=match,
@@ -248,6 +250,7 @@ class ProgramSchema:
             params=_normalised_params(table, action, entry.params),
             priority=entry.priority,
             meter=entry.meter,
+            watch_port=entry.watch_port,
         )
 
 

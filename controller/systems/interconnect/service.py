@@ -1,0 +1,84 @@
+"""The controller's part of the interconnect: what hybrid switches are told of the network and of links that are down.
+
+Optical switches hold nothing: light follows from its wavelength (p4src/optical.p4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pydantic import BaseModel, Field
+
+from controller.core.service import Service
+from controller.planning.plan import Plan, SwitchPlan, TableEntry
+from controller.planning.routing import Routes
+from controller.systems.interconnect.entries import destination_entries, self_entry, way_entries
+from controller.systems.interconnect.policies import POLICIES, PolicyName
+from controller.systems.interconnect.reach import Reach
+from switch.errors import UserError
+from topo.graph import Topology
+from topo.optical_electrical import OPTICAL, hybrid_name
+
+HYBRID_PROGRAM = "interconnect"
+OPTICAL_PROGRAM = "optical"
+
+
+class InterconnectSettings(BaseModel, frozen=True, extra="forbid"):
+    """policy: how hybrid switches choose. per_wavelength: whether each wavelength of a fibre is a channel of its own.
+    flowlet_us: after a pause as long a flow chooses anew; 0: each packet does."""
+
+    policy: PolicyName = "least-loaded"
+    per_wavelength: bool = True
+    flowlet_us: int = Field(default=0, ge=0, lt=2**48)
+
+
+class Traffic(BaseModel, frozen=True, extra="forbid"):
+    """A job of the interconnect: hosts that send to each other. Switches need to know nothing of it."""
+
+
+class AdmittedTraffic(BaseModel, frozen=True):
+    """Its number."""
+
+    job: int
+
+
+class InterconnectService(Service[InterconnectSettings, Traffic, Traffic, AdmittedTraffic]):
+    """Implements controller.core.service.Service."""
+
+    Settings, Request, State, Answer = InterconnectSettings, Traffic, Traffic, AdmittedTraffic
+    programs = (HYBRID_PROGRAM, OPTICAL_PROGRAM)
+
+    def __init__(self, topology: Topology, routes: Routes, settings: InterconnectSettings) -> None:
+        super().__init__(topology, routes, settings)
+        Reach(topology).n  # noqa: B018  # UserError for any other kind of network
+
+    def base(self) -> Plan:
+        reach = Reach(self.topology)
+        settings = self.settings
+        switches = {
+            switch.name: SwitchPlan(program=OPTICAL_PROGRAM)
+            for switch in self.topology.switches
+            if switch.tier == OPTICAL
+        }
+        for place in reach.places:
+            switches[hybrid_name(*place)] = SwitchPlan.of(
+                HYBRID_PROGRAM,
+                [
+                    self_entry(reach, place, POLICIES[settings.policy], settings.per_wavelength, settings.flowlet_us),
+                    *way_entries(reach, place),
+                    *destination_entries(reach, place),
+                ],
+            )
+        return Plan(switches=switches)
+
+    def admit(self, number: int, request: Traffic, others: Mapping[int, Traffic]) -> Traffic:
+        return request
+
+    def plan(self, number: int, state: Traffic) -> Plan:
+        return Plan(switches={})
+
+    def answer(self, number: int, state: Traffic) -> AdmittedTraffic:
+        return AdmittedTraffic(job=number)
+
+    def plain(self, switch: str, entry: TableEntry) -> TableEntry | None:
+        raise UserError(f"{switch} does not run {HYBRID_PROGRAM}: a switch that only forwards cannot choose by load")
