@@ -20,6 +20,7 @@ SYSTEMS: dict[str, str] = {
     "aggregation": "experiments.systems.aggregation.system:AggregationSystem",
     "shuffle": "experiments.systems.shuffle.system:ShuffleSystem",
     "compression": "experiments.systems.compression.system:CompressionSystem",
+    "interconnect": "experiments.systems.interconnect.system:InterconnectSystem",
 }
 """Module and class by the name of each; imported when it is asked for."""
 
