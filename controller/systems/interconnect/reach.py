@@ -36,7 +36,7 @@ class Reach:
 
     @property
     def places(self) -> Iterator[Place]:
-        return product(range(self.n), repeat=2)
+        return product(range(self.n), range(self.n))
 
     def usable(self, here: Place, there: Place) -> int | None:
         """The ways for packets from `here` to another hybrid switch, as p4src/include/ways.p4 has them (none of its
