@@ -90,7 +90,7 @@ def test_what_is_wrong_is_found(number: int, change: dict[str, object], message:
 
 def test_a_demand_that_is_left_is_found() -> None:
     instance, trees, schedule = lending()
-    with pytest.raises(BadSchedule, match="worker 1 never gets sample 1"):
+    with pytest.raises(BadSchedule, match="worker 0 never gets sample 0; 2 demands"):
         check_schedule(instance, replace(schedule, transmissions=(), queues=((),) * 5), trees)
 
 
