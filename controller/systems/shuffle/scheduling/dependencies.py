@@ -13,6 +13,7 @@ import numpy as np
 
 from controller.systems.shuffle.scheduling.bits import members
 from controller.systems.shuffle.scheduling.instance import Instance
+from controller.systems.shuffle.scheduling.trees import Trees
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ class DependencyGraph:
             for index, sample in enumerate(samples)
         }
         self.open = [(1 << len(samples)) - 1 for samples in self.samples]
-        self.left = len(instance.demands)
+        self._reach: dict[int, int] = {}
         self.wanted = _wanted(instance, self.samples)
         """wanted[v][u]: which of v's needs u stores."""
 
@@ -67,12 +68,35 @@ class DependencyGraph:
             found &= wanted[other]
         return found
 
+    def joinable_or_short(self, cluster: Cluster, worker: int) -> tuple[int, int]:
+        """The same for any worker outside, and which open needs all the cluster's workers but one store."""
+        every, one_short = self.open[worker], 0
+        wanted = self.wanted[worker]
+        for other, _ in cluster.receivers:
+            stored = wanted[other]
+            one_short = one_short & stored | every & ~stored
+            every &= stored
+        return every, one_short
+
+    def reach(self, trees: Trees, sample: int) -> int:
+        """Workers that store a sample or have a neighbour that does."""
+        found = self._reach.get(sample)
+        if found is None:
+            found = self.holders[sample]
+            for holder in members(self.holders[sample]):
+                found |= trees.neighbours[holder]
+            found &= (1 << len(self.samples)) - 1
+            self._reach[sample] = found
+        return found
+
+    def is_open(self, worker: int, sample: int) -> bool:
+        return bool(self.open[worker] >> self.place[worker, sample] & 1)
+
     def close(self, worker: int, sample: int) -> None:
         """A demand is met (S6)."""
         bit = 1 << self.place[worker, sample]
         assert self.open[worker] & bit, "a demand is met once"
         self.open[worker] ^= bit
-        self.left -= 1
 
 
 def _wanted(instance: Instance, samples: list[list[int]]) -> list[list[int]]:
@@ -85,9 +109,3 @@ def _wanted(instance: Instance, samples: list[list[int]]) -> list[list[int]]:
         rows = np.packbits(stored[:, own], axis=1, bitorder="little")
         found.append([int.from_bytes(row.tobytes(), "little") for row in rows])
     return found
-
-
-def needs(graph: DependencyGraph, worker: int, places: int) -> list[int]:
-    """The samples behind a set of bits."""
-    own = graph.samples[worker]
-    return [own[place] for place in members(places)]

@@ -38,7 +38,7 @@ class LargestCluster:
         graph = DependencyGraph(instance)
         queues = Queues(instance, trees)
         for worker, sample in draw.sample(instance.demands, len(instance.demands)):
-            if not graph.open[worker] >> graph.place[worker, sample] & 1:
+            if not graph.is_open(worker, sample):
                 continue
             cluster = self._grown(graph, graph.cluster(worker, sample), draw)
             sender = len(instance.workers) if self.master else draw.choice(list(members(cluster.holders)))

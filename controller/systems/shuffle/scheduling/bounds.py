@@ -1,0 +1,108 @@
+"""What no schedule can go below.
+
+packets: let m_i be the distance of receiver i of a packet from the nearest holder of its sample. Walk around the
+packet's tree, from the sender past the receivers and back: every link is passed twice, and between two receivers
+there are at least as many links as the larger of their m, since each stores the other's sample. So the packet takes
+at least (sum m_i + max m_i) / 2 hops. Since max m_i is at least the mean, a receiver's share is at least
+(m_i + m_i / c) / 2 in a packet for c; and c is at most the number of copies of its sample, for all others and the
+sender store it. Where workers lend samples, c may be larger, at a loan for each that lacks the sample; a loan
+shortens the walk by its own hops, and takes them itself. With one copy of every sample nothing can be saved without
+loans.
+
+cuts: of every host, rack and pod the distinct samples that have to come in and those that have to go out, each in a
+packet of its own, since what comes out of a cut's packets is no more than what went in.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from dataclasses import dataclass
+
+import networkx as nx
+
+from controller.systems.shuffle.scheduling.bits import bits_of, members
+from controller.systems.shuffle.scheduling.instance import Instance
+from controller.systems.shuffle.scheduling.trees import Trees
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Least hops in total, by each argument."""
+
+    packets: int
+    cuts: int
+
+    @property
+    def best(self) -> int:
+        return max(self.packets, self.cuts)
+
+
+def bounds(instance: Instance, trees: Trees, *, loans: bool = True) -> Bounds:
+    """loans: whether workers may lend each other samples."""
+    return Bounds(packet_bound(instance, trees, loans=loans), cut_bound(instance, trees))
+
+
+def packet_bound(instance: Instance, trees: Trees, *, loans: bool = True) -> int:
+    """Of a sample that several workers need only the farthest counts: the others may hear the same packet."""
+    distances = trees.distances
+    off_diagonal = [
+        int(distances[a, b]) for a in range(len(instance.workers)) for b in range(len(instance.workers)) if a != b
+    ]
+    least_loan = min(off_diagonal, default=1)
+    largest = max(1, len(instance.workers) - 1)
+    farthest: dict[int, tuple[int, float]] = {}
+    for worker, sample in instance.demands:
+        holders = list(members(instance.holders[sample]))
+        nearest = int(distances[holders, worker].min())
+        if sample not in farthest or nearest > farthest[sample][0]:
+            copies = len(holders)
+            extra = nearest / min(copies, largest)
+            if loans:
+                for size in range(copies + 1, largest + 1):
+                    extra = min(extra, nearest / size + least_loan * (size - copies))
+                    if least_loan * (size - copies) >= extra:
+                        break
+            farthest[sample] = nearest, (nearest + extra) / 2
+    return math.ceil(sum(share for _, share in farthest.values()) - 1e-6)
+
+
+def cut_bound(instance: Instance, trees: Trees) -> int:
+    """Sum over all regions of the network; their cuts have no link in common."""
+    wanted: defaultdict[int, int] = defaultdict(int)
+    for worker, sample in instance.demands:
+        wanted[sample] |= 1 << worker
+    total = 0
+    for inside in regions(trees):
+        for sample, takers in wanted.items():
+            holders = instance.holders[sample]
+            enters = takers & inside and not holders & inside
+            leaves = takers & ~inside and not holders & ~inside
+            total += bool(enters) + bool(leaves)
+    return total
+
+
+def regions(trees: Trees) -> list[int]:
+    """Sets of hosts that are parts of the network at some height: hosts, racks, pods.
+
+    A node's height is its distance from the nearest host. A region is what hangs together below a height; the links
+    that leave it are between that height and the next, so that no link leaves two regions of different height.
+    """
+    topology = trees.topology
+    heights = nx.multi_source_dijkstra_path_length(topology.graph, {host.name for host in topology.hosts})
+    number = {host: index for index, host in enumerate(trees.hosts)}
+    found = []
+    for height in range(int(max(heights.values()))):
+        below = topology.graph.subgraph(node for node, at in heights.items() if at <= height)
+        for component in nx.connected_components(below):
+            # Where a region's links to the next height are insides of servers, leaving it is no hop.
+            leaving = [
+                (node, other)
+                for node in component
+                for other in topology.graph[node]
+                if other not in component and not trees.is_inside(node, other)
+            ]
+            inside = bits_of(number[node] for node in component if node in number)
+            if leaving and inside:
+                found.append(inside)
+    return found

@@ -1,0 +1,40 @@
+"""From chosen clusters to a schedule: senders that have least to send, and trees whose links carry least."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from controller.systems.shuffle.scheduling.bits import bits_of, members
+from controller.systems.shuffle.scheduling.columns import Demand, Network
+from controller.systems.shuffle.scheduling.queues import Packet, Queues
+from controller.systems.shuffle.scheduling.schedule import Schedule
+
+
+def emit(name: str, network: Network, clusters: Sequence[Sequence[Demand]]) -> Schedule:
+    """A packet for each cluster and for every demand that is in none.
+
+    Of the senders and trees with fewest hops, each packet takes the sender with the shortest queue, and the tree
+    whose busiest link carries fewest packets so far.
+    """
+    instance, trees = network.instance, network.trees
+    clustered = {demand for cluster in clusters for demand in cluster}
+    alone = [[demand] for demand in instance.demands if demand not in clustered]
+    queues = Queues(instance, trees)
+    queued: Counter[int] = Counter()
+    loads: Counter[tuple[str, str]] = Counter()
+    for cluster in [*clusters, *alone]:
+        receivers = bits_of(worker for worker, _ in cluster)
+        hops = {sender: network.trees.hops(sender, receivers) for sender in members(network.senders(cluster))}
+        least = min(hops.values())
+        sender = min((each for each in hops if hops[each] == least), key=queued.__getitem__)
+        queued[sender] += 1
+        ways = {
+            tree: trees.trees[tree].branches(trees.hosts[sender], [trees.hosts[each] for each in members(receivers)])
+            for tree in trees.of_sender[sender]
+            if trees.hops_on(tree, sender, receivers) == least
+        }
+        tree = min(ways, key=lambda tree: max(loads[link] for link in ways[tree]))
+        loads.update(ways[tree])
+        queues.add(Packet(sender, tuple(cluster), tree, least))
+    return queues.schedule(name)

@@ -1,0 +1,192 @@
+"""The source's scheduler: clusters grown from random edges, judged by hops (S3 to S6).
+
+A demand that no cluster takes is sent by its nearest holder, and one that several workers have is met for each of
+them. The source's loss looks at the hops of the coded packet alone, so that loans seem free; `count_loans` adds
+theirs.
+Bounded: how many samples of a worker are tried, how many loans a packet may have, and how many clusters are
+expanded that promise to grow; the source leaves all three open, and the last grows exponentially.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from itertools import count
+
+from controller.systems.shuffle.scheduling.bits import members
+from controller.systems.shuffle.scheduling.dependencies import Cluster, DependencyGraph
+from controller.systems.shuffle.scheduling.instance import Instance
+from controller.systems.shuffle.scheduling.queues import Loan, Packet, Queues, Timing
+from controller.systems.shuffle.scheduling.schedule import Schedule
+from controller.systems.shuffle.scheduling.trees import Trees
+
+
+@dataclass(frozen=True)
+class Limits:
+    """samples: of a worker that may join, tried at each step. loans: of a packet. expansions: clusters of greater
+    potential that are grown beside the first one (the queue of S4.5)."""
+
+    samples: int = 8
+    loans: int = 1
+    expansions: int = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """A feasible solution of S4: a cluster, its sender, and what both borrow. loss: hops for each sample."""
+
+    cluster: Cluster
+    sender: int
+    loans: tuple[Loan, ...]
+    loss: float
+
+
+@dataclass(frozen=True)
+class HopAware:
+    """count_loans: whether a cluster's loss has the hops of its loans; the source's has not."""
+
+    timing: Timing = field(default_factory=Timing)
+    limits: Limits = field(default_factory=Limits)
+    count_loans: bool = False
+
+    @property
+    def name(self) -> str:
+        return "hop-aware-loans-counted" if self.count_loans else "hop-aware"
+
+    def schedule(self, instance: Instance, trees: Trees, seed: int) -> Schedule:
+        draw = random.Random(seed)
+        graph = DependencyGraph(instance)
+        queues = Queues(instance, trees, self.timing)
+        growth = Growth(graph, trees, queues, self.limits, self.count_loans, draw)
+        for worker, sample in draw.sample(instance.demands, len(instance.demands)):
+            if not graph.is_open(worker, sample):
+                continue
+            best = growth.expanded(graph.cluster(worker, sample))
+            hops, tree = trees.best(best.sender, best.cluster.workers)
+            queues.add(Packet(best.sender, best.cluster.receivers, tree, hops, best.loans))
+            for receiver in best.cluster.receivers:
+                graph.close(*receiver)
+        return queues.schedule(self.name)
+
+
+@dataclass(frozen=True)
+class Growth:
+    """Grows clusters on what is still open."""
+
+    graph: DependencyGraph
+    trees: Trees
+    queues: Queues
+    limits: Limits
+    count_loans: bool
+    draw: random.Random
+
+    def expanded(self, cluster: Cluster) -> Solution:
+        """S4: of the local optima that can be reached from a cluster, the one with the least loss."""
+        start = self.solution(cluster, ())
+        assert start is not None, "whoever stores a sample can send it on its own"
+        order = count()
+        waiting: list[tuple[int, int, Solution]] = []
+        seen: set[frozenset[tuple[int, int]]] = set()
+        best = start
+        expansions = self.limits.expansions
+        current: Solution | None = start
+        while current is not None:
+            compared = [
+                solution
+                for receiver, loans in self.joinable_edges(current)
+                if (solution := self._joined(current, receiver, loans)) is not None
+            ]
+            found = min([current, *compared], key=lambda solution: solution.loss)
+            if expansions:
+                potential = self.potential(found)
+                for solution in compared:
+                    key = frozenset(solution.cluster.receivers)
+                    if key not in seen and (own := self.potential(solution)) > potential:
+                        seen.add(key)
+                        heappush(waiting, (-own, next(order), solution))
+            if found is not current:
+                current = found
+                continue
+            if found.loss < best.loss:
+                best = found
+            current = None
+            if waiting and expansions:
+                expansions -= 1
+                current = heappop(waiting)[2]
+        return best
+
+    def joinable_edges(self, solution: Solution) -> Iterator[tuple[tuple[int, int], tuple[Loan, ...]]]:
+        """S4.1: (worker, sample) that may join, with what is to be borrowed then, the sender's loans left out."""
+        cluster = solution.cluster
+        former = tuple(loan for loan in solution.loans if loan.borrower != solution.sender)
+        left = self.limits.loans - len(former)
+        for worker in self.joinable_nodes(cluster, left):
+            own = self._borrowed(worker, [sample for _, sample in cluster.receivers])
+            if own is None or len(own) > left:
+                continue
+            complete, one_short = self.graph.joinable_or_short(cluster, worker)
+            samples = self._tried(worker, complete)
+            for sample in samples:
+                yield (worker, sample), (*former, *own)
+            if left > len(own) and len(samples) < self.limits.samples:
+                for sample in self._tried(worker, one_short):
+                    (short,) = (each for each, _ in cluster.receivers if not self.graph.holders[sample] >> each & 1)
+                    lent = self._borrowed(short, [sample])
+                    if lent is not None:
+                        yield (worker, sample), (*former, *own, *lent)
+
+    def joinable_nodes(self, cluster: Cluster, loans: int) -> Iterator[int]:
+        """Workers outside that store every sample of the cluster, or could borrow what is missing."""
+        if not loans:
+            return members(cluster.holders)
+        able = -1
+        for _, sample in cluster.receivers:
+            able &= self.graph.reach(self.trees, sample)
+        return members(able & ~cluster.workers)
+
+    def potential(self, solution: Solution) -> int:
+        """Receivers, and nodes that could join."""
+        joinable = {worker for (worker, _), _ in self.joinable_edges(solution)}
+        return len(solution.cluster.receivers) + len(joinable)
+
+    def _tried(self, worker: int, places: int) -> Sequence[int]:
+        own = self.graph.samples[worker]
+        found = [own[place] for place in members(places)]
+        return found if len(found) <= self.limits.samples else self.draw.sample(found, self.limits.samples)
+
+    def _joined(self, former: Solution, receiver: tuple[int, int], loans: tuple[Loan, ...]) -> Solution | None:
+        return self.solution(self.graph.joined(former.cluster, *receiver), loans)
+
+    def solution(self, cluster: Cluster, loans: tuple[Loan, ...]) -> Solution | None:
+        """S4.2, S4.3: a cluster with the sender of least loss; None if none can send it in time. loans: to its
+        receivers."""
+        best: Solution | None = None
+        samples = [sample for _, sample in cluster.receivers]
+        left = self.limits.loans - len(loans) if len(samples) > 1 else 0
+        for sender in self.joinable_nodes(cluster, left):
+            own = self._borrowed(sender, samples)
+            if own is None or len(own) > left or any(loan.borrower == sender for loan in loans):
+                continue
+            borrowed = (*loans, *own)
+            hops = self.trees.hops(sender, cluster.workers)
+            if self.count_loans:
+                hops += sum(int(self.trees.distances[loan.lender, loan.borrower]) for loan in borrowed)
+            loss = hops / len(samples)
+            if (best is None or loss < best.loss) and self.queues.fits(sender, borrowed):
+                best = Solution(cluster, sender, borrowed, loss)
+        return best
+
+    def _borrowed(self, worker: int, samples: Sequence[int]) -> tuple[Loan, ...] | None:
+        """What a worker lacks of some samples, each from its nearest neighbour that has it; None if none has."""
+        found = []
+        for sample in samples:
+            if self.graph.holders[sample] >> worker & 1:
+                continue
+            lenders = list(members(self.graph.holders[sample] & self.trees.neighbours[worker]))
+            if not lenders:
+                return None
+            lender = min(lenders, key=lambda lender: self.trees.distances[lender, worker])
+            found.append(Loan(lender, worker, sample))
+        return tuple(found)
