@@ -21,6 +21,7 @@ SYSTEMS: dict[str, str] = {
     "shuffle": "experiments.systems.shuffle.system:ShuffleSystem",
     "compression": "experiments.systems.compression.system:CompressionSystem",
     "interconnect": "experiments.systems.interconnect.system:InterconnectSystem",
+    "ndn": "experiments.systems.ndn.system:NdnSystem",
 }
 """Module and class by the name of each; imported when it is asked for."""
 

@@ -75,6 +75,10 @@ class AgentContext(Protocol):
         """Names, in the order of the host's ports."""
 
     @property
+    def begun(self) -> bool:
+        """The agents were told to begin; it stays. For those that serve others while they wait for it."""
+
+    @property
     def stopped(self) -> bool:
         """A stop has come; it stays."""
 

@@ -24,7 +24,7 @@ class RealContext:
         self.name = name
         self.interfaces = interfaces
         self.stopped = False
-        self._begun = False
+        self.begun = False
         self._control = control
         self._events = events
         self._opened: list[tuple[str, RawSocket]] = []
@@ -82,7 +82,7 @@ class RealContext:
         return bool(ready)
 
     def wait_for_begin(self) -> bool:
-        while not (self._begun or self.stopped):
+        while not (self.begun or self.stopped):
             self._read_command()
         return not self.stopped
 
@@ -105,7 +105,7 @@ class RealContext:
     def _read_command(self) -> None:
         command = os.read(self._control, 1)
         if command == BEGIN:
-            self._begun = True
+            self.begun = True
         elif command == STOP:
             self.stopped = True
         elif not command:

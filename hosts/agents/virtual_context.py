@@ -258,7 +258,7 @@ class VirtualContext:
         self._compute_us = compute_us
         self._open: list[VirtualInterface] = []
         self._counts: list[tuple[str, InterfaceCounts]] = []
-        self._begun = False
+        self.begun = False
         self._commands: deque[bytes] = deque()
         self._is_woken_by: frozenset[str] = frozenset()
         self._greenlet: greenlet | None = None
@@ -298,7 +298,7 @@ class VirtualContext:
                 self._read_command()
 
     def wait_for_begin(self) -> bool:
-        while not (self._begun or self.stopped):
+        while not (self.begun or self.stopped):
             if not self._commands:
                 self._hand_over("begin", None, woken_by=frozenset({"command"}))
             self._read_command()
@@ -384,6 +384,6 @@ class VirtualContext:
     def _read_command(self) -> None:
         command = self._commands.popleft()
         if command == BEGIN:
-            self._begun = True
+            self.begun = True
         elif command == STOP:
             self.stopped = True

@@ -20,6 +20,10 @@ class Workload(Protocol):
     def gradient(self, round_number: int) -> NDArray[np.int32]:
         """The worker's gradient of a round, flat."""
 
+    @property
+    def loss(self) -> float:
+        """Mean loss of the gradient that was asked for last; 0 where nothing is learnt."""
+
     def apply(self, total: NDArray[np.int64]) -> None:
         """Take in the global sum of the round whose gradient was asked for last."""
 
@@ -41,6 +45,11 @@ class TrainingWorkload:
         self._contribution = self._replica.contribution(self._shard.minibatch(round_number))
         return self._contribution.values
 
+    @property
+    def loss(self) -> float:
+        assert self._contribution is not None, "no gradient was asked for"
+        return self._contribution.loss
+
     def apply(self, total: NDArray[np.int64]) -> None:
         self._replica.apply(total)
 
@@ -58,6 +67,8 @@ class TrainingWorkload:
 
 class SyntheticWorkload:
     """Sums random gradients; reports sums_sha256."""
+
+    loss = 0.0
 
     def __init__(self, settings: SyntheticSettings, worker: int) -> None:
         self._settings = settings

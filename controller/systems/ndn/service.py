@@ -1,0 +1,122 @@
+"""NDN's part of the controller: routes for names, and multicast groups for sets of ports."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pydantic import BaseModel
+
+from controller.core.service import NoSettings, Service
+from controller.planning.multicast import MulticastTree, multicast_tree
+from controller.planning.plan import Plan, SwitchPlan, TableEntry
+from controller.planning.routing import Routes
+from controller.southbound.messages import Digest, Message
+from controller.systems.ndn.entries import (
+    MOST_PORTS,
+    NDN_PROGRAM,
+    all_sets_of,
+    fib_entry,
+    group_of,
+    one_set,
+)
+from controller.systems.ndn.messages import NdnAnswer, NdnRequest, Prefix
+from controller.systems.ndn.names import components
+from switch.errors import UserError
+from topo.graph import Topology
+
+PORTS_WITH_ALL_SETS = 6
+"""Switches of so many ports get the groups of all sets at once; with more, sets get theirs as subscriptions come."""
+
+
+class NdnJob(NdnRequest):
+    """What is kept of a job: the request alone decides everything."""
+
+
+class NdnService(Service[NoSettings, NdnRequest, NdnJob, NdnAnswer]):
+    """Implements controller.core.service.Service."""
+
+    Settings = NoSettings
+    Request = NdnRequest
+    State = NdnJob
+    Answer: type[NdnAnswer] = NdnAnswer
+    Listed: type[BaseModel] = NdnAnswer
+    programs = (NDN_PROGRAM,)
+
+    def __init__(self, topology: Topology, routes: Routes, settings: NoSettings) -> None:
+        super().__init__(topology, routes, settings)
+        self._sets: dict[str, set[int]] = {}
+        """Asked for by switches with many ports."""
+
+    def base(self) -> Plan:
+        switches = {}
+        for switch in self.topology.switches:
+            ports = sorted(self.topology.neighbours(switch.name).values())
+            if len(ports) <= PORTS_WITH_ALL_SETS:
+                switches[switch.name] = SwitchPlan.of(NDN_PROGRAM, *all_sets_of(ports))
+            else:
+                asked = sorted(self._sets.get(switch.name, ()))
+                switches[switch.name] = SwitchPlan.of(
+                    NDN_PROGRAM, [one_set(bits) for bits in asked], [group_of(bits) for bits in asked]
+                )
+        return Plan(switches=switches)
+
+    def admit(self, number: int, request: NdnRequest, others: Mapping[int, NdnJob]) -> NdnJob:
+        for switch in self.topology.switches:
+            if max(self.topology.neighbours(switch.name).values(), default=0) > MOST_PORTS:
+                raise UserError(f"{switch.name} has more than {MOST_PORTS} ports, which an NDN router cannot have")
+        for prefix in request.prefixes:
+            components(prefix.name)
+            self.topology.host(prefix.host)
+        for consumer in request.consumers:
+            self.topology.host(consumer)
+        names = [prefix.name for prefix in request.prefixes]
+        taken = {prefix.name for other in others.values() for prefix in other.prefixes}
+        for name in names:
+            if name in taken or names.count(name) > 1:
+                raise UserError(f"{name} has a route already: names of different publishers must differ")
+        return NdnJob(**request.model_dump())
+
+    def plan(self, number: int, state: NdnJob) -> Plan:
+        entries: dict[str, list[TableEntry]] = {switch.name: [] for switch in self.topology.switches}
+        for prefix in state.prefixes:
+            name = components(prefix.name)
+            for switch, hop in self._next_hops(prefix, self._tree(prefix, state)).items():
+                entries[switch].append(fib_entry(name, self.topology.port(switch, hop)))
+        return Plan(switches={name: SwitchPlan.of(NDN_PROGRAM, found) for name, found in entries.items()})
+
+    def answer(self, number: int, state: NdnJob) -> NdnAnswer:
+        return NdnAnswer(
+            job=number,
+            tree_edges=tuple(1 + len(self._tree(prefix, state).edges()) for prefix in state.prefixes),
+            **state.model_dump(),
+        )
+
+    def plain(self, switch: str, entry: TableEntry) -> TableEntry | None:
+        return None  # a switch that only forwards knows no names
+
+    def on_message(self, switch: str, message: Message) -> Plan | None:
+        """A switch has copies to make for a set of ports without a group."""
+        if not isinstance(message, Digest):
+            return None
+        known = self._sets.setdefault(switch, set())
+        asked = {entry["ports"] for entry in message.entries} - known
+        ports = self.topology.neighbours(switch).values()
+        asked = {bits for bits in asked if bits and not bits & ~sum(1 << (port - 1) for port in ports)}
+        if not asked:
+            return None
+        known |= asked
+        return self.base()
+
+    def _tree(self, prefix: Prefix, state: NdnJob) -> MulticastTree:
+        consumers = [name for name in dict.fromkeys(state.consumers) if name != prefix.host]
+        return multicast_tree(self.topology, prefix.host, consumers, ())
+
+    def _next_hops(self, prefix: Prefix, tree: MulticastTree) -> dict[str, str]:
+        """For each switch where Interests go next: along the tree, or by the shortest path."""
+        parents = {child: parent for parent, child in tree.edges()}
+        return {
+            switch.name: prefix.host
+            if switch.name == tree.root
+            else parents.get(switch.name) or self.routes.next_hop(switch.name, tree.root)
+            for switch in self.topology.switches
+        }

@@ -1,0 +1,122 @@
+"""What a point of the NDN system runs on: routers, peers, and what they exchange."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from experiments.configuration.point import Clock, PointConfiguration
+from experiments.configuration.sections import Section, option
+from hosts.systems.ndn.description import Mode
+
+Exchange = Literal["push", "pull", "unicast", "ring"]
+
+
+class RoutersSection(Section):
+    """What every router has room for."""
+
+    contents: int = option(4096, "Data that a content store holds, a power of two; 0: no store.", ge=0, le=1 << 20)
+    subscriptions: int = option(4096, "Rows of the persistent PIT, a power of two.", ge=2, le=1 << 20)
+    pending: int = option(16384, "Rows of the PIT, a power of two.", ge=2, le=1 << 20)
+    epoch_shift: int = option(
+        20, "An epoch is 2^N us; a port without a refresh for a whole one is no subscriber's.", ge=14, le=40
+    )
+
+    @field_validator("contents", "subscriptions", "pending")
+    @classmethod
+    def _power_of_two(cls, value: int) -> int:
+        if value & (value - 1) or value == 1:
+            raise ValueError(f"a power of two is wanted, not {value}")
+        return value
+
+
+class ObserverSection(Section):
+    """A host that subscribes and publishes nothing. Times: nominal, from the beginning; leave_ms null: at the end."""
+
+    join_ms: float = Field(default=0.0, ge=0)
+    leave_ms: float | None = Field(default=None, ge=0)
+
+
+class _Workload(Section):
+    """Of the peers. Times are nominal."""
+
+    peers: int = option(16, "Hosts that train.", ge=2, le=1024)
+    rounds: int = option(10, "Gradients (versions) that every peer makes.", ge=1)
+    lanes: int = option(96, "int32 lanes of a Data packet; BMv2 takes at most 96.", ge=64, le=352, multiple_of=32)
+    exchange: Exchange = option(
+        "push", "push (subscriptions), pull (an Interest for each fragment), unicast or ring (all-reduce)."
+    )
+    mode: Mode = option("synchronous", "synchronous (everybody's version, then the next) or asynchronous.")
+    pace: float = option(0.95, "Of a link's rate, what all publishers together send; 0: no pace.", ge=0, le=1)
+    window_fragments: int = option(32, "Interests, or packets of the ring, that a peer has out at most.", ge=1)
+    first_probe_us: int = option(200_000, "A probe's timer before anything was measured.", ge=1)
+    least_probe_us: int = option(5_000, "A probe's timer is at least so much longer than the usual gap.", ge=1)
+    retry_us: int = option(20_000, "An insertion or deletion without an answer is repeated.", ge=1)
+    slow_peers: int = option(0, "So many peers are slow.", ge=0)
+    slowness: int = option(1, "A slow peer computes so many times as long.", ge=1)
+    target_loss: float | None = option(None, "Training ends where the mean of all losses is below.", gt=0)
+    observers: tuple[ObserverSection, ...] = Field(default=(), json_schema_extra={"option": False})
+
+
+class SyntheticWorkload(_Workload):
+    """Random gradients of `values` int32 each, for the network without learning."""
+
+    kind: Literal["synthetic"] = "synthetic"
+    values: int = option(960, "int32 values of a gradient.", ge=1)
+
+
+class TrainingWorkload(_Workload):
+    """A classifier of the digits data set (hosts/learning)."""
+
+    kind: Literal["training"] = "training"
+    hidden_units: int = option(64, "Of the classifier; 0: a linear one.", ge=0, le=65536)
+    batch_samples: int = option(32, "For each peer and version.", ge=1)
+    learning_rate: float = option(0.5, "Of stochastic gradient descent.", gt=0)
+
+
+Workload = Annotated[SyntheticWorkload | TrainingWorkload, Field(discriminator="kind")]
+
+
+class NdnConfiguration(PointConfiguration):
+    """All that a sweep of an NDN study can vary."""
+
+    clock: Clock = option("virtual", "real: Mininet, as root; virtual: one process, time goes from event to event.")
+    routers: RoutersSection = RoutersSection()
+    workload: Workload = SyntheticWorkload()
+
+    def canonical(self) -> NdnConfiguration:
+        if self.workload.exchange in ("push", "unicast"):
+            return self
+        means_nothing: dict[str, object] = {"pace": 0.0}
+        if self.workload.exchange == "ring":
+            return self.model_copy(
+                update={
+                    "routers": RoutersSection(contents=0),
+                    "workload": self.workload.model_copy(update=means_nothing),
+                }
+            )
+        return self.model_copy(update={"workload": self.workload.model_copy(update=means_nothing)})
+
+    @model_validator(mode="before")
+    @classmethod
+    def _synthetic_unless_said(cls, data: object) -> object:
+        """A workload without a kind is synthetic."""
+        if isinstance(data, dict) and isinstance(data.get("workload"), dict) and "kind" not in data["workload"]:
+            return {**data, "workload": {"kind": "synthetic", **data["workload"]}}
+        return data
+
+    @model_validator(mode="after")
+    def _possible(self) -> NdnConfiguration:
+        workload = self.workload
+        if workload.mode == "asynchronous" and (
+            not isinstance(workload, TrainingWorkload) or workload.exchange not in ("push", "unicast")
+        ):
+            raise ValueError("--mode asynchronous: such peers train (--workload training) and push (--exchange push)")
+        if workload.observers and workload.exchange != "push":
+            raise ValueError("observers follow pushes: use --exchange push")
+        if workload.target_loss is not None and workload.kind != "training":
+            raise ValueError("--target-loss: give something to learn (--workload training)")
+        if workload.slow_peers > workload.peers:
+            raise ValueError(f"--slow-peers: there are {workload.peers} peers")
+        return self

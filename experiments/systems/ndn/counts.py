@@ -1,0 +1,68 @@
+"""The routers' counters by their meaning (p4src/include/ndn/packet_counters.p4 and others)."""
+
+from __future__ import annotations
+
+from experiments.accounting import Tally
+from experiments.counts import Counts
+from hosts.systems.ndn.packets import HOP_LIMIT
+from topo.graph import Topology
+
+KINDS = ("interest", "insertion", "deletion", "data", "push", "acknowledgement")
+_CELLS_A_PORT = 8
+
+DROP_REASONS = (
+    "unknown_type", "not_shortest", "truncated", "no_name", "nested_length", "component_too_long",
+    "too_many_components", "operation_name", "no_nonce", "port_beyond_16", "hop_limit", "no_route", "duplicate",
+    "aggregated", "unsolicited", "no_group", "not_ours",
+)  # fmt: skip
+"""Packets that routers drop, each reason with a counter dropped_REASON. The first nine are malformed packets."""
+
+ROUTER_COUNTERS = (
+    "subscriptions_made", "subscriptions_ended", "subscription_collisions", "pending_made", "pending_repeated",
+    "pending_satisfied", "pending_evicted", "content_misses", "content_kept", "content_evicted", "content_collisions",
+)  # fmt: skip
+
+
+def entering(counts: Counts, topology: Topology, kind: str) -> dict[str, Tally]:
+    """What hosts sent that came to their routers, by host."""
+    return {host.name: _at(counts, topology, host.name, "ndn_in", kind) for host in topology.hosts}
+
+
+def _at(counts: Counts, topology: Topology, host: str, counter: str, kind: str) -> Tally:
+    switch = topology.attachment(host).name
+    return counts.cell(switch, counter, topology.port(switch, host) * _CELLS_A_PORT + KINDS.index(kind))
+
+
+def transmissions(counts: Counts, topology: Topology, kind: str) -> Tally:
+    """Over all links: what came from hosts, and what routers sent."""
+    place = KINDS.index(kind)
+    left = (
+        tally
+        for switch in topology.switches
+        for cell, tally in counts.counters.get(switch.name, {}).get("ndn_out", {}).items()
+        if cell % _CELLS_A_PORT == place
+    )
+    return sum((*left, *entering(counts, topology, kind).values()), Tally())
+
+
+def router_count(counts: Counts, router: str, name: str) -> int:
+    return counts.cell(router, name, 0).packets
+
+
+def hits_by_distance(counts: Counts, topology: Topology) -> dict[int, int]:
+    """Interests answered from content stores, by the links between consumer and router."""
+    found: dict[int, int] = {}
+    for switch in topology.switches:
+        for hops_left, tally in counts.counters.get(switch.name, {}).get("content_hits", {}).items():
+            distance = HOP_LIMIT - hops_left
+            found[distance] = found.get(distance, 0) + tally.packets
+    return dict(sorted(found.items()))
+
+
+def drops(counts: Counts, topology: Topology) -> dict[str, int]:
+    """Of all routers together, by reason; those that occurred."""
+    total = {
+        reason: sum(router_count(counts, switch.name, f"dropped_{reason}") for switch in topology.switches)
+        for reason in DROP_REASONS
+    }
+    return {reason: count for reason, count in total.items() if count}

@@ -1,0 +1,184 @@
+"""An NDN job before it runs: hosts, references, and what its agents are told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from controller.systems.ndn.messages import NdnRequest, Prefix
+from experiments.agents import AgentSpec
+from experiments.scale import Scale
+from experiments.systems.ndn.configuration import NdnConfiguration, TrainingWorkload
+from hosts.collectives.job import CollectiveJob
+from hosts.learning.reference import reference
+from hosts.learning.settings import SyntheticSettings, TrainingSettings
+from hosts.learning.shifted_sums import as_sent
+from hosts.learning.synthetic import sum_digest, synthetic_gradient
+from hosts.protocols.addresses import WorkerAddress
+from hosts.systems.ndn.description import NdnJob, ObserverDescription, PeerDescription
+from hosts.systems.ndn.names import training_of
+from hosts.systems.ndn.ring import RingDescription
+from topo.graph import Topology
+
+MODULE = "hosts.systems.ndn.agents"
+RING_MODULE = "hosts.systems.ndn.ring"
+TRAINING = "training"
+EPOCHS_A_REFRESH = 0.4
+"""Of an epoch, the time between two refreshes."""
+
+
+@dataclass(frozen=True)
+class JobSetup:
+    """peers, observers: host names. weights, sums: digests after every version that synchronous peers must report, as
+    far as there are any; accuracies: of training."""
+
+    peers: tuple[str, ...]
+    observers: tuple[str, ...]
+    settings: TrainingSettings | SyntheticSettings
+    weights: Sequence[str] = ()
+    sums: Sequence[str] = ()
+    accuracies: Sequence[float] = ()
+
+
+def job_setup(configuration: NdnConfiguration, topology: Topology, seed: int) -> JobSetup:
+    """Hosts are spread evenly; observers are on hosts between them where there are any."""
+    workload = configuration.workload
+    names = [host.name for host in topology.hosts]
+    peers = tuple(names[index * len(names) // workload.peers] for index in range(workload.peers))
+    rest = [name for name in names if name not in peers]
+    observers = tuple(rest[: len(workload.observers)])
+    if isinstance(workload, TrainingWorkload):
+        training = TrainingSettings(
+            hidden_units=workload.hidden_units,
+            rounds=workload.rounds,
+            batch_samples=workload.batch_samples,
+            learning_rate=workload.learning_rate,
+            seed=seed,
+        )
+        if workload.mode == "asynchronous":
+            return JobSetup(peers, observers, training)
+        expected = list(reference(training, len(peers), workload.lanes))
+        return JobSetup(
+            peers,
+            observers,
+            training,
+            weights=[each.weights_sha256 for each in expected],
+            accuracies=[each.accuracy for each in expected],
+        )
+    synthetic = SyntheticSettings(values=workload.values, rounds=workload.rounds, seed=seed)
+    return JobSetup(peers, observers, synthetic, sums=[*_sums(synthetic, len(peers), workload.lanes)])
+
+
+def _sums(settings: SyntheticSettings, peers: int, lanes: int) -> list[str]:
+    digests = []
+    for version in range(settings.rounds):
+        total = np.zeros(settings.values, np.int64)
+        for peer in range(peers):
+            total += synthetic_gradient(settings, peer, version)
+        digests.append(sum_digest(as_sent(total, lanes)))
+    return digests
+
+
+def ndn_job(job: JobSetup, configuration: NdnConfiguration, scale: Scale) -> NdnJob:
+    workload = configuration.workload
+    assert workload.exchange != "ring"
+    rate_bps = scale.rate_bps(configuration.topology.link.rate_mbps)
+    # Every host's link takes in what all others send, with unicast also gives out as many copies.
+    pace_bps = None
+    if rate_bps is not None and workload.pace:
+        pace_bps = max(
+            1, round(workload.pace * rate_bps / (1 if workload.exchange == "unicast" else len(job.peers) - 1))
+        )
+    return NdnJob(
+        training=TRAINING,
+        publishers=job.peers,
+        lanes=workload.lanes,
+        workload=job.settings,
+        mode=workload.mode,
+        exchange=workload.exchange,
+        pace_bps=pace_bps,
+        first_probe_us=scale.time_us(workload.first_probe_us),
+        least_probe_us=scale.time_us(workload.least_probe_us),
+        retry_us=scale.time_us(workload.retry_us),
+        refresh_us=round(EPOCHS_A_REFRESH * (1 << configuration.routers.epoch_shift)),
+        window_fragments=workload.window_fragments,
+        target_loss=workload.target_loss,
+    )
+
+
+def request_of(job: JobSetup, configuration: NdnConfiguration, scale: Scale) -> NdnRequest:
+    """Every publisher under every training name that somebody subscribes to it with."""
+    consumers = (*job.peers, *job.observers)
+    if configuration.workload.exchange == "unicast":
+        described = ndn_job(job, configuration, scale)
+        pairs = [(training_of(described, other), own) for own in job.peers for other in job.peers if own != other]
+    else:
+        pairs = [(TRAINING, own) for own in job.peers]
+    return NdnRequest(
+        prefixes=tuple(Prefix(name=f"/{training}/{own}", host=own) for training, own in pairs), consumers=consumers
+    )
+
+
+def agent_specs(
+    job: JobSetup, configuration: NdnConfiguration, topology: Topology, scale: Scale, number: int
+) -> list[AgentSpec]:
+    workload = configuration.workload
+    if workload.exchange == "ring":
+        return _ring_specs(job, configuration, topology, scale, number)
+    described = ndn_job(job, configuration, scale)
+    first_slow = len(job.peers) - workload.slow_peers
+    peers = [
+        AgentSpec(
+            host,
+            f"{MODULE}:peer",
+            f"peer {index}",
+            PeerDescription(
+                job=described,
+                index=index,
+                mac=topology.host(host).mac,
+                slowness=workload.slowness if index >= first_slow else 1,
+            ),
+            job=number,
+        )
+        for index, host in enumerate(job.peers)
+    ]
+    observers = [
+        AgentSpec(
+            host,
+            f"{MODULE}:observer",
+            f"observer {index}",
+            ObserverDescription(
+                job=described,
+                name=host,
+                mac=topology.host(host).mac,
+                join_us=scale.time_us(1000 * section.join_ms),
+                leave_us=None if section.leave_ms is None else scale.time_us(1000 * section.leave_ms),
+            ),
+            job=number,
+        )
+        for index, (host, section) in enumerate(zip(job.observers, workload.observers, strict=True))
+    ]
+    return [*peers, *observers]
+
+
+def _ring_specs(
+    job: JobSetup, configuration: NdnConfiguration, topology: Topology, scale: Scale, number: int
+) -> list[AgentSpec]:
+    workload = configuration.workload
+    hosts = [topology.host(name) for name in job.peers]
+    described = CollectiveJob(
+        job=number,
+        lanes=workload.lanes,
+        workers=tuple(
+            WorkerAddress(index=i, name=host.name, ip=host.ip, mac=host.mac, gateway_mac=host.gateway_mac)
+            for i, host in enumerate(hosts)
+        ),
+        window_fragments=workload.window_fragments,
+        workload=job.settings,
+    )
+    return [
+        AgentSpec(host.name, f"{RING_MODULE}:peer", f"peer {i}", RingDescription(job=described, index=i), job=number)
+        for i, host in enumerate(hosts)
+    ]

@@ -1,0 +1,180 @@
+"""What a point of the NDN system yields: metrics, and rows of its tables. Times are nominal."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from experiments.system import Measured, Metric, Row
+from experiments.systems.ndn.counts import (
+    ROUTER_COUNTERS,
+    drops,
+    hits_by_distance,
+    router_count,
+    transmissions,
+)
+from hosts.learning.fragments import fragment_count
+from hosts.learning.workload import gradient_values
+
+if TYPE_CHECKING:
+    from experiments.systems.ndn.point import NdnPoint
+
+SHARE = (0.0, 1.0)
+
+METRICS = {
+    "round_time_s": Metric("s", "median round time", "time"),
+    "byte_hops": Metric("B", "bytes times hops, a round"),
+    "gradient_hops": Metric("", "bytes times hops of a round / gradient bytes"),
+    "tree_transmissions": Metric("", "links that pushed fragments crossed, for a fragment of every peer"),
+    "expected_transmissions": Metric("", "the same by the trees' links"),
+    "unicast_transmissions": Metric("", "the same for a copy to each peer, by distances"),
+    "interest_packets": Metric("", "Interests over all links, a round"),
+    "probes": Metric("", "probes that peers sent, a round"),
+    "recoveries": Metric("", "fragments that had to be asked for, a round"),
+    "store_share": Metric("", "of the probes answered, the part by a router's store", possible=SHARE),
+    "recovery_time_s": Metric("s", "from a probe to the fragment, mean", "time"),
+    "publisher_answers": Metric("", "probes that publishers answered, a round"),
+    "subscription_rows": Metric("", "most rows of a router's persistent PIT"),
+    "contents_held": Metric("", "most Data in a router's content store"),
+    "staleness": Metric("", "versions by which applied gradients were behind, mean", possible=(None, None)),
+    "accuracy": Metric("", "test accuracy", possible=SHARE),
+    "total_time_s": Metric("s", "until the last peer has ended", "time"),
+}
+
+
+def metrics(point: NdnPoint, found: Measured) -> dict[str, Any]:
+    counts, topology, job = found.counts, point.topology, point.phase.job
+    peers = [report for name, report in point.phase.peers.items() if name not in point.phase.killed]
+    rounds = max(1, max(len(report.versions) for report in peers))
+    fragments = fragment_count(gradient_values(job.settings), point.configuration.workload.lanes)
+    nominal = point.task.scale.nominal_time
+    agents = list(found.final.values())
+
+    def total(name: str) -> int:
+        return sum(agent.get(name, 0) for agent in agents)
+
+    waits_us = [wait for agent in agents for wait in agent.get("recovery_us", ())]
+    hits = sum(hits_by_distance(counts, topology).values())
+    answers = total("answered_at_once") + total("answered_later")
+    gradient_bytes = 4 * gradient_values(job.settings)
+    accuracies = [version["accuracy"] for report in peers for version in report.versions if "accuracy" in version]
+    times_s = [row["round_time_s"] for row in version_rows(point)]
+    named = point.configuration.workload.exchange != "ring"
+    return {
+        "round_time_s": statistics.median(times_s) if times_s else None,
+        "byte_hops": counts.byte_hops / rounds,
+        "gradient_hops": counts.byte_hops / rounds / gradient_bytes,
+        "tree_transmissions": transmissions(counts, topology, "push").packets / (rounds * fragments)
+        if named
+        else None,
+        "expected_transmissions": sum(point.phase.answer["tree_edges"]) if named else None,
+        "unicast_transmissions": point.sum_of_distances,
+        "interest_packets": transmissions(counts, topology, "interest").packets / rounds,
+        "probes": total("probes") / rounds,
+        "recoveries": len(waits_us) / rounds,
+        "store_share": hits / (hits + answers) if hits + answers else None,
+        "recovery_time_s": nominal(statistics.fmean(waits_us) / 1e6) if waits_us else None,
+        "publisher_answers": answers / rounds,
+        "subscription_rows": max(row["subscriptions_made"] for row in router_rows(point, found)),
+        "contents_held": max(row["contents_held"] for row in router_rows(point, found)),
+        "staleness": _mean(staleness(point)),
+        "accuracy": accuracies[-1] if accuracies else None,
+        "total_time_s": _total_time_s(point),
+    }
+
+
+def _mean(values: list[int]) -> float | None:
+    return statistics.fmean(values) if values else None
+
+
+def _total_time_s(point: NdnPoint) -> float | None:
+    """From the first event's beginning to the last."""
+    versions = [
+        version for report in point.phase.peers.values() for version in report.versions if "now_us" in version
+    ]
+    if not versions:
+        return None
+    begin_us = min(version["now_us"] - 1e6 * version["total_seconds"] for version in versions)
+    return point.task.scale.nominal_time((max(version["now_us"] for version in versions) - begin_us) / 1e6)
+
+
+def staleness(point: NdnPoint) -> list[int]:
+    """Of every gradient of another peer that was applied: the own version by then, less the gradient's."""
+    return [
+        version["version"] - number
+        for index, report in enumerate(point.phase.peers.values())
+        for version in report.versions
+        for publisher, number in version.get("applied", ())
+        if publisher != index
+    ]
+
+
+def version_rows(point: NdnPoint) -> list[dict[str, Any]]:
+    """A row for each version: the slowest peer's time. Asynchronous peers do not wait for each other."""
+    nominal = point.task.scale.nominal_time
+    by_version: dict[int, list[Mapping[str, Any]]] = {}
+    for report in point.phase.peers.values():
+        for version in report.versions:
+            by_version.setdefault(version["version"], []).append(version)
+    rows = []
+    for number, events in sorted(by_version.items()):
+        accuracies = [event["accuracy"] for event in events if "accuracy" in event]
+        losses = [event["loss"] for event in events if "loss" in event]
+        rows.append(
+            {
+                "version": number,
+                "peers": len(events),
+                "round_time_s": nominal(max(event["seconds"] for event in events)),
+                **({"loss": statistics.fmean(losses)} if losses else {}),
+                **({"accuracy": accuracies[0]} if accuracies else {}),
+            }
+        )
+    return rows
+
+
+def peer_rows(point: NdnPoint) -> Iterable[Row]:
+    """Every version of every peer, with its time since training began; staleness and accuracy where there are any."""
+    nominal = point.task.scale.nominal_time
+    timed = [(name, v) for name, report in point.phase.peers.items() for v in report.versions if "now_us" in v]
+    begin_us = min((v["now_us"] - 1e6 * v["total_seconds"] for _, v in timed), default=0)
+    for name, version in timed:
+        behind = [version["version"] - number for who, number in version.get("applied", ()) if f"peer {who}" != name]
+        yield {
+            "peer": name,
+            "version": version["version"],
+            "at_s": nominal((version["now_us"] - begin_us) / 1e6),
+            "loss": version.get("loss"),
+            "accuracy": version.get("accuracy"),
+            "applied": len(behind),
+            "staleness": _mean(behind),
+        }
+
+
+def router_rows(point: NdnPoint, found: Measured) -> list[dict[str, Any]]:
+    """What each router counted."""
+    rows = []
+    for switch in point.topology.switches:
+        counted = {name: router_count(found.counts, switch.name, name) for name in ROUTER_COUNTERS}
+        rows.append(
+            {
+                "router": switch.name,
+                "tier": switch.tier,
+                **counted,
+                "contents_held": counted["content_kept"] - counted["content_evicted"],
+            }
+        )
+    return rows
+
+
+def recovery_rows(point: NdnPoint, found: Measured) -> Iterable[Row]:
+    """Where probes were answered: links between consumer and router; a publisher's answers have no distance."""
+    for distance, packets in hits_by_distance(found.counts, point.topology).items():
+        yield {"served_by": "store", "distance": distance, "packets": packets}
+    answers = sum(agent.get("answered_at_once", 0) + agent.get("answered_later", 0) for agent in found.final.values())
+    yield {"served_by": "publisher", "distance": None, "packets": answers}
+
+
+def drop_rows(point: NdnPoint, found: Measured) -> Iterable[Row]:
+    for reason, packets in drops(found.counts, point.topology).items():
+        yield {"reason": reason, "packets": packets}

@@ -1,0 +1,105 @@
+"""The one phase of an NDN point: what its agents tell, and whether it is right."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from experiments.agents import AgentSpec
+from experiments.configuration.faults import AgentFault
+from experiments.system import PointTask, Progress
+from experiments.systems.ndn.configuration import NdnConfiguration
+from experiments.systems.ndn.jobs import JobSetup, agent_specs, request_of
+from hosts.learning.settings import TrainingSettings
+from hosts.systems.ndn.asynchronous import replay
+from topo.graph import Topology
+
+
+@dataclass
+class PeerReport:
+    """Of one agent: its events, version by version."""
+
+    versions: list[Mapping[str, Any]] = field(default_factory=list)
+    left: bool = False
+
+
+class NdnPhase:
+    """experiments.system.Phase."""
+
+    waits = False
+
+    def __init__(self, job: JobSetup, topology: Topology, configuration: NdnConfiguration, task: PointTask) -> None:
+        self.name = configuration.workload.exchange
+        self.job = job
+        self.requests = [request_of(job, configuration, task.scale)]
+        self.answer: Mapping[str, Any] = {}
+        self._topology = topology
+        self._configuration = configuration
+        self._task = task
+        self.killed = frozenset(fault.agent for fault in configuration.faults if isinstance(fault, AgentFault))
+        self.peers = {f"peer {index}": PeerReport() for index in range(len(job.peers))}
+        self.observers = {f"observer {index}": PeerReport() for index in range(len(job.observers))}
+        self.mismatches: list[str] = []
+        self._sums: dict[int, str] = {}
+
+    def agents(self, answers: Sequence[Mapping[str, Any]]) -> list[AgentSpec]:
+        (self.answer,) = answers
+        return agent_specs(self.job, self._configuration, self._topology, self._task.scale, self.answer["job"])
+
+    def take(self, event: Mapping[str, Any]) -> None:
+        name = event["name"]
+        report = self.peers.get(name) or self.observers.get(name)
+        if report is None:
+            return
+        if event["event"] == "left":
+            report.left = True
+        elif event["event"] in ("version", "round", "observed"):
+            version = event.get("version", event.get("round"))
+            assert version is not None
+            report.versions.append({**event, "version": version})
+            self._check(name, version, event)
+            if self.name == "ring" and version == self.job.settings.rounds - 1:
+                report.left = True
+
+    def _check(self, name: str, version: int, event: Mapping[str, Any]) -> None:
+        """Sums and weights of synchronous peers are everybody's, and the reference's."""
+        for digests, key in ((self.job.weights, "weights_sha256"), (self.job.sums, "sums_sha256")):
+            if digests and key in event and event[key] != digests[version]:
+                self.mismatches.append(f"{name}, version {version}: {key} is not the reference's")
+        if "sum_sha256" in event and self._sums.setdefault(version, event["sum_sha256"]) != event["sum_sha256"]:
+            self.mismatches.append(f"{name}, version {version}: its sum is not that of the others")
+
+    def replay_mismatches(self) -> list[str]:
+        """Asynchronous peers: does a replay of what each applied, in its order, end at the same weights?"""
+        if self._configuration.workload.mode != "asynchronous":
+            return []
+        assert isinstance(self.job.settings, TrainingSettings)
+        applied = {
+            index: [[tuple(each) for each in version["applied"]] for version in report.versions]
+            for index, report in enumerate(self.peers.values())
+        }
+        # Of a peer that was killed the last gradients may have come to others without a report of its own.
+        for index, report in enumerate(self.peers.values()):
+            known = len(report.versions)
+            for versions in applied.values():
+                if any(each[0] == index and each[1] > known for version in versions for each in version):
+                    return [f"peer {index}: others applied versions that it did not come to"]
+        replayed = replay(self.job.settings, len(self.peers), applied)
+        return [
+            f"peer {index}, version {version['version']}: its weights are not those of a replay"
+            for index, report in enumerate(self.peers.values())
+            for version, digest in zip(report.versions, replayed[index], strict=True)
+            if version["weights_sha256"] != digest
+        ]
+
+    @property
+    def complete(self) -> bool:
+        return all(report.left for name, report in self._waited_for())
+
+    def _waited_for(self) -> list[tuple[str, PeerReport]]:
+        return [each for each in {**self.peers, **self.observers}.items() if each[0] not in self.killed]
+
+    def progress(self) -> list[Progress]:
+        done = min(len(report.versions) for name, report in self.peers.items() if name not in self.killed)
+        return [Progress(self.name, done, self.job.settings.rounds)]

@@ -1,0 +1,149 @@
+"""One point of the NDN system: its network, its phase, and what it found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import networkx
+
+from controller.core.service import NoSettings
+from experiments.accounting import HostAccount, disagreements, rows
+from experiments.configuration.faults import restarted_switches
+from experiments.fidelity.report import FidelityReport
+from experiments.host_accounts import host_accounts
+from experiments.programs import Program
+from experiments.system import Measured, NetworkSetup, PointResult, PointTask
+from experiments.systems.ndn.configuration import NdnConfiguration
+from experiments.systems.ndn.counts import entering, router_count
+from experiments.systems.ndn.jobs import MODULE, job_setup
+from experiments.systems.ndn.metrics import (
+    drop_rows,
+    metrics,
+    peer_rows,
+    recovery_rows,
+    router_rows,
+    version_rows,
+)
+from experiments.systems.ndn.phase import NdnPhase
+
+MOST_FAILURES = 5
+"""Of a kind that a point tells."""
+
+
+class NdnPoint:
+    """experiments.system.PointRun."""
+
+    def __init__(self, task: PointTask, configuration: NdnConfiguration) -> None:
+        self.task = task
+        self.configuration = configuration
+        self.topology = configuration.topology.build(task.scale)
+        job = job_setup(configuration, self.topology, task.seed)
+        self.phase = NdnPhase(job, self.topology, configuration, task)
+        self.phases = [self.phase]
+        routers = configuration.routers
+        program = Program.own(
+            "ndn",
+            LANES=configuration.workload.lanes,
+            CONTENTS=routers.contents,
+            SUBSCRIPTIONS=routers.subscriptions,
+            PENDING=routers.pending,
+            EPOCH_SHIFT=routers.epoch_shift,
+        )
+        self.network = NetworkSetup(
+            self.topology,
+            {switch.name: program for switch in self.topology.switches},
+            NoSettings(),
+            capture=job.peers[:1],
+            preload=[MODULE],
+        )
+
+    @cached_property
+    def sum_of_distances(self) -> int:
+        """Over all ordered pairs of peers, in links."""
+        peers = self.phase.job.peers
+        found = 0
+        for peer in peers:
+            distances = networkx.single_source_shortest_path_length(self.topology.graph, peer)
+            found += sum(distances[other] for other in peers)
+        return found
+
+    def result(self, measured: Sequence[Measured]) -> PointResult:
+        (found,) = measured
+        accounts = self._accounts(found)
+        return PointResult(
+            metrics=metrics(self, found),
+            fidelity=FidelityReport(),
+            decisions={
+                "peers": list(self.phase.job.peers),
+                "observers": list(self.phase.job.observers),
+                "tree_edges": list(self.phase.answer["tree_edges"]),
+                "digests": list(self.phase.job.weights or self.phase.job.sums),
+            },
+            tables={
+                "versions": version_rows(self),
+                "peers": list(peer_rows(self)),
+                "routers": router_rows(self, found),
+                "recoveries": list(recovery_rows(self, found)),
+                "drops": list(drop_rows(self, found)),
+                "hosts": rows(self.phase.name, 1, accounts),
+            },
+            failures=[
+                *_at_most(self.phase.mismatches),
+                *_at_most(self.phase.replay_mismatches()),
+                *_at_most(disagreements(accounts)),
+                *_at_most(self._miscounted_pushes(found)),
+                *_at_most(self._subscriptions_left(found)),
+            ],
+        )
+
+    @cached_property
+    def _uncounted(self) -> frozenset[str]:
+        """Hosts without an account: their router was restarted, or their agent was stopped."""
+        job, restarted = self.phase.job, restarted_switches(self.configuration.faults)
+        agents = {
+            **{f"peer {i}": host for i, host in enumerate(job.peers)},
+            **{f"observer {i}": host for i, host in enumerate(job.observers)},
+        }
+        return frozenset(
+            host
+            for name, host in agents.items()
+            if name in self.phase.killed or self.topology.attachment(host).name in restarted
+        )
+
+    def _accounts(self, found: Measured) -> list[HostAccount]:
+        return [each for each in host_accounts(self.topology, found) if each.host not in self._uncounted]
+
+    def _miscounted_pushes(self, found: Measured) -> list[str]:
+        """Do routers count the pushes that their hosts say they sent?"""
+        if self.phase.name == "ring" or self.configuration.topology.link.duplicate:
+            return []
+        counted = entering(found.counts, self.topology, "push")
+        lines = []
+        for (_, name), final in found.final.items():
+            if not name.startswith("peer "):
+                continue
+            host = self.phase.job.peers[int(name.removeprefix("peer "))]
+            switch = self.topology.attachment(host).name
+            lost = found.counts.effect(host, switch)
+            most = final["pushed"]
+            least = most - lost.losses.packets - lost.queue_drops.packets
+            if host not in self._uncounted and not least <= counted[host].packets <= most:
+                lines.append(f"{host} pushed {most} fragments, its router counted {counted[host].packets}")
+        return lines
+
+    def _subscriptions_left(self, found: Measured) -> list[str]:
+        """Without faults everybody deletes what he has subscribed to."""
+        if self.configuration.faults:
+            return []
+        return [
+            f"{switch.name}: {made} rows of the persistent PIT were made, {ended} deleted"
+            for switch in self.topology.switches
+            if (made := router_count(found.counts, switch.name, "subscriptions_made"))
+            != (ended := router_count(found.counts, switch.name, "subscriptions_ended"))
+        ]
+
+
+def _at_most(lines: Sequence[str]) -> list[str]:
+    more = len(lines) - MOST_FAILURES
+    return [*lines[:MOST_FAILURES], *([f"and {more} more"] if more > 0 else [])]

@@ -1,0 +1,39 @@
+"""The NDN system: gradients distributed by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from experiments.configuration.point import PointConfiguration
+from experiments.scale import Scale
+from experiments.system import Metric, PointTask, System
+from experiments.systems.ndn.configuration import NdnConfiguration
+from experiments.systems.ndn.metrics import METRICS
+from experiments.systems.ndn.point import NdnPoint
+
+
+class NdnSystem(System):
+    """Train peer to peer: gradients pushed along subscriptions, lost ones asked of routers' stores (NDN)."""
+
+    name = "ndn"
+    configuration = NdnConfiguration
+    metrics: Mapping[str, Metric] = METRICS
+    service = "controller.systems.ndn.service:NdnService"
+    assurance = "All sums and weights are bit for bit those of a single process, and router and host counters agree."
+    defaults: Mapping[str, Any] = {"workload.kind": "training"}
+
+    def check(self, configuration: PointConfiguration) -> None:
+        assert isinstance(configuration, NdnConfiguration)
+        topology = configuration.topology.build(Scale())
+        workload = configuration.workload
+        needed = workload.peers + len(workload.observers)
+        if needed > len(topology.hosts):
+            raise ValueError(
+                f"{workload.peers} peers and {len(workload.observers)} observers need {needed} hosts, "
+                f"{topology.name} has {len(topology.hosts)}: fewer --peers, or another --topology"
+            )
+
+    def point(self, task: PointTask) -> NdnPoint:
+        assert isinstance(task.configuration, NdnConfiguration)
+        return NdnPoint(task, task.configuration)

@@ -1,0 +1,51 @@
+"""NDN's agents, as the launcher starts them: peers that train, and observers."""
+
+from __future__ import annotations
+
+from hosts.agents.context import AgentContext
+from hosts.learning.workload import prepare_workload
+from hosts.systems.ndn.description import ObserverDescription, PeerDescription
+from hosts.systems.ndn.node import Node
+from hosts.systems.ndn.observing import Observation
+from hosts.systems.ndn.packets import ETHER_TYPE, MULTICAST_MAC
+from hosts.systems.ndn.training import train_asynchronously, train_synchronously
+
+
+def prepare(description: PeerDescription | ObserverDescription) -> None:
+    """Load what all peers need."""
+    prepare_workload(description.job.workload)
+
+
+def peer(context: AgentContext, description: PeerDescription) -> None:
+    """Subscribe to all others, train, delete the subscriptions; answer until stop."""
+    job, index = description.job, description.index
+    with context.open(ether_type=ETHER_TYPE) as interface:
+        interface.join(MULTICAST_MAC)
+        node = Node(context, interface, job, description.mac, job.publishers[index], index)
+        if node.join():
+            context.emit("ready")
+            train = train_synchronously if job.mode == "synchronous" else train_asynchronously
+            if node.wait_for_begin() and train(node, description) and node.leave():
+                context.emit("left")
+        node.linger()
+        context.emit("final", statistics=node.report())
+
+
+def observer(context: AgentContext, description: ObserverDescription) -> None:
+    """Subscribe at its time, follow all versions, leave at its time or at the end."""
+    with context.open(ether_type=ETHER_TYPE) as interface:
+        interface.join(MULTICAST_MAC)
+        node = Node(context, interface, description.job, description.mac, description.name, None)
+        context.emit("ready")
+        if context.wait_for_begin():
+            begin_us = context.now_us()
+            while not context.stopped and context.now_us() < begin_us + description.join_us:
+                interface.receive()
+                context.wait(begin_us + description.join_us)
+            observation = Observation(node, description)
+            until_us = None if description.leave_us is None else begin_us + description.leave_us
+            node.serve_until(lambda: observation.over, until_us)
+            if not context.stopped and node.leave():
+                context.emit("left")
+        node.linger()
+        context.emit("final", statistics=node.report())

@@ -1,0 +1,88 @@
+"""What a peer of an NDN job is told."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from hosts.agents.description import Description
+from hosts.learning.fragments import fragment_count
+from hosts.learning.settings import SyntheticSettings, TrainingSettings
+from hosts.learning.workload import gradient_values
+from hosts.protocols.addresses import Mac
+
+Mode = Literal["synchronous", "asynchronous"]
+Exchange = Literal["push", "pull", "unicast"]
+"""push: subscriptions, and Data along their trees. pull: Interests for every fragment. unicast: a subscription for
+each pair of peers, and a copy of the Data for each subscriber."""
+
+
+class NdnJob(Description):
+    """What all peers of a job know. Times in microseconds of the agents' clock."""
+
+    training: str
+    publishers: tuple[str, ...]
+    """Name components, in the order of the workers' indices."""
+    lanes: int
+    workload: TrainingSettings | SyntheticSettings = Field(discriminator="kind")
+    mode: Mode = "synchronous"
+    exchange: Exchange = "push"
+    pace_bps: int | None = None
+    """At most so fast a publisher's Data leave; None: as fast as the link takes them."""
+    first_probe_us: int = 100_000
+    """A probe's timer before the first measurement."""
+    least_probe_us: int = 5_000
+    """A probe's timer is at least so much longer than the usual gap."""
+    most_probe_us: int = 1_000_000
+    """Repeated probes back off to this."""
+    retry_us: int = 20_000
+    """Insertions and deletions that are not acknowledged are repeated."""
+    refresh_us: int = 400_000
+    """Subscriptions are repeated so often: at least twice in an epoch of the routers."""
+    window_fragments: int = 32
+    """Interests that a peer has out at most, with exchange pull."""
+    keep_versions: int = 4
+    """A publisher answers probes for so many of its last versions."""
+    target_loss: float | None = None
+    """Training ends where the mean of all peers' losses is below."""
+    give_up_us: int = 30_000_000
+
+    @model_validator(mode="after")
+    def _possible(self) -> NdnJob:
+        if self.mode == "asynchronous":
+            if not isinstance(self.workload, TrainingSettings):
+                raise ValueError("asynchronous peers train: give a training workload")
+            if self.exchange == "pull":
+                raise ValueError("who does not know of versions cannot ask for them: asynchronous peers push")
+        return self
+
+    @property
+    def values(self) -> int:
+        """Length of a gradient."""
+        return gradient_values(self.workload)
+
+    @property
+    def fragments(self) -> int:
+        """Of a version."""
+        return fragment_count(self.values, self.lanes)
+
+
+class PeerDescription(Description):
+    """A peer that trains. slowness: it computes every gradient so many times."""
+
+    job: NdnJob
+    index: int
+    mac: Mac
+    slowness: int = Field(default=1, ge=1)
+
+
+class ObserverDescription(Description):
+    """A host that receives all gradients and publishes none. It subscribes at join_us, and leaves at leave_us (None:
+    when training is over), both counted from the beginning."""
+
+    job: NdnJob
+    name: str
+    mac: Mac
+    join_us: int = 0
+    leave_us: int | None = None

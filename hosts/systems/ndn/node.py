@@ -1,0 +1,276 @@
+"""What every host of an NDN job does, whether it trains or only listens: subscribes, receives versions, asks for what
+is missing, and answers those who ask it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hosts.agents.context import AgentContext, Interface
+from hosts.protocols.addresses import mac_bytes
+from hosts.systems.ndn import tlv
+from hosts.systems.ndn.description import NdnJob
+from hosts.systems.ndn.endpoint import Endpoint, Fragment, FragmentReader, waiting
+from hosts.systems.ndn.gradient_format import fragment_name, version_frames
+from hosts.systems.ndn.names import DELETE, DISTRIBUTE, INSERT, training_of
+from hosts.systems.ndn.packets import ETHERNET_BYTES, Data, Interest, read_packet
+from hosts.systems.ndn.publications import Publication, Publications
+from hosts.systems.ndn.pull import Puller
+from hosts.systems.ndn.reception import ProbeTimer, Reception, Version
+from hosts.systems.ndn.statistics import PeerStatistics
+from hosts.systems.ndn.subscriptions import Subscriptions
+from hosts.systems.ndn.tlv import Component, MalformedError, Name, generic
+from hosts.transport.settling import settle
+from switch.errors import UserError
+
+_PACKET_LIFETIME_MS = 4000
+
+
+class Node:
+    """own: what this host publishes as, and its place among the publishers; None: nothing."""
+
+    def __init__(
+        self, context: AgentContext, interface: Interface, job: NdnJob, mac: str, name: str, own: int | None
+    ) -> None:
+        self.context = context
+        self.job = job
+        self.statistics = PeerStatistics()
+        self.own = own
+        self._others = [index for index in range(len(job.publishers)) if index != own]
+        self._endpoint = Endpoint(interface, mac_bytes(mac), job.pace_bps, f"{job.training} {name}")
+        training = generic(training_of(job, name))
+        components = {index: generic(job.publishers[index]) for index in self._others}
+        self._streams = {index: (component, training) for index, component in components.items()}
+        self._probe_prefixes = {index: (training, component) for index, component in components.items()}
+        self._reader = FragmentReader(
+            {b"".join((DISTRIBUTE, *stream)): index for index, stream in self._streams.items()},
+            {b"".join(prefix): index for index, prefix in self._probe_prefixes.items()},
+            job.lanes,
+        )
+        self.subscriptions = Subscriptions(
+            list(self._streams.values()) if job.exchange != "pull" else [],
+            job.retry_us,
+            job.refresh_us,
+            self._send_subscription,
+        )
+        self.receptions = {index: Reception(job.fragments, job.lanes) for index in self._others}
+        self.timers = {
+            index: ProbeTimer(job.first_probe_us, job.least_probe_us, job.most_probe_us) for index in self._others
+        }
+        self._awaited: dict[int, int] = {}
+        """By publisher: the version that its timer is for."""
+        self.on_complete: Callable[[int, int, Version], None] = lambda publisher, version, whole: None
+        """Called with publisher and version once all its fragments are there."""
+        self.puller = Puller(job, self.receptions, self.ask) if job.exchange == "pull" else None
+        self._publications = Publications(job.keep_versions)
+        self._own_streams: list[tuple[Component, Component]] = []
+        if own is not None:
+            receivers = [other for index, other in enumerate(job.publishers) if index != own]
+            trainings = dict.fromkeys(training_of(job, receiver) for receiver in receivers)
+            self._own_streams = [(generic(job.publishers[own]), generic(training)) for training in trainings]
+        self._progress_us = context.now_us()
+
+    # ---- Publishing ----
+
+    def publish(self, version: int, publication: Publication) -> None:
+        """Push a version to all subscribers, and answer those who have asked for it already."""
+        asked = self._publications.add(version, publication)
+        if self.job.exchange != "pull":
+            batches = [
+                list(
+                    version_frames(
+                        self._endpoint.header, (DISTRIBUTE, *stream), version, publication.head, publication.fragments
+                    )
+                )
+                for stream in self._own_streams
+            ]
+            for streams in zip(*batches, strict=True):
+                # With several streams (unicast) their fragments take turns.
+                for at in range(len(streams[0])):
+                    if len(streams) == 1:
+                        self._endpoint.queue(streams[0])
+                        break
+                    for frames in streams:
+                        self._endpoint.queue(frames[at : at + 1])
+            self.statistics.pushed += len(publication.fragments) * len(self._own_streams)
+        for stream in self._own_streams:
+            for segment in asked:
+                self._answer((stream[1], stream[0]), version, segment)
+                self.statistics.answered_later += 1
+        self._endpoint.send_queued(self.context.now_us())
+
+    @property
+    def all_sent(self) -> bool:
+        """Nothing waits for the pace."""
+        return self._endpoint.deadline_us is None
+
+    def _answer(self, prefix: tuple[Component, Component], version: int, segment: int) -> bool:
+        body = self._publications.body(version, segment)
+        if body is not None:
+            self._endpoint.send_data(fragment_name(prefix, version, segment), body)
+        return body is not None
+
+    # ---- Receiving ----
+
+    def wait_for(self, publisher: int, version: int) -> None:
+        """Ask for a version once its timer, which starts now, has run out. With exchange pull the puller asks."""
+        self._awaited[publisher] = version
+        if self.puller is None:
+            self.timers[publisher].start(self.context.now_us())
+
+    def stop_waiting(self, publisher: int, gap_us: int | None) -> None:
+        self._awaited.pop(publisher, None)
+        self.timers[publisher].stop(gap_us)
+
+    def ask(self, publisher: int, version: int, segment: int) -> None:
+        """Send a probe."""
+        self.receptions[publisher].version(version).probed_us.setdefault(segment, self.context.now_us())
+        lifetime_ms = max(_PACKET_LIFETIME_MS, 4 * self.job.most_probe_us // 1000)
+        self._endpoint.send_interest(fragment_name(self._probe_prefixes[publisher], version, segment), lifetime_ms)
+        self.statistics.probes += 1
+
+    def _probe(self, publisher: int) -> None:
+        """A timer has run out. Of a version of which nothing has come, the first fragment tells whether it exists."""
+        number = self._awaited[publisher]
+        version = self.receptions[publisher].version(number)
+        missing = (~version.present).nonzero()[0].tolist()
+        for segment in missing if version.head is not None else missing[:1]:
+            self.ask(publisher, number, segment)
+        self.timers[publisher].expired(self.context.now_us())
+
+    def _take_fragment(self, fragment: Fragment) -> None:
+        statistics = self.statistics
+        if fragment.pushed:
+            statistics.received_pushes += 1
+        else:
+            statistics.received_answers += 1
+        now_us = self.context.now_us()
+        publisher, number = fragment.publisher, fragment.version
+        version = self.receptions[publisher].take(number, fragment.segment, fragment.head, fragment.lanes)
+        if version is None:
+            statistics.duplicates += 1
+            return
+        self._progress_us = now_us
+        version.pushes += fragment.pushed
+        probed_us = version.probed_us.get(fragment.segment)
+        if probed_us is not None:
+            statistics.recovery_us.append(now_us - probed_us)
+        if self._awaited.get(publisher) == number:
+            self.timers[publisher].arrived(now_us)
+        if version.missing == 0:
+            if version.pushes == 0 and self.job.exchange != "pull":
+                # Nothing came by itself: a router on the way may have lost the subscription.
+                self.subscriptions.renew(self._streams[publisher])
+            self.on_complete(publisher, number, version)
+
+    # ---- All packets ----
+
+    def serve(self) -> None:
+        """Take in all that waits, then send what is due."""
+        while (frames := self._endpoint.receive()) is not None:
+            for frame in frames:
+                self._take(frame)
+        now_us = self.context.now_us()
+        self._endpoint.send_queued(now_us)
+        self.subscriptions.act(now_us)
+        if self.puller is not None:
+            self.puller.act(now_us)
+        for publisher in list(self._awaited):
+            deadline_us = self.timers[publisher].deadline_us
+            if deadline_us is not None and deadline_us <= now_us:
+                self._probe(publisher)
+
+    def serve_until(self, finished: Callable[[], bool], until_us: int | None = None) -> bool:
+        """False when stopped before, or when it is until_us."""
+        self._progress_us = self.context.now_us()
+        while True:
+            self.serve()
+            if finished():
+                return True
+            if self.context.stopped or (until_us is not None and self.context.now_us() >= until_us):
+                return False
+            give_up_us = self._progress_us + self.job.give_up_us
+            if until_us is None and self._awaited and self.context.now_us() >= give_up_us:
+                late = ", ".join(self.job.publishers[each] for each in sorted(self._awaited))
+                raise UserError(f"no news for {self.job.give_up_us / 1e6:g} s of {late}")
+            self.wait(until_us, give_up_us if self._awaited else None)
+
+    def wait(self, *until_us: int | None) -> None:
+        """For frames, a command, or whatever is due next."""
+        timers = (self.timers[publisher].deadline_us for publisher in self._awaited)
+        deadlines = waiting(
+            *until_us,
+            *timers,
+            self._endpoint.deadline_us,
+            self.subscriptions.deadline_us,
+            None if self.puller is None else self.puller.deadline_us,
+        )
+        self.context.wait(min(deadlines, default=None))
+
+    def _take(self, frame: bytes) -> None:
+        try:
+            if len(frame) > ETHERNET_BYTES and frame[ETHERNET_BYTES] == tlv.DATA:
+                fragment = self._reader.read(frame)
+                if fragment is not None:
+                    self._take_fragment(fragment)
+                    return
+            packet = read_packet(frame)
+        except MalformedError:
+            self.statistics.malformed += 1
+            return
+        if isinstance(packet, Data):
+            if len(packet.name) == 3 and self.subscriptions.take(packet.name, self.context.now_us()):
+                self.statistics.acknowledged += 1
+                self._progress_us = self.context.now_us()
+            else:
+                self.statistics.unwanted += 1
+        else:
+            self._take_interest(packet)
+
+    def _take_interest(self, interest: Interest) -> None:
+        name = interest.name
+        if len(name) == 3 and name[0] in (INSERT, DELETE) and name[1:] in self._own_streams:
+            self._endpoint.send_data((DISTRIBUTE if name[0] == INSERT else DELETE, *name[1:]))
+        elif len(name) == 4 and (name[1], name[0]) in self._own_streams:
+            try:
+                version = tlv.component_number(name[2], tlv.VERSION)
+                segment = tlv.component_number(name[3], tlv.SEGMENT)
+            except MalformedError:
+                self.statistics.malformed += 1
+                return
+            self.statistics.probes_received += 1
+            self.statistics.answered_at_once += self._answer((name[0], name[1]), version, segment)
+        else:
+            self.statistics.unwanted += 1
+
+    def _send_subscription(self, name: Name, must_be_fresh: bool) -> None:
+        if name[0] == INSERT:
+            self.statistics.insertions += 1
+        else:
+            self.statistics.deletions += 1
+        self._endpoint.send_interest(name, _PACKET_LIFETIME_MS, must_be_fresh)
+
+    # ---- The beginning and the end ----
+
+    def join(self) -> bool:
+        """Subscribe to all publishers; False when stopped before they have acknowledged."""
+        return self.serve_until(lambda: self.subscriptions.acknowledged)
+
+    def wait_for_begin(self) -> bool:
+        """As that of the context, but others are served meanwhile."""
+        return self.serve_until(lambda: self.context.begun)
+
+    def leave(self) -> bool:
+        """Delete all subscriptions; False when stopped before that is acknowledged."""
+        for publisher in list(self._awaited):
+            self.stop_waiting(publisher, None)
+        self.subscriptions.delete()
+        return self.join()
+
+    def linger(self) -> None:
+        """Until stop: answer others, and count."""
+        self.serve_until(lambda: False)
+        settle(self.context, self._endpoint.receive)
+
+    def report(self) -> Mapping[str, Any]:
+        return self.statistics.to_json()

@@ -1,0 +1,51 @@
+"""A host that only listens: it subscribes, puts versions together, and says what they sum up to."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hosts.systems.ndn.description import ObserverDescription
+from hosts.systems.ndn.node import Node
+from hosts.systems.ndn.reception import Version
+from hosts.systems.ndn.training import sum_digest, total_of
+
+
+class Observation:
+    """Of the versions that begin after this host has joined."""
+
+    def __init__(self, node: Node, observer: ObserverDescription) -> None:
+        self._node = node
+        self._job = observer.job
+        self._next: int | None = None
+        self._complete: dict[int, dict[int, Version]] = {}
+        self.over = False
+        node.on_complete = self._take
+
+    def _take(self, publisher: int, number: int, version: Version) -> None:
+        if self._next is None:
+            # Of the version that is under way others may have come before this host had joined.
+            self._next = number + 1
+            for other in self._node.receptions:
+                self._node.wait_for(other, self._next)
+        if number < self._next:
+            return
+        self._node.stop_waiting(publisher, None)
+        self._complete.setdefault(number, {})[publisher] = version
+        while len(self._complete.get(self._next, {})) == len(self._job.publishers):
+            self._finish(self._complete.pop(self._next), self._next)
+
+    def _finish(self, versions: dict[int, Version], number: int) -> None:
+        fragments = np.zeros((self._job.fragments, self._job.lanes), np.int64)
+        for publisher, version in sorted(versions.items()):
+            fragments += version.fragments
+            self._node.receptions[publisher].end(number)
+            assert version.head is not None
+            self.over |= version.head.last
+        total = total_of(fragments, self._job.values, self._job.lanes)
+        self._node.context.emit("observed", version=number, sum_sha256=sum_digest(total))
+        self._next = number + 1
+        if self.over:
+            return
+        for publisher in versions:
+            if publisher not in self._complete.get(self._next, {}):
+                self._node.wait_for(publisher, self._next)

@@ -1,0 +1,104 @@
+"""A publisher's versions as a receiver puts them together, and the timer after which it asks for what is missing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hosts.systems.ndn.gradient_format import VersionHead
+from hosts.transport.retransmission_timeout import RetransmissionTimeout
+
+
+@dataclass
+class Version:
+    """A version in the making. head: None until a fragment has come. pushes: fragments that came unasked."""
+
+    fragments: NDArray[np.int32]
+    present: NDArray[np.bool_]
+    missing: int
+    head: VersionHead | None = None
+    pushes: int = 0
+    probed_us: dict[int, int] = field(default_factory=dict)
+    """When each segment was asked for first."""
+
+
+class Reception:
+    """Of one publisher. Versions below `floor` are over."""
+
+    def __init__(self, fragments: int, lanes: int) -> None:
+        self._shape = (fragments, lanes)
+        self._versions: dict[int, Version] = {}
+        self.floor = 0
+
+    def version(self, number: int) -> Version:
+        """Of a version that is not over."""
+        found = self._versions.get(number)
+        if found is None:
+            fragments, lanes = self._shape
+            found = Version(np.zeros((fragments, lanes), np.int32), np.zeros(fragments, np.bool_), fragments)
+            self._versions[number] = found
+        return found
+
+    def take(self, number: int, segment: int, head: VersionHead, lanes: NDArray[np.int32]) -> Version | None:
+        """A fragment came. None: it is no news."""
+        if number < self.floor or segment >= self._shape[0]:
+            return None
+        version = self.version(number)
+        if version.present[segment]:
+            return None
+        version.fragments[segment] = lanes
+        version.present[segment] = True
+        version.missing -= 1
+        version.head = head
+        return version
+
+    def end(self, number: int) -> Version:
+        """Take a version out; it and those before are over. The version, as far as it came."""
+        version = self.version(number)
+        self.floor = number + 1
+        self._versions = {key: value for key, value in self._versions.items() if key > number}
+        return version
+
+    def has(self, number: int, segment: int) -> bool:
+        """A fragment is there, or over."""
+        return number < self.floor or bool(self.version(number).present[segment])
+
+    @property
+    def open_numbers(self) -> list[int]:
+        """The versions of which something, but not all, is there."""
+        return list(self._versions)
+
+
+class ProbeTimer:
+    """When to ask a publisher for the version that is waited for: SRTT + 4 RTTVAR over past gaps between the own push
+    and the publisher's, from the own push on; doubled for each time that it ran out."""
+
+    def __init__(self, first_us: int, least_us: int, most_us: int) -> None:
+        self._gaps = RetransmissionTimeout(first_us)
+        self._least_us = least_us
+        self._most_us = most_us
+        self._expirations = 0
+        self.deadline_us: int | None = None
+        """None: not set."""
+
+    def start(self, now_us: int) -> None:
+        self._expirations = 0
+        self.deadline_us = now_us + self._gaps.base_us(self._least_us)
+
+    def stop(self, gap_us: int | None) -> None:
+        """gap_us: between own push and theirs; None: nothing is to be learnt of it."""
+        self.deadline_us = None
+        if gap_us is not None:
+            self._gaps.sample(max(0, gap_us))
+
+    def arrived(self, now_us: int) -> None:
+        """A fragment came: others of its version may be on their way, so wait for them."""
+        if self.deadline_us is not None:
+            self.deadline_us = max(self.deadline_us, now_us + self._least_us)
+
+    def expired(self, now_us: int) -> None:
+        self._expirations += 1
+        length_us = self._least_us << min(self._expirations, 20)
+        self.deadline_us = now_us + min(length_us, self._most_us)

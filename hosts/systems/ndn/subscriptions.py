@@ -1,0 +1,85 @@
+"""A peer's subscriptions: insertion Interests until they are acknowledged, and again in every epoch; deletion
+Interests at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from hosts.systems.ndn.names import DELETE, DISTRIBUTE, INSERT
+from hosts.systems.ndn.tlv import Component, Name
+
+
+@dataclass
+class _Subscription:
+    """fresh: routers are not to answer themselves. due_us: when the Interest is sent again."""
+
+    publisher: Component
+    training: Component
+    acknowledged: bool = False
+    deleting: bool = False
+    fresh: bool = False
+    due_us: int = 0
+
+    @property
+    def wanted_name(self) -> Name:
+        return (DELETE if self.deleting else INSERT, self.publisher, self.training)
+
+
+class Subscriptions:
+    """To several publishers (name components, with the training that each is asked for). send: an Interest, and
+    whether it must be fresh."""
+
+    def __init__(
+        self,
+        names: Sequence[tuple[Component, Component]],
+        retry_us: int,
+        refresh_us: int,
+        send: Callable[[Name, bool], None],
+    ) -> None:
+        self._all = {name: _Subscription(*name) for name in names}
+        self._retry_us = retry_us
+        self._refresh_us = refresh_us
+        self._send = send
+
+    @property
+    def acknowledged(self) -> bool:
+        """All of them: made, or deleted once that was asked for."""
+        return all(each.acknowledged for each in self._all.values())
+
+    @property
+    def deadline_us(self) -> int | None:
+        return min((each.due_us for each in self._waiting()), default=None)
+
+    def _waiting(self) -> Iterator[_Subscription]:
+        return (each for each in self._all.values() if not (each.deleting and each.acknowledged))
+
+    def act(self, now_us: int) -> None:
+        """Send what is due."""
+        for each in self._waiting():
+            if each.due_us <= now_us:
+                self._send(each.wanted_name, each.fresh)
+                each.acknowledged = False
+                each.due_us = now_us + self._retry_us
+
+    def take(self, name: Name, now_us: int) -> bool:
+        """Data of three components came: whether it acknowledges one of these."""
+        each = self._all.get((name[1], name[2]))
+        if each is None or name[0] != (DELETE if each.deleting else DISTRIBUTE):
+            return False
+        if not each.acknowledged:
+            # Acknowledgements that others asked for say nothing of the own port.
+            each.acknowledged, each.fresh = True, False
+            each.due_us = now_us + self._refresh_us
+        return True
+
+    def renew(self, name: tuple[Component, Component]) -> None:
+        """A subscription may be lost on the way: repeat it at once, up to the publisher."""
+        each = self._all[name]
+        if not each.deleting:
+            each.fresh, each.acknowledged, each.due_us = True, False, 0
+
+    def delete(self) -> None:
+        """From now on."""
+        for each in self._all.values():
+            each.deleting, each.acknowledged, each.fresh, each.due_us = True, False, False, 0

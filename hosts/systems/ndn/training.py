@@ -1,0 +1,148 @@
+"""Training by pushed gradients: with a barrier after every version, and without."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hosts.learning.fragments import cut, join
+from hosts.learning.settings import TrainingSettings
+from hosts.learning.shifted_sums import as_sent
+from hosts.learning.workload import Workload, workload
+from hosts.systems.ndn.asynchronous import AsynchronousReplica
+from hosts.systems.ndn.description import PeerDescription
+from hosts.systems.ndn.gradient_format import VersionHead
+from hosts.systems.ndn.node import Node
+from hosts.systems.ndn.publications import Publication
+from hosts.systems.ndn.reception import Version
+
+
+def sum_digest(total: NDArray[np.int64]) -> str:
+    """SHA-256 of a version's sum over all publishers (int64, little-endian), in hexadecimal."""
+    return hashlib.sha256(total.astype("<i8").tobytes()).hexdigest()
+
+
+def total_of(fragments: NDArray[np.int64], values: int, lanes: int) -> NDArray[np.int64]:
+    """The sum as the workers of every system take it in (hosts.learning.shifted_sums)."""
+    return as_sent(join(fragments, values), lanes)
+
+
+def train_synchronously(node: Node, peer: PeerDescription) -> bool:
+    """All versions, each after everybody's one before; False when stopped before the end."""
+    job, context = peer.job, node.context
+    own: Workload = workload(job.workload, peer.index, len(job.publishers))
+    others = set(range(len(job.publishers))) - {peer.index}
+    complete: set[tuple[int, int]] = set()
+    pushed_us = 0
+    current = 0
+
+    def take(publisher: int, number: int, version: Version) -> None:
+        complete.add((publisher, number))
+        if number == current:
+            node.stop_waiting(publisher, context.now_us() - pushed_us)
+
+    node.on_complete = take
+    for current in range(job.workload.rounds):
+        start_us = context.now_us()
+        for _ in range(peer.slowness):
+            gradient = context.compute(partial(own.gradient, current))
+        pushed_us = context.now_us()
+        loss = own.loss
+        last = current == job.workload.rounds - 1
+        node.publish(current, Publication(VersionHead(loss, (), last), cut(gradient, job.lanes)))
+        for publisher in others:
+            if (publisher, current) not in complete:
+                node.wait_for(publisher, current)
+            else:
+                # Theirs was there before the own one: no gap.
+                node.timers[publisher].stop(0)
+        if node.puller is not None:
+            node.puller.begin(current, sorted(others))
+        wanted = {(publisher, current) for publisher in others}
+        if not node.serve_until(partial(wanted.issubset, complete)):
+            return False
+        complete_us = context.now_us()
+        fragments = cut(gradient.astype(np.int64), job.lanes)
+        losses = [loss]
+        for publisher in sorted(others):
+            version = node.receptions[publisher].end(current)
+            fragments += version.fragments
+            assert version.head is not None
+            losses.append(version.head.loss)
+        complete -= wanted
+        total = total_of(fragments, job.values, job.lanes)
+        own.apply(total)
+        mean_loss = sum(sorted(losses)) / len(losses)
+        context.emit(
+            "version",
+            version=current,
+            seconds=(complete_us - pushed_us) / 1e6,
+            total_seconds=(context.now_us() - start_us) / 1e6,
+            now_us=context.now_us(),
+            sum_sha256=sum_digest(total),
+            mean_loss=mean_loss,
+            **own.report(),
+        )
+        if job.target_loss is not None and mean_loss < job.target_loss:
+            break
+    return True
+
+
+def train_asynchronously(node: Node, peer: PeerDescription) -> bool:
+    """All versions, each as soon as the own one before is applied, with whatever has come until then."""
+    job, context = peer.job, node.context
+    assert isinstance(job.workload, TrainingSettings)
+    replica = AsynchronousReplica(job.workload, peer.index, len(job.publishers))
+    losses: dict[int, float] = {}
+    arrived: list[tuple[int, int, Version]] = []
+
+    def take(publisher: int, number: int, version: Version) -> None:
+        reception = node.receptions[publisher]
+        node.statistics.superseded_versions += sum(earlier < number for earlier in reception.open_numbers)
+        reception.end(number)
+        arrived.append((publisher, number, version))
+
+    node.on_complete = take
+    for current in range(job.workload.rounds):
+        start_us = context.now_us()
+        for _ in range(peer.slowness):
+            gradient = context.compute(partial(replica.gradient, current))
+        last = current == job.workload.rounds - 1
+        losses[peer.index] = gradient.loss
+        pushed_us = context.now_us()
+        node.publish(
+            current, Publication(VersionHead(gradient.loss, gradient.scales, last), cut(gradient.values, job.lanes))
+        )
+        node.serve()
+        # A version takes at least as long as its own push, or the network would never catch up.
+        if not node.serve_until(lambda: node.all_sent):
+            return False
+        replica.apply_own(gradient)
+        applied = [(peer.index, current)]
+        for publisher, number, version in arrived:
+            assert version.head is not None
+            replica.apply(join(version.fragments, job.values), version.head.scales)
+            losses[publisher] = version.head.loss
+            applied.append((publisher, number))
+        arrived.clear()
+        mean_loss = sum(losses[index] for index in sorted(losses)) / len(losses)
+        enough = job.target_loss is not None and len(losses) == len(job.publishers) and mean_loss < job.target_loss
+        context.emit(
+            "version",
+            version=current,
+            seconds=(context.now_us() - pushed_us) / 1e6,
+            total_seconds=(context.now_us() - start_us) / 1e6,
+            now_us=context.now_us(),
+            weights_sha256=replica.digest(),
+            loss=gradient.loss,
+            mean_loss=mean_loss,
+            clipped=gradient.clipped,
+            applied=applied,
+            **({"accuracy": replica.accuracy()} if peer.index == 0 else {}),
+        )
+        if enough:
+            break
+    return True

@@ -1,0 +1,133 @@
+// Named data networking for gradients. Receivers subscribe to publishers once, publishers push each gradient along the
+// trees that the subscriptions made, and what was lost on the way is asked for by name: the routers keep contents.
+//
+// Compile-time macros: LANES (int32 lanes of a gradient's Data), CONTENTS (Data that a router keeps), SUBSCRIPTIONS
+// and PENDING (rows of the persistent and the ordinary PIT), EPOCH_SHIFT (how long a subscription lasts), REPEAT_TICKS.
+// Numbers of rows are powers of two. Ports are numbered from 1 to 16.
+#include <core.p4>
+#include <v1model.p4>
+
+#include "include/ndn/packet.p4"
+#include "include/ndn/parser.p4"
+#include "include/ndn/names.p4"
+#include "include/ndn/drops.p4"
+#include "include/ndn/forwarding.p4"
+#include "include/ndn/persistent_pit.p4"
+#include "include/ndn/content_store.p4"
+#include "include/ndn/pending_interests.p4"
+#include "include/ndn/answer.p4"
+#include "include/ndn/packet_counters.p4"
+
+const port_t PORTS_IN_A_SET = 16;
+
+control NdnIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
+    CountArrivals() arrivals;
+    Check() check;
+    Names() names;
+    Fib() fib;
+    PersistentPit() persistent_pit;
+    ContentStore() content_store;
+    PendingInterests() pending_interests;
+    AnswerInterest() answer;
+    Copies() copies;
+    Ipv4Forwarding() ipv4_forwarding;
+    Drops() drops;
+
+    apply {
+        Reason reason = Reason.NONE;
+        if (hdr.ethernet.isValid() && hdr.ethernet.ether_type == ETHER_TYPE_NDN) {
+            meta.in_port = 0;
+            if (std.ingress_port >= 1 && std.ingress_port <= PORTS_IN_A_SET) {
+                meta.in_port = 16w1 << (bit<8>)(std.ingress_port - 1);
+            }
+            check.apply(hdr, meta, std, reason);
+            if (reason == Reason.NONE) {
+                arrivals.apply(meta, std.ingress_port);
+                names.apply(hdr, meta);
+
+                // Subscriptions: Interests change them, distributed Data follow them.
+                bool interest = meta.packet_type == TYPE_INTEREST;
+                Subscription subscription = Subscription.NONE;
+                port_set_t subscribers = 0;
+                if (meta.operation != Operation.NONE
+                        && (interest ? meta.operation != Operation.DISTRIBUTION
+                                     : meta.operation != Operation.DELETION)) {
+                    persistent_pit.apply(hdr, meta, std.ingress_global_timestamp, subscription, subscribers);
+                }
+
+                bool hit = false;
+                port_set_t waiting = 0;
+                Pending pending = Pending.FORWARD;
+                if (interest) {
+                    if (hdr.hop_limit.isValid()) {
+                        hdr.hop_limit.hops = hdr.hop_limit.hops - 1;
+                    }
+                    if (!hdr.must_be_fresh.isValid() && meta.left == 0
+                            && (meta.operation == Operation.NONE || meta.operation == Operation.DISTRIBUTION)) {
+                        content_store.apply(hdr, meta, hit);
+                    }
+                    fib.apply(meta);
+                    if (hit || subscription == Subscription.ANSWER) {
+                        answer.apply(hdr, meta, std);
+                    } else if (subscription == Subscription.WAIT) {
+                        reason = Reason.AGGREGATED;
+                    } else if (meta.upstream == 0 || meta.upstream == std.ingress_port
+                            || meta.operation == Operation.DISTRIBUTION) {
+                        reason = Reason.NO_ROUTE;
+                    } else {
+                        if (subscription != Subscription.FORWARD) {
+                            pending_interests.apply(hdr, meta, std.ingress_global_timestamp, 0, pending, waiting);
+                        }
+                        if (pending == Pending.FORWARD) {
+                            std.egress_spec = meta.upstream;
+                        } else if (pending == Pending.AGGREGATED) {
+                            reason = Reason.AGGREGATED;
+                        } else {
+                            reason = Reason.DUPLICATE;
+                        }
+                    }
+                    meta.ports = subscription == Subscription.NONE ? 16w0 : subscribers;
+                } else {
+                    pending_interests.apply(
+                        hdr, meta, std.ingress_global_timestamp, subscribers, pending, waiting);
+                    meta.ports = (subscribers | waiting) & ~meta.in_port;
+                    meta.copy = 1;
+                    if (meta.ports == 0) {
+                        reason = Reason.UNSOLICITED;
+                    } else {
+                        content_store.apply(hdr, meta, hit);
+                    }
+                }
+
+                if (meta.ports != 0) {
+                    bool known;
+                    copies.apply(meta, std, known);
+                    if (!known && meta.copy == 1) {
+                        reason = Reason.NO_GROUP;
+                    }
+                }
+            }
+        } else {
+            bool routed = false;
+            if (hdr.ipv4.isValid()) {
+                ipv4_forwarding.apply(hdr, std, routed);
+            }
+            if (!routed) {
+                reason = Reason.NOT_OURS;
+            }
+        }
+        drops.apply(reason, std);
+    }
+}
+
+control NdnEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
+    CountDepartures() departures;
+
+    apply {
+        if (hdr.ethernet.ether_type == ETHER_TYPE_NDN) {
+            departures.apply(meta, std.egress_port);
+        }
+    }
+}
+
+V1Switch(NdnParser(), NdnVerify(), NdnIngress(), NdnEgress(), NdnCompute(), NdnDeparser()) main;
