@@ -12,6 +12,11 @@ from hosts.learning.settings import SyntheticSettings, TrainingSettings
 from hosts.learning.workload import gradient_values
 from hosts.protocols.addresses import Mac
 
+CHUNK_FRAMES = 4
+"""Frames that leave together, so that a pace costs few wakings."""
+FRAME_HEAD_BYTES = 100
+"""Of a gradient's frame without its lanes, about: names have different lengths."""
+
 Mode = Literal["synchronous", "asynchronous"]
 Exchange = Literal["push", "pull", "unicast"]
 """push: subscriptions, and Data along their trees. pull: Interests for every fragment. unicast: a subscription for
@@ -61,6 +66,14 @@ class NdnJob(Description):
     def values(self) -> int:
         """Length of a gradient."""
         return gradient_values(self.workload)
+
+    @property
+    def silence_us(self) -> int:
+        """After so long without a further fragment the rest of a version is lost."""
+        if self.pace_bps is None:
+            return self.least_probe_us
+        between_us = 8_000_000 * CHUNK_FRAMES * (FRAME_HEAD_BYTES + 4 * self.lanes) // self.pace_bps
+        return max(self.least_probe_us, 2 * between_us)
 
     @property
     def fragments(self) -> int:

@@ -12,12 +12,10 @@ from numpy.typing import NDArray
 
 from hosts.agents.context import Interface
 from hosts.systems.ndn import tlv
+from hosts.systems.ndn.description import CHUNK_FRAMES
 from hosts.systems.ndn.gradient_format import CONTENT_HEAD_BYTES, Frames, VersionHead, content_bytes
 from hosts.systems.ndn.packets import ETHERNET_BYTES, data_frame, ethernet, interest_frame
 from hosts.systems.ndn.tlv import MalformedError, Name
-
-CHUNK_FRAMES = 4
-"""Leave together, so that a pace costs few wakings."""
 
 
 @dataclass(frozen=True)

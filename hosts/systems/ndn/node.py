@@ -55,7 +55,7 @@ class Node:
         )
         self.receptions = {index: Reception(job.fragments, job.lanes) for index in self._others}
         self.timers = {
-            index: ProbeTimer(job.first_probe_us, job.least_probe_us, job.most_probe_us) for index in self._others
+            index: ProbeTimer(job.first_probe_us, job.silence_us, job.most_probe_us) for index in self._others
         }
         self._awaited: dict[int, int] = {}
         """By publisher: the version that its timer is for."""
@@ -151,14 +151,15 @@ class Node:
             statistics.duplicates += 1
             return
         self._progress_us = now_us
-        version.pushes += fragment.pushed
+        if fragment.pushed:
+            version.last_push_us = now_us
         probed_us = version.probed_us.get(fragment.segment)
         if probed_us is not None:
             statistics.recovery_us.append(now_us - probed_us)
         if self._awaited.get(publisher) == number:
             self.timers[publisher].arrived(now_us)
         if version.missing == 0:
-            if version.pushes == 0 and self.job.exchange != "pull":
+            if version.last_push_us is None and self.job.exchange != "pull":
                 # Nothing came by itself: a router on the way may have lost the subscription.
                 self.subscriptions.renew(self._streams[publisher])
             self.on_complete(publisher, number, version)

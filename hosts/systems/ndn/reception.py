@@ -13,13 +13,14 @@ from hosts.transport.retransmission_timeout import RetransmissionTimeout
 
 @dataclass
 class Version:
-    """A version in the making. head: None until a fragment has come. pushes: fragments that came unasked."""
+    """A version in the making. head: None until a fragment has come. last_push_us: when a fragment came unasked for
+    the last time; None: none did."""
 
     fragments: NDArray[np.int32]
     present: NDArray[np.bool_]
     missing: int
     head: VersionHead | None = None
-    pushes: int = 0
+    last_push_us: int | None = None
     probed_us: dict[int, int] = field(default_factory=dict)
     """When each segment was asked for first."""
 
@@ -73,7 +74,11 @@ class Reception:
 
 class ProbeTimer:
     """When to ask a publisher for the version that is waited for: SRTT + 4 RTTVAR over past gaps between the own push
-    and the publisher's, from the own push on; doubled for each time that it ran out."""
+    and the publisher's, from the own push on; doubled for each time that it ran out.
+
+    Once a fragment of the version has come, a shorter silence (least_us) does: fragments leave one after the other.
+    A gap ends with the last fragment that came unasked: with what had to be asked for, the timer would follow itself
+    (Karn's problem)."""
 
     def __init__(self, first_us: int, least_us: int, most_us: int) -> None:
         self._gaps = RetransmissionTimeout(first_us)
@@ -94,9 +99,10 @@ class ProbeTimer:
             self._gaps.sample(max(0, gap_us))
 
     def arrived(self, now_us: int) -> None:
-        """A fragment came: others of its version may be on their way, so wait for them."""
+        """A fragment came: the others of its version are on their way, or lost. Silence will tell."""
         if self.deadline_us is not None:
-            self.deadline_us = max(self.deadline_us, now_us + self._least_us)
+            self._expirations = 0
+            self.deadline_us = now_us + self._least_us
 
     def expired(self, now_us: int) -> None:
         self._expirations += 1

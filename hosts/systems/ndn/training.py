@@ -42,7 +42,7 @@ def train_synchronously(node: Node, peer: PeerDescription) -> bool:
     def take(publisher: int, number: int, version: Version) -> None:
         complete.add((publisher, number))
         if number == current:
-            node.stop_waiting(publisher, context.now_us() - pushed_us)
+            node.stop_waiting(publisher, None if version.last_push_us is None else version.last_push_us - pushed_us)
 
     node.on_complete = take
     for current in range(job.workload.rounds):
