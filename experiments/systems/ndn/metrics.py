@@ -26,8 +26,8 @@ METRICS = {
     "round_time_s": Metric("s", "median round time", "time"),
     "byte_hops": Metric("B", "bytes times hops, a round"),
     "gradient_hops": Metric("", "bytes times hops of a round / gradient bytes"),
-    "tree_transmissions": Metric("", "links that pushed fragments crossed, for a fragment of every peer"),
-    "expected_transmissions": Metric("", "the same by the trees' links"),
+    "transmissions": Metric("", "links that Data crossed, for a fragment of every peer"),
+    "expected_transmissions": Metric("", "the same by the trees' links, or by distances with unicast"),
     "unicast_transmissions": Metric("", "the same for a copy to each peer, by distances"),
     "interest_packets": Metric("", "Interests over all links, a round"),
     "probes": Metric("", "probes that peers sent, a round"),
@@ -60,15 +60,14 @@ def metrics(point: NdnPoint, found: Measured) -> dict[str, Any]:
     gradient_bytes = 4 * gradient_values(job.settings)
     accuracies = [version["accuracy"] for report in peers for version in report.versions if "accuracy" in version]
     times_s = [row["round_time_s"] for row in version_rows(point)]
+    sent = transmissions(counts, topology, "push") + transmissions(counts, topology, "data")
     named = point.configuration.workload.exchange != "ring"
     return {
         "round_time_s": statistics.median(times_s) if times_s else None,
         "byte_hops": counts.byte_hops / rounds,
         "gradient_hops": counts.byte_hops / rounds / gradient_bytes,
-        "tree_transmissions": transmissions(counts, topology, "push").packets / (rounds * fragments)
-        if named
-        else None,
-        "expected_transmissions": sum(point.phase.answer["tree_edges"]) if named else None,
+        "transmissions": sent.packets / (rounds * fragments) if named else None,
+        "expected_transmissions": point.expected_transmissions if named else None,
         "unicast_transmissions": point.sum_of_distances,
         "interest_packets": transmissions(counts, topology, "interest").packets / rounds,
         "probes": total("probes") / rounds,

@@ -68,6 +68,13 @@ class NdnPoint:
             found += sum(distances[other] for other in peers)
         return found
 
+    @property
+    def expected_transmissions(self) -> int:
+        """For a fragment of every peer: each link of each publisher's tree once; a copy for each pair with unicast."""
+        if self.configuration.workload.exchange == "unicast":
+            return self.sum_of_distances
+        return sum(self.phase.answer["tree_edges"])
+
     def result(self, measured: Sequence[Measured]) -> PointResult:
         (found,) = measured
         accounts = self._accounts(found)
