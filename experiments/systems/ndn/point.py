@@ -70,7 +70,7 @@ class NdnPoint:
 
     @property
     def expected_transmissions(self) -> int:
-        """For a fragment of every peer: each link of each publisher's tree once; a copy for each pair with unicast."""
+        """For a fragment of every peer: the links of all publishers' trees; with unicast a copy for each pair."""
         if self.configuration.workload.exchange == "unicast":
             return self.sum_of_distances
         return sum(self.phase.answer["tree_edges"])
