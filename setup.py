@@ -34,7 +34,7 @@ setup(
             "bench/virtual/*.cc",
         ],
         "hosts": ["learning/*.csv.gz"],
-        "switch": ["runtime/*.c", "runtime/*.h", "compiler/p4include/*.p4"],
+        "switch": ["runtime/*.[ch]", "runtime/*/*.[ch]", "compiler/p4include/*.p4"],
     },
     install_requires=requirements("base"),
     extras_require={file.stem: requirements(file.stem) for file in sorted((HERE / "requirements").glob("*.txt"))},

@@ -15,7 +15,9 @@ from pathlib import Path
 from switch.errors import UserError
 
 RUNTIME_DIR = Path(__file__).resolve().parent / "runtime"
-"""C files that every program needs."""
+"""C files that every program needs; includes are relative to it."""
+RUNTIME_SOURCES = tuple(sorted(RUNTIME_DIR.rglob("*.c")))
+RUNTIME_HEADERS = tuple(sorted(RUNTIME_DIR.rglob("*.h")))
 
 FLAGS = ("-std=gnu11", "-fPIC", "-shared", "-Wall", "-Wno-unused", "-fno-strict-aliasing")
 
@@ -63,7 +65,7 @@ def shared_library(
     cc, version = compiler()
     flags = compiler_flags(optimise, extra_flags)
     digest = hashlib.sha256("\0".join([cc, version, *flags, text]).encode())
-    headers = sorted(h for d in include_dirs for h in d.glob("*.h"))
+    headers = sorted(header for folder in include_dirs for header in folder.rglob("*.h"))
     for path in [*sources, *headers]:
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     target = cache_dir() / f"{name}-{digest.hexdigest()[:32]}.so"

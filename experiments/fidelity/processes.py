@@ -24,7 +24,7 @@ ROLES: Mapping[str, bytes] = {
 """Part of the command line by which a process of each role is known."""
 
 DATA_PLANE = "data plane"
-"""What switch/runtime/engine.c calls its thread."""
+"""What switch/runtime/engine/engine.c calls its thread."""
 
 SWITCH_ROLES = frozenset({"fabric", "bmv2", "legacy"})
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from switch.build import RUNTIME_DIR, cache_dir, compiler, compiler_flags
+from switch.build import RUNTIME_HEADERS, cache_dir, compiler, compiler_flags
 from switch.codegen.model import ProgramModel
 
 
@@ -53,6 +53,6 @@ def note_build(entry: Path, model: ProgramModel, library: Path) -> None:
 def _generator_digest() -> str:
     """Of the code generator and of the headers that its output includes."""
     digest = hashlib.sha256()
-    for path in [*sorted(Path(__file__).parent.glob("*.py")), *sorted(RUNTIME_DIR.glob("*.h"))]:
+    for path in [*sorted(Path(__file__).parent.glob("*.py")), *RUNTIME_HEADERS]:
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()

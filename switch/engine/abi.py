@@ -1,4 +1,4 @@
-"""The data plane's C interface (runtime/engine.h) for ctypes."""
+"""The data plane's C interface (runtime/engine/engine.h) for ctypes."""
 
 from __future__ import annotations
 

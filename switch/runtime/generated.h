@@ -3,7 +3,7 @@
 #define GRADBED_GENERATED_H
 
 #include "calculations.h"
-#include "state.h"
+#include "state/state.h"
 #include "wide.h"
 
 #define GB_MAX_JUMPS (1u << 16)             /* of one action */
@@ -28,14 +28,14 @@ static inline bool gb_same_words(const uint64_t *a, const uint64_t *b, uint32_t 
     return memcmp(a + first, b + first, count * sizeof *a) == 0;
 }
 
-/* ---- Header stacks (state_stacks.c): as P4_16 has them, the elements that come in are invalid ---- */
+/* ---- Header stacks (state/stacks.c): as P4_16 has them, the elements that come in are invalid ---- */
 
 void gb_stack_push(uint64_t *phv, uint32_t counter, uint32_t elements, uint32_t validity, uint32_t validity_stride,
                    uint32_t first, uint32_t stride, uint64_t count);
 void gb_stack_pop(uint64_t *phv, uint32_t counter, uint32_t elements, uint32_t validity, uint32_t validity_stride,
                   uint32_t first, uint32_t stride, uint64_t count);
 
-/* ---- Log lines (state_log.c) ---- */
+/* ---- Log lines (state/log.c) ---- */
 
 struct gb_log_line { uint32_t length; char text[1024]; };
 

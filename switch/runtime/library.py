@@ -1,4 +1,4 @@
-"""The runtime library: every C file of this folder, built once and loaded for all switches of the process."""
+"""The runtime library: every C file below this folder, built once and loaded for all switches of the process."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import ctypes
 import functools
 from pathlib import Path
 
-from switch.build import RUNTIME_DIR, shared_library
+from switch.build import RUNTIME_DIR, RUNTIME_SOURCES, shared_library
 
 
 def build_runtime() -> Path:
     """The library's file, built if its sources have changed. Raises UserError without a C compiler."""
-    return shared_library("gradbed-runtime", sorted(RUNTIME_DIR.glob("*.c")), include_dirs=(RUNTIME_DIR,))
+    return shared_library("gradbed-runtime", RUNTIME_SOURCES, include_dirs=(RUNTIME_DIR,))
 
 
 @functools.cache

@@ -55,12 +55,12 @@ struct gb_packet {
     uint8_t keep_metadata;      /* see parse */
 };
 
-struct gb_table;                /* opaque here: state.h */
+struct gb_table;                /* opaque here: state/state.h */
 struct gb_register { uint32_t width_bits, size, word_count; void *cells; };  /* cell: 1, 2, 4, 8 bytes, or words */
 struct gb_counter { uint32_t size; struct gb_count { uint64_t packets, bytes; } *cells; };
-struct gb_meter;                /* opaque here: state.h */
-struct gb_value_set;            /* opaque here: state.h */
-struct gb_profile;              /* opaque here: state.h */
+struct gb_meter;                /* opaque here: state/state.h */
+struct gb_value_set;            /* opaque here: state/state.h */
+struct gb_profile;              /* opaque here: state/state.h */
 
 struct gb_program;
 
@@ -81,7 +81,7 @@ struct gb_switch {
     uint64_t drop_port;         /* GB_PORT_DROP, unless the engine says otherwise */
 };
 
-struct gb_layout;               /* what state the program needs: state.h */
+struct gb_layout;               /* what state the program needs: state/state.h */
 
 struct gb_program {
     uint32_t abi_version;

@@ -21,7 +21,7 @@
 #ifndef GRADBED_TRACE_H
 #define GRADBED_TRACE_H
 
-#include "state.h"
+#include "state/state.h"
 
 enum gb_trace_level { GB_TRACE_OFF = 0, GB_TRACE_POINTS = 1, GB_TRACE_VALUES = 2 };
 

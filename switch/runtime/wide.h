@@ -84,7 +84,7 @@ static inline gb_u128 gb_clamp128(gb_u128 value, gb_u128 low, gb_u128 high) {
 /* An index or amount that does not fit a word is as good as the largest word. */
 static inline uint64_t gb_narrow128(gb_u128 value) { return value >> 64 ? UINT64_MAX : (uint64_t)value; }
 
-/* ---- Runs of words (state_wide.c); results may be the same run as an operand ---- */
+/* ---- Runs of words (state/wide.c); results may be the same run as an operand ---- */
 
 uint64_t gb_wide_narrow(const uint64_t *a, uint32_t words);
 void gb_wide_from64(uint64_t *to, uint32_t words, uint64_t value, bool is_signed);

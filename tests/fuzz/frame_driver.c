@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine.h"
-#include "state.h"
+#include "engine/engine.h"
+#include "state/state.h"
 
 enum {
     PORTS = 4,

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from switch.build import RUNTIME_DIR, compiler
+from switch.build import RUNTIME_DIR, RUNTIME_SOURCES, compiler
 from switch.codegen.load import load_program
 from switch.codegen.model import Action, ProgramModel, Table
 from switch.codegen.program import generate
-from switch.runtime.state_abi import to_words
+from switch.runtime.state.abi import to_words
 from tests.fuzz.parser_frames import parser_frames
 
 ENTRIES = 40
@@ -43,7 +43,7 @@ def require_sanitizers(folder: Path) -> None:
 def runtime_objects(folder: Path) -> list[Path]:
     """Runtime, engine and driver, compiled: they are the same for all programs."""
     require_sanitizers(folder)
-    sources = [Path(__file__).with_name("frame_driver.c"), *sorted(RUNTIME_DIR.glob("*.c"))]
+    sources = [Path(__file__).with_name("frame_driver.c"), *RUNTIME_SOURCES]
     objects = [folder / f"{source.stem}.o" for source in sources]
     command = [compiler()[0], *FLAGS, "-Wall", f"-I{RUNTIME_DIR}", "-c", *map(str, sources)]
     subprocess.run(command, check=True, cwd=folder)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
+from switch.build import RUNTIME_DIR
 from switch.codegen import packet_abi
-from switch.runtime import state_abi
 
-_HEADER = Path(state_abi.__file__).with_name("program.h").read_text()
+_HEADER = (RUNTIME_DIR / "program.h").read_text()
 
 
 def _members(struct: str, type_name: str) -> tuple[str, ...]:
@@ -29,7 +28,7 @@ def test_requests() -> None:
 
 def test_requests_as_traced() -> None:
     """trace.c puts requests into records one by one."""
-    source = Path(state_abi.__file__).with_name("trace.c").read_text()
+    source = (RUNTIME_DIR / "trace.c").read_text()
     function = re.search(r"static void request_words\(.*?\n}", source, re.DOTALL)
     assert function is not None
     assert tuple(re.findall(r"r->(\w+)", function[0])) == packet_abi.REQUEST_FIELDS

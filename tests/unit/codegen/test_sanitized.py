@@ -50,7 +50,7 @@ def test_no_frame_reaches_outside_its_memory(name: str, tmp_path: Path) -> None:
     program, seeds = programs()[name]
     (tmp_path / "program.c").write_text(generate(load_program(program)))
     driver = tmp_path / "driver"
-    sources = [tmp_path / "program.c", Path(__file__).parent / "sanitized_driver.c", *RUNTIME_DIR.glob("state*.c")]
+    sources = [tmp_path / "program.c", Path(__file__).parent / "sanitized_driver.c", *RUNTIME_DIR.glob("state/*.c")]
     command = [compiler()[0], *FLAGS, f"-I{RUNTIME_DIR}", "-o", driver, *sources, "-lpthread"]
     built = subprocess.run(command, capture_output=True, text=True, check=False)
     if "cannot find -lasan" in built.stderr or "libasan" in built.stderr:

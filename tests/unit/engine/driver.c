@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "engine.h"
+#include "engine/engine.h"
 
 enum {
     SWITCHES = 4,
@@ -149,9 +149,11 @@ static void inject(unsigned *seed) {
             frame[i * 8] = 0;       /* what is kept goes round until the links lose it: it must not multiply */
     }
     uint32_t device = pick(seed, SWITCHES);
+    /* Soon, now, or at a time that is over. */
+    uint64_t when_ns = gb_engine_now(engine) + pick(seed, 3) * 40000 - 40000;
     if (pick(seed, 3) == 0)
         /* -EINVAL while the inbox is closed. */
-        gb_engine_send(engine, (uint32_t)inboxes[device], frame, length, NULL, 1);
+        gb_engine_send(engine, (uint32_t)inboxes[device], frame, length, NULL, pick(seed, 2) ? &when_ns : NULL, 1);
     else if (pick(seed, 5))
         check(gb_engine_inject(engine, device, HOST_PORT, frame, length), "inject");
     else

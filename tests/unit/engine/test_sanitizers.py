@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from switch.build import RUNTIME_DIR, compiler
+from switch.build import RUNTIME_DIR, RUNTIME_SOURCES, compiler
 
 HERE = Path(__file__).parent
-SOURCES = [HERE / "driver.c", HERE / "instructed.c", *sorted(RUNTIME_DIR.glob("*.c"))]
+SOURCES = [HERE / "driver.c", HERE / "instructed.c", *RUNTIME_SOURCES]
 
 
 def build(scratch: Path, sanitizers: str) -> Path:

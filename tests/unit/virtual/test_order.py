@@ -15,7 +15,7 @@ from tests.unit.engine.instructed import Ingress, instructed_program, pass_throu
 from tests.unit.virtual.test_hosts import rows, texts
 
 DELAYS_US = (0, 1, 31, 64, 524, 525, 1048, 1049, 5_000, 60_000_000)
-"""Around the granularities and the horizon of the queue of events (switch/runtime/engine_timer.c)."""
+"""Around the granularities and the horizon of the queue of events (switch/runtime/engine/timer.c)."""
 PAUSES_NS = (0, 1, 63, 64, 65, 4095, 4096, 1_048_575, 1_048_576, 1_048_640, 3_000_000_000)
 
 

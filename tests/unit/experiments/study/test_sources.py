@@ -9,7 +9,12 @@ import pytest
 from experiments.study import sources
 from experiments.study.sources import NOT_PART, ROOT, source_digest
 
-PART = ("hosts/agents/worker.py", "switch/runtime/engine.c", "p4src/forward.p4", "experiments/study/measure.py")
+PART = (
+    "hosts/agents/worker.py",
+    "switch/runtime/trace.c",
+    "p4src/forward.p4",
+    "experiments/study/measure.py",
+)
 
 
 @pytest.fixture

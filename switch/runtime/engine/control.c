@@ -1,0 +1,236 @@
+/* What the control plane does to an engine that is built: links, programs, replication, frames, statistics. */
+#include <errno.h>
+#include <string.h>
+
+#include "engine/internal.h"
+#include "engine/random.h"
+#include "state/state.h"
+
+/* ---- Links ---- */
+
+int gb_engine_set_link(struct gb_engine *engine, uint64_t device_id, uint32_t port, uint32_t outwards,
+                       const struct gb_link_model *model) {
+    engine_lock_control(&engine->lock);
+    struct device *device = engine_device(engine, device_id);
+    struct direction *direction = NULL;
+    if (device && port < GB_MAX_PORTS)
+        direction = outwards ? device->ports[port].out : device->ports[port].in;
+    int outcome = device ? -EINVAL : -ESRCH;
+    if (direction && direction->reported) {
+        uint64_t seed = direction->model.seed;
+        uint32_t channels = direction->model.channels;
+        if (model->rate_bps != direction->model.rate_bps) {
+            direction->busy_remainder = 0;
+            for (uint32_t i = 0; i < direction->more_channels; i++)
+                direction->channels[i]->busy_remainder = 0;
+        }
+        direction->model = *model;
+        direction->model.seed = seed;
+        direction->model.channels = channels;
+        outcome = 0;
+    }
+    engine_unlock(&engine->lock);
+    return outcome;
+}
+
+/* ---- Programs and replication ---- */
+
+int gb_engine_load(struct gb_engine *engine, uint64_t device_id, struct gb_switch *state) {
+    int outcome = 0;
+    engine_lock_control(&engine->lock);
+    struct device *device = engine_device(engine, device_id);
+    if (!device) {
+        outcome = -ESRCH;
+    } else {
+        pipeline_abandon(engine, device);
+        if (device->state)
+            gb_switch_watch_ports(device->state, NULL);
+        replica_map_clear(&device->groups);
+        replica_map_clear(&device->sessions);
+        if (state) {
+            state->engine = device;
+            state->drop_port = device->drop_port;
+            state->digest = upcall_digest;
+            state->log = upcall_log;
+            /* Switches that run the same program draw different numbers. */
+            uint64_t seed = state->random_state + device_id;
+            state->random_state = random_next(&seed);
+            gb_switch_watch_ports(state, device->ports_down);
+            if (state->program->phv_words > engine->pool.phv_words)
+                engine->pool.phv_words = state->program->phv_words;
+            uint32_t headroom_bytes = state->program->max_header_bytes;
+            if (headroom_bytes > MOST_HEADROOM_BYTES)
+                headroom_bytes = MOST_HEADROOM_BYTES;
+            if (headroom_bytes > engine->pool.headroom_bytes)
+                engine->pool.headroom_bytes = headroom_bytes;
+        }
+        device->state = state;
+    }
+    engine_unlock(&engine->lock);
+    return outcome;
+}
+
+int gb_engine_multicast_group_set(struct gb_engine *engine, uint64_t device_id, uint32_t group,
+                                  const struct gb_replica *replicas, uint32_t count) {
+    engine_lock_control(&engine->lock);
+    struct device *device = engine_device(engine, device_id);
+    /* Group 0 is no multicast. */
+    int outcome = !device ? -ESRCH : -EINVAL;
+    if (device && group != 0)
+        outcome = replica_map_set(&device->groups, group, replicas, count, 0, 0);
+    engine_unlock(&engine->lock);
+    return outcome;
+}
+
+int gb_engine_multicast_group_delete(struct gb_engine *engine, uint64_t device_id, uint32_t group) {
+    engine_lock_control(&engine->lock);
+    struct device *device = engine_device(engine, device_id);
+    int outcome = device ? replica_map_delete(&device->groups, group) : -ESRCH;
+    engine_unlock(&engine->lock);
+    return outcome;
+}
+
+int gb_engine_clone_session_set(struct gb_engine *engine, uint64_t device_id, uint32_t session,
+                                const struct gb_replica *replicas, uint32_t count, uint32_t truncate_bytes,
+                                uint32_t class_of_service) {
+    engine_lock_control(&engine->lock);
+    struct device *device = engine_device(engine, device_id);
+    int outcome = -ESRCH;
+    if (device)
+        outcome = replica_map_set(&device->sessions, session, replicas, count, truncate_bytes, class_of_service);
+    engine_unlock(&engine->lock);
+    return outcome;
+}
+
+int gb_engine_clone_session_delete(struct gb_engine *engine, uint64_t device_id, uint32_t session) {
+    engine_lock_control(&engine->lock);
+    struct device *device = engine_device(engine, device_id);
+    int outcome = device ? replica_map_delete(&device->sessions, session) : -ESRCH;
+    engine_unlock(&engine->lock);
+    return outcome;
+}
+
+int gb_engine_listen(struct gb_engine *engine, uint64_t device_id, uint32_t kinds) {
+    engine_lock_control(&engine->lock);
+    struct device *device = engine_device(engine, device_id);
+    if (device)
+        device->listens = kinds;
+    engine_unlock(&engine->lock);
+    return device ? 0 : -ESRCH;
+}
+
+/* ---- Frames ---- */
+
+static int offer_frame(struct gb_engine *engine, struct direction *in, const uint8_t *frame, uint32_t length) {
+    struct packet *packet = packet_from_bytes(&engine->pool, frame, length, engine->pool.headroom_bytes);
+    if (!packet)
+        return -ENOMEM;
+    engine_catch_up(engine);
+    direction_offer(engine, in, packet);
+    engine_wake(engine);
+    return 0;
+}
+
+int gb_engine_inject(struct gb_engine *engine, uint64_t device_id, uint32_t port, const uint8_t *frame,
+                     uint32_t length) {
+    if (length > GB_MAX_FRAME_BYTES)
+        return -EMSGSIZE;
+    int outcome = 0;
+    engine_lock_control(&engine->lock);
+    struct device *device = engine_device(engine, device_id);
+    struct memory_port *memory = memory_port_at(engine, device_id, port);
+    if (!device)
+        outcome = -ESRCH;
+    else if (!memory || memory->listener != DRAIN)
+        outcome = -EINVAL;
+    else
+        outcome = offer_frame(engine, memory->io.in, frame, length);
+    engine_unlock(&engine->lock);
+    return outcome;
+}
+
+int gb_engine_packet_out(struct gb_engine *engine, uint64_t device_id, const uint8_t *frame, uint32_t length) {
+    if (length > GB_MAX_FRAME_BYTES)
+        return -EMSGSIZE;
+    int outcome = 0;
+    engine_lock_control(&engine->lock);
+    struct device *device = engine_device(engine, device_id);
+    if (!device)
+        outcome = -ESRCH;
+    else if (device->cpu_port == GB_NO_PORT)
+        outcome = -EINVAL;
+    else
+        outcome = offer_frame(engine, device->ports[device->cpu_port].in, frame, length);
+    engine_unlock(&engine->lock);
+    return outcome;
+}
+
+int gb_engine_drain(struct gb_engine *engine, struct gb_drained *drained, uint8_t *data) {
+    engine_lock_control(&engine->lock);
+    struct packet *packet = list_pop(&engine->drained);
+    if (packet) {
+        drained->time_ns = packet->due_ns;
+        drained->device_id = packet->device->device_id;
+        drained->port = packet->port;
+        drained->length = packet->view.length;
+        memcpy(data, packet->view.data, packet->view.length);
+        packet_free(&engine->pool, packet);
+        engine->arrived_packets--;
+    }
+    engine_unlock(&engine->lock);
+    return packet != NULL;
+}
+
+/* ---- Statistics ---- */
+
+uint32_t gb_engine_link_statistics(struct gb_engine *engine, struct gb_link_statistics *rows, uint32_t capacity) {
+    uint32_t count = 0;
+    engine_lock_control(&engine->lock);
+    for (uint32_t i = 0; i < engine->direction_count; i++) {
+        if (!engine->directions[i]->reported)
+            continue;
+        if (count < capacity) {
+            rows[count] = engine->directions[i]->statistics;
+            rows[count].queued = engine->directions[i]->queue.count;
+        }
+        count++;
+    }
+    engine_unlock(&engine->lock);
+    return count;
+}
+
+uint32_t gb_engine_interface_statistics(struct gb_engine *engine, struct gb_interface_statistics *rows,
+                                        uint32_t capacity) {
+    uint32_t count = 0;
+    engine_lock_control(&engine->lock);
+    for (uint32_t i = 0; i < engine->io_count; i++) {
+        struct interface *interface = interface_of(engine->ios[i]);
+        if (!interface)
+            continue;
+        if (count < capacity) {
+            interface_count_socket_drops(interface);
+            rows[count] = interface->statistics;
+        }
+        count++;
+    }
+    engine_unlock(&engine->lock);
+    return count;
+}
+
+int gb_engine_device_statistics(struct gb_engine *engine, uint64_t device_id,
+                                struct gb_device_statistics *statistics) {
+    engine_lock_control(&engine->lock);
+    struct device *device = engine_device(engine, device_id);
+    if (device)
+        *statistics = device->statistics;
+    engine_unlock(&engine->lock);
+    return device ? 0 : -ESRCH;
+}
+
+void gb_engine_statistics(struct gb_engine *engine, struct gb_engine_statistics *statistics) {
+    engine_lock_control(&engine->lock);
+    *statistics = engine->statistics;
+    statistics->live_packets = engine->pool.live - engine->idle_packets;
+    statistics->pool_bytes = engine->pool.bytes;
+    engine_unlock(&engine->lock);
+}

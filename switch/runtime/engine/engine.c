@@ -1,0 +1,392 @@
+/* The engine's life and its event loop. */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "engine/internal.h"
+
+enum {
+    BATCH_EVENTS = 64,              /* worked on while the lock is held */
+    FLUSH_BATCHES = 8,              /* frames to send wait for others for so long, unless all work is done before */
+    READY_SOCKETS = 64,
+    NO_WAIT_NS = 2000,              /* going to sleep and waking up takes longer than that */
+    QUIESCE_POLL_NS = 200000,
+};
+
+uint64_t real_clock(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+uint64_t engine_clock(struct gb_engine *engine) {
+    return engine->manual_clock ? engine->manual_ns : real_clock();
+}
+
+struct device *engine_device(struct gb_engine *engine, uint64_t device_id) {
+    uint32_t low = 0, high = engine->device_count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (engine->devices[middle]->device_id == device_id)
+            return engine->devices[middle];
+        if (engine->devices[middle]->device_id < device_id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
+}
+
+void engine_catch_up(struct gb_engine *engine) {
+    uint64_t clock_ns = engine_clock(engine);
+    /* While there are earlier events to work on, time has not come that far. */
+    if (!engine->ready.first && timer_next_ns(&engine->timers) > clock_ns)
+        engine->now_ns = clock_ns;
+}
+
+void engine_wake(struct gb_engine *engine) {
+    if (engine->sleeping) {
+        uint64_t one = 1;
+        ssize_t written = write(engine->wake_fd, &one, sizeof one);
+        (void)written;              /* fails only when it is signalled already */
+    }
+}
+
+/* ---- Events ---- */
+
+static void work_on_packet(struct gb_engine *engine, struct packet *packet) {
+    if (packet->stage == STAGE_ENQUEUE)
+        pipeline_enqueue(engine, packet, packet->port);
+    else
+        pipeline_begin(engine, packet);
+}
+
+static void count_lateness(struct gb_engine_statistics *statistics, uint64_t late_ns) {
+    uint64_t late_us = late_ns / 1000;
+    uint32_t place = late_us ? 64 - (uint32_t)__builtin_clzll(late_us) : 0;
+    statistics->timers_fired++;
+    statistics->late_ns_total += late_ns;
+    if (late_ns > statistics->late_ns_max)
+        statistics->late_ns_max = late_ns;
+    statistics->late_counts[place < GB_LATE_COUNTS ? place : GB_LATE_COUNTS - 1]++;
+}
+
+static void fire_next(struct gb_engine *engine) {
+    engine->now_ns = timer_next_ns(&engine->timers);
+    struct timer *timer = timer_pop(&engine->timers);
+    timer->fire(engine, timer->owner);
+}
+
+/* Work on events up to clock_ns; how many. Fewer than max_events means that none is left. */
+static uint64_t work(struct gb_engine *engine, uint64_t clock_ns, uint64_t max_events) {
+    uint64_t events = 0;
+    engine->clock_ns = clock_ns;
+    for (; events < max_events; events++) {
+        struct packet *packet = list_pop(&engine->ready);
+        if (packet) {
+            work_on_packet(engine, packet);
+        } else if (timer_next_ns(&engine->timers) <= clock_ns) {
+            count_lateness(&engine->statistics, clock_ns - timer_next_ns(&engine->timers));
+            fire_next(engine);
+        } else {
+            break;
+        }
+    }
+    return events;
+}
+
+void port_io_hold(struct gb_engine *engine, struct port_io *io) {
+    if (!io->held) {
+        io->held = true;
+        engine->held[engine->held_count++] = io;
+    }
+}
+
+void engine_flush(struct gb_engine *engine) {
+    for (uint32_t i = 0; i < engine->held_count; i++) {
+        engine->held[i]->held = false;
+        engine->held[i]->kind->flush(engine, engine->held[i]);
+    }
+    engine->held_count = 0;
+    captures_flush(engine);
+}
+
+/* ---- The thread ---- */
+
+/* Ask timer_fd for a wake-up at the next timer; true if that is so near that sleeping does not pay. */
+static bool arm_wake_up(struct gb_engine *engine) {
+    if (engine->timers.count == 0)
+        return false;
+    uint64_t due_ns = timer_next_ns(&engine->timers);
+    if (due_ns <= engine_clock(engine) + NO_WAIT_NS)
+        return true;
+    if (due_ns != engine->armed_ns) {
+        struct itimerspec at = {.it_value = {.tv_sec = (time_t)(due_ns / 1000000000),
+                                             .tv_nsec = (long)(due_ns % 1000000000)}};
+        timerfd_settime(engine->timer_fd, TFD_TIMER_ABSTIME, &at, NULL);
+        engine->armed_ns = due_ns;
+    }
+    return false;
+}
+
+static bool work_and_flush(struct gb_engine *engine) {
+    engine->sleeping = false;
+    engine_catch_up(engine);
+    bool more = work(engine, engine_clock(engine), BATCH_EVENTS) == BATCH_EVENTS;
+    if (!more || ++engine->batches_since_flush >= FLUSH_BATCHES) {
+        engine->batches_since_flush = 0;
+        engine_flush(engine);
+    }
+    return more;
+}
+
+static void serve(struct gb_engine *engine, struct port_io *io, uint32_t events) {
+    engine_lock_batch(&engine->lock);
+    io->kind->receive(engine, io, events);
+    work_and_flush(engine);
+    engine_unlock(&engine->lock);
+}
+
+static void *data_plane(void *argument) {
+    struct gb_engine *engine = argument;
+    struct epoll_event ready[READY_SOCKETS];
+    prctl(PR_SET_NAME, "data plane");
+    for (;;) {
+        engine_lock_batch(&engine->lock);
+        if (engine->stopping) {
+            engine_unlock(&engine->lock);
+            return NULL;
+        }
+        bool more = work_and_flush(engine) || arm_wake_up(engine);
+        engine->sleeping = !more;
+        engine_unlock(&engine->lock);
+        int count = epoll_wait(engine->epoll_fd, ready, READY_SOCKETS, more ? 0 : -1);
+        for (int i = 0; i < count; i++) {
+            if (ready[i].data.ptr == &engine->wake_fd) {
+                uint64_t signals;
+                ssize_t got = read(engine->wake_fd, &signals, sizeof signals);
+                (void)got;          /* what matters is that it is not signalled any more */
+            } else if (ready[i].data.ptr == &engine->netlink_fd) {
+                engine_lock_batch(&engine->lock);
+                carriers_read(engine);
+                engine_unlock(&engine->lock);
+            } else if (ready[i].data.ptr != &engine->timer_fd) {
+                serve(engine, ready[i].data.ptr, ready[i].events);
+            }
+        }
+    }
+}
+
+int gb_engine_start(struct gb_engine *engine) {
+    if (engine->manual_clock)
+        return -EINVAL;
+    if (engine->running)
+        return 0;
+    engine->stopping = false;
+    /* Signals are for Python's main thread. */
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int outcome = pthread_create(&engine->thread, NULL, data_plane, engine);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    engine->running = outcome == 0;
+    return -outcome;
+}
+
+void gb_engine_stop(struct gb_engine *engine) {
+    if (!engine->running)
+        return;
+    engine_lock_control(&engine->lock);
+    engine->stopping = true;
+    engine_wake(engine);
+    engine_unlock(&engine->lock);
+    pthread_join(engine->thread, NULL);
+    engine->running = false;
+}
+
+void gb_engine_lock(struct gb_engine *engine) {
+    engine_lock_control(&engine->lock);
+}
+
+void gb_engine_unlock(struct gb_engine *engine) {
+    engine_unlock(&engine->lock);
+}
+
+/* ---- Waiting ---- */
+
+static bool quiet(struct gb_engine *engine) {
+    engine_lock_control(&engine->lock);
+    struct pollfd sockets = {.fd = engine->epoll_fd, .events = POLLIN};
+    bool is_quiet =
+        engine->pool.live == engine->arrived_packets + engine->idle_packets && poll(&sockets, 1, 0) == 0;
+    engine_unlock(&engine->lock);
+    return is_quiet;
+}
+
+int gb_engine_quiesce(struct gb_engine *engine, uint64_t timeout_ns) {
+    struct timespec pause = {.tv_nsec = QUIESCE_POLL_NS};
+    uint64_t end_ns = real_clock() + timeout_ns;
+    while (!quiet(engine)) {
+        if (real_clock() >= end_ns)
+            return 0;
+        nanosleep(&pause, NULL);
+    }
+    return 1;
+}
+
+/* ---- The manual clock ---- */
+
+static bool outside_waits(const struct gb_engine *engine) {
+    return engine->due_first || engine->upcall_waits;
+}
+
+/* Work on events up to until_ns as a data plane does that slept until then; or, with for_outside, as one that is never
+ * late, until somebody outside has to act and everything at that time is done. -ELOOP after max_events; with
+ * for_outside, of one time. */
+static int run(struct gb_engine *engine, uint64_t until_ns, uint64_t max_events, bool for_outside) {
+    for (uint64_t events = 0;; events++) {
+        if (events == max_events)
+            return -ELOOP;
+        engine->clock_ns = for_outside ? engine->now_ns : until_ns;
+        struct packet *packet = list_pop(&engine->ready);
+        if (packet) {
+            work_on_packet(engine, packet);
+            continue;
+        }
+        uint64_t next_ns = timer_next_ns(&engine->timers);
+        if (next_ns > engine->now_ns && for_outside && outside_waits(engine))
+            break;
+        if (next_ns > until_ns || next_ns == UINT64_MAX) {
+            if (until_ns != UINT64_MAX)
+                engine->now_ns = until_ns;
+            break;
+        }
+        if (for_outside) {
+            if (next_ns > engine->now_ns)
+                events = 0;
+            engine->clock_ns = next_ns;
+        }
+        count_lateness(&engine->statistics, engine->clock_ns - next_ns);
+        fire_next(engine);
+    }
+    return 0;
+}
+
+static int advance(struct gb_engine *engine, uint64_t until_ns, uint64_t max_events, bool for_outside) {
+    int outcome = run(engine, until_ns, max_events, for_outside);
+    engine->manual_ns = engine->now_ns;
+    engine_flush(engine);
+    return outcome;
+}
+
+int gb_engine_advance(struct gb_engine *engine, uint64_t nanoseconds, uint64_t max_events) {
+    if (!engine->manual_clock)
+        return -EINVAL;
+    engine_lock_control(&engine->lock);
+    int outcome = advance(engine, engine->manual_ns + nanoseconds, max_events, false);
+    engine_unlock(&engine->lock);
+    return outcome;
+}
+
+int gb_engine_run_until(struct gb_engine *engine, uint64_t until_ns, uint64_t max_events, struct gb_stop *stop,
+                        uint32_t *due, uint32_t capacity) {
+    if (!engine->manual_clock || until_ns < engine->manual_ns)
+        return -EINVAL;
+    engine_lock_control(&engine->lock);
+    engine->upcall_waits = false;
+    int outcome = advance(engine, until_ns, max_events, true);
+    stop->time_ns = engine->now_ns;
+    stop->upcalls = engine->upcall_waits;
+    stop->idle = !engine->ready.first && engine->timers.count == 0;
+    stop->due_count = 0;
+    while (engine->due_first && stop->due_count < capacity) {
+        struct memory_port *port = engine->due_first;
+        engine->due_first = port->next_due;
+        port->due = false;
+        due[stop->due_count++] = port->number;
+    }
+    engine_unlock(&engine->lock);
+    return outcome;
+}
+
+uint64_t gb_engine_now(struct gb_engine *engine) {
+    return engine_clock(engine);
+}
+
+/* ---- Creation and destruction ---- */
+
+static bool watch(struct gb_engine *engine, int *fd, uint32_t events) {
+    struct epoll_event event = {.events = events, .data.ptr = fd};
+    return *fd >= 0 && epoll_ctl(engine->epoll_fd, EPOLL_CTL_ADD, *fd, &event) == 0;
+}
+
+struct gb_engine *gb_engine_create(int manual_clock) {
+    struct gb_engine *engine = calloc(1, sizeof *engine);
+    if (!engine)
+        return NULL;
+    engine_lock_open(&engine->lock);
+    upcall_queue_open(&engine->upcalls);
+    engine->receive_small = receive_batch_create(false);
+    engine->receive_large = receive_batch_create(true);
+    engine->manual_clock = manual_clock;
+    engine->netlink_fd = -1;
+    engine->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    engine->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    engine->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+    /* Edge-triggered: setting the timer again is all it takes, it is never read. */
+    if (!engine->receive_small || !engine->receive_large || !watch(engine, &engine->wake_fd, EPOLLIN) ||
+        !watch(engine, &engine->timer_fd, EPOLLIN | EPOLLET)) {
+        gb_engine_free(engine);
+        return NULL;
+    }
+    engine->now_ns = engine_clock(engine);
+    return engine;
+}
+
+static void close_if_open(int fd) {
+    if (fd >= 0)
+        close(fd);
+}
+
+void gb_engine_free(struct gb_engine *engine) {
+    gb_engine_stop(engine);
+    for (uint32_t i = 0; i < engine->io_count; i++)
+        engine->ios[i]->kind->close(engine, engine->ios[i]);
+    generators_free(engine);
+    receive_batch_free(&engine->pool, engine->receive_small);
+    receive_batch_free(&engine->pool, engine->receive_large);
+    for (uint32_t i = 0; i < engine->direction_count; i++) {
+        for (uint32_t priority = 0; priority < GB_PRIORITIES; priority++)
+            list_free(&engine->pool, &engine->directions[i]->queue.lists[priority]);
+        list_free(&engine->pool, &engine->directions[i]->flight);
+        free(engine->directions[i]);
+    }
+    list_free(&engine->pool, &engine->ready);
+    list_free(&engine->pool, &engine->drained);
+    for (uint32_t i = 0; i < engine->device_count; i++) {
+        replica_map_clear(&engine->devices[i]->groups);
+        replica_map_clear(&engine->devices[i]->sessions);
+        free(engine->devices[i]);
+    }
+    packet_pool_free(&engine->pool);
+    upcall_queue_free(&engine->upcalls);
+    captures_free(engine);
+    free(engine->ios);
+    free(engine->held);
+    free(engine->directions);
+    free(engine->devices);
+    timer_queue_free(&engine->timers);
+    close_if_open(engine->netlink_fd);
+    close_if_open(engine->timer_fd);
+    close_if_open(engine->wake_fd);
+    close_if_open(engine->epoll_fd);
+    engine_lock_close(&engine->lock);
+    free(engine);
+}

@@ -1,0 +1,477 @@
+/* What the engine's files share. The caller of every function here holds the engine's lock. */
+#ifndef GRADBED_ENGINE_INTERNAL_H
+#define GRADBED_ENGINE_INTERNAL_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine/engine.h"
+
+#pragma GCC visibility push(hidden)
+
+#define SOCKET_BATCH 64
+
+/* ---- Packets (packet.c) ---- */
+
+enum stage {
+    STAGE_PARSE,                    /* bytes alone: at the beginning of a pipeline, or between switches */
+    STAGE_PARSE_AGAIN,              /* resubmitted or recirculated: brings metadata */
+    STAGE_ENQUEUE,                  /* a clone made in egress, on its way to the traffic manager */
+};
+
+struct packet {
+    struct gb_packet view;          /* first: programs see it as all there is */
+    struct packet *next;
+    struct device *device;          /* where it is or goes */
+    struct direction *direction;    /* in the queue of, in flight on, or waiting for the socket of */
+    uint64_t due_ns;                /* in flight: when it arrives */
+    uint32_t port;                  /* STAGE_PARSE: arrived at; STAGE_ENQUEUE: goes to */
+    uint32_t truncate_bytes;        /* UINT32_MAX: whole */
+    uint8_t stage, priority;        /* priority: of the queue that it left */
+    uint8_t size;                   /* of its buffer: which of PACKET_SIZES */
+    bool duplicate;
+};
+
+struct packet_list {
+    struct packet *first, *last;
+    uint32_t count;
+};
+
+struct phv { struct phv *next; uint32_t words, unused; uint64_t cells[]; };
+
+enum { PACKET_SIZES = 5, MOST_HEADROOM_BYTES = 16384 };
+
+struct packet_pool {
+    struct packet *free_packets[PACKET_SIZES];
+    struct phv *free_phv;
+    uint32_t phv_words;             /* of new PHVs: what the largest program needs */
+    uint32_t headroom_bytes;        /* of frames from outside, likewise */
+    uint64_t live;
+    uint64_t bytes;
+};
+
+/* Empty, with room for `room` bytes from view.data on and at least `headroom` before. NULL when out of memory, when
+ * the pool has reached its limit, and when no buffer is that large. */
+struct packet *packet_take(struct packet_pool *, uint32_t headroom, uint32_t room);
+struct packet *packet_from_bytes(struct packet_pool *, const uint8_t *data, uint32_t length, uint32_t headroom);
+/* Copy of a frame's bytes, without PHV. */
+struct packet *packet_copy_frame(struct packet_pool *, const struct packet *, uint32_t headroom);
+/* Copy in the middle of a pipeline: PHV, standard metadata, payload. */
+struct packet *packet_copy_parsed(struct packet_pool *, const struct packet *, const struct gb_program *);
+/* The packet, or another with its contents that takes its place. NULL when out of memory: the packet stays. */
+struct packet *packet_with_headroom(struct packet_pool *, struct packet *, uint32_t headroom);
+/* Gives the PHV back as well. */
+void packet_free(struct packet_pool *, struct packet *);
+void packet_pool_free(struct packet_pool *);
+
+static inline void list_append(struct packet_list *list, struct packet *packet) {
+    packet->next = NULL;
+    if (list->last)
+        list->last->next = packet;
+    else
+        list->first = packet;
+    list->last = packet;
+    list->count++;
+}
+
+static inline struct packet *list_pop(struct packet_list *list) {
+    struct packet *packet = list->first;
+    if (packet) {
+        list->first = packet->next;
+        if (!list->first)
+            list->last = NULL;
+        list->count--;
+    }
+    return packet;
+}
+
+/* Move all of `more` to the end of `list`. */
+static inline void list_join(struct packet_list *list, struct packet_list *more) {
+    if (!more->first)
+        return;
+    if (list->last)
+        list->last->next = more->first;
+    else
+        list->first = more->first;
+    list->last = more->last;
+    list->count += more->count;
+    *more = (struct packet_list){0};
+}
+
+/* What waits for a transmitter: the largest priority first, and in each the oldest. */
+struct packet_queue {
+    struct packet_list lists[GB_PRIORITIES];
+    uint32_t count, occupied;       /* occupied: a bit for each list that is not empty */
+};
+
+static inline void queue_append(struct packet_queue *queue, uint32_t priority, struct packet *packet) {
+    list_append(&queue->lists[priority], packet);
+    queue->occupied |= 1u << priority;
+    queue->count++;
+}
+
+static inline struct packet *queue_pop(struct packet_queue *queue) {
+    if (!queue->occupied)
+        return NULL;
+    uint32_t priority = 31 - (uint32_t)__builtin_clz(queue->occupied);
+    struct packet *packet = list_pop(&queue->lists[priority]);
+    if (!queue->lists[priority].first)
+        queue->occupied &= ~(1u << priority);
+    queue->count--;
+    return packet;
+}
+
+uint64_t *phv_take(struct packet_pool *, uint32_t words);    /* NULL when out of memory; contents undefined */
+void phv_give(struct packet_pool *, uint64_t *cells);        /* NULL is none */
+
+/* Into a list that is ordered by due_ns, behind those of the same time. */
+void list_insert(struct packet_list *, struct packet *);
+void list_free(struct packet_pool *, struct packet_list *);
+
+/* ---- Timers (timer.c): earliest first, equal times in order of arming ---- */
+
+enum { WHEEL_SLOTS = 1 << 14, WHEEL_SLOT_BITS = 6 };        /* of 64 ns: a millisecond ahead */
+enum timer_state { IDLE, NEAR, ON_WHEEL, FAR };
+
+struct timer {
+    uint64_t due_ns, sequence;
+    enum timer_state state;
+    uint32_t position;              /* NEAR and FAR: in the heap */
+    struct timer *next, **link;     /* ON_WHEEL: of the slot's list; link: what points here */
+    void (*fire)(struct gb_engine *, void *owner);
+    void *owner;
+};
+
+/* Times lie in the heap itself: sifting touches timers only to tell them where they are. */
+struct timer_place { uint64_t due_ns, sequence; struct timer *timer; };
+struct timer_heap { struct timer_place *places; uint32_t count; };
+
+/* Timers of the next millisecond hang in the slots of a wheel. When a slot's time comes, its timers go to a heap, which
+ * is small; those of later times wait in another one. */
+struct timer_queue {
+    uint64_t slot;                  /* timers of this slot and of earlier ones are near */
+    struct timer_heap near, far;
+    struct timer *slots[WHEEL_SLOTS];
+    uint64_t occupied[WHEEL_SLOTS / 64], occupied_words[WHEEL_SLOTS / 64 / 64];
+    uint32_t count, on_wheel, capacity;
+    uint64_t next_sequence;
+};
+
+static inline bool timer_armed(const struct timer *timer) {
+    return timer->state != IDLE;
+}
+
+/* Let the timers of the next slot be near; there are some. */
+void timer_turn(struct timer_queue *);
+
+/* When the next timer is due; UINT64_MAX if none is armed. */
+static inline uint64_t timer_next_ns(struct timer_queue *queue) {
+    if (!queue->near.count) {
+        if (!queue->count)
+            return UINT64_MAX;
+        timer_turn(queue);
+    }
+    return queue->near.places[0].due_ns;
+}
+
+bool timer_queue_reserve(struct timer_queue *, uint32_t more);
+void timer_queue_free(struct timer_queue *);
+void timer_arm(struct timer_queue *, struct timer *, uint64_t due_ns);
+/* Let an armed timer fire earlier. */
+void timer_advance(struct timer_queue *, struct timer *, uint64_t due_ns);
+/* Disarm it, if it is armed. */
+void timer_stop(struct timer_queue *, struct timer *);
+struct timer *timer_pop(struct timer_queue *);
+
+/* ---- What lies behind a port that leads out: a network interface (socket.c), memory (memory.c) ---- */
+
+struct port_io;
+
+struct port_io_kind {
+    /* Take a packet that has passed the link, and count it (direction_count), at once or when flushed. */
+    void (*send)(struct gb_engine *, struct port_io *, struct packet *);
+    /* Hand on what `send` held back (port_io_hold). NULL: it holds nothing back. */
+    void (*flush)(struct gb_engine *, struct port_io *);
+    /* Offer a batch of what has come from outside to the link `in`. NULL: calls of the control plane bring it. */
+    void (*receive)(struct gb_engine *, struct port_io *, uint32_t epoll_events);
+    bool (*carrier)(const struct port_io *);
+    void (*close)(struct gb_engine *, struct port_io *);    /* and free it */
+};
+
+struct port_io {
+    const struct port_io_kind *kind;
+    struct direction *in;           /* the link that frames from outside take */
+    struct direction *out;          /* the link whose frames end here */
+    bool carrier;
+    bool blocked;                   /* takes no frames for now: the transmitter of `out` waits */
+    bool held;                      /* on the engine's list of those to be flushed */
+};
+
+/* Let the engine own it from now on; false when out of memory. */
+bool port_io_adopt(struct gb_engine *, struct port_io *);
+void port_io_hold(struct gb_engine *, struct port_io *);
+
+/* ---- Links (link.c) ---- */
+
+enum far_end { TO_PIPELINE, TO_OUTSIDE, TO_CONTROLLER, TO_NOWHERE };
+
+/* One direction of a link: from a switch's traffic manager, or from a port that faces a host. */
+struct direction {
+    struct gb_link_model model;
+    /* Channels of one cable: packets of priority p take channel p, those of larger ones than there are the last. Each
+     * has a queue and a transmitter of its own; everything else is that of the whole, which is channel 0. */
+    struct direction *whole;        /* itself, if there is one channel */
+    struct direction *channels[GB_PRIORITIES - 1];
+    uint32_t more_channels;         /* besides channel 0 */
+    uint64_t random_state, jitter_state;
+    struct packet_queue queue;
+    struct packet_list flight;      /* by time of arrival */
+    uint64_t busy_until_ns;         /* the packet being sent has left by then */
+    uint64_t busy_remainder;        /* and this many nanoseconds, divided by rate_bps, later */
+    uint64_t backlog_start_ns;      /* clock time at which the present stretch of backlog began; 0: there is none */
+    uint64_t backlog_bytes;         /* that began to be sent since */
+    struct timer departure, arrival;
+    struct device *egress;          /* whose egress pipeline packets pass when they leave the queue; or NULL */
+    uint32_t egress_port;
+    enum far_end far_end;
+    struct device *to;              /* TO_PIPELINE */
+    uint32_t to_port;
+    struct port_io *io;             /* TO_OUTSIDE */
+    struct capture *departures, *arrivals;
+    bool reported;
+    bool cut;                       /* the link is down: what is sent is lost */
+    struct gb_link_statistics statistics;
+};
+
+struct direction *direction_create(struct gb_engine *, const struct gb_link_model *, struct device *,
+                                   uint32_t port, bool outwards);
+/* Let it have so many channels; false when out of memory. */
+bool direction_split(struct gb_engine *, struct direction *, uint32_t channels);
+void direction_offer(struct gb_engine *, struct direction *, struct packet *);
+/* The transmitter may be free again. */
+void direction_resume(struct gb_engine *, struct direction *);
+/* The packet reached the far end; `accepted` is false if that refused it. */
+void direction_count(struct direction *, const struct packet *, bool accepted);
+
+/* ---- Replication (replication.c) ---- */
+
+struct replica_set { uint32_t count, truncate_bytes, class_of_service; struct gb_replica replicas[]; };
+struct replica_map { struct replica_set **pages[256]; };     /* by 16-bit number, high byte first */
+
+const struct replica_set *replica_map_find(const struct replica_map *, uint64_t number);
+int replica_map_set(struct replica_map *, uint32_t number, const struct gb_replica *, uint32_t count,
+                    uint32_t truncate_bytes, uint32_t class_of_service);
+int replica_map_delete(struct replica_map *, uint32_t number);
+void replica_map_clear(struct replica_map *);
+
+/* ---- Switches (pipeline.c) ---- */
+
+struct port {
+    struct direction *out;
+    struct direction *in;           /* ports that face a host or the controller; NULL on links between switches */
+};
+
+struct device {
+    struct gb_engine *engine;
+    uint64_t device_id;
+    struct gb_switch *state;        /* NULL: no program */
+    uint64_t start_ns;
+    uint32_t cpu_port, drop_port, priorities, listens;
+    struct port ports[GB_MAX_PORTS];
+    uint64_t ports_down[GB_MAX_PORTS / 64];
+    struct direction *nowhere;      /* of ports that do not exist; its egress_port is the latest of them */
+    struct replica_map groups, sessions;
+    struct gb_device_statistics statistics;
+};
+
+void pipeline_begin(struct gb_engine *, struct packet *);
+/* Egress and deparser. False if the packet went elsewhere than to the port; the engine has it or freed it. */
+bool pipeline_egress(struct gb_engine *, struct direction *, struct packet *);
+void pipeline_enqueue(struct gb_engine *, struct packet *, uint64_t port);
+/* Drop everything of the device that holds a PHV. */
+void pipeline_abandon(struct gb_engine *, struct device *);
+
+/* ---- Ports that are up or down (port_state.c) ---- */
+
+/* Look whether a port is up, and let the program know when that has changed. */
+void port_look(struct device *, uint32_t port);
+/* Tell the engine, by netlink_fd, when interfaces go up and down. The first call opens it; 0 or a negative errno. */
+int carriers_watch(struct gb_engine *);
+void carrier_take(struct gb_engine *, struct port_io *, bool carrier);
+/* Take what the kernel has told since. */
+void carriers_read(struct gb_engine *);
+
+/* ---- AF_PACKET (socket.c) ---- */
+
+struct interface {
+    struct port_io io;              /* first; blocked: until epoll says that the kernel's queue has room */
+    int fd, index;
+    bool jumbo;                     /* receives into large buffers */
+    struct packet_list pending;
+    struct gb_interface_statistics statistics;
+};
+
+extern const struct port_io_kind interface_io;
+
+struct receive_batch;               /* empty packets to receive into */
+
+struct receive_batch *receive_batch_create(bool jumbo);     /* NULL when out of memory */
+void receive_batch_free(struct packet_pool *, struct receive_batch *);
+
+int interface_open(struct interface *, const char *name);
+void interface_count_socket_drops(struct interface *);
+/* NULL for ports of other kinds. */
+struct interface *interface_of(struct port_io *);
+
+/* ---- Ports that end in memory (memory.c) ---- */
+
+enum listener { NOBODY, DRAIN, INBOX };
+
+/* A host's end of a link. Frames for an inbox wait as on a network card's ring, until the card tells of them:
+ * receive_coalescing_ns after the first (ethtool's rx-usecs), or not at all (GB_NEVER_TOLD). */
+struct memory_port {
+    struct port_io io;              /* first */
+    uint64_t device_id;
+    uint32_t port, number;          /* number: among the engine's ports that lead out */
+    enum listener listener;
+    uint64_t receive_coalescing_ns;
+    struct packet_list ring;        /* arrived since the card told last */
+    struct packet_list told;
+    struct timer interrupt;
+    struct packet_list outbox;      /* to be sent at their times */
+    struct timer sending;
+    struct memory_port *next_due;   /* on the engine's list */
+    bool due;
+    struct sink *sink;              /* or NULL */
+};
+
+int memory_port_create(struct gb_engine *, uint64_t device_id, uint32_t port, enum listener, struct memory_port **);
+/* The port by its number, or by its place; NULL if it does not end in memory. */
+struct memory_port *memory_port_at(struct gb_engine *, uint64_t device_id, uint32_t port);
+
+/* ---- Generators and sinks (traffic.c) ---- */
+
+struct sink {
+    uint32_t udp_port;              /* 0: any */
+    struct gb_sink_statistics statistics;
+};
+
+/* Count the packet if it is one that a generator sent to the sink's UDP port. */
+bool sink_take(struct sink *, const struct packet *, uint64_t now_ns);
+void generators_free(struct gb_engine *);
+
+/* ---- Captures (capture.c) ---- */
+
+struct capture {
+    int descriptor, error;
+    uint32_t nanoseconds;           /* or microseconds */
+    uint64_t packets;
+    int64_t wall_ns;                /* what to add to the engine's clock */
+    uint32_t used;                  /* bytes in the buffer */
+    uint8_t buffer[1 << 16];
+};
+
+/* Record the frame as of now. */
+void capture_frame(struct gb_engine *, struct capture *, const struct packet *);
+/* Hand what the buffers hold to the files, for those who watch them. */
+void captures_flush(struct gb_engine *);
+void captures_free(struct gb_engine *);
+
+/* ---- Upcalls (upcall.c) ---- */
+
+struct upcall_node { struct upcall_node *next; struct gb_upcall upcall; };
+
+struct upcall_queue {
+    pthread_mutex_t mutex;
+    pthread_cond_t arrived;
+    struct upcall_node *first, *last;
+    uint32_t count;
+    bool closed;
+};
+
+void upcall_queue_open(struct upcall_queue *);
+void upcall_queue_free(struct upcall_queue *);
+void upcall_send(struct device *, enum gb_upcall_kind, uint32_t list_id, const void *data, uint64_t length);
+void upcall_digest(struct gb_switch *, uint32_t list_id, const uint64_t *words, uint32_t word_count);
+void upcall_log(struct gb_switch *, const char *line);
+
+/* ---- The lock (lock.c) ---- */
+
+/* Control calls wait for one batch of the data plane at most. Many of them in a row share one turn, without waking
+ * the data plane in between, until it has waited for LOCK_PATIENCE_NS. */
+struct engine_lock {
+    pthread_mutex_t mutex;
+    uint32_t control_turn, batch_turn;      /* futexes: they change whenever somebody is to look again */
+    bool held, batch_waits;
+    uint32_t controls_waiting;
+    uint64_t batch_waits_since_ns;
+};
+
+void engine_lock_open(struct engine_lock *);
+void engine_lock_close(struct engine_lock *);
+void engine_lock_control(struct engine_lock *);
+void engine_lock_batch(struct engine_lock *);       /* the data plane's thread */
+void engine_unlock(struct engine_lock *);
+
+/* ---- The engine (engine.c) ---- */
+
+struct gb_engine {
+    struct engine_lock lock;
+    bool manual_clock, running, stopping, sleeping;
+    pthread_t thread;
+    int epoll_fd, wake_fd, timer_fd;
+    int netlink_fd;                 /* tells of interfaces; -1: there are none */
+    uint64_t armed_ns;              /* what timer_fd is set to; 0: nothing */
+    uint64_t now_ns;                /* the time of the event being worked on */
+    uint64_t clock_ns;              /* the time at which that is done: the same, or later */
+    uint64_t manual_ns;
+    struct packet_list ready;       /* to be worked on at now_ns */
+    struct timer_queue timers;
+    struct packet_pool pool;
+    struct upcall_queue upcalls;
+    struct gb_engine_statistics statistics;
+
+    struct device **devices;        /* by rising device id */
+    uint32_t device_count;
+    struct direction **directions;
+    uint32_t direction_count;
+
+    struct port_io **ios;           /* of all ports that lead out */
+    struct port_io **held;          /* those to be flushed; as long as ios */
+    uint32_t io_count, held_count, batches_since_flush;
+
+    struct packet_list drained;     /* left through open ports */
+    struct memory_port *due_first, *due_last;   /* whose owners are to be told of frames */
+    uint64_t arrived_packets;       /* in inboxes and drained */
+    bool upcall_waits;              /* since the data plane last stopped for one */
+
+    struct generator **generators;
+    uint32_t generator_count;
+
+    struct capture **captures;      /* NULL for those that were closed */
+    uint32_t capture_count;
+
+    struct receive_batch *receive_small, *receive_large;
+    uint64_t idle_packets;          /* in those */
+};
+
+uint64_t real_clock(void);          /* CLOCK_MONOTONIC */
+uint64_t engine_clock(struct gb_engine *);
+/* Let time pass before something new comes in from outside. */
+void engine_catch_up(struct gb_engine *);
+/* Let a sleeping data plane look at what a control call brought. */
+void engine_wake(struct gb_engine *);
+/* Hand on what ports hold back. */
+void engine_flush(struct gb_engine *);
+struct device *engine_device(struct gb_engine *, uint64_t device_id);
+
+#define GB_QDEPTH_MASK 0x7ffffu     /* the 19 bits of v1model's queue depths */
+
+/* In the 48 bits of v1model's timestamps. */
+static inline uint64_t device_time_us(const struct device *device, uint64_t now_ns) {
+    return (now_ns - device->start_ns) / 1000 & (((uint64_t)1 << 48) - 1);
+}
+
+#pragma GCC visibility pop
+#endif

@@ -1,0 +1,281 @@
+/* The link model: drop-tail queues, a transmitter of a given rate, random loss and duplication, propagation.
+ *
+ *   offer -> queue -> [egress pipeline] -> transmitter (length * 8 / rate) -> loss, duplication -> delay -> far end
+ *
+ * Each priority has a queue; the transmitter takes the largest priority first, and does not stop in the middle of a
+ * packet. A packet leaves its queue when the transmitter begins to send it; only then does its egress pipeline run, so
+ * its queueing metadata are true. What egress drops takes no time on the link.
+ *
+ * A cable may have several channels, such as the wavelengths of a fibre: one for each priority, with the link's whole
+ * rate and a queue and a transmitter of its own.
+ *
+ * Behind an interface there may be a slower transmitter, the kernel's (HTB, a network card). When its queue is full,
+ * this one waits, so that packets queue here, where programs see them.
+ */
+#include <stdlib.h>
+
+#include "engine/internal.h"
+#include "engine/random.h"
+
+static void departure_due(struct gb_engine *engine, void *direction);
+static void arrive(struct gb_engine *engine, void *direction);
+
+struct direction *direction_create(struct gb_engine *engine, const struct gb_link_model *model, struct device *device,
+                                   uint32_t port, bool outwards) {
+    struct direction **directions =
+        realloc(engine->directions, (engine->direction_count + 1) * sizeof *engine->directions);
+    if (!directions)
+        return NULL;
+    engine->directions = directions;
+    struct direction *direction = calloc(1, sizeof *direction);
+    if (!direction || !timer_queue_reserve(&engine->timers, 2)) {
+        free(direction);
+        return NULL;
+    }
+    direction->model = *model;
+    direction->whole = direction;
+    /* Seeds of neighbouring links are neighbouring numbers; their generators must be far apart. */
+    uint64_t seed = model->seed;
+    direction->random_state = random_next(&seed);
+    direction->jitter_state = random_next(&seed);
+    direction->departure = (struct timer){.fire = departure_due, .owner = direction};
+    direction->arrival = (struct timer){.fire = arrive, .owner = direction};
+    direction->reported = true;
+    direction->statistics.device_id = device->device_id;
+    direction->statistics.port = port;
+    direction->statistics.outwards = outwards;
+    if (outwards) {
+        direction->egress = device;
+        direction->egress_port = port;
+    } else {
+        direction->far_end = TO_PIPELINE;
+        direction->to = device;
+        direction->to_port = port;
+    }
+    engine->directions[engine->direction_count++] = direction;
+    return direction;
+}
+
+bool direction_split(struct gb_engine *engine, struct direction *whole, uint32_t channels) {
+    while (whole->more_channels + 1 < channels) {
+        struct direction *channel =
+            direction_create(engine, &whole->model, whole->egress, whole->egress_port, true);
+        if (!channel)
+            return false;
+        channel->reported = false;
+        channel->whole = whole;
+        whole->channels[whole->more_channels++] = channel;
+    }
+    return true;
+}
+
+static struct direction *channel_of(struct direction *whole, uint32_t priority) {
+    uint32_t number = priority < whole->more_channels ? priority : whole->more_channels;
+    return number ? whole->channels[number - 1] : whole;
+}
+
+void direction_count(struct direction *direction, const struct packet *packet, bool accepted) {
+    struct gb_link_statistics *statistics = &direction->statistics;
+    uint32_t length = packet->view.length;
+    if (accepted) {
+        statistics->packets++;
+        statistics->bytes += length;
+        if (packet->duplicate) {
+            statistics->duplicates++;
+            statistics->duplicate_bytes += length;
+        }
+    } else if (!packet->duplicate) {
+        statistics->queue_drops++;
+        statistics->queue_drop_bytes += length;
+    }
+}
+
+static void deliver(struct gb_engine *engine, struct direction *channel, struct packet *packet) {
+    struct direction *direction = channel->whole;
+    if (direction->arrivals)
+        capture_frame(engine, direction->arrivals, packet);
+    if (direction->far_end == TO_OUTSIDE) {
+        packet->direction = direction;
+        direction->io->kind->send(engine, direction->io, packet);
+        return;
+    }
+    direction_count(direction, packet, true);
+    switch (direction->far_end) {
+    case TO_PIPELINE:
+        packet->device = direction->to;
+        packet->port = direction->to_port;
+        packet->stage = STAGE_PARSE;
+        packet->duplicate = false;
+        list_append(&engine->ready, packet);
+        break;
+    case TO_NOWHERE:
+        direction->egress->statistics.no_port_drops++;
+        packet_free(&engine->pool, packet);
+        break;
+    default:
+        upcall_send(direction->egress, GB_UPCALL_PACKET_IN, 0, packet->view.data, packet->view.length);
+        packet_free(&engine->pool, packet);
+    }
+}
+
+static void arrive(struct gb_engine *engine, void *owner) {
+    struct direction *direction = owner;
+    while (direction->flight.first && direction->flight.first->due_ns <= engine->now_ns)
+        deliver(engine, direction, list_pop(&direction->flight));
+    if (direction->flight.first)
+        timer_arm(&engine->timers, &direction->arrival, direction->flight.first->due_ns);
+}
+
+static void propagate(struct gb_engine *engine, struct direction *direction, struct packet *packet,
+                      uint64_t arrival_ns) {
+    if (arrival_ns == engine->now_ns && !direction->flight.first) {
+        deliver(engine, direction, packet);
+        return;
+    }
+    packet->due_ns = arrival_ns;
+    list_insert(&direction->flight, packet);
+    if (!timer_armed(&direction->arrival))
+        timer_arm(&engine->timers, &direction->arrival, direction->flight.first->due_ns);
+    else if (direction->flight.first == packet)
+        timer_advance(&engine->timers, &direction->arrival, arrival_ns);
+}
+
+/* When a packet that is sent by then will be at the far end. */
+static uint64_t arrival_time(struct direction *direction, uint64_t sent_ns) {
+    const struct gb_link_model *model = &direction->whole->model;
+    uint64_t arrival_ns = sent_ns + model->delay_ns;
+    if (model->jitter_ns) {
+        uint64_t drawn = random_next(&direction->whole->jitter_state);
+        arrival_ns -= model->jitter_ns;
+        arrival_ns += (uint64_t)((unsigned __int128)drawn * (2 * model->jitter_ns + 1) >> 64);
+    }
+    if (!model->reorder && direction->flight.last && arrival_ns < direction->flight.last->due_ns)
+        return direction->flight.last->due_ns;
+    return arrival_ns;
+}
+
+static void lose(struct gb_engine *engine, struct direction *direction, struct packet *packet) {
+    direction->whole->statistics.losses++;
+    direction->whole->statistics.lost_bytes += packet->view.length;
+    packet_free(&engine->pool, packet);
+}
+
+/* When a frame whose transmission begins now has been sent. What is left of a nanosecond is carried over to the next
+ * one that follows at once: rates are exact, however short the frames. */
+static uint64_t sending_ends(struct direction *direction, uint64_t length, uint64_t now_ns) {
+    uint64_t rate_bps = direction->whole->model.rate_bps;
+    uint64_t bit_ns = length * UINT64_C(8000000000);
+    if (direction->busy_until_ns == now_ns)
+        bit_ns += direction->busy_remainder;
+    direction->busy_remainder = bit_ns % rate_bps;
+    return now_ns + bit_ns / rate_bps;
+}
+
+static void transmit(struct gb_engine *engine, struct direction *direction, struct packet *packet) {
+    struct direction *whole = direction->whole;
+    const struct gb_link_model *model = &whole->model;
+    uint64_t sent_ns = engine->now_ns;
+    if (model->rate_bps) {
+        sent_ns = direction->busy_until_ns = sending_ends(direction, packet->view.length, sent_ns);
+        direction->backlog_bytes += packet->view.length;
+    }
+    if (whole->departures)
+        capture_frame(engine, whole->departures, packet);
+    if (whole->cut) {
+        lose(engine, direction, packet);
+        return;
+    }
+    uint64_t arrival_ns = arrival_time(direction, sent_ns);
+    if (model->loss_threshold | model->duplicate_threshold) {
+        /* Two draws per packet, whatever they are used for: so decisions depend on seed and order alone. */
+        uint64_t loss = random_next(&whole->random_state);
+        uint64_t duplication = random_next(&whole->random_state);
+        if (loss < model->loss_threshold) {
+            lose(engine, direction, packet);
+            return;
+        }
+        if (duplication < model->duplicate_threshold) {
+            struct packet *duplicate = packet_copy_frame(&engine->pool, packet, engine->pool.headroom_bytes);
+            propagate(engine, direction, packet, arrival_ns);
+            if (duplicate) {
+                duplicate->duplicate = true;
+                propagate(engine, direction, duplicate, arrival_ns);
+            }
+            return;
+        }
+    }
+    propagate(engine, direction, packet, arrival_ns);
+}
+
+static void depart(struct gb_engine *engine, struct direction *direction, struct packet *packet) {
+    if (!direction->egress || pipeline_egress(engine, direction, packet))
+        transmit(engine, direction, packet);
+}
+
+static bool idle(const struct gb_engine *engine, const struct direction *direction) {
+    return direction->busy_until_ns <= engine->now_ns && !(direction->io && direction->io->blocked);
+}
+
+/* What is behind a blocked port wakes up by itself. */
+static void depart_when_idle(struct gb_engine *engine, struct direction *direction) {
+    if (direction->queue.count > 0 && !timer_armed(&direction->departure) &&
+        direction->busy_until_ns > engine->now_ns)
+        timer_arm(&engine->timers, &direction->departure, direction->busy_until_ns);
+}
+
+/* Called when the transmitter turns to the next waiting packet: what it sent before took until now. */
+static void count_backlog(struct gb_engine *engine, struct direction *direction) {
+    if (direction->backlog_start_ns) {
+        uint64_t taken_ns = engine->clock_ns - direction->backlog_start_ns;
+        if (taken_ns < GB_BACKLOG_NS)
+            return;
+        direction->whole->statistics.backlogged_bytes += direction->backlog_bytes;
+        direction->whole->statistics.backlogged_ns += taken_ns;
+    }
+    direction->backlog_start_ns = engine->clock_ns;
+    direction->backlog_bytes = 0;
+}
+
+static void depart_waiting(struct gb_engine *engine, struct direction *direction) {
+    while (direction->queue.count > 0 && idle(engine, direction)) {
+        count_backlog(engine, direction);
+        depart(engine, direction, queue_pop(&direction->queue));
+    }
+    if (direction->queue.count == 0)
+        direction->backlog_start_ns = 0;
+    depart_when_idle(engine, direction);
+}
+
+static void departure_due(struct gb_engine *engine, void *direction) {
+    depart_waiting(engine, direction);
+}
+
+void direction_resume(struct gb_engine *engine, struct direction *direction) {
+    depart_waiting(engine, direction);
+}
+
+void direction_offer(struct gb_engine *engine, struct direction *whole, struct packet *packet) {
+    struct direction *direction = whole;
+    uint32_t priority = 0, waiting = direction->queue.lists[0].count;
+    if (direction->egress) {
+        struct gb_standard_metadata *std = &packet->view.std;
+        priority = (uint32_t)std->priority;
+        direction = channel_of(whole, priority);
+        waiting = direction->queue.lists[priority].count;
+        std->enq_timestamp = (uint32_t)device_time_us(direction->egress, engine->now_ns);
+        std->enq_qdepth = waiting & GB_QDEPTH_MASK;
+    }
+    packet->priority = (uint8_t)priority;
+    if (direction->queue.count == 0 && idle(engine, direction)) {
+        depart(engine, direction, packet);
+        return;
+    }
+    if (waiting >= whole->model.queue_packets) {
+        whole->statistics.queue_drops++;
+        whole->statistics.queue_drop_bytes += packet->view.length;
+        packet_free(&engine->pool, packet);
+        return;
+    }
+    queue_append(&direction->queue, priority, packet);
+    depart_when_idle(engine, direction);
+}

@@ -1,0 +1,235 @@
+/* Ports that end in memory: the hosts' ends of links for programs that live in this process.
+ *
+ * Frames that such a program sends are offered to the link at once, or at times that it gives. Those for it wait on a ring, as on a network
+ * card, until the card's time of coalescing is over; then the data plane stops, and they are its to take.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/internal.h"
+
+static void tell(struct gb_engine *engine, struct memory_port *port) {
+    if (port->due)
+        return;
+    port->due = true;
+    port->next_due = NULL;
+    if (engine->due_first)
+        engine->due_last->next_due = port;
+    else
+        engine->due_first = port;
+    engine->due_last = port;
+}
+
+static void interrupt(struct gb_engine *engine, void *owner) {
+    struct memory_port *port = owner;
+    list_join(&port->told, &port->ring);
+    tell(engine, port);
+}
+
+static void keep(struct gb_engine *engine, struct memory_port *port, struct packet *packet) {
+    packet->due_ns = engine->now_ns;
+    engine->arrived_packets++;
+    if (port->listener == DRAIN) {
+        packet->device = packet->direction->egress;
+        packet->port = packet->direction->egress_port;
+        list_append(&engine->drained, packet);
+    } else if (timer_armed(&port->interrupt)) {
+        list_append(&port->ring, packet);
+    } else if (port->receive_coalescing_ns == GB_NEVER_TOLD) {
+        list_append(&port->told, packet);
+    } else if (port->receive_coalescing_ns == 0) {
+        list_append(&port->told, packet);
+        tell(engine, port);
+    } else {
+        list_append(&port->ring, packet);
+        timer_arm(&engine->timers, &port->interrupt, engine->now_ns + port->receive_coalescing_ns);
+    }
+}
+
+static void memory_send(struct gb_engine *engine, struct port_io *io, struct packet *packet) {
+    struct memory_port *port = (struct memory_port *)io;
+    direction_count(packet->direction, packet, true);
+    bool taken = port->sink && sink_take(port->sink, packet, engine->now_ns);
+    if (taken || port->listener == NOBODY)
+        packet_free(&engine->pool, packet);
+    else
+        keep(engine, port, packet);
+}
+
+static bool memory_carrier(const struct port_io *io) {
+    (void)io;
+    return true;
+}
+
+static void send_due(struct gb_engine *engine, void *owner) {
+    struct memory_port *port = owner;
+    while (port->outbox.first && port->outbox.first->due_ns <= engine->now_ns)
+        direction_offer(engine, port->io.in, list_pop(&port->outbox));
+    if (port->outbox.first)
+        timer_arm(&engine->timers, &port->sending, port->outbox.first->due_ns);
+}
+
+static void send_later(struct gb_engine *engine, struct memory_port *port, struct packet *packet) {
+    list_insert(&port->outbox, packet);
+    if (port->outbox.first == packet) {
+        timer_stop(&engine->timers, &port->sending);
+        timer_arm(&engine->timers, &port->sending, packet->due_ns);
+    }
+}
+
+static void throw_away(struct gb_engine *engine, struct memory_port *port) {
+    engine->arrived_packets -= port->ring.count + port->told.count;
+    list_free(&engine->pool, &port->ring);
+    list_free(&engine->pool, &port->told);
+}
+
+static void memory_close(struct gb_engine *engine, struct port_io *io) {
+    struct memory_port *port = (struct memory_port *)io;
+    throw_away(engine, port);
+    list_free(&engine->pool, &port->outbox);
+    free(port->sink);
+    free(port);
+}
+
+static const struct port_io_kind memory_io = {
+    .send = memory_send,
+    .carrier = memory_carrier,
+    .close = memory_close,
+};
+
+int memory_port_create(struct gb_engine *engine, uint64_t device_id, uint32_t port, enum listener listener,
+                       struct memory_port **created) {
+    struct memory_port *memory = calloc(1, sizeof *memory);
+    if (!memory)
+        return -ENOMEM;
+    memory->io.kind = &memory_io;
+    memory->io.carrier = true;
+    memory->device_id = device_id;
+    memory->port = port;
+    memory->number = engine->io_count;
+    memory->listener = listener;
+    memory->interrupt = (struct timer){.fire = interrupt, .owner = memory};
+    memory->sending = (struct timer){.fire = send_due, .owner = memory};
+    *created = memory;
+    if (timer_queue_reserve(&engine->timers, 2) && port_io_adopt(engine, &memory->io))
+        return 0;
+    free(memory);
+    return -ENOMEM;
+}
+
+static struct memory_port *memory_port_of(struct port_io *io) {
+    return io && io->kind == &memory_io ? (struct memory_port *)io : NULL;
+}
+
+struct memory_port *memory_port_at(struct gb_engine *engine, uint64_t device_id, uint32_t port) {
+    struct device *device = engine_device(engine, device_id);
+    struct direction *out = device && port < GB_MAX_PORTS ? device->ports[port].out : NULL;
+    return out ? memory_port_of(out->io) : NULL;
+}
+
+/* ---- Control ---- */
+
+static struct memory_port *inbox_of(struct gb_engine *engine, uint32_t number) {
+    struct memory_port *port = number < engine->io_count ? memory_port_of(engine->ios[number]) : NULL;
+    return port && port->listener == INBOX ? port : NULL;
+}
+
+int gb_engine_open_inbox(struct gb_engine *engine, uint64_t device_id, uint32_t port,
+                         uint64_t receive_coalescing_ns) {
+    int outcome = -EINVAL;
+    engine_lock_control(&engine->lock);
+    struct memory_port *memory = memory_port_at(engine, device_id, port);
+    if (memory && memory->listener != DRAIN) {
+        memory->listener = INBOX;
+        memory->receive_coalescing_ns = receive_coalescing_ns;
+        if (memory->told.count && receive_coalescing_ns != GB_NEVER_TOLD)
+            tell(engine, memory);
+        outcome = (int)memory->number;
+    }
+    engine_unlock(&engine->lock);
+    return outcome;
+}
+
+int gb_engine_close_inbox(struct gb_engine *engine, uint32_t inbox) {
+    engine_lock_control(&engine->lock);
+    struct memory_port *port = inbox_of(engine, inbox);
+    if (port) {
+        port->listener = NOBODY;
+        timer_stop(&engine->timers, &port->interrupt);
+        throw_away(engine, port);
+    }
+    engine_unlock(&engine->lock);
+    return port ? 0 : -EINVAL;
+}
+
+static int offer_all(struct gb_engine *engine, struct memory_port *port, const uint8_t *frames, uint64_t stride,
+                     const uint32_t *lengths, const uint64_t *times_ns, uint32_t count) {
+    engine_catch_up(engine);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t length = lengths ? lengths[i] : (uint32_t)stride;
+        struct packet *packet =
+            packet_from_bytes(&engine->pool, frames + i * stride, length, engine->pool.headroom_bytes);
+        if (!packet)
+            return -ENOMEM;
+        if (times_ns && times_ns[i] > engine->now_ns) {
+            packet->due_ns = times_ns[i];
+            send_later(engine, port, packet);
+        } else {
+            direction_offer(engine, port->io.in, packet);
+        }
+    }
+    engine_wake(engine);
+    return 0;
+}
+
+int gb_engine_send(struct gb_engine *engine, uint32_t inbox, const uint8_t *frames, uint64_t stride,
+                   const uint32_t *lengths, const uint64_t *times_ns, uint32_t count) {
+    int outcome = -EINVAL;
+    engine_lock_control(&engine->lock);
+    struct memory_port *port = inbox_of(engine, inbox);
+    bool too_long = !lengths && stride > GB_MAX_FRAME_BYTES;
+    for (uint32_t i = 0; lengths && i < count; i++)
+        too_long |= lengths[i] > GB_MAX_FRAME_BYTES || lengths[i] > stride;
+    if (port)
+        outcome = too_long ? -EMSGSIZE : offer_all(engine, port, frames, stride, lengths, times_ns, count);
+    engine_unlock(&engine->lock);
+    return outcome;
+}
+
+int gb_engine_inbox_waiting(struct gb_engine *engine, uint32_t inbox, uint32_t *longest) {
+    int outcome = -EINVAL;
+    engine_lock_control(&engine->lock);
+    struct memory_port *port = inbox_of(engine, inbox);
+    if (port) {
+        *longest = 0;
+        for (const struct packet *packet = port->told.first; packet; packet = packet->next)
+            if (packet->view.length > *longest)
+                *longest = packet->view.length;
+        outcome = port->told.count > INT32_MAX ? INT32_MAX : (int)port->told.count;
+    }
+    engine_unlock(&engine->lock);
+    return outcome;
+}
+
+int gb_engine_receive(struct gb_engine *engine, uint32_t inbox, uint8_t *frames, uint64_t stride, uint32_t *lengths,
+                      uint64_t *times_ns, uint32_t capacity) {
+    int outcome = -EINVAL;
+    engine_lock_control(&engine->lock);
+    struct memory_port *port = inbox_of(engine, inbox);
+    if (port) {
+        uint32_t count = 0;
+        for (; count < capacity && port->told.first; count++) {
+            struct packet *packet = list_pop(&port->told);
+            uint32_t length = packet->view.length < stride ? packet->view.length : (uint32_t)stride;
+            memcpy(frames + count * stride, packet->view.data, length);
+            lengths[count] = length;
+            times_ns[count] = packet->due_ns;
+            packet_free(&engine->pool, packet);
+        }
+        engine->arrived_packets -= count;
+        outcome = (int)count;
+    }
+    engine_unlock(&engine->lock);
+    return outcome;
+}
