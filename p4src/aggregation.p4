@@ -5,11 +5,11 @@
 #include <core.p4>
 #include <v1model.p4>
 
-#include "include/parser.p4"
-#include "include/gradient_counters.p4"
-#include "include/slots.p4"
+#include "include/aggregation/parser.p4"
+#include "include/aggregation/gradient_counters.p4"
+#include "include/aggregation/slots.p4"
 #include "include/congestion.p4"
-#include "include/forwarding.p4"
+#include "include/aggregation/forwarding.p4"
 
 control AggregationIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
     CountArrivals() arrivals;

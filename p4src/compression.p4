@@ -5,9 +5,9 @@
 #include <core.p4>
 #include <v1model.p4>
 
-#include "include/part_parser.p4"
-#include "include/part_counters.p4"
-#include "include/part_forwarding.p4"
+#include "include/compression/part_parser.p4"
+#include "include/compression/part_counters.p4"
+#include "include/compression/part_forwarding.p4"
 #include "include/congestion.p4"
 #include "include/queue_watch.p4"
 

@@ -7,9 +7,9 @@
 #include <core.p4>
 #include <v1model.p4>
 
-#include "include/hybrid_parser.p4"
-#include "include/load.p4"
-#include "include/choose_way.p4"
+#include "include/interconnect/hybrid_parser.p4"
+#include "include/interconnect/load.p4"
+#include "include/interconnect/choose_way.p4"
 
 // Why a packet was dropped: index of the counter `dropped`.
 enum bit<32> Cause {

@@ -7,10 +7,10 @@
 #include <core.p4>
 #include <v1model.p4>
 
-#include "include/coded_parser.p4"
-#include "include/coded_counters.p4"
-#include "include/bit_index_forwarding.p4"
-#include "include/ip_forwarding.p4"
+#include "include/shuffle/coded_parser.p4"
+#include "include/shuffle/coded_counters.p4"
+#include "include/shuffle/bit_index_forwarding.p4"
+#include "include/shuffle/ip_forwarding.p4"
 
 control MulticastIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
     CountArrivals() arrivals;

@@ -1,4 +1,5 @@
-"""Whether all slots of a range are held, wherever it begins and ends: p4src/include/held_slots.p4 against a set."""
+"""Whether all slots of a range are held, wherever it begins and ends: held_slots.p4 of the aggregation against a
+set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""When a slot counts as idle, so that whoever needs it takes it over: p4src/include/verdict.p4 by the tick."""
+"""When a slot counts as idle, so that whoever needs it takes it over: verdict.p4 of the aggregation by the
+tick."""
 
 from __future__ import annotations
 

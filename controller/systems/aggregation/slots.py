@@ -13,7 +13,7 @@ SlotPolicy = Literal["dynamic", "static"]
 range of its own, in which packet numbers take turns (SwitchML)."""
 
 DEFAULT_SLOTS = 4096
-"""SLOTS of p4src/include/slots.p4 when nobody says otherwise."""
+"""SLOTS of p4src/include/aggregation/slots.p4 when nobody says otherwise."""
 
 
 @dataclass(frozen=True)

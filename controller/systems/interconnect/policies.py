@@ -1,4 +1,4 @@
-"""How hybrid switches choose between ways: two rules for p4src/include/choose_way.p4."""
+"""How hybrid switches choose between ways: two rules for p4src/include/interconnect/choose_way.p4."""
 
 from __future__ import annotations
 

@@ -21,7 +21,8 @@ Place = tuple[int, int]
 """(unit, sub-unit) of a hybrid switch."""
 
 MESH_FIRST = 1 << PLANES
-"""Of `usable`, as in p4src/include/ways.p4: bit p is plane p with light first, this one the mesh first."""
+"""Of `usable`, as in p4src/include/interconnect/ways.p4: bit p is plane p with light first, this one the
+mesh first."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +40,8 @@ class Reach:
         return product(range(self.n), range(self.n))
 
     def usable(self, here: Place, there: Place) -> int | None:
-        """The ways for packets from `here` to another hybrid switch, as p4src/include/ways.p4 has them (none of its
-        bits: the mesh link of the unit). None: none is up."""
+        """The ways for packets from `here` to another hybrid switch, as p4src/include/interconnect/ways.p4 has them
+        (none of its bits: the mesh link of the unit). None: none is up."""
         (unit, sub_unit), (to_unit, to_sub_unit) = here, there
         if unit == to_unit:
             return 0 if self._mesh(here, there) else None

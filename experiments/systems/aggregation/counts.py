@@ -28,7 +28,7 @@ EVENTS = (
     "overflow",
     "repeated",
 )
-"""By index in a job's cells of the counter `events`; what each means is in p4src/include/events.p4."""
+"""By index in a job's cells of the counter `events`; what each means is in p4src/include/aggregation/events.p4."""
 
 EVENT_CELLS = 16
 """Cells of the counter `events` for each job."""

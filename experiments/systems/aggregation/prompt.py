@@ -71,7 +71,7 @@ class AggregationPrompt(JobCommands, Prompt):
     def do_slots(self, line: str) -> None:
         """Show how many aggregation slots are held, and what happened to gradient packets in them, by job.
         Usage: slots [SWITCH ...]
-        The events are described in p4src/include/events.p4."""
+        The events are described in p4src/include/aggregation/events.p4."""
         slots = self._configuration.switches.slots
         for name in self.switches(line):
             counters = self.testbed.counters(name)

@@ -18,7 +18,7 @@ light-path: one wavelength of that, and what it becomes behind the optical switc
 CLASSES: tuple[LinkClass, ...] = ("mesh", "uplink", "light-path")
 
 CHANNELS_OF_A_PORT = 8
-"""p4src/include/load.p4."""
+"""p4src/include/interconnect/load.p4."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,5 @@
-"""Numbers of the shuffle's packets that P4 program, Scapy layers and NumPy frames share (p4src/include/coded.p4)."""
+"""Numbers of the shuffle's packets that P4 program, Scapy layers and NumPy frames share
+(p4src/include/shuffle/coded.p4)."""
 
 from __future__ import annotations
 

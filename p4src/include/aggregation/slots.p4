@@ -16,7 +16,7 @@
 #endif
 
 #include "parser.p4"
-#include "congestion.p4"
+#include "../congestion.p4"
 #include "designation.p4"
 #include "events.p4"
 #include "held_slots.p4"

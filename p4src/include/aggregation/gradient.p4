@@ -4,7 +4,7 @@
 #ifndef GRADBED_GRADIENT_P4
 #define GRADBED_GRADIENT_P4
 
-#include "lanes.p4"
+#include "../lanes.p4"
 
 const bit<16> GRADIENT_PORT = 0x4742;
 const bit<8> GRADIENT_VERSION = 2;

@@ -2,7 +2,7 @@
 #ifndef GRADBED_PARSER_P4
 #define GRADBED_PARSER_P4
 
-#include "ipv4.p4"
+#include "../ipv4.p4"
 #include "gradient.p4"
 
 error { Ipv4Options }

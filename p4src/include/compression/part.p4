@@ -3,7 +3,7 @@
 #ifndef GRADBED_PART_P4
 #define GRADBED_PART_P4
 
-#include "ipv4.p4"
+#include "../ipv4.p4"
 
 const bit<16> PART_PORT = 0x4743;
 const bit<8> PART_VERSION = 1;
