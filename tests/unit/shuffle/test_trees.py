@@ -11,9 +11,10 @@ from controller.systems.shuffle.scheduling.bits import bits_of
 from controller.systems.shuffle.scheduling.trees import Trees
 from switch.errors import UserError
 from topo.graph import Topology
+from topo.hops import is_hop
 from topo.registry import parse_topology
 
-FABRICS = ["fat-tree:4", "leaf-spine:3,2,3", "star:5"]
+FABRICS = ["fat-tree:4", "leaf-spine:3,2,3", "star:5", "bcube:4,1"]
 
 
 def trees_of(fabric: str, variants: int = 1) -> Trees:
@@ -26,7 +27,8 @@ def test_unicast_takes_shortest_paths(fabric: str) -> None:
     trees = trees_of(fabric)
     for a, from_host in enumerate(trees.hosts):
         lengths = nx.single_source_shortest_path_length(trees.topology.graph, from_host)
-        assert trees.distances[a].tolist() == [lengths[host] for host in trees.hosts]
+        inside = 2 * fabric.startswith("bcube")
+        assert trees.distances[a].tolist() == [max(0, lengths[host] - inside) for host in trees.hosts]
 
 
 @pytest.mark.parametrize("fabric", FABRICS)
@@ -39,7 +41,8 @@ def test_hops_are_the_links_of_the_branches(fabric: str, variants: int) -> None:
         for number in trees.of_sender[sender]:
             tree = trees.trees[number]
             branches = tree.branches(trees.hosts[sender], [trees.hosts[each] for each in receivers])
-            assert len(branches) == trees.hops_on(number, sender, bits_of(receivers))
+            hops = [link for link in branches if is_hop(trees.topology, trees.topology.link(*link))]
+            assert len(hops) == trees.hops_on(number, sender, bits_of(receivers))
             reached = {trees.hosts[sender]}
             for start, end in branches:
                 assert start in reached and end not in reached
@@ -68,6 +71,16 @@ def test_multicast_in_a_fat_tree() -> None:
     assert trees.hops(0, 0b10) == 2
     assert trees.hops(0, 0b110) == 5
     assert trees.hops(0, 0b10110) == 9
+
+
+def test_servers_of_a_bcube_relay() -> None:
+    """h1 has address 00, h2 01, h5 10 and h6 11: h6 is two switches away over either of the others."""
+    trees = trees_of("bcube:4,1", variants=2)
+    assert trees.distances[0, [1, 4, 5]].tolist() == [2, 2, 4]
+    # To 01, 10 and 11: six links one way round.
+    assert trees.hops(0, bits_of([1, 4, 5])) == 6
+    # To 01 and 11 over 01; the variant over 10 takes more.
+    assert sorted(trees.hops_on(tree, 0, bits_of([1, 5])) for tree in trees.of_sender[0]) == [4, 6]
 
 
 def test_a_network_in_parts() -> None:

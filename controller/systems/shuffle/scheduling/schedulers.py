@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from controller.systems.shuffle.scheduling.exact import Exact
 from controller.systems.shuffle.scheduling.hop_aware import HopAware
 from controller.systems.shuffle.scheduling.improved import Improved
 from controller.systems.shuffle.scheduling.largest_cluster import LargestCluster
+from controller.systems.shuffle.scheduling.queues import Timing
 from controller.systems.shuffle.scheduling.schedule import Scheduler
 from controller.systems.shuffle.scheduling.unicast import Unicast
 from switch.errors import UserError
@@ -27,9 +29,10 @@ SCHEDULERS: Mapping[str, Scheduler] = {
 }
 
 
-def scheduler_named(name: str) -> Scheduler:
-    """UserError if there is none of that name."""
+def scheduler_named(name: str, timing: Timing | None = None) -> Scheduler:
+    """timing: for those that let packets wait for loans. UserError if there is none of that name."""
     try:
-        return SCHEDULERS[name]
+        found = SCHEDULERS[name]
     except KeyError:
         raise UserError(f"there is no scheduler {name!r}: choose of {', '.join(SCHEDULERS)}") from None
+    return replace(found, timing=timing) if timing and isinstance(found, HopAware) else found

@@ -6,7 +6,7 @@ a tree may be a breadth-first tree for other senders as well, once their packets
 needs one tree for each core switch, however many hosts it has. Where nodes have several equally near parents,
 variants of the tree differ in which they take: the n-th in order of ports, the same n for all nodes of a tier.
 
-Links between a host and its own relay switch (tier RELAY_TIER) are the inside of a server and count as no hop.
+Links inside servers count as no hop (topo.hops).
 """
 
 from __future__ import annotations
@@ -23,9 +23,7 @@ from numpy.typing import NDArray
 
 from switch.errors import UserError
 from topo.graph import Topology
-
-RELAY_TIER = "relay"
-"""Of switches that are a part of a server."""
+from topo.hops import is_hop
 
 NEIGHBOUR_HOPS = 2
 """Workers at most this far apart may lend each other samples."""
@@ -122,12 +120,7 @@ class Trees:
 
     def is_inside(self, a: str, b: str) -> bool:
         """Whether a link is the inside of a server, which counts as no hop."""
-        host, switch = (a, b) if self.topology.is_host(a) else (b, a)
-        return (
-            self.topology.is_host(host)
-            and not self.topology.is_host(switch)
-            and self.topology.switch(switch).tier == RELAY_TIER
-        )
+        return not is_hop(self.topology, self.topology.link(a, b))
 
     def up(self, tree: int) -> tuple[int, ...]:
         """For each host the links between it and the tree's root as a set of bits, without those inside servers.
