@@ -1,0 +1,99 @@
+"""Whether lost fragments go again alone or together: whichever takes fewer hops, and everybody can decode it."""
+
+from __future__ import annotations
+
+import random
+
+import networkx as nx
+import pytest
+
+from controller.systems.shuffle.scheduling.trees import Trees
+from hosts.systems.shuffle.coded_format import COMPONENTS
+from hosts.systems.shuffle.description import RepairTree
+from hosts.systems.shuffle.repairs import RepairPlanner, Wanted, hops_on
+from topo.fat_tree import fat_tree
+from topo.registry import parse_topology
+
+TOPOLOGY = fat_tree(4)
+TREES = Trees(TOPOLOGY, [host.name for host in TOPOLOGY.hosts])
+REPAIR_TREES = [RepairTree(bift_id=1, up=TREES.up(0))]
+SENDER = 0
+EVERYBODY = (1 << 16) - 1
+
+
+def planner(holders: dict[int, int], trees: list[RepairTree] = REPAIR_TREES) -> RepairPlanner:
+    return RepairPlanner(SENDER, trees, TREES.distances[SENDER].tolist(), holders)
+
+
+def test_one_goes_alone() -> None:
+    (repair,) = planner({7: 1}).plan([Wanted(15, 7, 2), Wanted(15, 7, 2)])
+    assert (repair.components, repair.tree, repair.hops) == ([(7, 2)], None, 6)
+
+
+def test_neighbours_far_away_share_a_packet_of_the_same_fragment() -> None:
+    (repair,) = planner({7: 1}).plan([Wanted(14, 7, 0), Wanted(15, 7, 0)])
+    assert (repair.components, repair.receivers, repair.hops) == ([(7, 0)], 0b11 << 14, 7)
+
+
+def test_different_fragments_are_summed_where_each_holds_the_others() -> None:
+    wanted = [Wanted(14, 7, 0), Wanted(15, 8, 3)]
+    (repair,) = planner({7: 1 | 1 << 15, 8: 1 | 1 << 14}).plan(wanted)
+    assert (repair.components, repair.hops, repair.tree) == ([(7, 0), (8, 3)], 7, 0)
+    assert len(planner({7: 1 | 1 << 15, 8: 1}).plan(wanted)) == 2, "one could not decode it"
+
+
+def test_without_trees_everything_is_unicast() -> None:
+    found = planner({7: 1}, trees=[]).plan([Wanted(14, 7, 0), Wanted(15, 7, 0)])
+    assert [repair.tree for repair in found] == [None, None]
+
+
+def test_nobody_has_two_fragments_in_one_packet() -> None:
+    found = planner({7: EVERYBODY, 8: EVERYBODY}).plan([Wanted(15, 7, 0), Wanted(15, 7, 1), Wanted(15, 8, 0)])
+    assert len(found) == 3
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_all_is_served_decodable_and_in_no_more_hops_than_alone(seed: int) -> None:
+    draw = random.Random(seed)
+    holders = {sample: draw.getrandbits(16) | 1 for sample in range(12)}
+    wanted = [
+        Wanted(worker, sample, draw.randrange(2))
+        for worker in range(1, 16)
+        for sample in draw.sample(range(12), 3)
+        if not holders[sample] >> worker & 1
+    ]
+    found = planner(holders).plan(wanted)
+    assert sorted(each for repair in found for each in repair.wanted) == sorted(set(wanted))
+    alone = 0
+    for repair in found:
+        assert len(repair.components) <= COMPONENTS
+        for each in repair.wanted:
+            others = [
+                sample for sample, fragment in repair.components if (sample, fragment) != (each.sample, each.fragment)
+            ]
+            assert all(holders[sample] >> each.receiver & 1 for sample in others)
+        one_by_one = sum(int(TREES.distances[SENDER, each.receiver]) for each in repair.wanted)
+        alone += one_by_one
+        assert repair.hops <= one_by_one
+        if repair.tree is not None:
+            assert repair.hops == TREES.hops_on(0, SENDER, repair.receivers)
+    assert sum(repair.hops for repair in found) < alone, "something is gained by sums"
+
+
+@pytest.mark.parametrize("kind", ["fat-tree:4", "bcube:3,1", "leaf-spine:3,2,2"])
+def test_hops_are_those_of_the_tree(kind: str) -> None:
+    topology = parse_topology(kind)
+    trees = Trees(topology, [host.name for host in topology.hosts])
+    draw = random.Random(1)
+    for _ in range(30):
+        sender, *receivers = draw.sample(range(len(topology.hosts)), 4)
+        number = trees.of_sender[sender][0]
+        tree = RepairTree(bift_id=1, up=trees.up(number))
+        graph = nx.Graph((a, b, {"hop": not trees.is_inside(a, b)}) for a, b in trees.trees[number].links)
+        names = [topology.hosts[each].name for each in (sender, *receivers)]
+        edges = {
+            frozenset(edge)
+            for other in names[1:]
+            for edge in nx.utils.pairwise(nx.shortest_path(graph, names[0], other))
+        }
+        assert hops_on(tree, sender, receivers) == sum(graph.edges[tuple(edge)]["hop"] for edge in edges)
