@@ -32,10 +32,11 @@ from experiments.systems.shuffle.loads import (
 from experiments.systems.shuffle.phase import ShufflePhase
 from hosts.systems.shuffle.samples import digest, original
 from switch.errors import UserError
-from topo.graph import Topology
+from topo.graph import Switch, Topology
 
 MOST_FAILURES = 5
 """Of a kind that a point tells."""
+PORT_STEP = 8
 MASTER_SCHEDULERS = ("coded-master",)
 
 
@@ -63,9 +64,12 @@ class ShufflePoint:
         sizes_bytes = self.source.sizes_bytes(samples.samples)
         drawn = epochs(workers, sizes_bytes, samples.storage, task.seed, samples.replacement, master)
         self.instances = list(islice(drawn, shuffle.shuffles + 1))
+        # Counters are read cell by cell: as many as the largest switch has ports, in steps.
+        ports = PORT_STEP * (1 + max(map(self._ports, self.topology.switches)) // PORT_STEP)
+        program = Program.own(PROGRAM, BITS=shuffle.bits, PORTS=ports)
         self.network = NetworkSetup(
             self.topology,
-            {switch.name: Program.own(PROGRAM, BITS=shuffle.bits) for switch in self.topology.switches},
+            {switch.name: program for switch in self.topology.switches},
             ShuffleSettings(bits=shuffle.bits),
             capture=[workers[0]],
             preload=[AGENT.partition(":")[0]],
@@ -76,6 +80,9 @@ class ShufflePoint:
                 zip(self.instances, self.instances[1:], strict=False), start=1
             )
         ]
+
+    def _ports(self, switch: Switch) -> int:
+        return max(self.topology.neighbours(switch.name).values(), default=0)
 
     def _phase(self, number: int, instance: Instance, keep: Sequence[Sequence[int]]) -> ShufflePhase:
         shuffle = self._configuration.shuffle

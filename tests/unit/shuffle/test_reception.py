@@ -72,8 +72,7 @@ def test_any_order_decodes_and_nothing_lent_is_left(order: tuple[int, ...]) -> N
         take(found, *ARRIVALS[place])
     assert found.complete and found.has(PACKET.number)
     assert store.borrowed == 1 and store.lent == 0 and not store.holds(2)
-    (held,) = [each for each in [store.contents(SIZES)[0]]]
-    assert held.tobytes() == original(SOURCE, 0, SIZES[0]).tobytes()
+    assert store.contents(SIZES)[0].tobytes() == original(SOURCE, 0, SIZES[0]).tobytes()
 
 
 def test_lent_samples_are_there_until_the_packet_is_decoded() -> None:

@@ -1,0 +1,143 @@
+"""Whole shuffles on the virtual clock: hops as planned, bytes as they were, samples where they are to be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from controller.systems.shuffle.scheduling.schedulers import SCHEDULERS
+from experiments.systems.shuffle import jobs as jobs_module
+from hosts.systems.shuffle import reception as reception_module
+from hosts.systems.shuffle import sending as sending_module
+from hosts.systems.shuffle.store import Store
+from tests.unit.shuffle.points import shuffle_point
+
+SYNTHETIC = {"data": "synthetic", "samples": 64, "sample_bytes": 500, "spread_bytes": 300}
+TOPOLOGIES = ["fat-tree:4", "bcube:4,1"]
+FAST = [name for name in SCHEDULERS if name != "exact"]
+
+
+@pytest.mark.parametrize("kind", TOPOLOGIES)
+@pytest.mark.parametrize("scheduler", FAST)
+def test_switches_count_the_hops_of_the_schedule(scheduler: str, kind: str, tmp_path: Path) -> None:
+    """On every direction of every link, in transmissions and in packets: the point fails otherwise."""
+    found = shuffle_point(
+        tmp_path, topology={"kind": kind}, shuffle={"scheduler": scheduler}, samples={"samples": 64}
+    )
+    assert found.failures == []
+    metrics = found.metrics
+    assert metrics["counted_hops"] == metrics["hops"] > 0
+    assert metrics["repairs"] == metrics["requests"] == 0
+    assert sum(row["transmissions"] for row in found.tables["loads"]) == metrics["hops"]
+
+
+@pytest.mark.parametrize("multicast", ["bit-string", "groups"])
+@pytest.mark.parametrize("kind", TOPOLOGIES)
+def test_unequal_samples_in_several_fragments(kind: str, multicast: str, tmp_path: Path) -> None:
+    """Shuffle after shuffle: what one leaves is what the next begins with."""
+    found = shuffle_point(
+        tmp_path,
+        topology={"kind": kind},
+        samples=SYNTHETIC,
+        shuffle={"fragment_bytes": 150, "shuffles": 2, "multicast": multicast, "unicast": "trees", "trees": 2},
+    )
+    assert found.failures == []
+    assert [row["counted_hops"] == row["hops"] > 0 for row in found.tables["shuffles"]] == [True, True]
+    assert sum(row["packets"] for row in found.tables["loads"]) > 2 * sum(
+        row["transmissions"] for row in found.tables["loads"]
+    )
+
+
+@pytest.mark.parametrize("multicast", ["bit-string", "groups"])
+@pytest.mark.parametrize("kind", TOPOLOGIES)
+def test_everything_arrives_though_links_lose_a_packet_in_twenty(kind: str, multicast: str, tmp_path: Path) -> None:
+    found = shuffle_point(
+        tmp_path,
+        topology={"kind": kind, "link": {"loss": 0.05, "duplicate": 0.02}},
+        samples=SYNTHETIC,
+        shuffle={"fragment_bytes": 300, "multicast": multicast},
+    )
+    assert found.failures == []
+    assert found.metrics["repairs"] > 0 and found.metrics["requests"] > 0
+    if multicast == "groups":
+        assert found.metrics["coded_repairs"] == 0, "there is no group for any set of receivers"
+    elif kind == "fat-tree:4":
+        assert found.metrics["coded_repairs"] > 0
+
+
+def test_overflowing_queues_are_repaired_too(tmp_path: Path) -> None:
+    found = shuffle_point(
+        tmp_path,
+        topology={"kind": "star:8", "link": {"queue_packets": 3}},
+        samples={**SYNTHETIC, "sample_bytes": 4000, "spread_bytes": 0, "storage": 0.3},
+        shuffle={"scheduler": "unicast-random"},
+    )
+    assert found.failures == [] and found.metrics["repairs"] > 0
+
+
+def test_the_same_seed_gives_the_same_rows(tmp_path: Path) -> None:
+    lossy = {"topology": {"kind": "bcube:3,1", "link": {"loss": 0.03}}, "samples": {"samples": 40}}
+    one, other, third = (shuffle_point(tmp_path, seed=seed, **lossy) for seed in (1, 1, 2))
+    assert one.tables == other.tables and one.metrics == other.metrics
+    assert one.metrics != third.metrics
+
+
+def test_a_link_that_fails_on_the_way_is_gone_round(tmp_path: Path) -> None:
+    found = shuffle_point(
+        tmp_path,
+        samples={**SYNTHETIC, "sample_bytes": 8000},
+        faults=[{"fault": "link-down", "link": ["a1", "c1"], "at_ms": 1}],
+        timing={"control_delay_us": 500},
+    )
+    assert [line for line in found.failures if "samples" in line] == []
+    assert found.metrics["repairs"] > 0
+
+
+# ---- What is wrong is told ----
+
+
+def wrong_byte(patch: pytest.MonkeyPatch) -> str:
+    put = Store.put
+
+    def spoilt(self: Store, sample: int, fragments: np.ndarray) -> None:
+        put(self, sample, fragments ^ 1 if sample == 7 else fragments)
+
+    patch.setattr(Store, "put", spoilt)
+    return "are not the original ones, such as 7"
+
+
+def kept_too_much(patch: pytest.MonkeyPatch) -> str:
+    patch.setattr(Store, "keep", lambda self, samples: None)
+    return "samples that it was not to hold"
+
+
+def kept_too_little(patch: pytest.MonkeyPatch) -> str:
+    keep = Store.keep
+    patch.setattr(Store, "keep", lambda self, samples: keep(self, list(samples)[1:]))
+    return "does not hold 1 samples that it was to hold"
+
+
+def on_another_tree(patch: pytest.MonkeyPatch) -> str:
+    """A second copy of a packet, which no receiver's bytes would tell."""
+    once = sending_module.Sending._send_scheduled
+
+    def twice(self: sending_module.Sending, most: int, now_us: int) -> int:
+        if self._frames is None and self._queue and not self._sent and self._description.index == 2:
+            self._send(self._packed(self._queue[0]))
+        return once(self, most, now_us)
+
+    patch.setattr(sending_module.Sending, "_send_scheduled", twice)
+    return "transmissions in"
+
+
+@pytest.mark.parametrize("spoil", [wrong_byte, kept_too_much, kept_too_little, on_another_tree])
+def test_what_goes_wrong_is_a_failure_of_the_point(
+    spoil: Callable[[pytest.MonkeyPatch], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = spoil(monkeypatch)
+    found = shuffle_point(tmp_path, samples={"samples": 32}, topology={"kind": "star:6"})
+    assert any(words in line for line in found.failures), found.failures
