@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from controller.systems.shuffle.scheduling.schedulers import SCHEDULERS
-from experiments.systems.shuffle import jobs as jobs_module
-from hosts.systems.shuffle import reception as reception_module
 from hosts.systems.shuffle import sending as sending_module
 from hosts.systems.shuffle.store import Store
 from tests.unit.shuffle.points import shuffle_point
