@@ -40,6 +40,7 @@ class GradbedCommands(Commands):
             ("run", "study"),
             network=True,
         ),
+        "new": Entry("cli.new:new", "Make a folder with a P4 program of your own that runs."),
         "run": Entry(
             "cli.run:app",
             "Run an experiment.",

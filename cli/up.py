@@ -11,6 +11,8 @@ from pydantic import ValidationError
 from cli import options
 from cli.model_options import parameters, with_parameters
 from experiments.configuration.options import complaint, model_options, nested, within
+from experiments.own_program import OwnProgram, OwnProgramSystem
+from experiments.system import System
 from experiments.systems import DEFAULT_SYSTEM, find_system
 from switch.errors import UserError
 from switch.server_tls import ServerTls
@@ -21,6 +23,23 @@ _OPTIONS = within(model_options(_SYSTEM.configuration, {}), _SYSTEM.network_opti
 
 def _up(
     *,
+    program: Annotated[
+        Path | None, typer.Option(help="A P4 program of your own for every switch, in place of gradbed's.")
+    ] = None,
+    entries: Annotated[
+        list[Path] | None,
+        typer.Option(help="What its tables hold: .yaml, .py (docs/workload.md); may be given several times."),
+    ] = None,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Reload program and entries when their files change.")
+    ] = False,
+    controller: Annotated[
+        str | None,
+        typer.Option(
+            help="Leave the switches, once program and entries are in, to this command (a P4Runtime client), which "
+            "is told their addresses in its environment; 'none': to whoever connects."
+        ),
+    ] = None,
     seed: options.Seed = 1,
     rest_port: Annotated[int, typer.Option(help="Of the REST interface on 127.0.0.1; 0 picks one.")] = 8080,
     p4runtime_address: Annotated[
@@ -35,16 +54,32 @@ def _up(
     ] = None,
     **given: Any,
 ) -> int:
-    """Bring up a network whose switches route and aggregate, and give Mininet's prompt."""
+    """Bring up a network whose switches route and aggregate, or run a program of yours, and give Mininet's prompt."""
     from experiments.interactive import run_interactive
 
+    system = find_system(DEFAULT_SYSTEM)
+    if program is not None or entries or watch or controller is not None:
+        system = _own_program(program, entries or [], watch, controller, given)
     tls = _tls(p4runtime_cert, p4runtime_key, p4runtime_client_ca)
     if p4runtime_address is None and tls is not None:
         raise UserError("--p4runtime-cert goes with --p4runtime-address")
     try:
-        return run_interactive(DEFAULT_SYSTEM, nested(_OPTIONS, given, {}), seed, rest_port, p4runtime_address, tls)
+        return run_interactive(system, nested(_OPTIONS, given, {}), seed, rest_port, p4runtime_address, tls)
     except ValidationError as error:
         raise complaint(error, _OPTIONS) from None
+
+
+def _own_program(
+    program: Path | None, entries: list[Path], watch: bool, controller: str | None, given: dict[str, Any]
+) -> System:
+    """UserError for options that are of the default system's program."""
+    links = ("switches__model", "switches__links")
+    for option in _OPTIONS:
+        if given.get(option.parameter) is not None and option.path[0] != "topology" and option.parameter not in links:
+            raise UserError(f"{option.flag} does not go with a program of your own")
+    if watch and controller is not None:
+        raise UserError("--watch does not go with --controller: who fills the tables reloads them")
+    return OwnProgramSystem(OwnProgram(program, tuple(entries), watch, controller))
 
 
 def _tls(certificate: Path | None, key: Path | None, client_ca: Path | None) -> ServerTls | None:

@@ -81,6 +81,8 @@ class GradbedController(app_manager.OSKenApp):  # type: ignore[misc]
     def program_switches(self) -> None:
         """Connect to all switches and bring them to the plan; UserError if that cannot be done in time."""
         self.controller.start(self.config.ready_timeout_s)
+        if self.config.hand_over:
+            self.controller.southbound.hand_over()
 
     def serve_rest(self) -> None:
         """Start the REST interface where the configuration says; UserError if it cannot listen there."""

@@ -37,7 +37,8 @@ class ControllerConfig(BaseModel):
     within which every switch must be programmed. apps: further os-ken applications to load into the process. journal:
     a file that holds the jobs; a controller that finds one takes over from the one that wrote it, and leaves in the
     switches what is right already. keep_pipelines and first_job: for a controller that takes over a running
-    network without a journal; job numbers that were in use there must not be given out again.
+    network without a journal; job numbers that were in use there must not be given out again. hand_over: once every
+    switch holds its plan, let go of them all, for another controller to take over.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -54,6 +55,7 @@ class ControllerConfig(BaseModel):
     journal: Path | None = None
     keep_pipelines: bool = False
     first_job: int = Field(default=1, ge=1, le=MAX_JOB)
+    hand_over: bool = False
 
     @model_validator(mode="after")
     def _consistent(self) -> ControllerConfig:

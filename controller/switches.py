@@ -45,7 +45,8 @@ def southbound(
     """
     openflow_names = _openflow_switches(config)
     targets = {name: target for name, target in config.switch_targets().items() if name not in openflow_names}
-    p4 = P4RuntimeSouthbound(targets, pipelines, takes_over)
+    # Who is to take over may bid as little as it likes.
+    p4 = P4RuntimeSouthbound(targets, pipelines, takes_over, 1 if config.hand_over else None)
     return p4 if openflow is None else SouthboundByProtocol(p4, openflow, openflow_names)
 
 

@@ -13,7 +13,6 @@ from typing import Any
 from controller.rest.address import unix_path
 from experiments.scale import Scale
 from experiments.system import PointTask, System
-from experiments.systems import find_system
 from switch.errors import UserError
 from switch.outside_address import OutsideAddress
 from switch.server_tls import ServerTls
@@ -23,7 +22,7 @@ from topo.size import announce
 
 
 def run_interactive(
-    system_name: str,
+    system: System,
     values: Mapping[str, Any],
     seed: int,
     rest_port: int,
@@ -35,7 +34,6 @@ def run_interactive(
     values: of the system's configuration, as nested mappings. p4runtime_address: where, in the caller's network
     namespace, gradbed's switches serve P4Runtime besides; with tls over TLS. UserError as ever.
     """
-    system = find_system(system_name)
     configuration = system.configuration.model_validate(values)
     if p4runtime_address is not None and unix_path(p4runtime_address) is not None:
         raise UserError(f"--p4runtime-address {p4runtime_address}: give HOST:PORT; the unix socket is always there")
@@ -89,7 +87,8 @@ def _prompt(system: System, task: PointTask, rest: socket.socket, outside: Outsi
                     f"gradbed: P4Runtime {'over TLS ' if outside.tls else ''}at {outside.address}, too",
                     file=sys.stderr,
                 )
-            run_prompt(system, testbed, task)
+            with system.at_prompt(testbed, task):
+                run_prompt(system, testbed, task)
     except UserError as error:
         print(f"{error.prefix}{error}", file=sys.stderr)
         return 2

@@ -65,7 +65,7 @@ class MininetTestbed:
         self.preload = setup.preload
         self._system = system
         self._setup = setup
-        self._folder = task.folder
+        self.folder = task.folder
         self._rest_fd = rest_fd
         self.network = EmulatedNetwork(
             setup.topology,
@@ -106,6 +106,28 @@ class MininetTestbed:
             self._controller.terminate(STOP_TIMEOUT_S)
             self._controller = None
         self.network.stop()
+
+    def reload(self, setup: NetworkSetup) -> None:
+        """Have switches run other programs, or hold other entries, from now on; what stays the same is left alone.
+        The topology does not change."""
+        self._setup = setup
+        self._write_configuration()
+        self.restart_controller()
+
+    def targets(self) -> dict[str, dict[str, Any]]:
+        """Where each P4 switch serves P4Runtime, and what it runs: address, device_id, p4info, json."""
+        found = {}
+        for switch in self.topology.switches:
+            program = self._setup.switches[switch.name]
+            if isinstance(program, Program):
+                files = program.compiled(self._setup.model)
+                found[switch.name] = {
+                    "address": self.network.control_address(switch.name),
+                    "device_id": switch.number,
+                    "p4info": str(files.p4info),
+                    "json": str(files.json),
+                }
+        return found
 
     def restart_controller(self) -> None:
         """Kill the controller as it stands, and return when its successor has taken over."""
@@ -201,13 +223,13 @@ class MininetTestbed:
 
     @property
     def _configuration_path(self) -> Path:
-        return self._folder / "controller.json"
+        return self.folder / "controller.json"
 
     def _start_controller(self, argument: str) -> JsonLinesProcess:
         return JsonLinesProcess(
             "controller",
             own_program("controller.app", argument),
-            log=self._folder / "controller.log",
+            log=self.folder / "controller.log",
             keep_open=[] if self._rest_fd is None else [self._rest_fd],
         )
 
@@ -233,10 +255,11 @@ class MininetTestbed:
                     settings=setup.settings.model_dump(mode="json"),
                 ),
             ),
-            journal=self._folder / "controller.journal.json",
+            journal=self.folder / "controller.journal.json",
             rest_fd=self._rest_fd,
             rest_address=REST_ADDRESS,
             ready_timeout_s=READY_TIMEOUT_S + self._patience_s,
+            hand_over=setup.hand_over,
         )
         self._configuration_path.write_text(config.model_dump_json(by_alias=True, indent=1))
         return self._configuration_path

@@ -3,22 +3,94 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from controller.entries.planner import EntriesPlanner
 from controller.entries.settings import EntriesSettings
 from controller.planning.routing import shortest_routes
+from experiments.configuration.point import PointConfiguration
+from experiments.configuration.sections import Section, option
 from experiments.programs import Program
-from experiments.system import NetworkSetup
+from experiments.system import Metric, NetworkSetup, PointRun, PointTask, System
 from switch.errors import UserError
-from topo.files import TopologyFile
+from topo.files import TopologyFile, topology_file
 from topo.graph import Topology
+
+if TYPE_CHECKING:
+    from experiments.mininet_testbed import MininetTestbed
 
 SERVICE = "controller.entries.service:EntriesService"
 """Of systems whose switches run people's own programs."""
 
 SUFFIXES = (".yaml", ".yml", ".json", ".py", ".txt")
+
+
+class SwitchesSection(Section):
+    """What runs the program."""
+
+    model: Literal["gradbed", "bmv2"] = option("gradbed", "What runs the switches.", name="switch")
+    links: Literal["memory", "veth"] = option("memory", "Between switches: memory, or veth to capture on.")
+
+
+class OwnProgramConfiguration(PointConfiguration):
+    switches: SwitchesSection = SwitchesSection()
+
+
+@dataclass(frozen=True)
+class OwnProgram:
+    """What a person gives `gradbed up`. controller: a command that takes over; "none": somebody does."""
+
+    program: Path | None
+    entries: tuple[Path, ...] = ()
+    watch: bool = False
+    controller: str | None = None
+
+
+class OwnProgramSystem(System):
+    """A network without jobs, whose switches run a person's own program."""
+
+    name = "program"
+    configuration = OwnProgramConfiguration
+    metrics: Mapping[str, Metric] = {}
+    service = SERVICE
+    assurance = ""
+
+    def __init__(self, given: OwnProgram) -> None:
+        self.given = given
+
+    def point(self, task: PointTask) -> PointRun:
+        raise UserError("a program of your own runs with gradbed run workload")
+
+    def network(self, task: PointTask, lenient: bool = False) -> NetworkSetup:
+        configuration = task.configuration
+        assert isinstance(configuration, OwnProgramConfiguration)
+        setup = own_network(
+            configuration.topology.build(task.scale),
+            self.given.program,
+            self.given.entries,
+            file=topology_file(configuration.topology.kind),
+            model=configuration.switches.model,
+            links=configuration.switches.links,
+            lenient=lenient,
+        )
+        return replace(setup, hand_over=self.given.controller is not None)
+
+    def calibration(self, rate_mbps: float, seconds: float) -> PointConfiguration:
+        raise UserError("a machine is calibrated with gradbed's own programs")
+
+    def at_prompt(self, testbed: MininetTestbed, task: PointTask) -> AbstractContextManager[object]:
+        if self.given.controller is not None:
+            from experiments.outside_controller import outside_controller
+
+            return outside_controller(testbed, self.given.controller)
+        if self.given.watch:
+            from experiments.program_watch import ProgramWatch
+
+            return ProgramWatch(self, testbed, task)
+        return nullcontext()
 
 
 def own_network(
@@ -30,14 +102,16 @@ def own_network(
     macros: Mapping[str, str] | None = None,
     model: Literal["gradbed", "bmv2"] = "gradbed",
     links: Literal["memory", "veth"] = "memory",
+    lenient: bool = False,
 ) -> NetworkSetup:
     """The network with the program on every switch, compiled, and its entries checked.
 
     entries: for all switches; none: those that the topology's file names. file: what else that file says; its program
-    is taken where none is given, and switches may have others. UserError, as a rule with FILE:LINE:COLUMN.
+    is taken where none is given, and switches may have others. lenient: entries that do not fit are left out.
+    UserError, as a rule with FILE:LINE:COLUMN.
     """
     programs = _programs(topology, program, file, macros or {})
-    settings = entries_settings(programs, entries, file, model)
+    settings = entries_settings(programs, entries, file, model, lenient)
     EntriesPlanner(settings).plan(topology, shortest_routes(topology))
     return NetworkSetup(topology, programs, settings, model=model, links=links)
 

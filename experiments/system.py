@@ -7,6 +7,7 @@ which jobs run on it and by which agents, and what the counts mean; experiments/
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from experiments.agents import AgentSpec
     from experiments.counts import Counts
+    from experiments.mininet_testbed import MininetTestbed
     from experiments.study.results import StudyResults
 
 Value = str | int | float | bool | None
@@ -83,11 +85,11 @@ class PointResult:
 class NetworkSetup:
     """The network of a point, before it is up.
 
-    switches: what every switch of the topology runs. model: what runs the P4 switches. links: of the kernel (veth),
-    or
+    switches: what every switch of the topology runs. model: what runs the P4 switches. links: of the kernel (veth) or
     queues in memory, between P4 switches. settings: of the system's service at the controller. capture: hosts whose
     access links are captured where a study asks for pcap files. preload: modules of agents, which take a while to
-    load. keep_open: descriptors that agents inherit (real clock). samples: what is sampled while phases run.
+    load. keep_open: descriptors that agents inherit (real clock). hand_over: once the switches hold their plan, the
+    controller lets go of them for another one (real clock). samples: what is sampled while phases run.
     """
 
     topology: Topology
@@ -98,6 +100,7 @@ class NetworkSetup:
     capture: Sequence[str] = ()
     preload: Sequence[str] = ()
     keep_open: Sequence[int] = ()
+    hand_over: bool = False
     samples: SampleOrder | None = None
 
 
@@ -209,6 +212,10 @@ class System(Protocol):
     def network(self, task: PointTask) -> NetworkSetup:
         """The network of `gradbed up`: no jobs are known yet. Only the default system is asked."""
         raise NotImplementedError
+
+    def at_prompt(self, testbed: MininetTestbed, task: PointTask) -> AbstractContextManager[object]:
+        """What goes on beside the prompt of `gradbed up` while it is there."""
+        return nullcontext()
 
     def calibration(self, rate_mbps: float, seconds: float) -> PointConfiguration:
         """A point that keeps many links of a network busy at once for about so long, when links are slowed down to

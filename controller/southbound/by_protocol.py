@@ -54,6 +54,10 @@ class SouthboundByProtocol:
     def registers(self, switch: str, name: str) -> list[int]:
         return self._of(switch).registers(switch, name)
 
+    def hand_over(self) -> None:
+        self._p4.hand_over()
+        self._openflow.hand_over()
+
     def stop(self) -> None:
         self._openflow.stop()
         self._p4.stop()

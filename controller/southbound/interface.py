@@ -85,4 +85,7 @@ class Southbound(Protocol):
         """All cells of one register array, by any of its names, read now. UserError if there is none,
         SouthboundError if the switch is away or cannot tell."""
 
+    def hand_over(self) -> None:
+        """Let go of all switches, which keep what they hold: another controller is in charge from now on."""
+
     def stop(self) -> None: ...

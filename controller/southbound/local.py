@@ -81,6 +81,9 @@ class LocalSouthbound:
     def registers(self, switch: str, name: str) -> list[int]:
         return _complete(self._contents[switch].register(self._plan.switches[switch], name))
 
+    def hand_over(self) -> None:
+        """Nobody else can reach them."""
+
     def stop(self) -> None:
         """Nothing is open."""
 

@@ -96,6 +96,9 @@ class OpenFlowSouthbound:
     def registers(self, switch: str, name: str) -> list[int]:
         raise UserError(f"{switch} is an OpenFlow switch and has no registers")
 
+    def hand_over(self) -> None:
+        self.stop()
+
     def stop(self) -> None:
         """Let go of all switches; they keep what they hold."""
         self._stopped.set()

@@ -42,7 +42,7 @@ class P4RuntimeSouthbound:
     targets: where each switch is. pipelines: the programs that plans name. Every switch gets its pipeline anew
     when it is first met, since it may hold state of an earlier controller's jobs; with keep_pipelines a switch
     that already runs the same configuration keeps it, and its entries are reconciled. A switch that merely
-    lost its connection keeps its pipeline either way.
+    lost its connection keeps its pipeline either way. election_id: to be primary with; None: the time.
     """
 
     def __init__(
@@ -50,10 +50,12 @@ class P4RuntimeSouthbound:
         targets: Mapping[str, Target],
         pipelines: Mapping[str, Pipeline],
         keep_pipelines: bool = False,
+        election_id: int | None = None,
     ) -> None:
         self._targets = dict(targets)
         self._pipelines = dict(pipelines)
         self._keep_pipelines = keep_pipelines
+        self._election_id = election_id
         self._listener: SouthboundListener = NoListener()
         self._sessions: dict[str, SwitchSession] = {}
         self._changed = threading.Condition()
@@ -104,6 +106,9 @@ class P4RuntimeSouthbound:
     def registers(self, switch: str, name: str) -> list[int]:
         return self._run(_in_time(self._sessions[switch].register(name), switch, CALL_TIMEOUT_S))
 
+    def hand_over(self) -> None:
+        self._run(self._let_go())
+
     def stop(self) -> None:
         """End all sessions; the switches keep what they hold."""
         if self._thread.is_alive():
@@ -128,6 +133,7 @@ class P4RuntimeSouthbound:
                 self._keep_pipelines,
                 self._on_change,
                 self._on_message,
+                self._election_id,
             )
         self._tasks = [
             asyncio.create_task(session.run(plan[name]), name=name) for name, session in self._sessions.items()
@@ -154,6 +160,13 @@ class P4RuntimeSouthbound:
             # One that is late again is mended by the next plan or the next connection.
             await asyncio.gather(*restored, return_exceptions=True)
             raise failures[0]
+
+    async def _let_go(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for session in self._sessions.values():
+            session.handed_over()
 
     async def _close(self) -> None:
         for task in self._tasks:

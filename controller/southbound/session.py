@@ -42,6 +42,7 @@ class SwitchSession:
         keep_pipeline: bool,
         on_change: Callable[[SwitchStatus], None],
         on_message: Callable[[str, Message], None],
+        election_id: int | None = None,
     ) -> None:
         self.name = name
         self.refused = False
@@ -52,6 +53,7 @@ class SwitchSession:
         self._may_keep_pipeline = keep_pipeline
         self._on_change = on_change
         self._on_message = on_message
+        self._election_id = election_id
         self._lock = asyncio.Lock()
         self._wanted = SwitchPlan(program="")
 
@@ -98,6 +100,10 @@ class SwitchSession:
                 with contextlib.suppress(SouthboundError):
                     await self._bring_to_plan()
 
+    def handed_over(self) -> None:
+        """`run` was cancelled: another controller is in charge."""
+        self._set_status(SwitchStatus(self.name, False, error="handed over to another controller"))
+
     async def counters(self) -> dict[str, list[CounterCell]]:
         """All counter arrays by short name, every cell."""
         self._require_connected()
@@ -129,7 +135,7 @@ class SwitchSession:
 
     async def _bid(self, stream: Any) -> None:
         """Ask to be primary. The time as election id lets a later controller take over from one that hangs."""
-        election_id = U128.encode(time.time_ns())
+        election_id = U128.encode(self._election_id or time.time_ns())
         self._contents.election_id = election_id
         await stream.write(
             p4r.StreamMessageRequest(

@@ -65,5 +65,7 @@ class FakeSouthbound:
             raise self.failure
         return self.register_cells[name]
 
+    def hand_over(self) -> None: ...
+
     def stop(self) -> None:
         pass

@@ -1,0 +1,92 @@
+"""Reloads a program and its entries when their files change, while the network goes on."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from controller.entries.document import EntriesError
+from experiments.programs import Program
+from switch.errors import UserError
+
+if TYPE_CHECKING:
+    from experiments.mininet_testbed import MininetTestbed
+    from experiments.own_program import OwnProgramSystem
+    from experiments.system import NetworkSetup, PointTask
+
+LOOK_EVERY_S = 0.5
+
+
+class ProgramWatch:
+    """A context manager: looks at the files while it is entered, on a thread of its own.
+
+    A program that does not compile is told in one line, and what runs goes on; entries that no longer fit it are told
+    and left out.
+    """
+
+    def __init__(self, system: OwnProgramSystem, testbed: MininetTestbed, task: PointTask) -> None:
+        self._system = system
+        self._testbed = testbed
+        self._task = task
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="program watch", daemon=True)
+
+    def __enter__(self) -> ProgramWatch:
+        self._files = self._state(self._system.network(self._task))
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._ended.wait(LOOK_EVERY_S):
+            if {path: _changed_at(path) for path in self._files} != self._files:
+                self._files = {path: _changed_at(path) for path in self._files}
+                self._reload()
+
+    def _reload(self) -> None:
+        try:
+            setup = self._fitting()
+            self._testbed.reload(setup)
+        except UserError as error:
+            _tell(f"{error.prefix}{error}")
+            return
+        self._files = self._state(setup)
+        _tell("gradbed: reloaded")
+
+    def _fitting(self) -> NetworkSetup:
+        try:
+            return self._system.network(self._task)
+        except EntriesError as error:
+            setup = self._system.network(self._task, lenient=True)
+            _tell(f"{error} (left out)")
+            return setup
+
+    def _state(self, setup: NetworkSetup) -> dict[Path, int]:
+        """All files that matter, and when they were changed."""
+        from switch.compiler import files_of
+
+        files = set(self._system.given.entries)
+        for program in setup.switches.values():
+            if isinstance(program, Program):
+                files |= {Path(name) for name, _ in files_of(program.source, defines=program.macros)}
+        return {path: _changed_at(path) for path in files}
+
+
+def _changed_at(path: Path) -> int:
+    """0: it is not there, as for a moment while an editor writes it anew."""
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

@@ -1,0 +1,49 @@
+"""gradbed new: what it makes runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cli.new import new
+from cli.stf import stf
+from controller.planning.routing import shortest_routes
+from experiments.own_program import own_network
+from switch.errors import UserError
+from topo.leaf_spine import leaf_spine
+
+
+def test_program_entries_and_packet_test_fit_each_other(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "deep" / "my_router"
+    assert new(folder) == 0
+    assert {path.name for path in folder.iterdir()} == {
+        "README.md",
+        "entries.yaml",
+        "my_router.p4",
+        "study.yaml",
+        "test.stf",
+    }
+    assert not [path for path in folder.iterdir() if "NAME" in path.read_text() or "FOLDER" in path.read_text()]
+    assert stf(folder / "my_router.p4", [folder / "test.stf"]) == 0
+    topology = leaf_spine(2, 2, 2)
+    setup = own_network(topology, folder / "my_router.p4", [folder / "entries.yaml"])
+    assert shortest_routes(topology) and set(setup.switches) == {switch.name for switch in topology.switches}
+    assert f"./gradbed run workload {folder}/my_router.p4" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("9lives", "'9lives' is no name for a program: use letters, digits and underscores, a letter first"),
+        ("there", "there is there already: choose another name"),
+        ("file/inside", "cannot make file/inside: Not a directory"),
+    ],
+)
+def test_what_cannot_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, message: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "there").mkdir()
+    (tmp_path / "file").touch()
+    with pytest.raises(UserError) as caught:
+        new(Path(name))
+    assert str(caught.value) == message
