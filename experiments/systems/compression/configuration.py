@@ -72,6 +72,12 @@ class TransportSection(Section):
     give_up_us: int = option(30_000_000, "Silence of the server after which a worker ends the run.", ge=1000)
 
 
+class SamplesSection(Section):
+    """Of the queue of the server's link."""
+
+    interval_us: int = option(10_000, "Sample the queue of the server's link so often.", name="sample_us", ge=1)
+
+
 class _Workload(Section):
     workers: int = option(8, "Besides the server.", ge=1, le=256)
     rounds: int = option(10, "Gradients that every worker sends.", ge=1)
@@ -103,6 +109,7 @@ class CompressionConfiguration(PointConfiguration):
     compression: CompressionSection = CompressionSection()
     ratio: RatioSection = RatioSection()
     transport: TransportSection = TransportSection()
+    samples: SamplesSection = SamplesSection()
     workload: Workload = SyntheticWorkload()
 
     @model_validator(mode="before")

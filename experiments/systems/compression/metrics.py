@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 SHARE = (0.0, 1.0)
 
+LONGEST_QUEUE = "CompressionEgress.queue.longest_queue"
+"""The register, by port."""
+
 METRICS: Mapping[str, Metric] = {
     "iteration_time_s": Metric("s", "median time from a gradient to the sum", "time"),
     "sending_time_s": Metric("s", "median time until the slowest worker's gradient is acknowledged", "time"),
@@ -24,6 +27,8 @@ METRICS: Mapping[str, Metric] = {
     "server_bytes": Metric("B", "bytes into the server's link, a round"),
     "wire_bytes": Metric("B", "bytes that workers' gradients took with headers, a round and worker"),
     "queue_drops": Metric("", "packets that the queue of the server's link dropped, in all"),
+    "longest_queue": Metric("", "packets that one to the server found waiting at most"),
+    "mean_queue": Metric("", "packets that wait for the server's link, mean of samples"),
     "marked": Metric("", "packets that left for the server marked, in all"),
     "resends": Metric("", "parts that workers sent again, in all"),
     "accuracy": Metric("", "test accuracy", possible=SHARE),
@@ -36,6 +41,7 @@ def metrics(phase: CompressionPhase, found: Measured, topology: Topology, scale:
     port = topology.port(switch, phase.server)
     into = found.counts.delivered.get((switch, phase.server))
     workers = [found.final.get((found.answers[0]["job"], name), {}) for name in phase.names]
+    queues = [row["queue_packets"] for row in found.samples.get("link_samples", ())]
     accuracies = [row["accuracy"] for row in rows if row.get("accuracy") is not None]
     return {
         "iteration_time_s": statistics.median(row["iteration_time_s"] for row in rows),
@@ -46,6 +52,10 @@ def metrics(phase: CompressionPhase, found: Measured, topology: Topology, scale:
         "server_bytes": (into.bytes if into else 0) / len(rows),
         "wire_bytes": statistics.fmean(row["wire_bytes"] for row in rows),
         "queue_drops": found.counts.effect(switch, phase.server).queue_drops.packets,
+        "longest_queue": max(
+            (row["value"] for row in found.samples.get("register_samples", ()) if row["index"] == port), default=0
+        ),
+        "mean_queue": statistics.fmean(queues) if queues else None,
         "marked": found.counts.cell(switch, "marked", port).packets,
         "resends": sum(each.get("timeout_resends", 0) + each.get("early_resends", 0) for each in workers),
         "accuracy": accuracies[-1] if accuracies else None,

@@ -11,9 +11,10 @@ from experiments.configuration.faults import restarted_switches
 from experiments.fidelity.report import FidelityReport
 from experiments.host_accounts import host_accounts
 from experiments.programs import Program
+from experiments.sampling import SampleOrder
 from experiments.system import Measured, NetworkSetup, PointResult, PointTask
 from experiments.systems.compression.configuration import CompressionConfiguration
-from experiments.systems.compression.metrics import metrics, rate_rows, round_rows
+from experiments.systems.compression.metrics import LONGEST_QUEUE, metrics, rate_rows, round_rows
 from experiments.systems.compression.phase import MODULE, CompressionPhase
 
 MOST_FAILURES = 5
@@ -30,13 +31,20 @@ class CompressionPoint:
         hosts = choose_hosts(self.topology, configuration.workload.workers)
         self.phases = [CompressionPhase(hosts, self.topology, configuration, task)]
         program = Program.own(PROGRAM)
+        server = self.phases[0].server
+        switch = self.topology.attachment(server).name
         self.network = NetworkSetup(
             self.topology,
             {switch.name: program for switch in self.topology.switches},
             CompressionSettings(congestion_packets=configuration.switches.congestion_packets or None),
             configuration.switches.model,
-            capture=[self.phases[0].server],
+            capture=[server],
             preload=[MODULE],
+            samples=SampleOrder(
+                max(1, task.scale.time_us(configuration.samples.interval_us)),
+                [(switch, server)],
+                [(switch, LONGEST_QUEUE)],
+            ),
         )
 
     def result(self, measured: Sequence[Measured]) -> PointResult:

@@ -106,7 +106,8 @@ class CompressedExchange:
                 sent_us = now_us
             if self._has_sum():
                 break
-            self._adapt(message, now_us)
+            if sent_us is None:
+                self._adapt(message, now_us)
             self._outgoing.transmit(now_us)
             if now_us - progress_us > job.give_up_us:
                 raise UserError(
