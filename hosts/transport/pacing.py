@@ -54,6 +54,12 @@ class TokenBucket:
         missing = 8 * size_bytes * _MICRO - self._level
         return self._now_us + max(0, -(-missing // self._rate_bps))
 
+    def empty(self, now_us: int, *, wait_us: int) -> None:
+        """From now on as if it became full after wait_us: senders that begin together take turns by that."""
+        self._fill(now_us)
+        self._awaited = False
+        self._level = self._burst - self._rate_bps * wait_us
+
     def rest(self, now_us: int) -> None:
         """Nobody waits for the bucket any more: it holds no more than a burst."""
         self._fill(now_us)

@@ -94,7 +94,10 @@ class CompressedExchange:
         start_us = progress_us = context.now_us()
         self._adaptation.begin(start_us)
         if self._outgoing.bucket is not None and self._aimd is None:
-            self._outgoing.bucket.set_rate(self._even_bps, start_us)  # all begin together
+            # All begin together: at even distances within the time of a packet they stay out of each other's way.
+            self._outgoing.bucket.set_rate(self._even_bps, start_us)
+            wait_us = 8_000_000 * MOST_FRAME_BYTES * self._index // (len(job.workers) * self._even_bps)
+            self._outgoing.bucket.empty(start_us, wait_us=wait_us)
         self._acknowledged_bytes = 0
         sent_us: int | None = None
         while True:
@@ -109,7 +112,7 @@ class CompressedExchange:
             if sent_us is None:
                 self._adapt(message, now_us)
             self._outgoing.transmit(now_us)
-            if now_us - progress_us > job.give_up_us:
+            if now_us - progress_us >= job.give_up_us:
                 raise UserError(
                     f"no news from server {job.server.ip} for {job.give_up_us / 1e6:g} s in round {round_number}"
                 )

@@ -23,8 +23,8 @@ class RateAdaptation:
     """Watches one gradient after the other.
 
     The source's rule decides once for each gradient, at the first settled rate, whatever it is. The repaired rule
-    decides whenever a rate settles by more than the threshold below that of the last plan, which is the initial rate
-    at first: from then on the plan is what is left, at the rate that was found.
+    decides whenever a rate settles below that of the last plan (at first the initial rate) by more than twice the
+    threshold, since either may be off by that: from then on the plan is what is left, at the rate that was found.
     """
 
     def __init__(self, job: JobDescription) -> None:
@@ -77,7 +77,7 @@ class RateAdaptation:
             ratio = source_ratio(sent_bytes, planned_bytes, initial_bps, settled_bps)
             return Decision(ratio, initial_bps, settled_bps)
         level_bps = initial_bps if self._level_bps is None else self._level_bps
-        if settled_bps >= level_bps * (1 - self._job.settled_within):
+        if settled_bps >= level_bps * (1 - 2 * self._job.settled_within):
             return None
         self._level_bps = settled_bps
         ratio = repaired_ratio(sent_bytes, planned_bytes, level_bps, settled_bps, self._job.ratio_floor)

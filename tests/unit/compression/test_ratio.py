@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hosts.protocols.addresses import AgentAddress, WorkerAddress
@@ -16,10 +16,14 @@ TOTALS = st.integers(1, 10**9)
 PARTS = st.floats(0, 1)
 RATES = st.floats(1e3, 1e12)
 
+patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+"""The machine may be busy."""
+
 
 # ---- The formulas ----
 
 
+@patient
 @given(TOTALS, PARTS, RATES, st.floats(0, 3))
 def test_the_repaired_ratio_lies_between_what_is_sent_and_all(
     total: int, part: float, initial: float, of_it: float
@@ -29,6 +33,7 @@ def test_the_repaired_ratio_lies_between_what_is_sent_and_all(
     assert repaired_ratio(sent, total, initial, of_it * initial) <= 1
 
 
+@patient
 @given(TOTALS, PARTS, RATES, st.floats(0, 3), st.floats(0, 3))
 def test_the_repaired_ratio_never_falls_as_the_rate_rises(
     total: int, part: float, initial: float, one: float, other: float
@@ -38,6 +43,7 @@ def test_the_repaired_ratio_never_falls_as_the_rate_rises(
     assert ratios[0] <= ratios[1]
 
 
+@patient
 @given(TOTALS, st.floats(0, 0.999), RATES)
 def test_the_repaired_ratio_is_1_exactly_if_the_rate_has_not_fallen_or_nothing_is_left(
     total: int, part: float, initial: float
@@ -48,6 +54,7 @@ def test_the_repaired_ratio_is_1_exactly_if_the_rate_has_not_fallen_or_nothing_i
     assert repaired_ratio(part * total, total, initial, 0.9 * initial) < 1
 
 
+@patient
 @given(TOTALS, st.floats(0, 0.99), RATES, st.floats(0.001, 1))
 def test_the_repaired_rule_takes_as_long_as_if_the_rate_had_not_fallen(
     total: int, part: float, initial: float, of_it: float

@@ -73,6 +73,13 @@ def test_who_waits_catches_up_no_more_than_5_ms() -> None:
     assert left == 6  # one burst, and 5 ms
 
 
+def test_an_emptied_bucket_is_full_at_its_time() -> None:
+    bucket = TokenBucket(10_000_000, FRAME_BYTES, 0)
+    bucket.empty(100, wait_us=700)
+    assert not bucket.holds(FRAME_BYTES, 799)
+    assert bucket.ready_us(FRAME_BYTES) == 800 and bucket.holds(FRAME_BYTES, 800)
+
+
 def test_a_new_rate_holds_from_its_moment_on() -> None:
     bucket = TokenBucket(1_000_000, FRAME_BYTES, 0)
     bucket.spend(FRAME_BYTES)

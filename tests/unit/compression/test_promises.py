@@ -1,0 +1,124 @@
+"""What the system is for: iterations that take no longer when the server's link is halved, no loss where workers are
+paced, accuracy that compression does not cost, and an end to every trouble."""
+
+from __future__ import annotations
+
+import pytest
+
+from switch.errors import UserError
+from tests.unit.compression.points import run
+
+HALVED = [{"fault": "link-change", "link": ["h1", "s1"], "change": {"rate_mbps": 50}, "at_ms": 30}]
+"""Of gradients that take 285 ms to be sent."""
+GRADIENT = {"workers": 12, "rounds": 1, "values": 70_400}
+
+
+def iteration_s(rule: str, *, halved: bool) -> float:
+    found = run(
+        topology={"kind": "star:13"},
+        ratio={"rule": rule},
+        workload=GRADIENT,
+        faults=HALVED if halved else [],
+    )
+    assert found.failures == []
+    seconds = found.metrics["iteration_time_s"]
+    assert isinstance(seconds, float)
+    return seconds
+
+
+def test_the_repaired_rule_keeps_the_iteration_as_short_when_the_servers_link_is_halved() -> None:
+    undisturbed = iteration_s("repaired", halved=False)
+    assert iteration_s("repaired", halved=True) == pytest.approx(undisturbed, rel=0.15)
+    assert iteration_s("none", halved=True) == pytest.approx(2 * undisturbed, rel=0.15)
+
+
+def test_the_sources_rule_gives_up_most_of_every_gradient() -> None:
+    """An unchanged rate has it send nothing more."""
+    found = run(topology={"kind": "star:13"}, ratio={"rule": "source"}, workload=GRADIENT)
+    assert found.failures == []
+    assert found.metrics["ratio"] < 0.15  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("workers", [4, 16])
+def test_a_queue_of_a_packet_for_each_worker_suffices_if_workers_are_paced(workers: int) -> None:
+    losses = {}
+    for pacing in ("even", "none"):
+        found = run(
+            topology={"kind": f"star:{workers + 1}", "link": {"queue_packets": workers}},
+            ratio={"rule": "none"},
+            transport={"pacing": pacing},
+            workload={"workers": workers, "rounds": 1, "values": 17_600},
+        )
+        assert found.failures == []
+        losses[pacing] = found.metrics["queue_drops"]
+    assert losses["even"] == 0
+    assert losses["none"] > 0  # type: ignore[operator]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [1, 2, 3, 4, 5])
+def test_the_repaired_rule_costs_less_than_a_point_of_accuracy(seed: int) -> None:
+    """The link loses half of its rate early in the training and all gradients are cut from then on."""
+    accuracies = {}
+    for rule, faults in (("none", []), ("repaired", [{**HALVED[0], "at_ms": 100}])):
+        found = run(
+            seed,
+            ratio={"rule": rule, "initial_rate": "run", "interval_us": 1000},
+            workload={"kind": "training", "workers": 8, "rounds": 60, "hidden_units": 64},
+            faults=faults,
+        )
+        assert found.failures == []
+        accuracies[rule] = found.metrics["accuracy"]
+        if rule == "repaired":
+            assert found.metrics["ratio"] < 0.8  # type: ignore[operator]
+    assert accuracies["repaired"] >= accuracies["none"] - 0.01  # type: ignore[operator]
+
+
+# ---- Troubles ----
+
+
+def test_a_link_that_stands_still_for_a_while_decides_nothing() -> None:
+    found = run(
+        ratio={"interval_us": 2000},
+        workload={"workers": 4, "rounds": 1, "values": 35_200},
+        faults=[
+            {"fault": "link-down", "link": ["h1", "s1"], "at_ms": 10},
+            {"fault": "link-up", "link": ["h1", "s1"], "at_ms": 40},
+        ],
+    )
+    assert found.failures == []
+    stalled = [row for row in found.tables["rates"] if row["rate_bps"] == 0]
+    assert stalled and all(not row["settled"] and row["ratio"] is None for row in stalled)
+    assert 0.04 < found.metrics["iteration_time_s"] < 0.3  # type: ignore[operator]
+
+
+def test_a_link_that_never_comes_back_ends_the_run_with_one_line() -> None:
+    with pytest.raises(UserError, match=r"no news from server 10\.0\.0\.2 for 0\.5 s in round 0"):
+        run(
+            transport={"give_up_us": 500_000},
+            workload={"workers": 2, "rounds": 1},
+            faults=[{"fault": "link-down", "link": ["h1", "s1"], "at_ms": 2}],
+        )
+
+
+@pytest.mark.parametrize("compress", ["none", "powersgd:2"])
+def test_a_worker_that_leaves_in_the_middle_is_not_waited_for(compress: str) -> None:
+    """What has come of its gradient counts, if it can be read without the rest."""
+    found = run(
+        topology={"kind": "star:5"},
+        compression={"compress": compress},
+        ratio={"rule": "none"},
+        transport={"left_after_us": 50_000},
+        workload={"workers": 4, "rounds": 3, "values": 17_600},
+        faults=[{"fault": "agent-stop", "agent": "worker 1", "at_ms": 1}],
+    )
+    assert found.failures == []
+    times = [row["iteration_time_s"] for row in found.tables["rounds"]]
+    assert max(times) > 0.04 > times[-1]
+    assert "h3" not in {row["host"] for row in found.tables["hosts"]}
+
+
+def test_a_gradient_of_one_value() -> None:
+    found = run(workload={"workers": 2, "rounds": 2, "values": 1})
+    assert found.failures == []
+    assert found.metrics["ratio"] == 1
