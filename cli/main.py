@@ -12,6 +12,7 @@ import typer
 
 from cli import layers
 from cli.commands import Commands, Entry
+from cli.interrupts import raise_interrupts
 from switch.errors import UserError, nobody_reads, trouble
 from switch.version import VERSION
 from topo.json_lines import own_program
@@ -93,8 +94,7 @@ def main() -> NoReturn:
     Exit status: 0 done, 1 a check failed, 2 the user can put it right, 130 Ctrl-C, 141 nobody reads the output.
     """
     try:
-        if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+        raise_interrupts()
         status = app(prog_name="gradbed", standalone_mode=False)
         sys.stdout.flush()
     except typer.TyperException as error:

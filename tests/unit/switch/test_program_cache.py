@@ -53,7 +53,7 @@ def test_a_second_time_comes_from_the_cache(source: Path, compilations: list[Pat
 def test_definitions_and_included_files_count(source: Path, compilations: list[Path]) -> None:
     assert lanes_of(compiled_files(source, {"LANES": "32"})) == 32
     assert lanes_of(compiled_files(source, {"LANES": "64"})) == 64
-    included = source.parent / "include" / "slots.p4"
+    included = source.parent / "include" / "aggregation" / "slots.p4"
     included.write_text(included.read_text().replace("#define SLOTS 4096", "#define SLOTS 16"))
     changed = json.loads(compiled_files(source, {"LANES": "32"}).json.read_text())
     sizes = {r["name"].split(".")[-1]: r["size"] for r in changed["register_arrays"]}

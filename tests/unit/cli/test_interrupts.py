@@ -1,0 +1,54 @@
+"""Ctrl-C where Python throws exceptions away."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+
+SCRIPT = """
+import signal, sys, time, weakref
+from cli.interrupts import raise_interrupts
+
+class Thing:
+    def __del__(self):
+        if sys.argv[1] == "finaliser":
+            signal.raise_signal(signal.SIGINT)
+
+def callback(reference):
+    if sys.argv[1] == "callback":
+        signal.raise_signal(signal.SIGINT)
+    if sys.argv[1] == "other":
+        raise ValueError("of another kind")
+
+raise_interrupts()
+thing = Thing()
+reference = weakref.ref(thing, callback)
+try:
+    del thing
+    time.sleep(5)
+    print("nobody interrupted")
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+@pytest.mark.parametrize(
+    ("where", "printed", "said"),
+    [
+        ("callback", "interrupted", ""),
+        ("finaliser", "interrupted", ""),
+        ("other", "nobody interrupted", "ValueError: of another kind"),
+    ],
+)
+def test_an_interrupt_that_python_ignores_comes_again(where: str, printed: str, said: str) -> None:
+    script = SCRIPT.replace("time.sleep(5)", "time.sleep(0.1)") if where == "other" else SCRIPT
+    outcome = subprocess.run(
+        [sys.executable, "-c", script, where], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True
+    )
+    assert outcome.stdout.strip() == printed
+    assert (said in outcome.stderr) if said else outcome.stderr == ""
