@@ -18,7 +18,12 @@ def parameters(options: list[ModelOption]) -> list[inspect.Parameter]:
     for option in options:
         kind = str if get_origin(option.kind) is Literal else option.kind
         shown = _shown(option.default)
-        info = typer.Option(option.flag, help=described(option), show_default=shown if shown else False)
+        info: Any
+        if option.is_argument:
+            name = option.flag.removeprefix("--").replace("-", "_").upper()
+            info = typer.Argument(metavar=f"[{name}]", help=described(option), show_default=shown if shown else False)
+        else:
+            info = typer.Option(option.flag, help=described(option), show_default=shown if shown else False)
         made.append(
             inspect.Parameter(
                 option.parameter,

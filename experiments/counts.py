@@ -21,11 +21,13 @@ Direction = tuple[str, str]
 @dataclass(frozen=True)
 class Counts:
     """counters: by switch and by the last part of the counter's name. delivered: what links brought to the far end,
-    whatever it was; effects: what they did to the rest. Links that cannot tell losses count as having none."""
+    whatever it was; effects: what they did to the rest. Links that cannot tell losses count as having none.
+    devices: by switch, what became of packets that did not leave it (testbed.device_statistics)."""
 
     counters: Mapping[str, Mapping[str, Cells]] = field(default_factory=dict)
     delivered: Mapping[Direction, Tally] = field(default_factory=dict)
     effects: Mapping[Direction, LinkEffect] = field(default_factory=dict)
+    devices: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     @classmethod
     def read(cls, testbed: Testbed) -> Counts:
@@ -43,6 +45,7 @@ class Counts:
                 )
                 for row in links
             },
+            devices=testbed.device_statistics(),
         )
 
     def since(self, before: Counts) -> Counts:
@@ -57,6 +60,12 @@ class Counts:
             },
             delivered={link: tally - before.delivered.get(link, Tally()) for link, tally in self.delivered.items()},
             effects={link: effect - before.effects.get(link, LinkEffect()) for link, effect in self.effects.items()},
+            devices={
+                switch: {
+                    name: max(0, value - before.devices.get(switch, {}).get(name, 0)) for name, value in now.items()
+                }
+                for switch, now in self.devices.items()
+            },
         )
 
     def has(self, switch: str, counter: str) -> bool:

@@ -200,6 +200,9 @@ class MininetTestbed:
     def link_statistics(self) -> list[DirectionStatistics]:
         return self.network.link_statistics()
 
+    def device_statistics(self) -> dict[str, dict[str, int]]:
+        return self.network.device_statistics()
+
     def set_link_up(self, a: str, b: str, up: bool) -> None:
         self.network.set_link_up(a, b, up)
         self.client.link(a, b, up)

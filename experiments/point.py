@@ -36,7 +36,9 @@ def run_point(system: System, task: PointTask, on_progress: OnProgress = lambda 
             for host in point.network.capture:
                 testbed.start_capture(task.folder / f"{host}.pcap", host)
         for phase in point.phases:
-            found, report = run_phase(testbed, phase, task, on_progress, point.network.samples)
+            found, report = run_phase(
+                testbed, phase, task, on_progress, point.network.samples, point.network.registers
+            )
             measured.append(found)
             reports.append(report)
     result = point.result(measured)
@@ -76,6 +78,7 @@ def run_phase(
     task: PointTask,
     on_progress: OnProgress = lambda bars: None,
     samples: SampleOrder | None = None,
+    registers: Sequence[tuple[str, str]] = (),
 ) -> tuple[Measured, FidelityReport]:
     """Run one phase on a network that is up."""
     answers = [testbed.add_job(request) for request in phase.requests]
@@ -101,11 +104,12 @@ def run_phase(
             raise UserError(f"packets were still on their way {QUIESCE_TIMEOUT_S:.0f} s after {phase.name} had ended")
     final = testbed.stop_agents()
     counts = Counts.read(testbed).since(before)
+    cells = {(switch, name): testbed.registers(switch, name) for switch, name in registers}
     for answer in answers:
         testbed.delete_job(answer["job"])
     links = counts.link_rows(meter.achieved_rates())
     sampled = {} if sampler is None else sampler.rows()
-    return Measured(answers, final, counts, links, sampled), meter.report(*socket_counts(final))
+    return Measured(answers, final, counts, links, sampled, cells), meter.report(*socket_counts(final))
 
 
 def socket_counts(final: Mapping[tuple[int, str], Mapping[str, Any]]) -> tuple[int, int]:

@@ -90,6 +90,7 @@ class NetworkSetup:
     access links are captured where a study asks for pcap files. preload: modules of agents, which take a while to
     load. keep_open: descriptors that agents inherit (real clock). hand_over: once the switches hold their plan, the
     controller lets go of them for another one (real clock). samples: what is sampled while phases run.
+    registers: (switch, name) of those that are read at the end of each phase.
     """
 
     topology: Topology
@@ -102,6 +103,7 @@ class NetworkSetup:
     keep_open: Sequence[int] = ()
     hand_over: bool = False
     samples: SampleOrder | None = None
+    registers: Sequence[tuple[str, str]] = ()
 
 
 @dataclass(frozen=True)
@@ -121,7 +123,8 @@ class Measured:
     answers: the service's, for each request. final: the last statistics of every agent, by job number and agent name,
     and what its interfaces carried ("interfaces", hosts.agents.interface_counts).
     counts: between the moment when all agents were ready and the end. links: what each direction carried (rows of the
-    table "links"). samples: rows by table (experiments.sampling.Sampler.rows), if any were ordered.
+    table "links"). samples: rows by table (experiments.sampling.Sampler.rows), if any were ordered. registers: by
+    switch and name, those of the network's setup: their cells that are not zero.
     """
 
     answers: Sequence[Mapping[str, Any]]
@@ -129,6 +132,7 @@ class Measured:
     counts: Counts
     links: Sequence[Row] = ()
     samples: Mapping[str, Sequence[Row]] = field(default_factory=dict)
+    registers: Mapping[tuple[str, str], Mapping[int, int]] = field(default_factory=dict)
 
 
 class Phase(Protocol):

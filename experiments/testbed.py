@@ -83,6 +83,10 @@ class Testbed(Protocol):
     def link_statistics(self) -> list[DirectionStatistics]:
         """One row per direction of every link, since the start."""
 
+    def device_statistics(self) -> dict[str, dict[str, int]]:
+        """By switch: what became of packets other than leaving it (switch.engine.DeviceStatistics); only of switches
+        that can tell."""
+
     def set_link_up(self, a: str, b: str, up: bool) -> None:
         """Cut a link, or mend it; switches see their ports go down, and the controller hears of it."""
 

@@ -164,6 +164,10 @@ class VirtualTestbed:
     def link_statistics(self) -> list[DirectionStatistics]:
         return list(name_statistics(self.topology, "memory", map(asdict, self._fabric.link_statistics())))
 
+    def device_statistics(self) -> dict[str, dict[str, int]]:
+        devices = self._fabric.devices
+        return {switch.name: asdict(devices[switch.number].statistics()) for switch in self.topology.switches}
+
     def set_link_up(self, a: str, b: str, up: bool) -> None:
         self._fabric.set_link_up(*self._port(self.topology.link(a, b)), up)
         self._later(2, lambda: self._controller.link_changed(a, b, up))

@@ -13,6 +13,10 @@ class UserError(Exception):
     """Stands before the text; empty for messages that name a place themselves (file:line:column)."""
 
 
+class EndlessCircle(UserError, RuntimeError):
+    """Packets are worked on again and again, and time does not go on."""
+
+
 def trouble(error: BaseException | None) -> UserError | None:
     """What the user can put right of an exception that any write may raise: a full disk, or one that is read-only.
 

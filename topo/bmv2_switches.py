@@ -91,6 +91,10 @@ class Bmv2Switches:
     def p4runtime_address(self, switch: str) -> str:
         return self._nodes[switch].grpc_address
 
+    def device_statistics(self) -> dict[str, dict[str, int]]:
+        """BMv2 does not tell."""
+        return {}
+
     def link_statistics(self) -> list[DirectionStatistics]:
         """From the kernel's counters: links with loss or duplication have no rows.
 

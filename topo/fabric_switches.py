@@ -81,6 +81,14 @@ class FabricSwitches:
     def link_statistics(self) -> list[DirectionStatistics]:
         return list(name_statistics(self.topology, self.links, self._running.link_statistics(), self.foreign))
 
+    def device_statistics(self) -> dict[str, dict[str, int]]:
+        found = {}
+        for row in self._running.statistics()["devices"]:
+            switch = self.topology.switch_by_number(row.pop("device_id"))
+            if switch.name not in self.foreign:
+                found[switch.name] = row
+        return found
+
     def start_capture(self, file: Path, host: str) -> None:
         switch = self.topology.attachment(host)
         port = self.topology.port(switch.name, host)

@@ -50,6 +50,9 @@ class MixedSwitches:
     def link_statistics(self) -> list[DirectionStatistics]:
         return self._p4.link_statistics()
 
+    def device_statistics(self) -> dict[str, dict[str, int]]:
+        return self._p4.device_statistics()
+
     def start_capture(self, file: Path, host: str) -> None:
         self._p4.start_capture(file, host)
 

@@ -62,6 +62,9 @@ class SwitchBackend(Protocol):
 
     def link_statistics(self) -> list[DirectionStatistics]: ...
 
+    def device_statistics(self) -> dict[str, dict[str, int]]:
+        """By switch: the fields of switch.engine.DeviceStatistics; of switches that can tell."""
+
     def start_capture(self, file: Path, host: str) -> None: ...
 
     def data_plane_statistics(self) -> DataPlaneStatistics | None: ...
@@ -198,6 +201,10 @@ class EmulatedNetwork:
     def link_statistics(self) -> list[DirectionStatistics]:
         """One row per direction of every link, since the start (with BMv2 not of lossy links, see there)."""
         return self._backend.link_statistics()
+
+    def device_statistics(self) -> dict[str, dict[str, int]]:
+        """By switch: the fields of switch.engine.DeviceStatistics; of switches that can tell."""
+        return self._backend.device_statistics()
 
     def start_capture(self, file: Path, host: str) -> None:
         """Write what passes a host's access link, both ways, to a pcap file from now on. UserError with BMv2."""

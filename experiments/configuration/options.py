@@ -26,6 +26,8 @@ class ModelOption:
     default: Any
     is_list: bool = False
     """Words with commas between them."""
+    is_argument: bool = False
+    """Without a flag."""
 
     @property
     def parameter(self) -> str:
@@ -50,7 +52,15 @@ def model_options(model: type[BaseModel], defaults: Mapping[str, Any]) -> list[M
         else:
             default = None if field.default is PydanticUndefined else field.default
         default = defaults.get(".".join(path), default)
-        found[flag] = ModelOption(path, flag, kind, field.description or "", default, _is_list(field.annotation))
+        found[flag] = ModelOption(
+            path,
+            flag,
+            kind,
+            field.description or "",
+            default,
+            _is_list(field.annotation),
+            extra.get("argument") is True,
+        )
     return list(found.values())
 
 
@@ -93,7 +103,9 @@ def _leaves(model: type[BaseModel], above: tuple[str, ...]) -> Iterator[tuple[tu
 def _members(annotation: Any) -> list[Any]:
     if get_origin(annotation) is Annotated:
         return _members(get_args(annotation)[0])
-    return list(get_args(annotation)) if get_origin(annotation) in (Union, UnionType) else [annotation]
+    if get_origin(annotation) in (Union, UnionType):
+        return [member for each in get_args(annotation) for member in _members(each)]
+    return [annotation]
 
 
 def _option_type(annotation: Any) -> Any:

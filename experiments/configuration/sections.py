@@ -15,12 +15,11 @@ from topo.registry import SHAPES, parse_topology, usage
 HOST_CLASS = "host"
 
 
-def option(default: Any, description: str, *, name: str | None = None, **limits: Any) -> Any:
+def option(default: Any, description: str, *, name: str | None = None, argument: bool = False, **limits: Any) -> Any:
     """A field of a section that is also an option of `gradbed run`: --FIELD, or --NAME where the field is called
-    otherwise."""
-    return Field(
-        default=default, description=description, json_schema_extra={"option": name} if name else None, **limits
-    )
+    otherwise. argument: it stands on the command line without a flag."""
+    extra: dict[str, Any] = {**({"option": name} if name else {}), **({"argument": True} if argument else {})}
+    return Field(default=default, description=description, json_schema_extra=extra or None, **limits)
 
 
 class Section(BaseModel):

@@ -103,7 +103,7 @@ def _configuration(
 ) -> PointConfiguration:
     """What a point runs on. A mistake is blamed on the swept value that made it, if one did."""
     try:
-        configuration = system.configuration.model_validate(data)
+        configuration = system.configuration.model_validate(data, context={"folder": document.path.absolute().parent})
     except ValidationError as error:
         place, message = _mistake(error, system.configuration, data)
         dotted = ".".join(map(str, place))

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 SYSTEMS: dict[str, str] = {
     "aggregation": "experiments.systems.aggregation.system:AggregationSystem",
+    "workload": "experiments.systems.workload.system:WorkloadSystem",
     "shuffle": "experiments.systems.shuffle.system:ShuffleSystem",
     "compression": "experiments.systems.compression.system:CompressionSystem",
     "interconnect": "experiments.systems.interconnect.system:InterconnectSystem",

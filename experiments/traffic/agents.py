@@ -71,6 +71,7 @@ def plan_traffic(
                     rate_bps=rates_bps[pair],
                     flows=section.flows,
                     packets=None if most is None else most[pair],
+                    dst_mac=topology.destination_mac(*pair),
                     headers=headers(pair, section.flows),
                 )
                 for pair in chosen

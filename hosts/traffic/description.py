@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from hosts.agents.description import Description
-from hosts.protocols.addresses import AgentAddress
+from hosts.protocols.addresses import AgentAddress, Mac
 
 MAX_SOURCES = 1 << 15
 MAX_FLOW_PACKETS = 1 << 32
@@ -55,8 +55,8 @@ class Stream(Description):
     """From one host to another. rate_bps: of frames, the mean. packets: it ends after so many (flows: of them).
 
     flows: packets take turns in so many flows, which differ in their UDP source port; flow sizes make flows of their
-    own. headers: in place of Ethernet, IPv4 and UDP, one for each flow, as hexadecimal digits; frames are of a fixed
-    size then.
+    own. dst_mac: of frames (None: the gateway's). headers: in place of Ethernet, IPv4 and UDP, one for each flow, as
+    hexadecimal digits; frames are of a fixed size then.
     """
 
     destination: AgentAddress
@@ -64,6 +64,7 @@ class Stream(Description):
     flows: int = Field(default=1, ge=1, le=16384)
     packets: int | None = Field(default=None, ge=1)
     tos: int = Field(default=0, ge=0, le=255)
+    dst_mac: Mac | None = None
     headers: tuple[Annotated[str, AfterValidator(_hexadecimal)], ...] | None = None
 
 

@@ -37,7 +37,7 @@ class FrameMaker:
                 {},
                 1,
                 src_mac=mac_array(description.address.mac),
-                dst_mac=mac_array(description.address.gateway_mac),
+                dst_mac=mac_array(stream.dst_mac or description.address.gateway_mac),
                 src_ip=ip_integer(description.address.ip),
                 dst_ip=ip_integer(stream.destination.ip),
                 src_port=0,

@@ -92,6 +92,7 @@ class PipelineWriter:
         if table.key:
             lines.extend(self._key(table))
             lines.append("struct gb_entry *entry = gb_table_lookup(table, key);")
+            lines.append("sw->table_missed = entry == table->default_entry;")
         else:
             lines.append("struct gb_entry *entry = table->default_entry;")
         if table.has_next_hit or table.has_next_miss or table.direct_meter:

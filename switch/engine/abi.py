@@ -99,6 +99,7 @@ class DeviceStatisticsStruct(ctypes.Structure):
             "replicated",
             "resubmitted",
             "recirculated",
+            "no_entry_drops",
         )
     )
 

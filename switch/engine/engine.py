@@ -22,7 +22,7 @@ from switch.engine.statistics import (
     InterfaceStatistics,
     LinkStatistics,
 )
-from switch.errors import UserError
+from switch.errors import EndlessCircle, UserError
 from switch.link import LinkModel
 
 __all__ = [
@@ -344,8 +344,8 @@ class Engine:
         """Manual clock: work through events until something outside has to act, or until time_ns (None: for ever).
 
         `due` receives the numbers of the inboxes that have frames, each once. Calls back with upcalls, which are of
-        the time at which it stopped. Raises ValueError for a time that is over, and
-        RuntimeError after max_events of one time.
+        the time at which it stopped. Raises ValueError for a time that is over, and EndlessCircle after max_events of
+        one time.
         """
         stop = abi.StopStruct()
         until_ns = _FOREVER if time_ns is None else time_ns
@@ -353,7 +353,10 @@ class Engine:
         if code == -errno.EINVAL:
             raise ValueError(f"{time_ns} ns is in the past, or this engine has no manual clock")
         if code == -errno.ELOOP:
-            raise RuntimeError(f"more than {max_events} events: packets may be going round in circles")
+            raise EndlessCircle(
+                f"packets go round in circles, more than {max_events:,} events at {self.now_ns() / 1e9:.6f} s: does "
+                "a program recirculate, resubmit or clone without end?"
+            )
         if stop.upcalls:
             while self._deliver_upcall(0):
                 pass

@@ -54,7 +54,8 @@ class DeviceStatistics:
     swap_drops: were between ingress and egress when another program was loaded. no_port_drops: left egress for a port
     that does not exist. no_group_drops: sent to a multicast group without replicas. priority_drops: of a priority
     that the switch has no queue for. buffer_drops: longer than 9,234 bytes, or out of memory. upcall_drops:
-    packet-ins, digests and log lines that nobody fetched in time.
+    packet-ins, digests and log lines that nobody fetched in time. no_entry_drops: of the ingress and egress drops
+    those where the table that was applied last had no entry for the packet.
     """
 
     received: int
@@ -71,6 +72,7 @@ class DeviceStatistics:
     replicated: int
     resubmitted: int
     recirculated: int
+    no_entry_drops: int = 0
 
 
 @dataclass(frozen=True)

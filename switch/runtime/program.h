@@ -79,6 +79,7 @@ struct gb_switch {
     struct gb_value_set **value_sets;
     struct gb_profile **profiles;
     uint64_t drop_port;         /* GB_PORT_DROP, unless the engine says otherwise */
+    uint64_t table_missed;      /* the table that was applied last had no entry for the packet */
 };
 
 struct gb_layout;               /* what state the program needs: state/state.h */

@@ -116,7 +116,7 @@ class VirtualFabric:
         """Let time go on until somebody outside has to act, but not beyond time_ns; None: until nothing is left.
 
         Everything else that happens at the time at which it stops has been done. Raises ValueError for a time that is
-        over, and RuntimeError when packets go round in circles without time going on.
+        over, and EndlessCircle when packets go round in circles without time going on.
         """
         while True:
             timer_ns = self._next_timer_ns()

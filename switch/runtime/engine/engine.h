@@ -75,6 +75,7 @@ struct gb_device_statistics {
     uint64_t buffer_drops;          /* longer than GB_MAX_FRAME_BYTES, no room for the headers, or out of memory */
     uint64_t upcall_drops;          /* packet-ins, digests and log lines that the controller was too slow for */
     uint64_t cloned, replicated, resubmitted, recirculated;
+    uint64_t no_entry_drops;        /* of the program's drops: the table applied last had no entry for the packet */
 };
 
 struct gb_interface_statistics {

@@ -186,6 +186,7 @@ static void after_ingress(struct gb_engine *engine, struct packet *packet) {
         device->statistics.replicated += group->count;
         replicate(engine, packet, group, false);
     } else if (view->std.egress_spec == device->drop_port) {
+        device->statistics.no_entry_drops += device->state->table_missed;
         drop(engine, packet, &device->statistics.ingress_drops);
     } else {
         view->std.instance_type = GB_INSTANCE_NORMAL;
@@ -219,6 +220,7 @@ void pipeline_begin(struct gb_engine *engine, struct packet *packet) {
     }
     memset(&packet->view.requests, 0, sizeof packet->view.requests);
     program->parse(state, &packet->view);
+    state->table_missed = 0;
     program->ingress(state, &packet->view);
     after_ingress(engine, packet);
 }
@@ -235,6 +237,7 @@ bool pipeline_egress(struct gb_engine *engine, struct direction *direction, stru
     std->egress_port = direction->egress_port;
     std->egress_spec = no_egress_spec(device);
     memset(&view->requests, 0, sizeof view->requests);
+    state->table_missed = 0;
     program->egress(state, view);
 
     struct gb_requests requests = view->requests;
@@ -243,6 +246,7 @@ bool pipeline_egress(struct gb_engine *engine, struct direction *direction, stru
     if (requests.truncate)
         packet->truncate_bytes = smaller(packet->truncate_bytes, requests.truncate_length_bytes);
     if (std->egress_spec == device->drop_port) {
+        device->statistics.no_entry_drops += state->table_missed;
         drop(engine, packet, &device->statistics.egress_drops);
         return false;
     }

@@ -127,8 +127,10 @@ static void open_or_close(unsigned *seed) {
     unsigned device = pick(seed, SWITCHES);
     if (pick(seed, 2))
         gb_engine_close_inbox(engine, (uint32_t)inboxes[device]);
-    else
-        check(gb_engine_open_inbox(engine, device, MEMORY_PORT, pick(seed, 3) * 10000), "inbox");
+    else {
+        uint64_t receive_coalescing_ns = pick(seed, 4) ? pick(seed, 3) * 10000 : GB_NEVER_TOLD;
+        check(gb_engine_open_inbox(engine, device, MEMORY_PORT, receive_coalescing_ns), "inbox");
+    }
 }
 
 static void inject(unsigned *seed) {

@@ -154,9 +154,14 @@ def test_what_is_read_of_a_network() -> None:
         def counters(self, switch: str) -> dict[str, list[dict[str, int]]]:
             return {"Ingress.ports.port_in": [{"index": 2, "packets": 5, "bytes": 500}]}
 
+        def device_statistics(self) -> dict[str, dict[str, int]]:
+            return {"s1": {"ingress_drops": 4}}
+
     counts = Counts.read(Network())  # type: ignore[arg-type]
     assert counts.cell("s1", "port_in", 2) == Tally(5, 500)
     assert counts.cell("s1", "port_in", 3) == counts.cell("s9", "port_in", 2) == Tally()
     assert counts.has("s1", "port_in") and not counts.has("s1", "gradient_in")
     assert counts.delivered == {("h1", "s1"): Tally(9, 900)}
     assert counts.effects == {("h1", "s1"): LinkEffect(Tally(2, 200), Tally(1, 100), Tally(3, 300))}
+    assert counts.devices == {"s1": {"ingress_drops": 4}}
+    assert counts.since(counts).devices == {"s1": {"ingress_drops": 0}}

@@ -1,0 +1,107 @@
+"""What a study expects of a point: conditions on metrics, registers and counters.
+
+    expect: {loss: 0, p99_us: "< 200", "register:count[0]": "> 0", "counter:s1:seen[3]": "10..20"}
+
+A number is equality; otherwise an operator (<, <=, >, >=, ==, !=) and a number, or LOW..HIGH, both included. A
+register or counter without a switch is the sum over all switches; counters count packets.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from switch.errors import UserError
+from switch.suggestion import suggestion
+
+Value = float | int | str | bool | None
+
+_OPERATORS: dict[str, Callable[[float, float], bool]] = {
+    "<=": operator.le,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    ">": operator.gt,
+}
+_CELL = re.compile(r"(register|counter):(?:([A-Za-z]\w*):)?([A-Za-z_][\w.]*)\[(\d+)\]")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Of a register or counter; switch None: of all switches together."""
+
+    kind: str
+    switch: str | None
+    name: str
+    index: int
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """subject: a metric's name, or a cell."""
+
+    subject: str | Cell
+    text: str
+    holds: Callable[[float], bool]
+
+
+def parse_expectation(subject: str, condition: float | str) -> Expectation:
+    """UserError for what is no condition."""
+    cell = _CELL.fullmatch(subject)
+    if cell is None and ("[" in subject or ":" in subject):
+        raise UserError(f"expect: {subject!r} is no register:NAME[INDEX] or counter:SWITCH:NAME[INDEX]")
+    about = subject if cell is None else Cell(cell[1], cell[2], cell[3], int(cell[4]))
+    text = f"{subject} {condition}" if isinstance(condition, str) else f"{subject} == {condition:g}"
+    return Expectation(about, text, _condition(subject, condition))
+
+
+def _condition(subject: str, condition: float | str) -> Callable[[float], bool]:
+    if not isinstance(condition, str):
+        wanted = float(condition)
+        return lambda value: value == wanted
+    text = condition.strip()
+    for sign, compare in _OPERATORS.items():
+        if text.startswith(sign):
+            limit = _number(subject, text.removeprefix(sign))
+            return lambda value: compare(value, limit)
+    if ".." in text:
+        low, high = (_number(subject, part) for part in text.split("..", 1))
+        return lambda value: low <= value <= high
+    exact = _number(subject, text)
+    return lambda value: value == exact
+
+
+def _number(subject: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise UserError(
+            f'expect: {subject}: {text.strip()!r} is no number; conditions are 0, "< 200", "1..5"'
+        ) from None
+
+
+def check_subjects(expect: Mapping[str, float | str], metrics: Mapping[str, object]) -> None:
+    """UserError for metrics that there are not."""
+    for subject, condition in expect.items():
+        about = parse_expectation(subject, condition).subject
+        if isinstance(about, str) and about not in metrics:
+            raise UserError(f"expect: there is no metric {about!r}{suggestion(about, list(metrics))}")
+
+
+def unmet(
+    expect: Mapping[str, float | str], metrics: Mapping[str, Value], cell_value: Callable[[Cell], int]
+) -> list[str]:
+    """One line for each expectation that does not hold."""
+    lines = []
+    for subject, condition in expect.items():
+        expectation = parse_expectation(subject, condition)
+        about = expectation.subject
+        value = cell_value(about) if isinstance(about, Cell) else metrics.get(about)
+        if not isinstance(value, (int, float)):
+            lines.append(f"expected {expectation.text}, but there is no such value here")
+        elif not expectation.holds(float(value)):
+            lines.append(f"expected {expectation.text}, found {value:g}")
+    return lines

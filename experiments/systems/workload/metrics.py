@@ -1,0 +1,119 @@
+"""The metrics of a workload, and where packets were lost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from experiments.counts import Counts
+from experiments.scale import Scale
+from experiments.system import Metric, Value
+from experiments.traffic.results import TrafficResults
+
+PERCENTILES = {"p50_us": 50.0, "p90_us": 90.0, "p99_us": 99.0, "p999_us": 99.9, "max_us": 100.0}
+
+METRICS: Mapping[str, Metric] = {
+    "sent_packets": Metric("", "packets that hosts sent and that are measured"),
+    "received_packets": Metric("", "of these, those that their receivers got, each once"),
+    "loss": Metric("", "share of the sent packets that did not arrive", possible=(0.0, 1.0)),
+    "throughput_bps": Metric("bit/s", "of frames that arrived, all hosts together", "rate"),
+    "mean_us": Metric("us", "from leaving the sender to arriving at the receiver, mean"),
+    **{
+        name: Metric("us", f"the same, {_percent:g} % of packets are not slower")
+        for name, _percent in PERCENTILES.items()
+    },
+    "duplicates": Metric("", "packets that arrived again"),
+    "reordered": Metric("", "packets that arrived after later ones of their flow (RFC 4737)"),
+    "misdelivered": Metric("", "packets that came to another host than theirs"),
+    "foreign_frames": Metric("", "frames that came to hosts and that no agent had sent so"),
+    "flow_p50_us": Metric("us", "completion of a flow, median (sizes of flows)"),
+    "flow_p99_us": Metric("us", "completion of a flow, 99 % are not slower (sizes of flows)"),
+    "program_drops": Metric("", "packets that the program dropped, by an entry or of its own"),
+    "no_entry_drops": Metric("", "packets that the program dropped since its last table had no entry for them"),
+    "no_port_drops": Metric("", "packets sent to ports that do not exist"),
+    "no_group_drops": Metric("", "packets sent to multicast groups without ports"),
+    "queue_drops": Metric("", "packets that found a queue full"),
+    "link_losses": Metric("", "packets that links lost"),
+    "other_drops": Metric("", "packets that switches lost otherwise (priorities, buffers, restarts)"),
+    "recirculated": Metric("", "times that packets passed a pipeline again"),
+    "busiest_link_load": Metric("", "share of its rate that the busiest link between switches carried"),
+}
+
+_OTHER = ("no_program_drops", "swap_drops", "priority_drops", "buffer_drops")
+
+
+def traffic_metrics(results: TrafficResults) -> dict[str, Value]:
+    completion_us = results.completion_us[~np.isnan(results.completion_us)]
+    if not results.flow_rows():
+        completion_us = completion_us[:0]
+    return {
+        "sent_packets": results.sent,
+        "received_packets": results.received,
+        "loss": results.loss,
+        "throughput_bps": results.throughput_bps,
+        "mean_us": results.mean_latency_us,
+        **{name: results.latency_us(percent) for name, percent in PERCENTILES.items()},
+        "duplicates": results.duplicates,
+        "reordered": results.reordered,
+        "misdelivered": results.misdelivered,
+        "foreign_frames": results.foreign,
+        "flow_p50_us": float(np.percentile(completion_us, 50)) if len(completion_us) else None,
+        "flow_p99_us": float(np.percentile(completion_us, 99)) if len(completion_us) else None,
+    }
+
+
+def loss_metrics(counts: Counts) -> dict[str, Value]:
+    """By cause, warm-up included. Of switches that do not tell (BMv2): None."""
+    effects = counts.effects.values()
+    found: dict[str, Value] = {
+        "queue_drops": sum(effect.queue_drops.packets for effect in effects),
+        "link_losses": sum(effect.losses.packets for effect in effects),
+    }
+    names = ("program_drops", "no_entry_drops", "no_port_drops", "no_group_drops", "other_drops", "recirculated")
+    if not counts.devices:
+        return {**found, **dict.fromkeys(names)}
+    rows = [switch_drops(device) for device in counts.devices.values()]
+    return {**found, **{name: sum(row[name] for row in rows) for name in names}}
+
+
+def switch_drops(device: Mapping[str, int]) -> dict[str, int]:
+    """Of one switch, whose statistics are those of switch.engine.DeviceStatistics."""
+    return {
+        "program_drops": device["ingress_drops"] + device["egress_drops"] - device["no_entry_drops"],
+        "no_entry_drops": device["no_entry_drops"],
+        "no_port_drops": device["no_port_drops"],
+        "no_group_drops": device["no_group_drops"],
+        "other_drops": sum(device[name] for name in _OTHER),
+        "recirculated": device["recirculated"] + device["resubmitted"],
+    }
+
+
+def switch_rows(counts: Counts) -> list[dict[str, Any]]:
+    """One row for each switch that tells."""
+    return [
+        {"switch": switch, "received": device["received"], **switch_drops(device)}
+        for switch, device in counts.devices.items()
+    ]
+
+
+def latency_rows(results: TrafficResults, points: int = 200) -> list[dict[str, float]]:
+    """The distribution of latencies at so many shares at most."""
+    latencies_us, shares = results.latency_distribution()
+    if not len(shares):
+        return []
+    places = np.unique(np.searchsorted(shares, np.linspace(0, 1, points + 1)[1:] - 1e-12))
+    return [{"latency_us": float(latencies_us[place]), "share": float(shares[place])} for place in places]
+
+
+def busiest_link_load(
+    counts: Counts, rates_bps: Mapping[tuple[str, str], int | None], seconds: float, scale: Scale
+) -> float | None:
+    """Of links with a rate, over so many (nominal) seconds."""
+    loads = [
+        8 * tally.bytes / (rate_bps * seconds / scale.factor)
+        for link, tally in counts.delivered.items()
+        if (rate_bps := rates_bps.get(link)) and seconds > 0
+    ]
+    return max(loads, default=None)

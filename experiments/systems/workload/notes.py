@@ -1,0 +1,34 @@
+"""What people should look at first when packets did not arrive: one line for each cause."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from experiments.system import Value
+
+
+def notes(metrics: Mapping[str, Value]) -> list[str]:
+    """In words; none where everything arrived."""
+
+    def count(name: str) -> int:
+        value = metrics.get(name)
+        return int(value) if isinstance(value, (int, float)) else 0
+
+    lines = []
+    if count("no_port_drops"):
+        lines.append(
+            f"{count('no_port_drops')} packets were sent to a port that does not exist: does the program set "
+            "egress_spec, and do the entries name ports of this topology?"
+        )
+    if count("no_group_drops"):
+        lines.append(f"{count('no_group_drops')} packets were sent to multicast groups that have no ports")
+    if count("no_entry_drops"):
+        lines.append(
+            f"{count('no_entry_drops')} packets were dropped for want of an entry in the last table they met: "
+            "gradbed p4 trace shows one"
+        )
+    if not count("received_packets"):
+        lines.append("nothing arrived at the host that it was sent to")
+    if count("misdelivered"):
+        lines.append(f"{count('misdelivered')} packets came to another host than theirs")
+    return lines

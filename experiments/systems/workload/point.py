@@ -1,0 +1,168 @@
+"""One point of the workload system: its network, its traffic, and what was found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from experiments.accounting import disagreements, rows
+from experiments.configuration.faults import restarted_switches
+from experiments.fidelity.report import FidelityReport
+from experiments.host_accounts import host_accounts
+from experiments.own_program import own_network
+from experiments.scale import Scale
+from experiments.system import Measured, NetworkSetup, PointResult, PointTask
+from experiments.systems.workload.configuration import WorkloadConfiguration
+from experiments.systems.workload.expectations import Cell, parse_expectation, unmet
+from experiments.systems.workload.metrics import (
+    busiest_link_load,
+    latency_rows,
+    loss_metrics,
+    switch_rows,
+    traffic_metrics,
+)
+from experiments.systems.workload.notes import notes
+from experiments.systems.workload.phase import WorkloadPhase
+from experiments.traffic.agents import MODULE, Traffic, plan_traffic
+from experiments.traffic.results import TrafficResults
+from switch.errors import UserError
+from topo.files import TopologyFile, topology_file
+from topo.graph import Topology
+
+
+def network_of(configuration: WorkloadConfiguration, scale: Scale) -> NetworkSetup:
+    """The network with the program on every switch; compiles it, and checks the entries. UserError."""
+    program = configuration.program
+    topology = configuration.topology.build(scale)
+    return own_network(
+        topology,
+        program.path,
+        program.all_entries,
+        file=_file(configuration, scale),
+        macros=program.macros,
+        model=program.model,
+    )
+
+
+def _file(configuration: WorkloadConfiguration, scale: Scale) -> TopologyFile | None:
+    section = configuration.topology
+    return topology_file(section.kind, section.link.model(scale), scale.factor)
+
+
+def traffic_of(configuration: WorkloadConfiguration, topology: Topology, scale: Scale, seed: int) -> Traffic:
+    return plan_traffic(configuration.traffic, topology, scale, seed)
+
+
+class WorkloadPoint:
+    """experiments.system.PointRun."""
+
+    def __init__(self, task: PointTask, configuration: WorkloadConfiguration) -> None:
+        self._task = task
+        self._configuration = configuration
+        setup = network_of(configuration, task.scale)
+        self.topology = setup.topology
+        self.traffic = traffic_of(configuration, self.topology, task.scale, task.seed)
+        self.network = replace(
+            setup,
+            preload=[MODULE],
+            capture=[host.name for host in self.topology.hosts],
+            samples=configuration.samples.order(self.topology, task.scale),
+            registers=self._registers(),
+        )
+        self.phases = [WorkloadPhase(self.traffic)]
+
+    def _registers(self) -> list[tuple[str, str]]:
+        """Those that are to be told, and those of which something is expected."""
+        names = list(self._configuration.program.registers)
+        for subject, condition in self._configuration.expect.items():
+            cell = parse_expectation(subject, condition).subject
+            if isinstance(cell, Cell) and cell.kind == "register":
+                names.append(cell.name if cell.switch is None else f"{cell.switch}:{cell.name}")
+        found = []
+        for name in names:
+            switch, _, register = name.rpartition(":")
+            switches = (
+                [self.topology.switch(switch).name] if switch else [each.name for each in self.topology.switches]
+            )
+            found += [(each, register) for each in switches]
+        return list(dict.fromkeys(found))
+
+    def result(self, measured: Sequence[Measured]) -> PointResult:
+        (found,) = measured
+        (phase,) = self.phases
+        results = TrafficResults.of(self.traffic, found.final, phase.job)
+        if not phase.packets:
+            raise UserError("no packet was sent: send longer (--duration-ms), or more (--load, --packets)")
+        accounts = [
+            account
+            for account in host_accounts(self.topology, found)
+            if self.topology.attachment(account.host).name not in restarted_switches(self._configuration.faults)
+        ]
+        metrics = {
+            **traffic_metrics(results),
+            **loss_metrics(found.counts),
+            "busiest_link_load": self._busiest_link_load(found, results),
+        }
+        return PointResult(
+            metrics=metrics,
+            fidelity=FidelityReport(),
+            tables={
+                "pairs": results.pair_rows(),
+                "flows": results.flow_rows(),
+                "latency": latency_rows(results),
+                "switches": switch_rows(found.counts),
+                "counters": self._counter_rows(found),
+                "registers": self._register_rows(found),
+                "hosts": rows(phase.name, 1, accounts),
+                "notes": [{"note": note} for note in notes(metrics)],
+            },
+            failures=[
+                *(self._disagreements(accounts)),
+                *unmet(self._configuration.expect, metrics, lambda cell: self._cell(found, cell)),
+            ],
+        )
+
+    def _disagreements(self, accounts: Sequence[Any]) -> list[str]:
+        """Hosts take in datagrams to their port alone; what else a program sends them is no disagreement."""
+        return disagreements(accounts) if all(account.host_received.packets for account in accounts) else []
+
+    def _busiest_link_load(self, found: Measured, results: TrafficResults) -> float | None:
+        rates_bps = {
+            pair: link.model.rate_bps
+            for link in self.topology.links
+            if not any(self.topology.is_host(end.node) for end in (link.a, link.b))
+            for pair in ((link.a.node, link.b.node), (link.b.node, link.a.node))
+        }
+        arrived = results.flows["received_packets"] > 0
+        if not arrived.any():
+            return None
+        flows = results.flows
+        taken_ns = flows["last_arrived_ns"][arrived].max() - flows["first_sent_ns"][arrived].min()
+        seconds = self._task.scale.nominal_time(float(taken_ns) / 1e9)
+        return busiest_link_load(found.counts, rates_bps, seconds, self._task.scale)
+
+    def _cell(self, found: Measured, cell: Cell) -> int:
+        switches = [cell.switch] if cell.switch else [switch.name for switch in self.topology.switches]
+        if cell.kind == "register":
+            return sum(found.registers[switch, cell.name].get(cell.index, 0) for switch in switches)
+        known = [switch for switch in switches if found.counts.has(switch, cell.name)]
+        if not known:
+            raise UserError(f"expect: no switch has a counter {cell.name!r}")
+        return sum(found.counts.cell(switch, cell.name, cell.index).packets for switch in known)
+
+    def _counter_rows(self, found: Measured) -> list[dict[str, Any]]:
+        return [
+            {"switch": switch, "counter": name, "index": index, "packets": tally.packets, "bytes": tally.bytes}
+            for switch, counters in found.counts.counters.items()
+            for name, cells in counters.items()
+            for index, tally in cells.items()
+            if tally.packets
+        ]
+
+    def _register_rows(self, found: Measured) -> list[dict[str, Any]]:
+        return [
+            {"switch": switch, "register": name, "index": index, "value": value}
+            for (switch, name), cells in found.registers.items()
+            for index, value in cells.items()
+        ]

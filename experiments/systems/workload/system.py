@@ -1,0 +1,54 @@
+"""The workload system: a P4 program of one's own under traffic."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from experiments.configuration.point import PointConfiguration
+from experiments.metric_table import metric_table
+from experiments.own_program import SERVICE
+from experiments.scale import Scale
+from experiments.system import Metric, PointTask, System
+from experiments.systems.workload.configuration import WorkloadConfiguration
+from experiments.systems.workload.expectations import check_subjects
+from experiments.systems.workload.metrics import METRICS
+from experiments.systems.workload.point import WorkloadPoint, network_of, traffic_of
+from switch.errors import UserError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from experiments.study.results import StudyResults
+
+
+class WorkloadSystem(System):
+    """Put a P4 program of your own on every switch of a network, and traffic through it."""
+
+    name = "workload"
+    configuration = WorkloadConfiguration
+    metrics: Mapping[str, Metric] = METRICS
+    service = SERVICE
+    assurance = "All that was expected holds, and switch and host counters agree."
+
+    def check(self, configuration: PointConfiguration) -> None:
+        assert isinstance(configuration, WorkloadConfiguration)
+        if configuration.program.model == "bmv2" and configuration.clock == "virtual":
+            raise UserError("--switch: bmv2 needs the real clock: use --switch gradbed, or --clock real")
+        check_subjects(configuration.expect, METRICS)
+        setup = network_of(configuration, Scale())
+        traffic_of(configuration, setup.topology, Scale(), seed=1)
+        configuration.samples.order(setup.topology, Scale())
+
+    def point(self, task: PointTask) -> WorkloadPoint:
+        assert isinstance(task.configuration, WorkloadConfiguration)
+        return WorkloadPoint(task, task.configuration)
+
+    def present(self, results: StudyResults, console: Console) -> None:
+        for point in results.points:
+            shown: dict[str, Any] = {
+                name: metric for name, metric in self.metrics.items() if point.row[name] is not None
+            }
+            console.print(metric_table("workload", shown, point.row))
+            for row in point.table("notes"):
+                console.print(f"note: {row['note']}", style="yellow")

@@ -1,0 +1,178 @@
+"""People's own programs under traffic, on the virtual clock: what comes back, and what goes wrong in one line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from experiments.study.loading import load_study
+from experiments.systems.workload.notes import notes
+from switch.errors import UserError
+from tests.unit.workload.runs import OWN, ROUTES, configuration, run, table
+
+EMPTY = "tables: {}\n"
+
+
+def test_everything_arrives_and_is_counted_everywhere(tmp_path: Path) -> None:
+    result = run(tmp_path, program={"registers": ["seen"]}, topology={"kind": "leaf-spine:2,1,2"})
+    assert result.failures == () or list(result.failures) == []
+    assert (result.metrics["sent_packets"], result.metrics["received_packets"], result.metrics["loss"]) == (
+        300,
+        300,
+        0,
+    )
+    assert [
+        result.metrics[name] for name in ("program_drops", "no_entry_drops", "no_port_drops", "misdelivered")
+    ] == [
+        0,
+        0,
+        0,
+        0,
+    ]
+    registers = {row["switch"]: row["value"] for row in table(result, "registers")}
+    counters = {row["switch"]: row["packets"] for row in table(result, "counters") if row["counter"] == "arrived"}
+    assert registers == counters == {row["switch"]: row["received"] for row in table(result, "switches")}
+    # Every packet passes one leaf or two.
+    assert 300 < registers["l1"] + registers["l2"] < 600
+    assert 0 < float(result.metrics["busiest_link_load"] or 0) < 1
+    latency = table(result, "latency")
+    assert latency[-1]["share"] == 1 and latency[-1]["latency_us"] == result.metrics["max_us"]
+    assert all(row["agrees"] for row in table(result, "hosts"))
+
+
+def test_drops_are_told_apart_by_their_cause(tmp_path: Path) -> None:
+    """To h1 by the entries, to h2 without an entry, to h3 to a port that is not there."""
+    entries = """
+tables:
+  routes:
+    - {match: {hdr.ipv4.dst_addr: $h1.ip}, action: drop}
+    - {match: {hdr.ipv4.dst_addr: $h3.ip}, action: forward, params: {port: 9}}
+"""
+    result = run(tmp_path, entries, traffic={"arrivals": "constant", "packets": 600})
+    assert result.metrics["received_packets"] == 0
+    found = {name: result.metrics[name] for name in ("program_drops", "no_entry_drops", "no_port_drops")}
+    assert found == dict.fromkeys(found, 200)
+    said = "\n".join(row["note"] for row in table(result, "notes"))
+    assert "200 packets were sent to a port that does not exist" in said
+    assert "200 packets were dropped for want of an entry" in said
+    assert "nothing arrived" in said
+
+
+def test_a_program_that_names_no_port_sends_to_port_0(tmp_path: Path) -> None:
+    entries = """
+tables:
+  routes:
+    - default_action: wander
+"""
+    result = run(tmp_path, entries)
+    assert result.metrics["no_port_drops"] == 300
+    assert "does the program set egress_spec" in table(result, "notes")[0]["note"]
+
+
+def test_full_queues_and_lossy_links_are_told_apart(tmp_path: Path) -> None:
+    full = run(
+        tmp_path,
+        topology={"link": {"rate_mbps": 10, "queue_packets": 5}},
+        traffic={"pattern": "incast", "load": 2.0, "packets": 500},
+    )
+    assert full.metrics["queue_drops"] == 500 - int(str(full.metrics["received_packets"])) > 100
+    lossy = run(tmp_path, topology={"link": {"rate_mbps": 100, "loss": 0.1}})
+    assert lossy.metrics["link_losses"] == 300 - int(str(lossy.metrics["received_packets"])) > 30
+    assert (full.metrics["link_losses"], lossy.metrics["queue_drops"]) == (0, 0)
+    assert not full.failures and not lossy.failures
+
+
+def test_expectations_become_failures(tmp_path: Path) -> None:
+    expect = {"loss": 0, "p99_us": "< 1000000", "register:seen[1]": 300, "counter:s1:arrived[2]": "> 0"}
+    assert not run(tmp_path, expect=expect).failures
+    wrong = run(tmp_path, expect={"loss": "> 0", "register:s1:seen[1]": "> 300", "counter:arrived[0]": 1})
+    assert list(wrong.failures) == [
+        "expected loss > 0, found 0",
+        "expected register:s1:seen[1] > 300, found 300",
+        "expected counter:arrived[0] == 1, found 0",
+    ]
+
+
+def test_samples_come_as_tables(tmp_path: Path) -> None:
+    samples = {"interval_us": 1000, "links": ["s1-h1"], "registers": ["seen"]}
+    result = run(tmp_path, samples=samples, traffic={"pattern": "incast", "load": 1.5})
+    links, registers = table(result, "link_samples"), table(result, "register_samples")
+    assert len(links) == len(registers) > 3 and {row["phase"] for row in links} == {"traffic"}
+    values = [row["value"] for row in registers]
+    assert values == sorted(values) and values[-1] <= 300
+    assert max(row["queue_packets"] for row in links) > 10
+
+
+def test_flows_of_published_sizes(tmp_path: Path) -> None:
+    result = run(tmp_path, traffic={"sizes": "web-search", "most_flow_kbytes": 100, "packets": 40, "load": 0.3})
+    assert not result.failures and len(table(result, "flows")) == 40
+    assert 0 < float(str(result.metrics["flow_p50_us"])) <= float(str(result.metrics["flow_p99_us"]))
+
+
+# ---- What goes wrong ----
+
+
+def test_packets_that_recirculate_for_ever_end_the_run(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"round in circles.*recirculate"):
+        run(tmp_path, program={"macros": {"ENDLESS": "1"}}, traffic={"packets": 1})
+
+
+@pytest.mark.parametrize(
+    ("sections", "message"),
+    [
+        ({"traffic": {"duration_ms": 0.001, "packets": None}}, "no packet was sent"),
+        ({"expect": {"los": 0}}, "no metric 'los'"),
+        ({"program": {"path": "none.p4"}}, "cannot read .*none.p4"),
+        ({"program": {"path": None}}, "which program"),
+        ({"program": {"model": "bmv2"}}, "bmv2 needs the real clock"),
+        ({"traffic": {"pattern": "incst"}}, "no traffic is called 'incst'.*incast"),
+        ({"samples": {"interval_us": 5, "links": ["s1-s9"]}}, "s9"),
+        ({"expect": {"counter:nothing[0]": 1}}, "no switch has a counter 'nothing'"),
+        ({"expect": {"register:nothing[0]": 1}}, "nothing"),
+    ],
+)
+def test_what_cannot_be_is_one_line(sections: dict[str, dict[str, object]], message: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=message) as caught:
+        run(tmp_path, **sections)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_full_table_is_one_line(tmp_path: Path) -> None:
+    entries = "tables:\n  routes:\n" + "".join(
+        f"    - {{match: {{hdr.ipv4.dst_addr: 10.1.0.{number}}}, action: drop}}\n" for number in range(65)
+    )
+    with pytest.raises(UserError, match=r"entries.yaml:\d+:\d+: .*routes.*64") as caught:
+        run(tmp_path, entries)
+    assert "\n" not in str(caught.value)
+
+
+def test_zero_packets_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValidationError, match="greater than or equal to 1"):
+        configuration(tmp_path, traffic={"packets": 0})
+
+
+def test_notes_say_nothing_where_all_is_well() -> None:
+    assert notes({"received_packets": 5, "no_port_drops": 0}) == []
+
+
+# ---- Studies ----
+
+
+def test_a_study_finds_its_files_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "own.p4").write_text(OWN.read_text())
+    (tmp_path / "entries.yaml").write_text(ROUTES)
+    study = tmp_path / "study.yaml"
+    study.write_text(
+        "name: own\nsystem: workload\ntopology: {kind: 'star:2'}\n"
+        "program: {path: own.p4, entries: [entries.yaml]}\ntraffic: {packets: 10}\nexpect: {loss: 0}\n"
+    )
+    (point,) = load_study(study).points
+    assert point.configuration.clock == "virtual"
+    assert point.configuration.program.path == tmp_path / "own.p4"
+    before = point.configuration.canonical()
+    assert before == load_study(study).points[0].configuration.canonical()
+    # Another program of the same name is another point.
+    (tmp_path / "own.p4").write_text(OWN.read_text() + "// changed\n")
+    assert before != load_study(study).points[0].configuration.canonical()
