@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from controller.systems.shuffle.scheduling.instance import Instance
+from controller.systems.shuffle.scheduling.queues import Timing
 from controller.systems.shuffle.scheduling.schedule import Schedule
 
 Multicast = Literal["bit-string", "groups"]
@@ -36,7 +37,7 @@ class ShuffleSettings(BaseModel):
 class ShuffleRequest(BaseModel):
     """A shuffle to plan. workers: hosts; sizes_bytes: of every sample; stored, needed: samples of each worker, in
     ascending order. master: a host that stores everything, for coded-master. variants: trees that every sender may
-    choose from, at most."""
+    choose from, at most. timing: of the model by which packets wait for loans; null: the scheduler's own."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", json_schema_extra={"example": _REQUEST_EXAMPLE})
 
@@ -47,6 +48,7 @@ class ShuffleRequest(BaseModel):
     master: str | None = None
     scheduler: str = "coded-largest"
     seed: int = 1
+    timing: Timing | None = None
     variants: int = Field(default=1, ge=1)
     multicast: Multicast = "bit-string"
     unicast: Unicast = "routes"

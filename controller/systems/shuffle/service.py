@@ -46,7 +46,7 @@ class ShuffleService(Service[ShuffleSettings, ShuffleRequest, ShuffleJob, NewShu
                 "ones, or multicast by groups"
             )
         trees = Trees(self.topology, instance.hosts, request.variants)
-        schedule = scheduler_named(request.scheduler).schedule(instance, trees, request.seed)
+        schedule = scheduler_named(request.scheduler, request.timing).schedule(instance, trees, request.seed)
         check_schedule(instance, schedule, trees)
         first_bift_id = max((job.first_bift_id + len(job.schedule.trees) for job in others.values()), default=1)
         if first_bift_id + len(schedule.trees) - 1 > MAX_BIFT_ID:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from controller.systems.shuffle.messages import Multicast, Unicast
+from controller.systems.shuffle.scheduling.schedulers import SCHEDULERS
 from controller.systems.shuffle.scheduling.storage import Replacement
 from experiments.configuration.point import PointConfiguration
 from experiments.configuration.sections import Section, option
@@ -21,6 +22,10 @@ class SamplesSection(Section):
     storage: float = option(0.25, "Share of all samples that a worker stores, from 1/workers to 1.", gt=0, le=1)
     replacement: Replacement = option("random", "Which samples leave a full cache: any, or those needed longest ago.")
 
+    first: Literal["random", "sorted"] = option(
+        "random", "A worker's own samples at first: any, or some digits only, as data that comes sorted."
+    )
+
     def source(self, seed: int) -> SampleSource:
         if self.data == "digits":
             return DigitSamples()
@@ -31,14 +36,24 @@ class ShuffleSection(Section):
     """Who shuffles, and how. Times are nominal."""
 
     workers: int = option(0, "Hosts that take part; 0: all.", ge=0)
-    scheduler: str = option("coded-largest", "Who decides which packets are sent.")
+    scheduler: str = option("improved", f"Who decides which packets are sent: {', '.join(SCHEDULERS)}.")
     trees: int = option(1, "Trees that every sender may choose from, at most.", ge=1)
     shuffles: int = option(1, "One after the other, each before an epoch.", ge=1)
     multicast: Multicast = option("bit-string", "Receivers in a bit string, or a group for each set of them.")
     bits: int = option(128, "Length of bit strings.", ge=8, le=256, multiple_of=8)
     unicast: Unicast = option("routes", "Single receivers on IPv4 routes, or on the schedule's trees.")
     fragment_bytes: int = option(1200, "Of a sample in one packet, at most.", ge=1, le=1300)
+    threshold_us: int = option(2000, "A packet waits so long for a neighbour's sample at most.", ge=0)
     timeout_us: int = option(20_000, "A worker asks for what has not come so long after it should have.", ge=1)
+
+
+class TrainingSection(Section):
+    """Training on what the shuffles bring (digits): each worker an epoch on its own samples, then their mean."""
+
+    train: bool = option(False, "Train for an epoch before the first shuffle, and after each.")
+    hidden_units: int = option(32, "Of the classifier; 0: a linear one.", ge=0, le=65536)
+    batch_samples: int = option(8, "Of a step.", ge=1)
+    learning_rate: float = option(0.2, "Of stochastic gradient descent.", gt=0)
 
 
 class ShuffleConfiguration(PointConfiguration):
@@ -46,3 +61,4 @@ class ShuffleConfiguration(PointConfiguration):
 
     samples: SamplesSection = SamplesSection()
     shuffle: ShuffleSection = ShuffleSection()
+    training: TrainingSection = TrainingSection()

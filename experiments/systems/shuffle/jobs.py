@@ -10,6 +10,7 @@ from typing import Any
 
 from controller.systems.shuffle.messages import NewShuffle
 from controller.systems.shuffle.scheduling.instance import Instance
+from controller.systems.shuffle.scheduling.queues import Timing
 from controller.systems.shuffle.scheduling.schedule import Schedule, Transmission
 from controller.systems.shuffle.scheduling.trees import Trees
 from experiments.agents import AgentSpec
@@ -52,7 +53,7 @@ class ShuffleJob:
         self.fragment_bytes = even_fragment_bytes(instance.sizes_bytes, most_fragment_bytes)
         self._source = source
         self._timeout_us = timeout_us
-        self._trees = Trees(topology, instance.hosts, variants)
+        self.trees = Trees(topology, instance.hosts, variants)
         self._workers = tuple(_address(topology, name, index) for index, name in enumerate(instance.hosts))
 
     @property
@@ -65,15 +66,8 @@ class ShuffleJob:
         return fragments_of(longest, self.fragment_bytes)
 
     def interval_us(self, sender: int) -> float:
-        """Between two packets at the rate of the slowest of the sender's own links; 0 without any limit."""
-        own = self.instance.hosts[sender]
-        links = [self.topology.link(own, other) for other in self.topology.neighbours(own)]
-        if not all(is_hop(self.topology, link) for link in links):  # its network cards are those of its relay
-            relay = self.topology.attachment(own).name
-            links = [self.topology.link(relay, other) for other in self.topology.neighbours(relay)]
-        rates_bps = [link.model.rate_bps for link in links if link.model.rate_bps is not None]
-        frame_bits = 8 * (frame_overhead_bytes(self.answer.bits) + self.fragment_bytes)
-        return 1e6 * frame_bits / min(rates_bps) if rates_bps else 0.0
+        """Between two packets of a sender."""
+        return frame_interval_us(self.topology, self.instance.hosts[sender], self.answer.bits, self.fragment_bytes)
 
     def agents(self) -> list[AgentSpec]:
         sent_us: dict[int, int] = {}
@@ -137,7 +131,7 @@ class ShuffleJob:
             incoming=tuple(incoming),
             holders={sample: instance.holders[sample] for sample in stored},
             repair_trees=tuple(self._repair_trees(index)) if by_bits else (),
-            distances=tuple(map(int, self._trees.distances[index])),
+            distances=tuple(map(int, self.trees.distances[index])),
             interval_us=self.interval_us(index),
             timeout_us=self._timeout_us,
         )
@@ -158,10 +152,29 @@ class ShuffleJob:
         """The sender's trees that are installed."""
         installed = {delivery.bift_id for delivery in self.answer.deliveries if delivery.dst_ip is None}
         return [
-            RepairTree(bift_id=self.answer.first_bift_id + tree, up=self._trees.up(tree))
-            for tree in self._trees.of_sender[index]
+            RepairTree(bift_id=self.answer.first_bift_id + tree, up=self.trees.up(tree))
+            for tree in self.trees.of_sender[index]
             if self.answer.first_bift_id + tree in installed
         ]
+
+
+def frame_interval_us(topology: Topology, host: str, bits: int, fragment_bytes: int) -> float:
+    """Between two packets at the rate of the slowest of a host's own links; 0 without any limit."""
+    links = [topology.link(host, other) for other in topology.neighbours(host)]
+    if not all(is_hop(topology, link) for link in links):  # its network cards are those of its relay
+        relay = topology.attachment(host).name
+        links = [topology.link(relay, other) for other in topology.neighbours(relay)]
+        links = [link for link in links if is_hop(topology, link)]
+    rates_bps = [link.model.rate_bps for link in links if link.model.rate_bps is not None]
+    return 1e6 * 8 * (frame_overhead_bytes(bits) + fragment_bytes) / min(rates_bps) if rates_bps else 0.0
+
+
+def timing(topology: Topology, instance: Instance, bits: int, most_fragment_bytes: int, threshold_us: int) -> Timing:
+    """How long hosts and switches take to send a packet as long as the longest sample."""
+    fragment_bytes = even_fragment_bytes(instance.sizes_bytes, most_fragment_bytes)
+    frames = fragments_of(max(instance.sizes_bytes), fragment_bytes)
+    packet_us = math.ceil(frames * frame_interval_us(topology, instance.hosts[0], bits, fragment_bytes))
+    return Timing(host_us=packet_us, router_us=packet_us, threshold_us=threshold_us)
 
 
 def _address(topology: Topology, name: str, index: int) -> WorkerAddress:

@@ -9,6 +9,7 @@ from experiments.system import Metric
 METRICS: Mapping[str, Metric] = {
     "hops": Metric("", "links that the packets of a shuffle take together (a sample of one packet)"),
     "counted_hops": Metric("", "the same as switches counted it"),
+    "bound_hops": Metric("", "hops that no schedule without a master can go below"),
     "hops_per_sample": Metric("", "hops for each sample that a worker needs"),
     "samples_per_packet": Metric("", "samples that a coded or uncoded packet brings, loans not counted"),
     "loans": Metric("", "samples that neighbours lend"),
@@ -21,4 +22,6 @@ METRICS: Mapping[str, Metric] = {
     "requests": Metric("", "for lost packets"),
     "byte_hops": Metric("B", "bytes that all links carried together"),
     "load_max_over_mean": Metric("", "of the packets on links, the most over the mean"),
+    "accuracy_global": Metric("", "on the test samples after the last epoch, with shuffles", possible=(0.0, 1.0)),
+    "accuracy_local": Metric("", "the same where workers keep their first samples", possible=(0.0, 1.0)),
 }

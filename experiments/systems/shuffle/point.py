@@ -10,6 +10,7 @@ from typing import Any
 
 from controller.systems.shuffle.delivery import PROGRAM
 from controller.systems.shuffle.messages import ShuffleRequest, ShuffleSettings
+from controller.systems.shuffle.scheduling.bounds import bounds
 from controller.systems.shuffle.scheduling.instance import Instance
 from controller.systems.shuffle.scheduling.storage import epochs
 from experiments.accounting import disagreements as host_disagreements
@@ -20,7 +21,7 @@ from experiments.host_accounts import host_accounts
 from experiments.programs import Program
 from experiments.system import Measured, NetworkSetup, PointResult, PointTask, Value
 from experiments.systems.shuffle.configuration import ShuffleConfiguration
-from experiments.systems.shuffle.jobs import AGENT, ShuffleJob
+from experiments.systems.shuffle.jobs import AGENT, ShuffleJob, timing
 from experiments.systems.shuffle.loads import (
     counted_loads,
     disagreements,
@@ -30,6 +31,7 @@ from experiments.systems.shuffle.loads import (
     repair_hops,
 )
 from experiments.systems.shuffle.phase import ShufflePhase
+from experiments.systems.shuffle.training import Parts, accuracies, first_parts
 from hosts.systems.shuffle.samples import digest, original
 from switch.errors import UserError
 from topo.graph import Switch, Topology
@@ -62,7 +64,8 @@ class ShufflePoint:
         self.source = samples.source(task.seed)
         workers, master = choose_hosts(self.topology, shuffle.workers, shuffle.scheduler)
         sizes_bytes = self.source.sizes_bytes(samples.samples)
-        drawn = epochs(workers, sizes_bytes, samples.storage, task.seed, samples.replacement, master)
+        self.first = first_parts(self.source, samples.samples, len(workers), samples.first, task.seed)
+        drawn = epochs(workers, sizes_bytes, samples.storage, task.seed, samples.replacement, master, self.first)
         self.instances = list(islice(drawn, shuffle.shuffles + 1))
         # Counters are read cell by cell: as many as the largest switch has ports, in steps.
         ports = PORT_STEP * (1 + max(map(self._ports, self.topology.switches)) // PORT_STEP)
@@ -94,6 +97,13 @@ class ShufflePoint:
             master=instance.master,
             scheduler=shuffle.scheduler,
             seed=self._task.seed + number,
+            timing=timing(
+                self.topology,
+                instance,
+                shuffle.bits,
+                shuffle.fragment_bytes,
+                self._task.scale.time_us(shuffle.threshold_us),
+            ),
             variants=shuffle.trees,
             multicast=shuffle.multicast,
             unicast=shuffle.unicast,
@@ -116,13 +126,19 @@ class ShufflePoint:
     def result(self, measured: Sequence[Measured]) -> PointResult:
         pairs = list(zip(self.phases, measured, strict=True))
         found = [self._row(phase, each) for phase, each in pairs]
+        courses = self._courses()
         return PointResult(
-            metrics=_means(found),
+            metrics={**_means(found), **{f"accuracy_{name}": course[-1] for name, course in courses.items()}},
             fidelity=FidelityReport(),
             decisions={"hosts": list(self.instances[0].hosts)},
             tables={
                 "shuffles": [{"phase": phase.name, **row} for (phase, _), row in zip(pairs, found, strict=True)],
                 "loads": [row for phase, each in pairs for row in self._load_rows(phase, each)],
+                "epochs": [
+                    {"shuffling": name, "epoch": epoch, "accuracy": accuracy}
+                    for name, course in courses.items()
+                    for epoch, accuracy in enumerate(course, start=1)
+                ],
                 "waits": [row for phase, _ in pairs for row in self._wait_rows(phase)],
                 "hosts": [
                     row for phase, each in pairs for row in rows(phase.name, 1, host_accounts(self.topology, each))
@@ -130,6 +146,15 @@ class ShufflePoint:
             },
             failures=[line for phase, each in pairs for line in self._failures(phase, each)],
         )
+
+    def _courses(self) -> dict[str, list[float]]:
+        """Accuracy after each epoch, with the samples that shuffles have brought, and with the first ones only."""
+        training = self._configuration.training
+        if not training.train:
+            return {}
+        brought: list[Parts] = [self.first, *(phase.job.instance.needed for phase in self.phases)]
+        courses: dict[str, Sequence[Parts]] = {"global": brought, "local": [self.first] * len(brought)}
+        return {name: accuracies(self.source, parts, training, self._task.seed) for name, parts in courses.items()}
 
     def _row(self, phase: ShufflePhase, found: Measured) -> dict[str, Value]:
         job, schedule = phase.job, phase.job.schedule
@@ -141,6 +166,7 @@ class ShufflePoint:
         return {
             "hops": schedule.hops,
             "counted_hops": sum(load.transmissions for load in counted.values()),
+            "bound_hops": bound_hops(job),
             "hops_per_sample": schedule.hops / demands if demands else None,
             "samples_per_packet": demands / len(carrying) if carrying else None,
             "loans": len(schedule.transmissions) - len(carrying),
@@ -182,6 +208,8 @@ class ShufflePoint:
     def _failures(self, phase: ShufflePhase, found: Measured) -> list[str]:
         job = phase.job
         lines = host_disagreements(host_accounts(self.topology, found))
+        if (least := bound_hops(job)) is not None and job.schedule.hops < least:
+            lines.append(f"{job.schedule.hops} hops are less than the bound, {least}")
         if lossless(found.counts):
             lines += disagreements(planned_loads(job), counted_loads(self.topology, found.counts))
             lines += [
@@ -216,6 +244,11 @@ class ShufflePoint:
         if wrong:
             lines.append(f"{len(wrong)} samples are not the original ones, such as {min(wrong)}")
         return lines
+
+
+def bound_hops(job: ShuffleJob) -> int | None:
+    """None where a master sends, of whom the bounds know nothing."""
+    return None if job.instance.master else bounds(job.instance, job.trees).best
 
 
 def _total(found: Measured, name: str) -> int:

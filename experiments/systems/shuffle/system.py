@@ -10,6 +10,7 @@ from controller.systems.shuffle.scheduling.storage import places_of
 from experiments.configuration.point import PointConfiguration
 from experiments.scale import Scale
 from experiments.system import Metric, PointTask, System
+from experiments.systems.shuffle import figures as _figures  # noqa: F401  # their kinds
 from experiments.systems.shuffle.configuration import ShuffleConfiguration
 from experiments.systems.shuffle.metrics import METRICS
 from experiments.systems.shuffle.point import ShufflePoint, choose_hosts
@@ -35,6 +36,8 @@ class ShuffleSystem(System):
         scheduler_named(shuffle.scheduler)
         workers, _ = choose_hosts(configuration.topology.build(Scale()), shuffle.workers, shuffle.scheduler)
         places_of(samples.samples, len(workers), samples.storage)
+        if configuration.training.train and samples.data != "digits":
+            raise UserError("--train: there is nothing to learn of random bytes: take --data digits")
         samples.source(seed=1).sizes_bytes(samples.samples)
         if shuffle.multicast == "bit-string" and len(workers) > shuffle.bits:
             raise UserError(

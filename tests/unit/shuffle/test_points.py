@@ -11,6 +11,7 @@ import pytest
 from controller.systems.shuffle.scheduling.schedulers import SCHEDULERS
 from hosts.systems.shuffle import sending as sending_module
 from hosts.systems.shuffle.store import Store
+from switch.errors import UserError
 from tests.unit.shuffle.points import shuffle_point
 
 SYNTHETIC = {"data": "synthetic", "samples": 64, "sample_bytes": 500, "spread_bytes": 300}
@@ -138,3 +139,74 @@ def test_what_goes_wrong_is_a_failure_of_the_point(
     words = spoil(monkeypatch)
     found = shuffle_point(tmp_path, samples={"samples": 32}, topology={"kind": "star:6"})
     assert any(words in line for line in found.failures), found.failures
+
+
+# ---- Neighbours that lend ----
+
+LENDING = {
+    "samples": {"data": "synthetic", "samples": 48, "sample_bytes": 300, "storage": 0.2},
+    "shuffle": {"scheduler": "hop-aware", "fragment_bytes": 100},
+}
+
+
+@pytest.mark.parametrize("loss", [0.0, 0.05])
+@pytest.mark.parametrize("kind", TOPOLOGIES)
+def test_nothing_lent_stays_behind(kind: str, loss: float, tmp_path: Path) -> None:
+    found = shuffle_point(tmp_path, topology={"kind": kind, "link": {"loss": loss}}, **LENDING)
+    assert found.failures == []
+    assert found.metrics["loans"] > 0
+    if not loss:
+        assert found.metrics["counted_hops"] == found.metrics["hops"]
+
+
+def test_what_stays_behind_is_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Store, "give_back", lambda self, transmission: None)
+    found = shuffle_point(tmp_path, **LENDING)
+    assert any("samples that were lent to it were left" in line for line in found.failures)
+
+
+def test_packets_wait_for_loans_as_told(tmp_path: Path) -> None:
+    """There is a row for every packet of class A."""
+    found = shuffle_point(tmp_path, **LENDING)
+    assert len(found.tables["waits"]) > 0
+    assert found.metrics["max_wait_s"] == max(row["wait_s"] for row in found.tables["waits"])
+
+
+# ---- Training ----
+
+
+def test_global_shuffling_helps_where_first_samples_are_of_few_classes(tmp_path: Path) -> None:
+    found = shuffle_point(
+        tmp_path,
+        topology={"kind": "star:8"},
+        samples={"samples": 400, "storage": 0.2, "first": "sorted"},
+        shuffle={"shuffles": 4, "scheduler": "unicast-nearest"},
+        training={"train": True},
+    )
+    assert found.failures == []
+    course = {(row["shuffling"], row["epoch"]): row["accuracy"] for row in found.tables["epochs"]}
+    assert len(course) == 2 * 5
+    assert course["global", 1] == course["local", 1], "before the first shuffle they are the same"
+    assert found.metrics["accuracy_global"] == course["global", 5] > course["local", 5] + 0.1
+
+
+# ---- Bad input ----
+
+
+@pytest.mark.parametrize(
+    ("sections", "words"),
+    [
+        ({"shuffle": {"workers": 17}}, "17 workers need as many hosts, fat-tree:4 has 16"),
+        ({"shuffle": {"scheduler": "coded-master", "workers": 16}}, "has 15 for them"),
+        ({"shuffle": {"scheduler": "magic"}}, "there is no scheduler 'magic'"),
+        ({"shuffle": {"bits": 8}}, "--bits: 16 workers do not fit bit strings of 8 bits"),
+        ({"shuffle": {"bits": 256, "fragment_bytes": 1400}}, "fragment_bytes"),
+        ({"samples": {"storage": 0.01}}, "a worker stores between 1/16 and 1 of all samples, got 0.01"),
+        ({"samples": {"samples": 5000}}, "the digits data set has 1438 training samples, not 5000"),
+        ({"samples": {"data": "synthetic", "spread_bytes": 1000}}, "the spread of their sizes must be less"),
+        ({"samples": {"data": "synthetic"}, "training": {"train": True}}, "--train: there is nothing to learn"),
+    ],
+)
+def test_bad_input_is_told_before_anything_runs(sections: dict[str, object], words: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError if words == "fragment_bytes" else UserError, match=words):
+        shuffle_point(tmp_path, **sections)

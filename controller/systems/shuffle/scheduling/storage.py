@@ -38,18 +38,20 @@ def epochs(
     seed: int,
     replacement: Replacement = "random",
     master: str | None = None,
+    first: Sequence[Sequence[int]] | None = None,
 ) -> Iterator[Instance]:
     """The shuffle before each epoch, one after the other without end.
 
     Before the first, each worker stores a part of its own and, as long as there is room, others by chance. After a
-    shuffle it stores what it needed, and what the rule keeps of the rest.
+    shuffle it stores what it needed, and what the rule keeps of the rest. first: the workers' own parts before the
+    first; None: by chance.
     """
     samples, workers = len(sizes_bytes), len(hosts)
     places = places_of(samples, workers, share)
     draw = random.Random(seed)
     # For each worker the samples that it stores, those that it needed last at the end.
     kept: list[list[int]] = []
-    for own in parts(samples, workers, draw):
+    for own in first or parts(samples, workers, draw):
         of_others = sorted(set(range(samples)).difference(own))
         kept.append([*draw.sample(of_others, places - len(own)), *own])
     while True:

@@ -1,0 +1,15 @@
+"""The figures of the shuffle (docs/shuffle.md), as kinds of figures that studies name."""
+
+from __future__ import annotations
+
+from experiments.study.figures import KINDS
+from experiments.systems.shuffle.figures import accuracy, loads, time, waits
+
+KINDS.update(
+    {
+        "shuffle-time": time.draw,
+        "shuffle-loads": loads.draw,
+        "shuffle-waits": waits.draw,
+        "shuffle-accuracy": accuracy.draw,
+    }
+)

@@ -1,0 +1,51 @@
+"""Figure 6: accuracy against the epoch, with local and with global shuffling."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from pathlib import Path
+
+from experiments.plotting.style import COLOURS, figure, save
+from experiments.study.model import FigureSection
+from experiments.study.results import StudyResults
+from experiments.system import Metric
+
+DASHES = {"global": "-", "local": "--"}
+
+
+def courses(results: StudyResults) -> dict[tuple[str, str], dict[int, list[float]]]:
+    """Accuracies by (first samples, shuffling) and epoch, of all repetitions."""
+    first = {point.row["digest"]: point.row["samples.first"] for point in results.points}
+    found: defaultdict[tuple[str, str], defaultdict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for row in results.table("epochs"):
+        if row["digest"] in first:
+            found[first[row["digest"]], row["shuffling"]][row["epoch"]].append(float(row["accuracy"]))
+    return {key: dict(sorted(course.items())) for key, course in found.items()}
+
+
+def draw(results: StudyResults, section: FigureSection, metrics: Mapping[str, Metric], path: Path) -> list[Path]:
+    """experiments.study.figures.KINDS. A line for the mean, the least and the most around it."""
+    found = courses(results)
+    colours = {first: COLOURS[place] for place, first in enumerate(dict.fromkeys(first for first, _ in found))}
+    with figure(width_in=5.2, height_in=3.6) as (made, [axes]):
+        for (first, shuffling), course in found.items():
+            epochs = list(course)
+            means = [100 * sum(values) / len(values) for values in course.values()]
+            axes.plot(
+                epochs,
+                means,
+                DASHES[shuffling],
+                color=colours[first],
+                linewidth=1.4,
+                label=f"{shuffling} shuffling, first samples {first}",
+            )
+            least = [100 * min(values) for values in course.values()]
+            most = [100 * max(values) for values in course.values()]
+            axes.fill_between(epochs, least, most, color=colours[first], alpha=0.12, linewidth=0)
+        axes.set_xlabel("epoch")
+        axes.xaxis.get_major_locator().set_params(integer=True)
+        axes.set_ylabel("test accuracy (%)")
+        axes.set_ylim(0, 100)
+        axes.legend(fontsize="small")
+        return save(made, path, results.heading)

@@ -1,0 +1,79 @@
+"""What shuffles are for: training on other samples in every epoch.
+
+Each worker trains for an epoch on its own samples, in an order of its own, and the mean of all workers' weights is
+what they begin the next epoch with (local SGD). Local shuffling alone changes the order, global shuffling the
+samples.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from controller.systems.shuffle.scheduling.storage import parts
+from experiments.systems.shuffle.configuration import TrainingSection
+from hosts.learning.dataset import SHAPES, Samples, load
+from hosts.learning.model import Network
+from hosts.systems.shuffle.samples import DigitSamples, SampleSource
+
+Parts = Sequence[Sequence[int]]
+"""For each worker the numbers of its samples."""
+
+
+def first_parts(
+    source: SampleSource, samples: int, workers: int, how: Literal["random", "sorted"], seed: int
+) -> list[list[int]]:
+    """The workers' own samples before the first shuffle: any, or runs of the samples sorted by digit."""
+    if how == "random":
+        return parts(samples, workers, random.Random(f"first {seed}"))
+    order = list(range(samples))
+    if isinstance(source, DigitSamples):
+        order.sort(key=lambda number: int(source.sample(number)[-1]))
+    cuts = [samples * place // workers for place in range(workers + 1)]
+    return [sorted(order[low:high]) for low, high in pairwise(cuts)]
+
+
+def decoded(source: SampleSource, numbers: Sequence[int]) -> Samples:
+    """Samples from their bytes: 64 pixels from 0 to 16, and the digit."""
+    table = np.stack([source.sample(number) for number in numbers])
+    return Samples(table[:, :-1].astype(np.float32) / np.float32(16), table[:, -1].astype(np.int64))
+
+
+def accuracies(source: SampleSource, epochs: Sequence[Parts], section: TrainingSection, seed: int) -> list[float]:
+    """Of the mean weights on the test samples, after each epoch on these parts."""
+    shape = SHAPES["digits"]
+    network = Network(shape.features, section.hidden_units, shape.classes)
+    weights = network.initial_weights(seed)
+    test = load("digits").test
+    course = []
+    for epoch, of_workers in enumerate(epochs):
+        trained = [
+            _epoch(network, weights, decoded(source, part), section, np.random.default_rng([seed, epoch, worker]))
+            for worker, part in enumerate(of_workers)
+            if part
+        ]
+        weights = np.stack(trained).mean(axis=0, dtype=np.float64).astype(np.float32)
+        course.append(float(network.accuracy(weights, test)))
+    return course
+
+
+def _epoch(
+    network: Network,
+    weights: NDArray[np.float32],
+    samples: Samples,
+    section: TrainingSection,
+    draw: np.random.Generator,
+) -> NDArray[np.float32]:
+    """A worker's weights after one pass over its samples."""
+    own = weights.copy()
+    order = draw.permutation(len(samples))
+    for start in range(0, len(order), section.batch_samples):
+        batch = order[start : start + section.batch_samples]
+        _, gradient = network.loss_and_gradient(own, Samples(samples.features[batch], samples.labels[batch]))
+        np.subtract(own, np.float32(section.learning_rate) * gradient, out=own)
+    return own
