@@ -20,6 +20,7 @@ from experiments.agents import Agents
 from experiments.fidelity.meter import FidelityMeter, NetworkCounts
 from experiments.fidelity.precedence import take_precedence
 from experiments.programs import Program
+from switch.errors import UserError
 from switch.outside_address import OutsideAddress
 from topo.json_lines import JsonLinesProcess, own_program
 from topo.link_statistics import DirectionStatistics
@@ -29,6 +30,7 @@ from topo.size import estimate
 if TYPE_CHECKING:
     from experiments.agents import AgentSpec
     from experiments.system import NetworkSetup, PointTask, System
+    from switch.insight.coverage import Report as CoverageReport
 
 REST_ADDRESS = "127.0.0.1:8080"
 """In the sandbox, whose loopback nobody else uses."""
@@ -61,6 +63,8 @@ class MininetTestbed:
         rest_fd: int | None = None,
         p4runtime: OutsideAddress | None = None,
     ) -> None:
+        if setup.coverage:
+            raise UserError("--coverage needs the virtual clock")
         self.topology = setup.topology
         self.preload = setup.preload
         self._system = system
@@ -178,6 +182,9 @@ class MininetTestbed:
     def restart_agent(self, job: int, name: str) -> None:
         self._agents.start([self._agents.started(job, name)])
         self._agents.begin()
+
+    def coverage(self) -> CoverageReport | None:
+        return None
 
     # Time.
 

@@ -109,7 +109,9 @@ def run_phase(
         testbed.delete_job(answer["job"])
     links = counts.link_rows(meter.achieved_rates())
     sampled = {} if sampler is None else sampler.rows()
-    return Measured(answers, final, counts, links, sampled, cells), meter.report(*socket_counts(final))
+    return Measured(answers, final, counts, links, sampled, cells, testbed.coverage()), meter.report(
+        *socket_counts(final)
+    )
 
 
 def socket_counts(final: Mapping[tuple[int, str], Mapping[str, Any]]) -> tuple[int, int]:

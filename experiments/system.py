@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from experiments.counts import Counts
     from experiments.mininet_testbed import MininetTestbed
     from experiments.study.results import StudyResults
+    from switch.insight.coverage import Report as CoverageReport
 
 Value = str | int | float | bool | None
 Row = Mapping[str, Any]
@@ -90,7 +91,8 @@ class NetworkSetup:
     access links are captured where a study asks for pcap files. preload: modules of agents, which take a while to
     load. keep_open: descriptors that agents inherit (real clock). hand_over: once the switches hold their plan, the
     controller lets go of them for another one (real clock). samples: what is sampled while phases run.
-    registers: (switch, name) of those that are read at the end of each phase.
+    registers: (switch, name) of those that are read at the end of each phase. coverage: whether to tell what of the
+    program packets reach (virtual clock; all switches run one).
     """
 
     topology: Topology
@@ -104,6 +106,7 @@ class NetworkSetup:
     hand_over: bool = False
     samples: SampleOrder | None = None
     registers: Sequence[tuple[str, str]] = ()
+    coverage: bool = False
 
 
 @dataclass(frozen=True)
@@ -124,7 +127,7 @@ class Measured:
     and what its interfaces carried ("interfaces", hosts.agents.interface_counts).
     counts: between the moment when all agents were ready and the end. links: what each direction carried (rows of the
     table "links"). samples: rows by table (experiments.sampling.Sampler.rows), if any were ordered. registers: by
-    switch and name, those of the network's setup: their cells that are not zero.
+    switch and name, those of the network's setup: their cells that are not zero. coverage: since the network is up.
     """
 
     answers: Sequence[Mapping[str, Any]]
@@ -133,6 +136,7 @@ class Measured:
     links: Sequence[Row] = ()
     samples: Mapping[str, Sequence[Row]] = field(default_factory=dict)
     registers: Mapping[tuple[str, str], Mapping[int, int]] = field(default_factory=dict)
+    coverage: CoverageReport | None = None
 
 
 class Phase(Protocol):

@@ -17,6 +17,7 @@ from topo.link_statistics import DirectionStatistics
 if TYPE_CHECKING:
     from experiments.agents import AgentSpec
     from experiments.system import NetworkSetup, PointTask, System
+    from switch.insight.coverage import Report as CoverageReport
 
 
 class Meter(Protocol):
@@ -69,6 +70,9 @@ class Testbed(Protocol):
 
     def restart_agent(self, job: int, name: str) -> None:
         """Start an agent again that was killed, as it was started before, and let it begin."""
+
+    def coverage(self) -> CoverageReport | None:
+        """What of the program packets have reached so far; None where that was not asked for."""
 
     # Time.
     def now_us(self) -> int:

@@ -25,7 +25,10 @@ from experiments.fidelity.report import FidelityMeasures, FidelityReport
 from experiments.programs import Program
 from hosts.agents.virtual_clock import VirtualClock
 from hosts.agents.virtual_launcher import VirtualLauncher
+from switch.codegen import build_program
 from switch.errors import UserError
+from switch.insight.fabric_coverage import FabricCoverage
+from switch.insight.instrumented import build_instrumented
 from switch.virtual import HostInterface, Message, VirtualFabric
 from topo.fabric_layout import fabric_config, interface_name, name_statistics
 from topo.link_statistics import DirectionStatistics
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
     from experiments.agents import AgentSpec
     from experiments.configuration.point import TimingSection
     from experiments.system import NetworkSetup, PointTask, System
+    from switch.insight.coverage import Report as CoverageReport
     from switch.link import LinkModel
     from topo.graph import Link
 
@@ -53,7 +57,10 @@ class VirtualTestbed:
         self._timing = task.configuration.timing
         self._control_ns = 1000 * task.scale.time_us(self._timing.control_delay_us)
         self._models: dict[frozenset[str], LinkModel] = {}
-        self._fabric = VirtualFabric(fabric_config(self.topology, "memory", task.seed, ()))
+        self._sources = [program.source.parent for program in programs.values()] if setup.coverage else []
+        self._coverage: FabricCoverage | None = None
+        build = build_instrumented if setup.coverage else build_program
+        self._fabric = VirtualFabric(fabric_config(self.topology, "memory", task.seed, ()), build)
         self._clock = VirtualClock(self._fabric)
         self._clock.on_message = self._take_message
         pipelines = _pipelines(programs)
@@ -91,12 +98,17 @@ class VirtualTestbed:
 
     def __enter__(self) -> VirtualTestbed:
         self._controller.start(ready_timeout_s=0.0)
+        if self._sources:
+            self._coverage = FabricCoverage(self._fabric, self._sources)
+            self._coverage.__enter__()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._agents.__exit__(kind, error, trace)
+        if self._coverage is not None:
+            self._coverage.__exit__(kind, error, trace)
         self._fabric.close()
 
     # Jobs and counters.
@@ -137,6 +149,9 @@ class VirtualTestbed:
     def restart_agent(self, job: int, name: str) -> None:
         self._agents.launch([self._agents.started(job, name)])
         self._agents.begin()
+
+    def coverage(self) -> CoverageReport | None:
+        return None if self._coverage is None else self._coverage.report()
 
     # Time.
 

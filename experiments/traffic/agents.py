@@ -12,7 +12,7 @@ from experiments.traffic.patterns import Pair
 from experiments.traffic.rates import pair_rates, shares
 from hosts.protocols.addresses import AgentAddress
 from hosts.traffic.description import EndpointDescription, Stream
-from switch.errors import UserError
+from hosts.traffic.replay import Replay
 from topo.graph import Topology
 
 AGENT = "hosts.traffic.agents:endpoint"
@@ -48,14 +48,16 @@ def plan_traffic(
     job: int = 1,
     headers: Headers = lambda pair, flows: None,
     any_frame: bool = False,
+    replay: Mapping[str, Replay] | None = None,
 ) -> Traffic:
     """Every host takes part, since a packet may come where nobody expects it.
 
     topology: in emulated units. headers: in place of Ethernet, IPv4 and UDP; with any_frame receivers take in
-    whatever comes. UserError for what cannot be.
+    whatever comes. replay: capture files that hosts send in place of the section's traffic. UserError for what cannot
+    be.
     """
-    rates_bps = pair_rates(section, topology, scale, seed)
-    most = None if section.packets is None else shares(rates_bps, section.packets)
+    rates_bps = {} if replay else pair_rates(section, topology, scale, seed)
+    most = None if section.packets is None or replay else shares(rates_bps, section.packets)
     names = tuple(host.name for host in topology.hosts)
     specs, streams = [], {}
     for number, host in enumerate(names):
@@ -83,6 +85,7 @@ def plan_traffic(
             duration_us=max(1, scale.time_us(1000 * section.duration_ms)) if most is None else None,
             seed=seed,
             any_frame=any_frame,
+            replay=(replay or {}).get(host),
         )
         specs.append(AgentSpec(host, AGENT, NAME.format(host), description, 0, job))
     return Traffic(tuple(specs), rates_bps, streams, names, section, scale)
@@ -91,11 +94,3 @@ def plan_traffic(
 def address(topology: Topology, name: str) -> AgentAddress:
     host = topology.host(name)
     return AgentAddress(name=host.name, ip=host.ip, mac=host.mac, gateway_mac=host.gateway_mac)
-
-
-def check_traffic(section: TrafficSection, topology: Topology) -> None:
-    """UserError for a traffic that cannot be; topology: nominal."""
-    rates = pair_rates(section, topology, Scale(), seed=1)
-    for host in {host for pair in rates for host in pair}:
-        if len(topology.neighbours(host)) == 0:
-            raise UserError(f"{host} has no link")

@@ -26,7 +26,7 @@ class TrafficResults:
 
     flows: one row for each flow that was sent, as columns: sender, receiver, packets, bytes, begin_ns; and, of what
     its receiver got, those of hosts.traffic.arrived (received_packets, received_bytes). misdelivered: packets that
-    came to another host than theirs. foreign: frames that nobody here sent.
+    came to another host than theirs. foreign: frames that nobody here made (those of a replay are such).
     """
 
     traffic: Traffic
@@ -34,6 +34,7 @@ class TrafficResults:
     histogram: LatencyHistogram
     misdelivered: int
     foreign: int
+    replayed: int = 0
 
     @classmethod
     def of(cls, traffic: Traffic, final: Final, job: int = 1) -> TrafficResults:
@@ -62,6 +63,7 @@ class TrafficResults:
             LatencyHistogram.joined([LatencyHistogram.from_json(each["histogram"]) for each in told.values()]),
             misdelivered,
             sum(each["foreign"] for each in told.values()),
+            sum(each["replayed"] for each in told.values()),
         )
 
     # ---- Totals ----

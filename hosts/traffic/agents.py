@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
 
 from hosts.agents.context import AgentContext, Interface
 from hosts.traffic.arrived import Arrived
 from hosts.traffic.description import EndpointDescription
 from hosts.traffic.frames import FrameMaker
+from hosts.traffic.replay import replay_windows
 from hosts.traffic.schedule import Schedule
 
 LOOK_US = 50_000
 """So often it takes in what has come, before buffers are full."""
+
+Frames = tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.uint32] | None]
+"""Times, rows, and their lengths if these differ."""
 
 
 def endpoint(context: AgentContext, description: EndpointDescription) -> None:
@@ -22,16 +29,23 @@ def endpoint(context: AgentContext, description: EndpointDescription) -> None:
         context.emit("ready")
         if not context.wait_for_begin():
             return
+
+        def take() -> None:
+            _take(interface, arrived)
+
         schedule = Schedule(description, context.now_ns())
         packets = 0
         if description.streams:
-            maker = FrameMaker(description)
-            packets = _send_all(context, interface, maker, schedule, lambda: _take(interface, arrived))
-        context.emit("sent", packets=packets)
+            packets = _send_all(context, interface, _made(schedule, FrameMaker(description)), take, stamp=True)
+        replayed = 0
+        if description.replay is not None:
+            windows = replay_windows(description.replay, context.now_ns())
+            replayed = _send_all(context, interface, windows, take, stamp=False)
+        context.emit("sent", packets=packets + replayed)
         while not context.stopped:
             context.wait(context.now_us() + LOOK_US)
-            _take(interface, arrived)
-        _take(interface, arrived)
+            take()
+        take()
         flows = schedule.flows
         context.emit(
             "final",
@@ -42,31 +56,36 @@ def endpoint(context: AgentContext, description: EndpointDescription) -> None:
                     "packets": [flow.packets for flow in flows],
                     "bytes": [flow.bytes for flow in flows],
                 },
+                "replayed": replayed,
                 **arrived.statistics(),
             },
         )
 
 
+def _made(schedule: Schedule, maker: FrameMaker) -> Iterator[tuple[int, Frames]]:
+    for window_ns, packets in schedule.windows():
+        if len(packets):
+            yield window_ns, (packets.times_ns, *maker.frames(packets))
+
+
 def _send_all(
     context: AgentContext,
     interface: Interface,
-    maker: FrameMaker,
-    schedule: Schedule,
+    windows: Iterator[tuple[int, Frames]],
     take: Callable[[], None],
+    *,
+    stamp: bool,
 ) -> int:
-    """How many packets. Each window is handed over when the one before it begins."""
-    packets, last_ns, hand_over_ns = 0, 0, 0
-    for window_ns, due in schedule.windows():
+    """How many frames. Each window is handed over when the one before it begins."""
+    sent, last_ns, hand_over_ns = 0, 0, 0
+    for window_ns, (times_ns, rows, lengths) in windows:
         _wait_until(context, hand_over_ns, take)
         if context.stopped:
             break
-        if len(due):
-            frames, lengths = maker.frames(due)
-            interface.send_at(frames, due.times_ns, lengths, stamp=True)
-            packets, last_ns = packets + len(due), int(due.times_ns[-1])
-        hand_over_ns = window_ns
+        interface.send_at(rows, times_ns, lengths, stamp=stamp)
+        sent, last_ns, hand_over_ns = sent + len(rows), int(times_ns[-1]), window_ns
     _wait_until(context, last_ns, take, even_stopped=True)
-    return packets
+    return sent
 
 
 def _wait_until(context: AgentContext, time_ns: int, take: Callable[[], None], *, even_stopped: bool = False) -> None:

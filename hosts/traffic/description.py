@@ -8,6 +8,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from hosts.agents.description import Description
 from hosts.protocols.addresses import AgentAddress, Mac
+from hosts.traffic.replay import Replay
 
 MAX_SOURCES = 1 << 15
 MAX_FLOW_PACKETS = 1 << 32
@@ -74,7 +75,7 @@ class EndpointDescription(Description):
     source: its number in packets, another for each host. link_rate_bps: flows are sent one after the other at this
     rate. warm_up_us: what is sent before is marked, and not measured. duration_us: of sending, from when agents
     begin; None: until all streams have sent their packets. seed: of the whole traffic. any_frame: it takes in every
-    frame, and not only datagrams to udp_port.
+    frame, and not only datagrams to udp_port. replay: it sends a capture file besides.
     """
 
     address: AgentAddress
@@ -88,6 +89,7 @@ class EndpointDescription(Description):
     duration_us: int | None = Field(default=None, ge=1)
     seed: int = 1
     any_frame: bool = False
+    replay: Replay | None = None
 
     @model_validator(mode="after")
     def _ends(self) -> EndpointDescription:

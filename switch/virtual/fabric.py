@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from switch.codegen import build_program
+from switch.device import Program
 from switch.engine import Capture, Direction, Engine, EngineDevice, LinkStatistics
 from switch.errors import UserError
 from switch.fabric import add_switches
 from switch.fabric_config import FabricConfig
 from switch.link import LinkModel
+from switch.p4runtime.pipeline import Build
 from switch.virtual import traffic
 from switch.virtual.interface import HostInterface
 from switch.virtual.target import LocalTarget, Pipelines
@@ -52,10 +55,11 @@ class VirtualFabric:
     lead to the same bytes. Any number of fabrics can be used side by side. A context manager.
     """
 
-    def __init__(self, config: FabricConfig) -> None:
+    def __init__(self, config: FabricConfig, build: Build = build_program) -> None:
         """Every interface of the configuration becomes a port in memory, with its link in both directions.
 
-        Raises UserError for what cannot be built, such as switches that other programs run.
+        build: makes programs of BMv2 JSON, such as switch.insight.instrumented.build_instrumented. Raises UserError
+        for what cannot be built, such as switches that other programs run.
         """
         if config.foreign_switches or config.wires:
             raise UserError("switches that other programs run need the real clock")
@@ -73,7 +77,9 @@ class VirtualFabric:
             raise
         # What arrives at a port of a link between switches is what leaves at the other end.
         self._far_ends = {near: far for link in config.links for near, far in ((link.a, link.b), (link.b, link.a))}
-        pipelines = Pipelines()
+        pipelines = Pipelines(build)
+        self.after_running: Callable[[], None] | None = None
+        """Called whenever time has gone on a little."""
         self._messages: list[Message] = []
         # Switches that may have something to send later.
         self._timed: set[int] = set()
@@ -122,6 +128,8 @@ class VirtualFabric:
             timer_ns = self._next_timer_ns()
             until_ns = timer_ns if time_ns is None else time_ns if timer_ns is None else min(time_ns, timer_ns)
             stop = self.engine.run_until(until_ns, self._due, _MAX_EVENTS)
+            if self.after_running is not None:
+                self.after_running()
             self.now_ns = int(stop.time_ns)
             self._send_due(stop.time_ns)
             interfaces = tuple(self._interfaces[number] for number in self._due[: stop.due_count])
@@ -169,6 +177,10 @@ class VirtualFabric:
     def acknowledge_digest(self, device_id: int, digest_id: int, list_id: int) -> None:
         """The controller has seen to a digest list."""
         self._target(device_id).acknowledge_digest(digest_id, list_id)
+
+    def programs(self) -> list[Program]:
+        """What the switches that have a program run."""
+        return [target.program for target in self._targets.values() if target.program is not None]
 
     def _target(self, device_id: int) -> LocalTarget:
         target = self._targets.get(device_id)

@@ -9,7 +9,7 @@ from typing import Any
 from finsy.proto import p4r
 
 from switch.codegen import build_program
-from switch.device import Device
+from switch.device import Device, Program
 from switch.p4runtime.digests import DigestBuffer, DigestCodec
 from switch.p4runtime.forwarding_state import ForwardingState
 from switch.p4runtime.pipeline import Build, Pipeline, build_pipeline
@@ -53,6 +53,11 @@ class LocalTarget:
         self._state: ForwardingState | None = None
         self._codecs: dict[int, DigestCodec] = {}
         self._buffers: dict[int, DigestBuffer] = {}
+
+    @property
+    def program(self) -> Program | None:
+        """None before the first pipeline."""
+        return None if self._state is None else self._state.pipeline.program
 
     def set_pipeline(self, config: Any) -> None:
         """Run the pipeline of a ForwardingPipelineConfig from now on, with fresh state (VERIFY_AND_COMMIT)."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -37,7 +38,7 @@ class ProgramSection(Section):
     model: Literal["gradbed", "bmv2"] = option(
         "gradbed", "Runs the switches; bmv2 needs the real clock.", name="switch"
     )
-    coverage: bool = option(False, "Tell what of the program packets reached (virtual clock).", name="coverage")
+    coverage: bool = option(False, "Tell what of the program packets reached (virtual clock).")
     registers: tuple[str, ...] = option((), "Registers to read at the end: NAME, or SWITCH:NAME.")
     sha256: str = Field(default="", json_schema_extra={"option": False})
     """Of the files, so that a point of other contents is another point."""
@@ -46,12 +47,22 @@ class ProgramSection(Section):
     def all_entries(self) -> tuple[Path, ...]:
         return (*self.entries, *([self.entries_file] if self.entries_file is not None else []))
 
-    def with_digest(self) -> ProgramSection:
+    def with_digest(self, more: Sequence[Path | None]) -> ProgramSection:
         digest = hashlib.sha256()
-        for path in (self.path, *self.all_entries):
+        for path in (self.path, *self.all_entries, *more):
             if path is not None and path.is_file():
                 digest.update(path.read_bytes() + b"\0")
         return self.model_copy(update={"sha256": digest.hexdigest()[:20]})
+
+
+class FramesSection(Section):
+    """What packets look like, where they are no plain UDP datagrams; or a capture file in place of generated ones."""
+
+    template: str | None = option(None, "Headers as Scapy writes them: 'Ether()/IP(dst=$dst)/UDP()'.")
+    layers: StudyPath | None = option(None, "A Python file with Scapy layers for the template.")
+    pcap: StudyPath | None = option(None, "Send the frames of this capture file in place of a traffic.")
+    pcap_host: str | None = option(None, "The host that sends them (default: the first).")
+    pcap_speed: float = option(1.0, "Times as fast as they were recorded.", gt=0)
 
 
 class WorkloadConfiguration(PointConfiguration):
@@ -61,6 +72,7 @@ class WorkloadConfiguration(PointConfiguration):
     clock: Clock = option("virtual", "real: Mininet, as root; virtual: one process, time goes from event to event.")
     program: ProgramSection = ProgramSection()
     traffic: TrafficSection = TrafficSection()
+    frames: FramesSection = FramesSection()
     samples: SamplesSection = SamplesSection()
     expect: dict[str, float | str] = Field(default_factory=dict)
 
@@ -75,4 +87,4 @@ class WorkloadConfiguration(PointConfiguration):
         return expect
 
     def canonical(self) -> WorkloadConfiguration:
-        return self.model_copy(update={"program": self.program.with_digest()})
+        return self.model_copy(update={"program": self.program.with_digest([self.frames.layers, self.frames.pcap])})

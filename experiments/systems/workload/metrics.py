@@ -17,7 +17,7 @@ PERCENTILES = {"p50_us": 50.0, "p90_us": 90.0, "p99_us": 99.0, "p999_us": 99.9, 
 METRICS: Mapping[str, Metric] = {
     "sent_packets": Metric("", "packets that hosts sent and that are measured"),
     "received_packets": Metric("", "of these, those that their receivers got, each once"),
-    "loss": Metric("", "share of the sent packets that did not arrive", possible=(0.0, 1.0)),
+    "loss": Metric("", "share of the sent packets that did not arrive", possible=(None, 1.0)),
     "throughput_bps": Metric("bit/s", "of frames that arrived, all hosts together", "rate"),
     "mean_us": Metric("us", "from leaving the sender to arriving at the receiver, mean"),
     **{
@@ -38,6 +38,8 @@ METRICS: Mapping[str, Metric] = {
     "link_losses": Metric("", "packets that links lost"),
     "other_drops": Metric("", "packets that switches lost otherwise (priorities, buffers, restarts)"),
     "recirculated": Metric("", "times that packets passed a pipeline again"),
+    "covered_statements": Metric("", "share of the program's statements that packets reached", possible=(0.0, 1.0)),
+    "unused_entries": Metric("", "table entries that no packet met in any switch"),
     "busiest_link_load": Metric("", "share of its rate that the busiest link between switches carried"),
 }
 
@@ -48,17 +50,20 @@ def traffic_metrics(results: TrafficResults) -> dict[str, Value]:
     completion_us = results.completion_us[~np.isnan(results.completion_us)]
     if not results.flow_rows():
         completion_us = completion_us[:0]
+    sent = results.sent + results.replayed
+    # Frames of a replay have no mark: what comes is taken to be theirs, copies and all.
+    received = results.received + (results.foreign if results.replayed else 0)
     return {
-        "sent_packets": results.sent,
-        "received_packets": results.received,
-        "loss": results.loss,
+        "sent_packets": sent,
+        "received_packets": received,
+        "loss": 1 - received / sent if sent else None,
         "throughput_bps": results.throughput_bps,
         "mean_us": results.mean_latency_us,
         **{name: results.latency_us(percent) for name, percent in PERCENTILES.items()},
         "duplicates": results.duplicates,
         "reordered": results.reordered,
         "misdelivered": results.misdelivered,
-        "foreign_frames": results.foreign,
+        "foreign_frames": 0 if results.replayed else results.foreign,
         "flow_p50_us": float(np.percentile(completion_us, 50)) if len(completion_us) else None,
         "flow_p99_us": float(np.percentile(completion_us, 99)) if len(completion_us) else None,
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,9 +12,11 @@ from experiments.configuration.faults import restarted_switches
 from experiments.fidelity.report import FidelityReport
 from experiments.host_accounts import host_accounts
 from experiments.own_program import own_network
+from experiments.programs import Program
 from experiments.scale import Scale
 from experiments.system import Measured, NetworkSetup, PointResult, PointTask
 from experiments.systems.workload.configuration import WorkloadConfiguration
+from experiments.systems.workload.coverage import coverage_metrics, coverage_rows
 from experiments.systems.workload.expectations import Cell, parse_expectation, unmet
 from experiments.systems.workload.metrics import (
     busiest_link_load,
@@ -26,7 +29,12 @@ from experiments.systems.workload.notes import notes
 from experiments.systems.workload.phase import WorkloadPhase
 from experiments.traffic.agents import MODULE, Traffic, plan_traffic
 from experiments.traffic.results import TrafficResults
+from experiments.traffic.template import Template
+from hosts.traffic.replay import Replay, read_capture
 from switch.errors import UserError
+from switch.insight.coverage import Report
+from switch.insight.coverage_html import html_page
+from switch.insight.source import SourceMap
 from topo.files import TopologyFile, topology_file
 from topo.graph import Topology
 
@@ -51,7 +59,23 @@ def _file(configuration: WorkloadConfiguration, scale: Scale) -> TopologyFile | 
 
 
 def traffic_of(configuration: WorkloadConfiguration, topology: Topology, scale: Scale, seed: int) -> Traffic:
-    return plan_traffic(configuration.traffic, topology, scale, seed)
+    """UserError for traffic, templates and captures that cannot be."""
+    section, frames = configuration.traffic, configuration.frames
+    if frames.pcap is not None:
+        if frames.template is not None:
+            raise UserError("--pcap and --template do not go together: a capture has its frames' headers")
+        read_capture(frames.pcap)
+        sender = topology.host(frames.pcap_host or topology.hosts[0].name).name
+        replay = Replay(file=frames.pcap, speed=frames.pcap_speed * scale.factor)
+        return plan_traffic(section, topology, scale, seed, any_frame=True, replay={sender: replay})
+    if frames.template is None:
+        if frames.layers is not None:
+            raise UserError("--layers goes with --template")
+        return plan_traffic(section, topology, scale, seed)
+    if section.sizes != "fixed":
+        raise UserError("--template: frames of a template have a fixed size: use --sizes fixed")
+    headers = Template(frames.template, frames.layers).headers(topology, section.frame_bytes)
+    return plan_traffic(section, topology, scale, seed, headers=headers, any_frame=True)
 
 
 class WorkloadPoint:
@@ -69,6 +93,7 @@ class WorkloadPoint:
             capture=[host.name for host in self.topology.hosts],
             samples=configuration.samples.order(self.topology, task.scale),
             registers=self._registers(),
+            coverage=configuration.program.coverage,
         )
         self.phases = [WorkloadPhase(self.traffic)]
 
@@ -103,7 +128,10 @@ class WorkloadPoint:
             **traffic_metrics(results),
             **loss_metrics(found.counts),
             "busiest_link_load": self._busiest_link_load(found, results),
+            **coverage_metrics(found.coverage),
         }
+        if found.coverage is not None:
+            self._write_page(found.coverage)
         return PointResult(
             metrics=metrics,
             fidelity=FidelityReport(),
@@ -115,6 +143,7 @@ class WorkloadPoint:
                 "counters": self._counter_rows(found),
                 "registers": self._register_rows(found),
                 "hosts": rows(phase.name, 1, accounts),
+                "coverage": coverage_rows(found.coverage),
                 "notes": [{"note": note} for note in notes(metrics)],
             },
             failures=[
@@ -122,6 +151,13 @@ class WorkloadPoint:
                 *unmet(self._configuration.expect, metrics, lambda cell: self._cell(found, cell)),
             ],
         )
+
+    def _write_page(self, report: Report) -> None:
+        """The source with counts, coverage.html in the point's folder."""
+        (program,) = {each for each in self.network.switches.values() if isinstance(each, Program)}
+        text = json.loads(program.compiled().json.read_text(encoding="utf-8"))
+        page = html_page(report, SourceMap(text, [program.source.parent]))
+        (self._task.folder / "coverage.html").write_text(page, encoding="utf-8")
 
     def _disagreements(self, accounts: Sequence[Any]) -> list[str]:
         """Hosts take in datagrams to their port alone; what else a program sends them is no disagreement."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from experiments.configuration.point import PointConfiguration
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from experiments.study.results import StudyResults
+
+MISSED_SHOWN = 20
 
 
 class WorkloadSystem(System):
@@ -50,5 +52,22 @@ class WorkloadSystem(System):
                 name: metric for name, metric in self.metrics.items() if point.row[name] is not None
             }
             console.print(metric_table("workload", shown, point.row))
+            _print_unreached(point.table("coverage"), console)
             for row in point.table("notes"):
                 console.print(f"note: {row['note']}", style="yellow")
+
+
+def _print_unreached(rows: Sequence[Mapping[str, Any]], console: Console) -> None:
+    """What coverage says, for people: shares, and the first of what no packet reached."""
+    categories: dict[str, list[Mapping[str, Any]]] = {}
+    for row in rows:
+        categories.setdefault(row["category"], []).append(row)
+    for category, items in categories.items():
+        reached = sum(row["hits"] > 0 for row in items)
+        console.print(f"coverage: {reached} of {len(items)} {category}")
+    missed = [row for row in rows if not row["hits"]]
+    for row in missed[:MISSED_SHOWN]:
+        place = f"{row['file']}:{row['line']}: " if row["file"] else ""
+        console.print(f"not reached: {row['category']}: {place}{row['name']}", style="dim")
+    if len(missed) > MISSED_SHOWN:
+        console.print(f"... {len(missed) - MISSED_SHOWN} more in coverage.csv", style="dim")

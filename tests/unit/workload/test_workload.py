@@ -6,7 +6,11 @@ from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
+from scapy.layers.inet import IP, UDP
+from scapy.layers.l2 import Ether
+from scapy.utils import wrpcap
 
+from experiments.scale import Scale
 from experiments.study.loading import load_study
 from experiments.systems.workload.notes import notes
 from switch.errors import UserError
@@ -109,6 +113,72 @@ def test_flows_of_published_sizes(tmp_path: Path) -> None:
     result = run(tmp_path, traffic={"sizes": "web-search", "most_flow_kbytes": 100, "packets": 40, "load": 0.3})
     assert not result.failures and len(table(result, "flows")) == 40
     assert 0 < float(str(result.metrics["flow_p50_us"])) <= float(str(result.metrics["flow_p99_us"]))
+
+
+# ---- Frames of one's own ----
+
+
+def test_a_template_is_what_is_sent(tmp_path: Path) -> None:
+    template = "Ether()/IP(dst=$dst, tos=4)/TCP(sport=$port, dport=80)"
+    result = run(tmp_path, frames={"template": template}, traffic={"flows": 2})
+    assert (result.metrics["sent_packets"], result.metrics["received_packets"]) == (300, 300)
+    assert not result.failures and result.metrics["foreign_frames"] == 0
+
+
+def test_a_capture_is_sent_as_it_was_recorded(tmp_path: Path) -> None:
+    topology = configuration(tmp_path).topology.build(Scale())
+    sender, receiver = topology.host("h1"), topology.host("h3")
+    frames = [
+        Ether(src=sender.mac, dst=sender.gateway_mac) / IP(src=sender.ip, dst=receiver.ip) / UDP() / (b"x" * number)
+        for number in range(20)
+    ]
+    for number, frame in enumerate(frames):
+        frame.time = 1000 + 0.01 * number
+    wrpcap(str(tmp_path / "frames.pcap"), frames)
+    section = {"pcap": tmp_path / "frames.pcap", "pcap_speed": 10}
+    result = run(tmp_path, frames=section, samples={"interval_us": 1000, "links": ["h1-s1"]})
+    assert (result.metrics["sent_packets"], result.metrics["received_packets"]) == (20, 20)
+    assert not result.failures
+    # One each millisecond, since it goes ten times as fast; the first as soon as it begins.
+    assert [row["packets"] for row in table(result, "link_samples")][:10] == [1] * 10
+
+
+@pytest.mark.parametrize(
+    ("frames", "message"),
+    [
+        ({"template": "Ether()/IP(dst=$to)"}, r"no \$to"),
+        ({"template": "Ether()/Raw(bytes(990))"}, "do not fit a frame of 1000 bytes"),
+        ({"layers": "none.py"}, "--layers goes with --template"),
+        ({"pcap": "none.pcap"}, "cannot read .*none.pcap"),
+        ({"pcap": str(OWN)}, "is no capture file"),
+        ({"pcap": "none.pcap", "template": "Ether()"}, "do not go together"),
+    ],
+)
+def test_frames_that_cannot_be_are_one_line(frames: dict[str, str], message: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=message) as caught:
+        run(tmp_path, frames=frames)
+    assert "\n" not in str(caught.value)
+
+
+# ---- Coverage ----
+
+
+def test_coverage_is_of_all_switches(tmp_path: Path) -> None:
+    entries = ROUTES + "    - {match: {hdr.ipv4.dst_addr: 192.0.2.0/24}, action: drop}\n"
+    result = run(
+        tmp_path, entries, program={"coverage": True}, topology={"kind": "leaf-spine:2,1,1"}, traffic={"packets": 40}
+    )
+    rows = {(row["category"], row["name"]): row["hits"] for row in table(result, "coverage")}
+    received = sum(row["received"] for row in table(result, "switches"))
+    # Three switches on each packet's way.
+    assert rows["parser states", "parse_ipv4"] == received == 3 * 40
+    assert result.metrics["unused_entries"] == 1
+    assert [name for (category, name), hits in rows.items() if category == "actions" and not hits] != []
+    assert 0 < float(str(result.metrics["covered_statements"])) < 1
+    assert "own.p4" in (tmp_path / "coverage.html").read_text()
+    plain = run(tmp_path, entries, topology={"kind": "leaf-spine:2,1,1"}, traffic={"packets": 40})
+    assert plain.metrics["unused_entries"] is None
+    assert plain.metrics["p99_us"] == result.metrics["p99_us"]
 
 
 # ---- What goes wrong ----

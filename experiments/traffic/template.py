@@ -1,0 +1,141 @@
+"""Headers of one's own, written as Scapy writes packets: Ether()/IP(dst=$dst)/UDP()/MyHeader(hop=0)."""
+
+from __future__ import annotations
+
+import re
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from experiments.traffic.patterns import Pair
+from hosts.traffic.frames import FIRST_PORT
+from hosts.traffic.trailer import TRAILER_BYTES
+from switch.errors import UserError
+from switch.suggestion import suggestion
+from topo.graph import Topology
+
+_VARIABLE = re.compile(r"\$(\w+)")
+
+
+class Template:
+    """A packet with variables: $src, $dst (IP addresses), $src_mac, $dst_mac (of the first hop), $src_number,
+    $dst_number (places of the hosts, from 1), $flow (from 0) and $port (of the flow).
+
+    layers: a Python file with Scapy layers (and bind_layers) of one's own, whose names the text may use. UserError,
+    one line, for what cannot be read or made.
+    """
+
+    def __init__(self, text: str, layers: Path | None = None) -> None:
+        self._text = text
+        self._names = {**_scapy_names(), **(_layers(layers) if layers is not None else {})}
+        for name in _VARIABLE.findall(text):
+            if name not in _VARIABLES:
+                raise self._error(f"there is no ${name}{suggestion(name, _VARIABLES)}")
+        try:
+            self._code = compile(_VARIABLE.sub(r"_\1", text), "template", "eval")
+        except SyntaxError as error:
+            raise self._error(f"{error.msg}") from None
+
+    def headers(self, topology: Topology, frame_bytes: int) -> Callable[[Pair, int], tuple[str, ...]]:
+        """What experiments.traffic.agents.plan_traffic takes: headers of a pair's flows in frames of this length."""
+        places = {host.name: number for number, host in enumerate(topology.hosts, 1)}
+
+        def of_pair(pair: Pair, flows: int) -> tuple[str, ...]:
+            sender, receiver = (topology.host(name) for name in pair)
+            values = {
+                "src": sender.ip,
+                "dst": receiver.ip,
+                "src_mac": sender.mac,
+                "dst_mac": topology.destination_mac(*pair),
+                "src_number": places[sender.name],
+                "dst_number": places[receiver.name],
+            }
+            return tuple(
+                self.header({**values, "flow": flow, "port": FIRST_PORT + flow}, frame_bytes).hex()
+                for flow in range(flows)
+            )
+
+        return of_pair
+
+    def header(self, values: dict[str, str | int], frame_bytes: int) -> bytes:
+        """All that Scapy makes before the payload, with the lengths and checksums of a frame so long.
+
+        A UDP checksum that is not given is 0, which means none: what follows it is known only when the frame leaves.
+        """
+        from scapy.layers.inet import IP, UDP
+        from scapy.layers.l2 import Ether
+        from scapy.packet import Packet, Raw
+
+        names = {**self._names, **{f"_{name}": value for name, value in values.items()}}
+        try:
+            packet = eval(self._code, names)
+        except Exception as error:
+            raise self._error(f"{type(error).__name__}: {error}") from None
+        if not isinstance(packet, Packet):
+            raise self._error(f"it makes no Scapy packet, but {type(packet).__name__}")
+        for layer, fields in (
+            (Ether, {"src": values["src_mac"], "dst": values["dst_mac"]}),
+            (IP, {"src": values["src"], "dst": values["dst"]}),
+            (UDP, {"chksum": 0, "sport": values["port"]}),
+        ):
+            if packet.haslayer(layer):
+                for name, value in fields.items():
+                    packet[layer].fields.setdefault(name, value)
+        try:
+            length = len(packet)
+            if length + TRAILER_BYTES > frame_bytes:
+                raise self._error(
+                    f"its headers are {length} bytes long, and do not fit a frame of {frame_bytes} bytes with the "
+                    f"{TRAILER_BYTES} at its end by which it is known"
+                )
+            return bytes(packet / Raw(bytes(frame_bytes - length)))[:length]
+        except UserError:
+            raise
+        except Exception as error:
+            raise self._error(f"Scapy cannot make it: {error}") from None
+
+    def _error(self, message: str) -> UserError:
+        return UserError(f"--template: {self._text!r}: {' '.join(message.split())}")
+
+
+_VARIABLES = ("src", "dst", "src_mac", "dst_mac", "src_number", "dst_number", "flow", "port")
+
+
+def _scapy_names() -> dict[str, Any]:
+    """Of the layers that people write without importing them."""
+    import scapy.layers.inet
+    import scapy.layers.inet6
+    import scapy.layers.l2
+    import scapy.packet
+
+    found: dict[str, Any] = {}
+    for module in (scapy.packet, scapy.layers.l2, scapy.layers.inet, scapy.layers.inet6):
+        found.update({name: value for name, value in vars(module).items() if not name.startswith("_")})
+    return found
+
+
+def _layers(path: Path) -> dict[str, Any]:
+    """The names of a Python file. Its errors are told in one line."""
+    if not path.is_file():
+        raise UserError(f"cannot read the layers {path}: there is no such file")
+    module = types.ModuleType(path.stem)
+    module.__file__ = str(path)
+    try:
+        exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), module.__dict__)
+    except Exception as error:
+        line = _line(error, path)
+        raise UserError(f"{path}{line}: {type(error).__name__}: {' '.join(str(error).split())}") from None
+    return {name: value for name, value in vars(module).items() if not name.startswith("_")}
+
+
+def _line(error: Exception, path: Path) -> str:
+    if isinstance(error, SyntaxError):
+        return f":{error.lineno}"
+    numbers = []
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == str(path):
+            numbers.append(trace.tb_lineno)
+        trace = trace.tb_next
+    return f":{numbers[-1]}" if numbers else ""
