@@ -94,3 +94,8 @@ def plan_traffic(
 def address(topology: Topology, name: str) -> AgentAddress:
     host = topology.host(name)
     return AgentAddress(name=host.name, ip=host.ip, mac=host.mac, gateway_mac=host.gateway_mac)
+
+
+def check_traffic(section: TrafficSection, topology: Topology) -> None:
+    """UserError for a traffic that cannot be; topology: nominal."""
+    pair_rates(section, topology, Scale(), seed=1)

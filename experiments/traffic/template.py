@@ -43,7 +43,7 @@ class Template:
 
         def of_pair(pair: Pair, flows: int) -> tuple[str, ...]:
             sender, receiver = (topology.host(name) for name in pair)
-            values = {
+            values: dict[str, str | int] = {
                 "src": sender.ip,
                 "dst": receiver.ip,
                 "src_mac": sender.mac,
