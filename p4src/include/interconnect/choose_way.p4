@@ -65,8 +65,8 @@ control ChooseWay(in here_t here, in place_t place, in standard_metadata_t std, 
     apply {
         bool other_unit = place.unit != here.unit;
         bit<2> flow_bits = meta.flow_hash[17:16];
-        bit<2> coins;
-        random(coins, 0, 3);
+        bit<1> coin;
+        random(coin, 0, 1);
         wavelength = 0;
         if (place.sub_unit != here.sub_unit && (!other_unit || place.usable & MESH_FIRST != 0)) {
             mesh_way.apply(place.sub_unit, meta, mesh);
@@ -88,8 +88,7 @@ control ChooseWay(in here_t here, in place_t place, in standard_metadata_t std, 
                 if (last == Choice.FIRST_LIGHT || last == Choice.SECOND_LIGHT) {
                     by_second = last == Choice.SECOND_LIGHT;
                 } else {
-                    prefer_plane.apply(here.plane_rule, first.load, second.load, coins[0:0], flow_bits[0:0],
-                        by_second);
+                    prefer_plane.apply(here.plane_rule, first.load, second.load, coin, flow_bits[0:0], by_second);
                 }
             }
             way_t light = first;
@@ -102,8 +101,9 @@ control ChooseWay(in here_t here, in place_t place, in standard_metadata_t std, 
                 if (last != Choice.NONE) {
                     light_first = last != Choice.MESH;
                 } else {
-                    prefer_order.apply(here.order_rule, mesh.load, light.load, coins[1:1], flow_bits[1:1],
-                        light_first);
+                    // A tie goes to the mesh: light first leads to the mesh link at the far end, whose queue is not
+                    // seen from here; after the mesh there are two planes left to choose from.
+                    prefer_order.apply(here.order_rule, mesh.load, light.load, 0, flow_bits[1:1], light_first);
                 }
             }
             if (light_first) {

@@ -115,14 +115,14 @@ def test_what_nobody_has_is_dropped_and_counted() -> None:
 @pytest.mark.parametrize(
     ("policy", "planes", "orders"),
     [
-        ("least-loaded", {0, 1}, {"mesh", "light"}),
-        ("random-plane", {0, 1}, {"mesh", "light"}),
-        ("fixed-plane", {0}, {"mesh", "light"}),
+        ("least-loaded", {0, 1}, {"mesh"}),
+        ("random-plane", {0, 1}, {"mesh"}),
+        ("fixed-plane", {0}, {"mesh"}),
         ("mesh-first", {0, 1}, {"mesh"}),
     ],
 )
 def test_policies(policy: str, planes: set[int], orders: set[str]) -> None:
-    """40 packets of a flow, one after the other, from h1 at M(0,0) to h7 at M(1,1), N = 2."""
+    """In an idle network, where all is a tie: 40 packets of a flow, one after the other, from h1 at M(0,0) to h7 at M(1,1), N = 2."""
     with Interconnect(2, policy=policy) as network:
         for _ in range(40):
             network.send("h1", ["h7"])

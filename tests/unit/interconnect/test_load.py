@@ -27,6 +27,19 @@ def test_a_burst_is_spread_over_both_planes(channels: bool) -> None:
         assert waiting(network, "m0_0") == {}
 
 
+def test_what_does_not_fit_the_mesh_goes_by_light_first() -> None:
+    """Hosts 1 and 2 of M(0,0) send to M(1,1), twice as fast as the mesh link carries."""
+    with Interconnect(2) as network:
+        for sender, receiver in (("h1", "h7"), ("h2", "h8")):
+            network.send(sender, [receiver] * 50)
+        network.settle()
+        carried = network.carried()
+        by_order = {"mesh": carried["m0_0", "m0_1"], "light": carried["m1_0", "m1_1"]}
+        assert sum(by_order.values()) == 100
+        assert 35 <= by_order["light"] <= 65
+        assert len(network.received("h7")) == len(network.received("h8")) == 50
+
+
 def test_queues_that_ran_dry_read_zero_after_drops() -> None:
     """A full queue drops what was counted already: the next departure puts it right."""
     with Interconnect(2, queue_packets=4) as network:
