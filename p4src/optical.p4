@@ -15,7 +15,7 @@
 #define UNITS 4
 #endif
 #ifndef CHANNELS
-#define CHANNELS 1
+#define CHANNELS 0
 #endif
 
 struct headers_t {
