@@ -89,8 +89,7 @@ def compare(case: Case) -> Compared:
         raise RuntimeError(f"{case}: {result.failures[0]}")
     found, packets = model(case), result.metrics
     accepted, latency_s, loss, largest, reordered = (
-        float(packets[name] or 0)
-        for name in ("accepted_load", "latency_s", "loss", "largest_link_load", "reordered")
+        float(packets[name] or 0) for name in ("accepted_load", "latency_s", "loss", "largest_link_load", "reordered")
     )
     return Compared(
         case,

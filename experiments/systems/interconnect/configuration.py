@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, TypeAdapter, model_validator
 
 from controller.systems.interconnect.policies import PolicyName
+from experiments.configuration.faults import Fault
 from experiments.configuration.point import PointConfiguration
 from experiments.configuration.sections import Section, TopologySection, option
+from experiments.sampling import SamplesSection
+from experiments.scale import Scale
+from experiments.systems.interconnect.failure import FailureSection
 from experiments.traffic.configuration import TrafficSection
 
 DEFAULT_TOPOLOGY = "optical-electrical:2"
@@ -33,3 +37,14 @@ class InterconnectConfiguration(PointConfiguration):
     topology: TopologySection = Field(default_factory=lambda: TopologySection(kind=DEFAULT_TOPOLOGY))
     routing: RoutingSection = RoutingSection()
     traffic: TrafficSection = TrafficSection()
+    failure: FailureSection = FailureSection()
+    samples: SamplesSection = SamplesSection()
+
+    @model_validator(mode="after")
+    def _failure_is_a_fault(self) -> InterconnectConfiguration:
+        """Beside the faults that are given; validated again, they are there already."""
+        if self.failure.kind != "none":
+            found = TypeAdapter(tuple[Fault, ...]).validate_python(self.failure.faults(self.topology.build(Scale())))
+            more = tuple(fault for fault in found if fault not in self.faults)
+            object.__setattr__(self, "faults", (*self.faults, *more))
+        return self

@@ -54,6 +54,7 @@ class InterconnectPoint:
             ),
             routing.model,
             preload=[MODULE],
+            samples=configuration.samples.order(self.topology, task.scale),
         )
         self.phases = [TrafficPhase(configuration.traffic, self.topology, task)]
 

@@ -8,6 +8,7 @@ from typing import Any
 from experiments.configuration.point import PointConfiguration
 from experiments.scale import Scale
 from experiments.system import Metric, PointTask, System
+from experiments.systems.interconnect import figures as _figures  # noqa: F401  # their kinds
 from experiments.systems.interconnect.configuration import DEFAULT_TOPOLOGY, InterconnectConfiguration
 from experiments.systems.interconnect.metrics import METRICS
 from experiments.systems.interconnect.point import InterconnectPoint, build_topology
@@ -26,6 +27,7 @@ class InterconnectSystem(System):
     service = "controller.systems.interconnect.service:InterconnectService"
     assurance = "All packets are accounted for: hosts, switches and links agree."
     defaults: Mapping[str, Any] = {"clock": "virtual", "topology.kind": DEFAULT_TOPOLOGY}
+    benches: Mapping[str, str] = {"interconnect": "experiments.systems.interconnect.bench.commands:interconnect"}
 
     def check(self, configuration: PointConfiguration) -> None:
         assert isinstance(configuration, InterconnectConfiguration)
@@ -41,6 +43,7 @@ class InterconnectSystem(System):
                 raise UserError("--channels: BMv2's ports are one channel: take --channels uplink")
         if configuration.clock == "virtual" and routing.model != "gradbed":
             raise UserError(f"--switch: {routing.model} needs the real clock: use --switch gradbed, or --clock real")
+        configuration.samples.order(configuration.topology.build(Scale()), Scale())
         check_traffic(configuration.traffic, build_topology(configuration, Scale()))
 
     def point(self, task: PointTask) -> InterconnectPoint:

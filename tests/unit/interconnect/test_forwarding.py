@@ -122,7 +122,7 @@ def test_what_nobody_has_is_dropped_and_counted() -> None:
     ],
 )
 def test_policies(policy: str, planes: set[int], orders: set[str]) -> None:
-    """In an idle network, where all is a tie: 40 packets of a flow, one after the other, from h1 at M(0,0) to h7 at M(1,1), N = 2."""
+    """In an idle network, where all is a tie: 40 packets, one after the other, from h1 at M(0,0) to h7 at M(1,1)."""
     with Interconnect(2, policy=policy) as network:
         for _ in range(40):
             network.send("h1", ["h7"])

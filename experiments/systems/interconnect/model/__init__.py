@@ -1,1 +1,1 @@
-"""A vectorised model of queues, for networks that are too large for packets: what a packet takes is one slot of time."""
+"""A vectorised model of queues, for networks that are too large for packets: a link sends a packet in a slot."""

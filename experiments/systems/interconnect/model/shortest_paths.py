@@ -1,4 +1,4 @@
-"""Any topology in the model: packets take shortest paths, and of several next hops a random or the least loaded one."""
+"""Any topology in the model: packets take shortest paths, of several next hops a random or the least loaded one."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ TURNS = 8
 
 
 class ShortestPaths:
-    """experiments.systems.interconnect.model.slots.Fabric. Queues: hosts' links, the links to hosts, then the ports of
-    each switch to others."""
+    """experiments.systems.interconnect.model.slots.Fabric. Queues: hosts' links, the links to hosts, then the ports
+    of each switch to others."""
 
     def __init__(self, topology: Topology, choice: Literal["random", "least-loaded"] = "random") -> None:
         self._least_loaded = choice == "least-loaded"
@@ -63,7 +63,7 @@ class ShortestPaths:
         if len(rest):
             ports = np.arange(self._ports)
             usable = self._nearer[switch, self._edge[destination[rest]]][:, None] >> ports & 1 == 1
-            # Of the ports on shortest paths the one with the least of these: a random order, after the queue's length.
+            # Of the ports on shortest paths the one with the least: a random order, behind the queue's length.
             order = (
                 packets.salt[ids[rest], None] * (2 * ports + 1) * 0x9E37_79B9 + packets.links[ids[rest], None]
             ) >> 8

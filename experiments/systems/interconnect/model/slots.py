@@ -1,8 +1,8 @@
 """Queues in slots: the time that a link takes to send a packet, all packets being equally long, is one slot.
 
-In every slot each queue that holds something sends the packet at its head, which comes to the next queue at the slot's
-end. All queues of a network are worked on at once, as arrays. Against the virtual clock this leaves out where in a slot
-a packet comes; queues, their limits, and the rules by which switches choose are the same.
+In every slot each queue that holds something sends the packet at its head, which comes to the next queue when the
+slot ends. All queues of a network are worked on at once, as arrays. Against the virtual clock this leaves out where
+in a slot a packet comes; queues, their limits, and the rules by which switches choose are the same.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class Destinations(Protocol):
 
 @dataclass
 class Packets:
-    """All packets of a run, by number: columns. salt: a number from 0 to 2^32 - 1, for random choices. flow: likewise,
-    but the same for all packets of a pair."""
+    """All packets of a run, by number: columns. salt: 0 to 2^32 - 1, for random choices. flow: likewise, but the same
+    for all packets of a pair."""
 
     source: Integers
     destination: Integers
