@@ -10,11 +10,11 @@ from controller.systems.interconnect.policies import PolicyName
 from experiments.point import run_point
 from experiments.scale import Scale
 from experiments.system import PointTask
+from experiments.systems import find_system
 from experiments.systems.interconnect.configuration import InterconnectConfiguration
 from experiments.systems.interconnect.model.optical_electrical import OpticalElectrical
 from experiments.systems.interconnect.model.slots import Found, simulate
 from experiments.systems.interconnect.model.traffic import of_rates
-from experiments.systems.interconnect.system import InterconnectSystem
 from experiments.traffic.rates import pair_rates
 from topo.optical_electrical import size_of
 
@@ -84,7 +84,7 @@ def compare(case: Case) -> Compared:
     configuration = case.configuration()
     with tempfile.TemporaryDirectory() as folder:
         task = PointTask(configuration, case.seed, Scale(), Path(folder))
-        result = run_point(InterconnectSystem(), task)
+        result = run_point(find_system("interconnect"), task)
     if result.failures:
         raise RuntimeError(f"{case}: {result.failures[0]}")
     found, packets = model(case), result.metrics

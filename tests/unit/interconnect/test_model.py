@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from controller.systems.interconnect.policies import PolicyName
 from experiments.systems.interconnect.bench.run import COMMON, Largest, comparison_table, largest_loads, meets
 from experiments.systems.interconnect.bounds import least_largest_load
 from experiments.systems.interconnect.comparison import Case, compare
@@ -35,7 +36,7 @@ def test_the_bounds_of_all_to_all(n: int, per_wavelength: bool) -> None:
 
 @pytest.mark.parametrize("policy", ["least-loaded", "random-plane", "fixed-plane", "mesh-first", "ecmp"])
 @pytest.mark.parametrize("per_wavelength", [True, False])
-def test_packets_of_the_model_take_the_right_number_of_links(policy, per_wavelength: bool) -> None:
+def test_packets_of_the_model_take_the_right_number_of_links(policy: PolicyName, per_wavelength: bool) -> None:
     n = 3
     found = simulate(
         OpticalElectrical(n, policy, per_wavelength),

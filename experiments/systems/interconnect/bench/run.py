@@ -23,11 +23,13 @@ from topo.torus import torus
 ACCEPTED_GOAL, LATENCY_GOAL = 0.10, 0.20
 """By how much the model may differ from packets in throughput and mean latency."""
 
+_POLICIES: tuple[PolicyName, ...] = ("least-loaded", "fixed-plane", "mesh-first")
+
 COMMON = tuple(
     Case(n, pattern, policy, load)
     for (n, pattern), policy, load in itertools.product(
         ((2, "all-to-all"), (3, "all-to-all"), (3, "permutation"), (3, "hotspot:0.2"), (4, "all-to-all")),
-        ("least-loaded", "fixed-plane", "mesh-first"),
+        _POLICIES,
         (0.3, 0.7),
     )
 )

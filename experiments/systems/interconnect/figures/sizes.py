@@ -4,7 +4,7 @@ needed but one, which carries the figure."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from experiments.plotting.style import COLOURS, MARKERS, figure, save
@@ -22,7 +22,7 @@ def draw(results: StudyResults, section: FigureSection, metrics: Mapping[str, Me
     for n in range(2, (LARGEST_QUICK if results.resolved["quick"] else LARGEST) + 1):
         for size in sizes(n):
             by_family[size.family].append(size)
-    panels = (
+    panels: tuple[tuple[str, Callable[[Size], float]], ...] = (
         ("diameter (links)", lambda size: size.diameter),
         ("mean distance (links)", lambda size: size.mean_distance),
         ("switches per host", lambda size: size.switches / size.hosts),

@@ -127,8 +127,9 @@ class OpticalElectrical:
 
 def _second(rule: Rule, first: Integers, second: Integers, coin: Integers, hashed: Integers) -> NDArray[np.bool_]:
     """Whether the second of two ways is taken."""
+    taken: NDArray[np.bool_] = (coin if rule is Rule.RANDOM else hashed) == 1
     if rule is Rule.LEAST_LOADED:
-        return (second < first) | ((second == first) & (coin == 1))
-    if rule is Rule.FIRST:
-        return np.zeros(len(first), np.bool_)
-    return (coin if rule is Rule.RANDOM else hashed) == 1
+        taken = (second < first) | ((second == first) & (coin == 1))
+    elif rule is Rule.FIRST:
+        taken = np.zeros(len(first), np.bool_)
+    return taken

@@ -21,11 +21,16 @@ DELIVERED = -1
 class Fabric(Protocol):
     """Queues by number; those of hosts' own links come first, in the hosts' order."""
 
-    hosts: int
-    queues: int
-    turns: int
-    """In so many groups, one after the other, the packets of a slot choose: switches that look at queues see what
-    others have just chosen."""
+    @property
+    def hosts(self) -> int: ...
+
+    @property
+    def queues(self) -> int: ...
+
+    @property
+    def turns(self) -> int:
+        """In so many groups, one after the other, the packets of a slot choose: switches that look at queues see what
+        others have just chosen."""
 
     def route(self, packets: Packets, ids: Integers, queues: Integers, waiting: Integers) -> Integers:
         """Where packets go that were sent by these queues: the next queue, or DELIVERED."""
@@ -34,8 +39,9 @@ class Fabric(Protocol):
 class Destinations(Protocol):
     """Who sends how much to whom."""
 
-    rates: NDArray[np.float64]
-    """Packets a slot, by host."""
+    @property
+    def rates(self) -> NDArray[np.float64]:
+        """Packets a slot, by host."""
 
     def draw(self, sources: Integers, random: np.random.Generator) -> Integers: ...
 
