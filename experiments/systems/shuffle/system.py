@@ -29,6 +29,7 @@ class ShuffleSystem(System):
         "Every worker holds exactly the samples that it was to hold, byte for byte, and nothing that was lent."
     )
     defaults: Mapping[str, Any] = {"clock": "virtual"}
+    benches: Mapping[str, str] = {"shuffle": "experiments.systems.shuffle.bench.commands:shuffle"}
 
     def check(self, configuration: PointConfiguration) -> None:
         assert isinstance(configuration, ShuffleConfiguration)

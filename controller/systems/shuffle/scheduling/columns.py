@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +39,6 @@ class Network:
         self.trees = trees
         self.holders = instance.holders
         self.distances = trees.distances[: len(instance.workers), : len(instance.workers)]
-        self._hops: dict[tuple[int, int], int] = {}
 
     @cached_property
     def stored(self) -> NDArray[np.bool_]:
@@ -64,32 +64,21 @@ class Network:
         found: NDArray[np.int64] = away.min(axis=1)
         return found
 
-    def hops(self, sender: int, receivers: int) -> int:
-        found = self._hops.get((sender, receivers))
-        if found is None:
-            found = self._hops[sender, receivers] = self.trees.hops(sender, receivers)
-        return found
-
     def least_hops(self, holders: int, receivers: int, *, every: bool) -> int:
-        """From the best sender among some holders. every: look at all of them, and not only at the nearest ones of
+        """From the best sender among some holders. every: look at all of them, and not only at some of the nearest of
         each receiver."""
-        if every:
-            return min(self.hops(sender, receivers) for sender in members(holders))
-        least = None
+        return min(
+            self.trees.hops(sender, receivers)
+            for sender in (members(holders) if every else self.nearest_senders(holders, receivers, SENDERS_OF_A_RING))
+        )
+
+    def nearest_senders(self, holders: int, receivers: int, most: int) -> Iterator[int]:
+        """For each receiver the holders nearest to it, at most so many of them."""
         seen = 0
         for receiver in members(receivers):
             near = next(ring & holders for ring in self.rings[receiver] if ring & holders) & ~seen
             seen |= near
-            for _ in range(SENDERS_OF_A_RING):
-                if not near:
-                    break
-                lowest = near & -near
-                near ^= lowest
-                hops = self.trees.hops(lowest.bit_length() - 1, receivers)
-                if least is None or hops < least:
-                    least = hops
-        assert least is not None, "there is a sender"
-        return least
+            yield from islice(members(near), most)
 
     def senders(self, demands: Sequence[Demand]) -> int:
         """Who stores all samples of a cluster, as a set."""

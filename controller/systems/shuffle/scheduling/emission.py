@@ -10,6 +10,9 @@ from controller.systems.shuffle.scheduling.columns import Demand, Network
 from controller.systems.shuffle.scheduling.queues import Packet, Queues
 from controller.systems.shuffle.scheduling.schedule import Schedule
 
+SENDERS = 16
+"""Up to so many holders of a cluster all may send it; of more, those that are nearest to its receivers."""
+
 
 def emit(name: str, network: Network, clusters: Sequence[Sequence[Demand]]) -> Schedule:
     """A packet for each cluster and for every demand that is in none.
@@ -25,7 +28,10 @@ def emit(name: str, network: Network, clusters: Sequence[Sequence[Demand]]) -> S
     loads: Counter[tuple[str, str]] = Counter()
     for cluster in [*clusters, *alone]:
         receivers = bits_of(worker for worker, _ in cluster)
-        hops = {sender: network.trees.hops(sender, receivers) for sender in members(network.senders(cluster))}
+        holders = network.senders(cluster)
+        near = network.nearest_senders(holders, receivers, SENDERS)
+        senders = members(holders) if holders.bit_count() <= SENDERS else near
+        hops = {sender: trees.hops(sender, receivers) for sender in senders}
         least = min(hops.values())
         sender = min((each for each in hops if hops[each] == least), key=queued.__getitem__)
         queued[sender] += 1

@@ -10,10 +10,10 @@ expanded that promise to grow; the source leaves all three open, and the last gr
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
-from itertools import count
+from itertools import chain, count, islice
 
 from controller.systems.shuffle.scheduling.bits import members
 from controller.systems.shuffle.scheduling.dependencies import Cluster, DependencyGraph
@@ -81,6 +81,7 @@ class Growth:
     limits: Limits
     count_loans: bool
     draw: random.Random
+    _loans: dict[tuple[int, int], Loan | None] = field(default_factory=dict)
 
     def expanded(self, cluster: Cluster) -> Solution:
         """S4: of the local optima that can be reached from a cluster, the one with the least loss."""
@@ -119,42 +120,57 @@ class Growth:
 
     def joinable_edges(self, solution: Solution) -> Iterator[tuple[tuple[int, int], tuple[Loan, ...]]]:
         """S4.1: (worker, sample) that may join, with what is to be borrowed then, the sender's loans left out."""
+        for worker in self.joinable_nodes(solution.cluster, self._loans_left(solution)):
+            yield from self._edges_of(solution, worker)
+
+    def _loans_left(self, solution: Solution) -> int:
+        """The sender's are none, since another may send."""
+        return self.limits.loans - sum(loan.borrower != solution.sender for loan in solution.loans)
+
+    def _edges_of(self, solution: Solution, worker: int) -> Iterator[tuple[tuple[int, int], tuple[Loan, ...]]]:
         cluster = solution.cluster
-        former = tuple(loan for loan in solution.loans if loan.borrower != solution.sender)
-        left = self.limits.loans - len(former)
-        for worker in self.joinable_nodes(cluster, left):
-            own = self._borrowed(worker, [sample for _, sample in cluster.receivers])
-            if own is None or len(own) > left:
-                continue
-            complete, one_short = self.graph.joinable_or_short(cluster, worker)
-            samples = self._tried(worker, complete)
-            for sample in samples:
-                yield (worker, sample), (*former, *own)
-            if left > len(own) and len(samples) < self.limits.samples:
-                for sample in self._tried(worker, one_short):
-                    (short,) = (each for each, _ in cluster.receivers if not self.graph.holders[sample] >> each & 1)
-                    lent = self._borrowed(short, [sample])
-                    if lent is not None:
-                        yield (worker, sample), (*former, *own, *lent)
+        left = self._loans_left(solution)
+        own = self._borrowed(worker, [sample for _, sample in cluster.receivers])
+        if own is None or len(own) > left:
+            return
+        borrowed = (*(loan for loan in solution.loans if loan.borrower != solution.sender), *own)
+        complete, one_short = self.graph.joinable_or_short(cluster, worker)
+        samples = self._tried(worker, complete)
+        for sample in samples:
+            yield (worker, sample), borrowed
+        if left > len(own) and len(samples) < self.limits.samples:
+            for sample in self._tried(worker, one_short):
+                (short,) = (each for each, _ in cluster.receivers if not self.graph.holders[sample] >> each & 1)
+                lent = self._borrowed(short, [sample])
+                if lent is not None:
+                    yield (worker, sample), (*borrowed, *lent)
 
     def joinable_nodes(self, cluster: Cluster, loans: int) -> Iterator[int]:
         """Workers outside that store every sample of the cluster, or could borrow what is missing."""
-        if not loans:
-            return members(cluster.holders)
-        able = -1
+        # lacking[n]: those who lack n of the samples, and have neighbours for them.
+        lacking = [-1, *(0 for _ in range(loans))]
         for _, sample in cluster.receivers:
-            able &= self.graph.reach(self.trees, sample)
-        return members(able & ~cluster.workers)
+            stored = self.graph.holders[sample]
+            near = self.graph.reach(self.trees, sample) & ~stored
+            lacking = [fewer & stored | before & near for fewer, before in zip(lacking, [0, *lacking], strict=False)]
+        return members(sum(lacking) & ~cluster.workers)
 
     def potential(self, solution: Solution) -> int:
         """Receivers, and nodes that could join."""
-        joinable = {worker for (worker, _), _ in self.joinable_edges(solution)}
-        return len(solution.cluster.receivers) + len(joinable)
+        nodes = self.joinable_nodes(solution.cluster, self._loans_left(solution))
+        joinable = sum(any(True for _ in self._edges_of(solution, worker)) for worker in nodes)
+        return len(solution.cluster.receivers) + joinable
 
     def _tried(self, worker: int, places: int) -> Sequence[int]:
+        """As many of a worker's samples as are allowed, from any of them on."""
         own = self.graph.samples[worker]
-        found = [own[place] for place in members(places)]
-        return found if len(found) <= self.limits.samples else self.draw.sample(found, self.limits.samples)
+        if places.bit_count() > self.limits.samples:
+            start = self.draw.randrange(len(own))
+            above = places >> start << start
+            chosen: Iterable[int] = islice(chain(members(above), members(places ^ above)), self.limits.samples)
+        else:
+            chosen = members(places)
+        return [own[place] for place in chosen]
 
     def _joined(self, former: Solution, receiver: tuple[int, int], loans: tuple[Loan, ...]) -> Solution | None:
         return self.solution(self.graph.joined(former.cluster, *receiver), loans)
@@ -182,11 +198,17 @@ class Growth:
         """What a worker lacks of some samples, each from its nearest neighbour that has it; None if none has."""
         found = []
         for sample in samples:
-            if self.graph.holders[sample] >> worker & 1:
-                continue
-            lenders = list(members(self.graph.holders[sample] & self.trees.neighbours[worker]))
-            if not lenders:
-                return None
-            lender = min(lenders, key=lambda lender: self.trees.distances[lender, worker])
-            found.append(Loan(lender, worker, sample))
+            if not self.graph.holders[sample] >> worker & 1:
+                loan = self._loan(worker, sample)
+                if loan is None:
+                    return None
+                found.append(loan)
         return tuple(found)
+
+    def _loan(self, worker: int, sample: int) -> Loan | None:
+        if (worker, sample) not in self._loans:
+            lenders = list(members(self.graph.holders[sample] & self.trees.neighbours[worker]))
+            away = self.trees.distances[lenders, worker].tolist()
+            nearest = min(zip(away, lenders, strict=True), default=None)
+            self._loans[worker, sample] = None if nearest is None else Loan(nearest[1], worker, sample)
+        return self._loans[worker, sample]

@@ -80,6 +80,7 @@ class Trees:
         self.hosts = tuple(hosts)
         self.trees: list[Tree] = []
         self._up: list[tuple[int, ...]] = []
+        self._compared: dict[tuple[int, int], bool] = {}
         graph = _Graph(topology, self.hosts)
         serving: list[list[int]] = [[] for _ in self.hosts]
         reaches = [graph.distances(host) for host in self.hosts]
@@ -96,11 +97,27 @@ class Trees:
                     serving[sender].append(len(self.trees) - 1)
         self.of_sender = tuple(map(tuple, serving))
         """For each host the numbers of the trees on which it may send."""
+        self._unlike = tuple(map(self._of_unlike_lengths, self.of_sender))
 
     @cached_property
     def _lengths(self) -> dict[int, NDArray[np.int64]]:
         """For each tree how many links lie between any two hosts, those inside servers included."""
         return {}
+
+    def _of_unlike_lengths(self, trees: Sequence[int]) -> tuple[int, ...]:
+        """Of some trees the first of each length between all hosts. Lengths between them say what a tree's part for
+        any of them takes, so the others take as many hops."""
+        found: list[int] = []
+        for tree in trees:
+            if not any(self._alike(tree, other) for other in found):
+                found.append(tree)
+        return tuple(found)
+
+    def _alike(self, tree: int, other: int) -> bool:
+        pair = tree, other
+        if pair not in self._compared:
+            self._compared[pair] = np.array_equal(self._lengths[tree], self._lengths[other])
+        return self._compared[pair]
 
     def _add(self, tree: Tree) -> None:
         parents = {child: parent for parent, child in tree.links}
@@ -143,7 +160,7 @@ class Trees:
 
     def best(self, sender: int, receivers: int) -> tuple[int, int]:
         """The fewest hops, and the first of the sender's trees that takes no more."""
-        return min((self.hops_on(tree, sender, receivers), tree) for tree in self.of_sender[sender])
+        return min((self.hops_on(tree, sender, receivers), tree) for tree in self._unlike[sender])
 
     def hops(self, sender: int, receivers: int) -> int:
         """The fewest hops from a host to a set of hosts on any of its trees."""

@@ -1,0 +1,1 @@
+"""How good schedules are, and how long making them takes."""
