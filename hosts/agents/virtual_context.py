@@ -63,7 +63,7 @@ class VirtualPort:
         """A batch has come; what wakes the agents that it may be for."""
         self.told = True
         if len(self._open) == 1:
-            return None if self._open[0].quiet else self._open[0].context.wake
+            return self._open[0].context.wake
         self.distribute()
         return self._wake
 

@@ -19,17 +19,17 @@ METRICS: Mapping[str, Metric] = {
     "received_packets": Metric("", "of these, those that their receivers got, each once"),
     "loss": Metric("", "share of the sent packets that did not arrive", possible=(None, 1.0)),
     "throughput_bps": Metric("bit/s", "of frames that arrived, all hosts together", "rate"),
-    "mean_us": Metric("us", "from leaving the sender to arriving at the receiver, mean"),
+    "mean_us": Metric("us", "latency, from leaving the sender to arriving, mean"),
     **{
-        name: Metric("us", f"the same, {_percent:g} % of packets are not slower")
-        for name, _percent in PERCENTILES.items()
+        name: Metric("us", f"latency that {percent:g} % of the packets do not exceed")
+        for name, percent in PERCENTILES.items()
     },
     "duplicates": Metric("", "packets that arrived again"),
     "reordered": Metric("", "packets that arrived after later ones of their flow (RFC 4737)"),
     "misdelivered": Metric("", "packets that came to another host than theirs"),
     "foreign_frames": Metric("", "frames that came to hosts and that no agent had sent so"),
-    "flow_p50_us": Metric("us", "completion of a flow, median (sizes of flows)"),
-    "flow_p99_us": Metric("us", "completion of a flow, 99 % are not slower (sizes of flows)"),
+    "flow_p50_us": Metric("us", "completion time of flows, median"),
+    "flow_p99_us": Metric("us", "completion time that 99 % of the flows do not exceed"),
     "program_drops": Metric("", "packets that the program dropped, by an entry or of its own"),
     "no_entry_drops": Metric("", "packets that the program dropped since its last table had no entry for them"),
     "no_port_drops": Metric("", "packets sent to ports that do not exist"),

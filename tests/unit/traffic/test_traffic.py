@@ -68,8 +68,17 @@ def test_the_same_seed_gives_the_same_results(tmp_path: Path) -> None:
     assert one.histogram.as_json() != other.histogram.as_json()
 
 
-@pytest.mark.parametrize("sizes", ["fixed", "exponential"])
-@pytest.mark.parametrize("load", [0.5, 0.7])
+@pytest.mark.parametrize(
+    ("sizes", "load"),
+    [
+        ("fixed", 0.7),
+        ("exponential", 0.5),
+        pytest.param("fixed", 0.3, marks=pytest.mark.slow),
+        pytest.param("fixed", 0.5, marks=pytest.mark.slow),
+        pytest.param("exponential", 0.3, marks=pytest.mark.slow),
+        pytest.param("exponential", 0.7, marks=pytest.mark.slow),
+    ],
+)
 def test_waiting_times_are_those_of_queueing_theory(sizes: str, load: float, tmp_path: Path) -> None:
     """M/D/1: load * service / (2 * (1 - load)); M/M/1: twice that (Kleinrock, Queueing Systems I, 5.6 and 3.2)."""
     fast = 10**12

@@ -64,6 +64,16 @@ tables:
     assert "nothing arrived" in said
 
 
+def test_what_code_drops_did_not_want_for_an_entry(tmp_path: Path) -> None:
+    """Also behind a packet that did."""
+    topology = configuration(tmp_path).topology.build(Scale())
+    sender = topology.host("h1")
+    frames = [Ether(src=sender.mac, dst=sender.gateway_mac) / IP(dst="192.0.2.1", ttl=ttl) for ttl in (64, 13, 13)]
+    wrpcap(str(tmp_path / "frames.pcap"), frames)
+    result = run(tmp_path, frames={"pcap": tmp_path / "frames.pcap"})
+    assert (result.metrics["no_entry_drops"], result.metrics["program_drops"]) == (1, 2)
+
+
 def test_a_program_that_names_no_port_sends_to_port_0(tmp_path: Path) -> None:
     entries = """
 tables:

@@ -1,4 +1,4 @@
-// Routes IPv4 and counts in a register and a counter; with ENDLESS packets recirculate for ever.
+// Routes IPv4 and counts in a register and a counter; drops what has 13 hops left; with ENDLESS packets recirculate for ever.
 #include <core.p4>
 #include <v1model.p4>
 
@@ -61,7 +61,11 @@ control OwnIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
         seen.read(number, 1);
         seen.write(1, number + 1);
         arrived.count(2);
-        routes.apply();
+        if (hdr.ipv4.ttl == 13) {
+            drop();
+        } else {
+            routes.apply();
+        }
     }
 }
 
