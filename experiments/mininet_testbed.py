@@ -63,8 +63,8 @@ class MininetTestbed:
         rest_fd: int | None = None,
         p4runtime: OutsideAddress | None = None,
     ) -> None:
-        if setup.coverage:
-            raise UserError("--coverage needs the virtual clock")
+        if setup.coverage or setup.trace is not None:
+            raise UserError(f"{'--coverage' if setup.coverage else '--trace'} needs the virtual clock")
         self.topology = setup.topology
         self.preload = setup.preload
         self._system = system
@@ -185,6 +185,9 @@ class MininetTestbed:
 
     def coverage(self) -> CoverageReport | None:
         return None
+
+    def trace(self) -> list[dict[str, Any]]:
+        return []
 
     # Time.
 

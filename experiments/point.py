@@ -109,7 +109,7 @@ def run_phase(
         testbed.delete_job(answer["job"])
     links = counts.link_rows(meter.achieved_rates())
     sampled = {} if sampler is None else sampler.rows()
-    return Measured(answers, final, counts, links, sampled, cells, testbed.coverage()), meter.report(
+    return Measured(answers, final, counts, links, sampled, cells, testbed.coverage(), testbed.trace()), meter.report(
         *socket_counts(final)
     )
 

@@ -6,7 +6,7 @@ which jobs run on it and by which agents, and what the counts mean; experiments/
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -92,7 +92,8 @@ class NetworkSetup:
     load. keep_open: descriptors that agents inherit (real clock). hand_over: once the switches hold their plan, the
     controller lets go of them for another one (real clock). samples: what is sampled while phases run.
     registers: (switch, name) of those that are read at the end of each phase. coverage: whether to tell what of the
-    program packets reach (virtual clock; all switches run one).
+    program packets reach; trace: which packet's way through all switches to tell (virtual clock; all switches run one
+    program; one of the two).
     """
 
     topology: Topology
@@ -107,6 +108,7 @@ class NetworkSetup:
     samples: SampleOrder | None = None
     registers: Sequence[tuple[str, str]] = ()
     coverage: bool = False
+    trace: Callable[[bytes], bool] | None = None
 
 
 @dataclass(frozen=True)
@@ -127,7 +129,8 @@ class Measured:
     and what its interfaces carried ("interfaces", hosts.agents.interface_counts).
     counts: between the moment when all agents were ready and the end. links: what each direction carried (rows of the
     table "links"). samples: rows by table (experiments.sampling.Sampler.rows), if any were ordered. registers: by
-    switch and name, those of the network's setup: their cells that are not zero. coverage: since the network is up.
+    switch and name, those of the network's setup: their cells that are not zero. coverage, trace: since the network
+    is up; the trace is a row for each switch, with what happened there as text.
     """
 
     answers: Sequence[Mapping[str, Any]]
@@ -137,6 +140,7 @@ class Measured:
     samples: Mapping[str, Sequence[Row]] = field(default_factory=dict)
     registers: Mapping[tuple[str, str], Mapping[int, int]] = field(default_factory=dict)
     coverage: CoverageReport | None = None
+    trace: Sequence[Row] = ()
 
 
 class Phase(Protocol):

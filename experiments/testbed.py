@@ -74,6 +74,9 @@ class Testbed(Protocol):
     def coverage(self) -> CoverageReport | None:
         """What of the program packets have reached so far; None where that was not asked for."""
 
+    def trace(self) -> list[dict[str, Any]]:
+        """The way of the packet that was asked for: hop, switch, port, time_us and text; none where it was not."""
+
     # Time.
     def now_us(self) -> int:
         """Of a clock that never goes back; emulated."""

@@ -28,7 +28,9 @@ from hosts.agents.virtual_launcher import VirtualLauncher
 from switch.codegen import build_program
 from switch.errors import UserError
 from switch.insight.fabric_coverage import FabricCoverage
+from switch.insight.fabric_trace import FabricTrace
 from switch.insight.instrumented import build_instrumented
+from switch.insight.text import trace_text
 from switch.virtual import HostInterface, Message, VirtualFabric
 from topo.fabric_layout import fabric_config, interface_name, name_statistics
 from topo.link_statistics import DirectionStatistics
@@ -57,9 +59,13 @@ class VirtualTestbed:
         self._timing = task.configuration.timing
         self._control_ns = 1000 * task.scale.time_us(self._timing.control_delay_us)
         self._models: dict[frozenset[str], LinkModel] = {}
-        self._sources = [program.source.parent for program in programs.values()] if setup.coverage else []
-        self._coverage: FabricCoverage | None = None
-        build = build_instrumented if setup.coverage else build_program
+        if setup.coverage and setup.trace is not None:
+            raise UserError("--trace: coverage and a trace are two runs")
+        self._wanted = setup.trace
+        is_watched = setup.coverage or setup.trace is not None
+        self._sources = [program.source.parent for program in programs.values()] if is_watched else []
+        self._watch: FabricCoverage | FabricTrace | None = None
+        build = build_instrumented if is_watched else build_program
         self._fabric = VirtualFabric(fabric_config(self.topology, "memory", task.seed, ()), build)
         self._clock = VirtualClock(self._fabric)
         self._clock.on_message = self._take_message
@@ -99,16 +105,19 @@ class VirtualTestbed:
     def __enter__(self) -> VirtualTestbed:
         self._controller.start(ready_timeout_s=0.0)
         if self._sources:
-            self._coverage = FabricCoverage(self._fabric, self._sources)
-            self._coverage.__enter__()
+            if self._wanted is None:
+                self._watch = FabricCoverage(self._fabric, self._sources)
+            else:
+                self._watch = FabricTrace(self._fabric, self._sources, self._wanted)
+            self._watch.__enter__()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._agents.__exit__(kind, error, trace)
-        if self._coverage is not None:
-            self._coverage.__exit__(kind, error, trace)
+        if self._watch is not None:
+            self._watch.__exit__(kind, error, trace)
         self._fabric.close()
 
     # Jobs and counters.
@@ -151,7 +160,21 @@ class VirtualTestbed:
         self._agents.begin()
 
     def coverage(self) -> CoverageReport | None:
-        return None if self._coverage is None else self._coverage.report()
+        return self._watch.report() if isinstance(self._watch, FabricCoverage) else None
+
+    def trace(self) -> list[dict[str, Any]]:
+        if not isinstance(self._watch, FabricTrace):
+            return []
+        return [
+            {
+                "hop": number,
+                "switch": self.topology.switch_by_number(hop.device_id).name,
+                "port": hop.trace.port,
+                "time_us": hop.time_us,
+                "text": trace_text(hop.trace, self._watch.sources),
+            }
+            for number, hop in enumerate(self._watch.hops(), 1)
+        ]
 
     # Time.
 

@@ -57,14 +57,17 @@ class TableEntry:
 
 @dataclass(frozen=True)
 class Begin:
-    """state: words of standard metadata, requests and PHV; empty where values are not recorded."""
+    """switch: address of its state. state: words of standard metadata, requests and PHV; frame: what the parser is
+    given. Both are empty where values are not recorded."""
 
     site: Site
     number: int
     parent: int
     packet: int
     instance_type: int
+    switch: int
     state: Sequence[int]
+    frame: bytes
 
 
 @dataclass(frozen=True)
@@ -147,17 +150,22 @@ def _record(
         total = sum(key_words)
         return Lookup(site, bool(body[0]), entry, tuple(_numbers(rest[:total], key_words)), _changes(rest[total:]))
     if kind == _KIND_BEGIN:
-        return Begin(site, body[0], body[1], body[2], body[3], body[4:])
+        state, frame = _state_and_frame(program, body[5:]) if with_values else ((), b"")
+        return Begin(site, body[0], body[1], body[2], body[3], body[4], state, frame)
     if kind == _KIND_END:
         if not with_values:
             return End(site, body[0], (), b"")
-        state_words = STANDARD_WORDS + REQUEST_WORDS + program.layout.words + 1
-        state, frame = body[1 : 1 + state_words], body[1 + state_words :]
-        return End(site, body[0], state, b"".join(w.to_bytes(8, "little") for w in frame[1:])[: frame[0]])
+        return End(site, body[0], *_state_and_frame(program, body[1:]))
     if kind == _KIND_ACCESS:
         return CellBefore(site, _ARRAYS[body[0]], body[1], body[2], tuple(body[3:]))
     assert kind == _KIND_CELL
     return CellAfter(site, tuple(body))
+
+
+def _state_and_frame(program: InstrumentedProgram, words: Sequence[int]) -> tuple[Sequence[int], bytes]:
+    count = STANDARD_WORDS + REQUEST_WORDS + program.layout.words + 1
+    state, frame = words[:count], words[count:]
+    return state, b"".join(word.to_bytes(8, "little") for word in frame[1:])[: frame[0]]
 
 
 def _changes(words: Sequence[int]) -> Changes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -30,6 +31,14 @@ class Line:
     depth: int = 0
     style: str = ""
     source: Source | None = None
+
+
+def trace_text(trace: e.Trace, sources: SourceMap, columns: int = 120) -> str:
+    """What print_trace prints, without colours."""
+    console = Console(file=io.StringIO(), width=columns, highlight=False)
+    print_trace(trace, sources, console)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
 
 
 def print_trace(trace: e.Trace, sources: SourceMap, console: Console, *, whole: bool = False) -> None:

@@ -220,8 +220,11 @@ void gb_trace_begin(struct gb_switch *sw, struct gb_packet *p, uint32_t site, ui
     put(parent);
     put((uint64_t)(uintptr_t)p);
     put(p->std.instance_type);
-    if (trace.level >= GB_TRACE_VALUES)
+    put((uint64_t)(uintptr_t)sw);
+    if (trace.level >= GB_TRACE_VALUES) {
         put_state(sw, p);
+        put_bytes(p->data, of_parser ? p->length : 0);
+    }
     close_record();
 }
 

@@ -39,6 +39,7 @@ class ProgramSection(Section):
         "gradbed", "Runs the switches; bmv2 needs the real clock.", name="switch"
     )
     coverage: bool = option(False, "Tell what of the program packets reached (virtual clock).")
+    trace: str | None = option(None, "A packet to follow through all switches: 'dst=h2 and nth=3' (virtual clock).")
     registers: tuple[str, ...] = option((), "Registers to read at the end: NAME, or SWITCH:NAME.")
     sha256: str = Field(default="", json_schema_extra={"option": False})
     """Of the files, so that a point of other contents is another point."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +14,7 @@ from experiments.host_accounts import host_accounts
 from experiments.own_program import own_network
 from experiments.programs import Program
 from experiments.scale import Scale
-from experiments.system import Measured, NetworkSetup, PointResult, PointTask
+from experiments.system import Measured, NetworkSetup, PointResult, PointTask, Value
 from experiments.systems.workload.configuration import WorkloadConfiguration
 from experiments.systems.workload.coverage import coverage_metrics, coverage_rows
 from experiments.systems.workload.expectations import Cell, parse_expectation, unmet
@@ -28,6 +28,7 @@ from experiments.systems.workload.metrics import (
 from experiments.systems.workload.notes import notes
 from experiments.systems.workload.phase import WorkloadPhase
 from experiments.traffic.agents import MODULE, Traffic, plan_traffic
+from experiments.traffic.choice import packet_choice
 from experiments.traffic.results import TrafficResults
 from experiments.traffic.template import Template
 from hosts.traffic.replay import Replay, read_capture
@@ -87,6 +88,7 @@ class WorkloadPoint:
         setup = network_of(configuration, task.scale)
         self.topology = setup.topology
         self.traffic = traffic_of(configuration, self.topology, task.scale, task.seed)
+        trace = configuration.program.trace
         self.network = replace(
             setup,
             preload=[MODULE],
@@ -94,6 +96,7 @@ class WorkloadPoint:
             samples=configuration.samples.order(self.topology, task.scale),
             registers=self._registers(),
             coverage=configuration.program.coverage,
+            trace=None if trace is None else packet_choice(trace, self.topology),
         )
         self.phases = [WorkloadPhase(self.traffic)]
 
@@ -144,13 +147,18 @@ class WorkloadPoint:
                 "registers": self._register_rows(found),
                 "hosts": rows(phase.name, 1, accounts),
                 "coverage": coverage_rows(found.coverage),
-                "notes": [{"note": note} for note in notes(metrics)],
+                "trace": found.trace,
+                "notes": [{"note": note} for note in self._notes(metrics, found)],
             },
             failures=[
                 *(self._disagreements(accounts)),
                 *unmet(self._configuration.expect, metrics, lambda cell: self._cell(found, cell)),
             ],
         )
+
+    def _notes(self, metrics: Mapping[str, Value], found: Measured) -> list[str]:
+        missing = self.network.trace is not None and not found.trace
+        return [*notes(metrics), *([f"no packet was {self._configuration.program.trace}"] if missing else [])]
 
     def _write_page(self, report: Report) -> None:
         """The source with counts, coverage.html in the point's folder."""

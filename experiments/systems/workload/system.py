@@ -14,6 +14,7 @@ from experiments.systems.workload.configuration import WorkloadConfiguration
 from experiments.systems.workload.expectations import check_subjects
 from experiments.systems.workload.metrics import METRICS
 from experiments.systems.workload.point import WorkloadPoint, network_of, traffic_of
+from experiments.traffic.choice import packet_choice
 from switch.errors import UserError
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ class WorkloadSystem(System):
         setup = network_of(configuration, Scale())
         traffic_of(configuration, setup.topology, Scale(), seed=1)
         configuration.samples.order(setup.topology, Scale())
+        if configuration.program.trace is not None:
+            packet_choice(configuration.program.trace, setup.topology)
 
     def point(self, task: PointTask) -> WorkloadPoint:
         assert isinstance(task.configuration, WorkloadConfiguration)
@@ -52,6 +55,9 @@ class WorkloadSystem(System):
                 name: metric for name, metric in self.metrics.items() if point.row[name] is not None
             }
             console.print(metric_table("workload", shown, point.row))
+            for row in point.table("trace"):
+                console.print(f"hop {row['hop']}: {row['switch']}, {row['time_us']} us", style="bold")
+                console.print(row["text"])
             _print_unreached(point.table("coverage"), console)
             for row in point.table("notes"):
                 console.print(f"note: {row['note']}", style="yellow")

@@ -191,6 +191,34 @@ def test_coverage_is_of_all_switches(tmp_path: Path) -> None:
     assert plain.metrics["p99_us"] == result.metrics["p99_us"]
 
 
+# ---- Traces ----
+
+
+def test_a_packet_is_followed_through_all_switches(tmp_path: Path) -> None:
+    topology = {"kind": "leaf-spine:2,1,1"}
+    result = run(
+        tmp_path, program={"trace": "dst=h2 and nth=3"}, topology=topology, traffic={"packets": 20, "load": 0.1}
+    )
+    rows = table(result, "trace")
+    assert [(row["hop"], row["switch"]) for row in rows] == [(1, "l1"), (2, "s1"), (3, "l2")]
+    times = [row["time_us"] for row in rows]
+    assert times == sorted(times) and times[0] < times[2]
+    for row in rows:
+        assert "OwnIngress.routes" in row["text"] and "ipv4.dst_addr" in row["text"]
+
+
+def test_a_packet_that_is_dropped_tells_why(tmp_path: Path) -> None:
+    result = run(tmp_path, EMPTY, program={"trace": "src=h1"})
+    (row,) = table(result, "trace")
+    assert row["switch"] == "s1" and "drop" in row["text"]
+
+
+def test_no_such_packet_is_noted(tmp_path: Path) -> None:
+    result = run(tmp_path, program={"trace": "dport=1 and nth=2"})
+    assert table(result, "trace") == []
+    assert table(result, "notes") == [{"note": "no packet was dport=1 and nth=2"}]
+
+
 # ---- What goes wrong ----
 
 
@@ -209,6 +237,10 @@ def test_packets_that_recirculate_for_ever_end_the_run(tmp_path: Path) -> None:
         ({"program": {"model": "bmv2"}}, "bmv2 needs the real clock"),
         ({"traffic": {"pattern": "incst"}}, "no traffic is called 'incst'.*incast"),
         ({"samples": {"interval_us": 5, "links": ["s1-s9"]}}, "s9"),
+        ({"program": {"trace": "to=h1"}}, "'to=h1' is no condition"),
+        ({"program": {"trace": "dst=h9"}}, "'h9' is no host"),
+        ({"program": {"trace": "nth=0"}}, "from 1 on"),
+        ({"program": {"trace": "dst=h1", "coverage": True}}, "two runs"),
         ({"expect": {"counter:nothing[0]": 1}}, "no switch has a counter 'nothing'"),
         ({"expect": {"register:nothing[0]": 1}}, "nothing"),
     ],
