@@ -20,10 +20,11 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def test_a_shuffle_over_bcube(tmp_path: Path) -> None:
     """The run fails where a link did not carry what the schedule says, or a sample is not the original one."""
+    options = (
+        "--clock real --topology bcube:2,1 --samples 24 --storage 0.5 --scheduler coded-largest --timeout-us 200000"
+    )
     ended = subprocess.run(
-        [sys.executable, "-m", "cli", "run", "shuffle", "--clock", "real", "--topology", "bcube:2,1"]
-        + ["--samples", "24", "--storage", "0.5", "--scheduler", "coded-largest", "--timeout-us", "200000"]
-        + ["--output", str(tmp_path)],
+        [sys.executable, "-m", "cli", "run", "shuffle", *options.split(), "--output", str(tmp_path)],
         cwd=ROOT,
         capture_output=True,
         text=True,
