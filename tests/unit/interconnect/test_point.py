@@ -1,0 +1,85 @@
+"""Points of the system on the virtual clock: metrics, accounts, failures, what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from experiments.point import run_point
+from experiments.scale import Scale
+from experiments.system import PointResult, PointTask
+from experiments.systems import find_system
+from experiments.systems.interconnect.configuration import InterconnectConfiguration
+from switch.errors import UserError
+
+
+def configuration(**sections: Any) -> InterconnectConfiguration:
+    """link and traffic change single values."""
+    return InterconnectConfiguration.model_validate(
+        {
+            "clock": "virtual",
+            "topology": {
+                "kind": sections.pop("kind", "optical-electrical:2"),
+                "link": {"rate_mbps": 100, "delay_us": 5, **sections.pop("link", {})},
+            },
+            "traffic": {"load": 0.5, "duration_ms": 20, **sections.pop("traffic", {})},
+            **sections,
+        }
+    )
+
+
+def run(folder: Path, seed: int = 1, **sections: Any) -> PointResult:
+    return run_point(find_system("interconnect"), PointTask(configuration(**sections), seed, Scale(), folder))
+
+
+def test_everything_arrives_and_agrees_twice_alike(tmp_path: Path) -> None:
+    first, second = (run(tmp_path) for _ in range(2))
+    assert first.failures == [] and first.metrics == second.metrics
+    assert first.metrics["loss"] == 0
+    assert first.metrics["saturation_bound"] == pytest.approx(7 / 8)
+    assert first.metrics["accepted_load"] == first.metrics["offered_load"] == pytest.approx(0.5, abs=0.06)
+    assert {row["agrees"] for row in first.tables["hosts"]} == {True}
+    assert {row["class"] for row in first.tables["classes"]} == {"mesh", "uplink", "light-path"}
+
+
+def test_losses_of_links_and_queues_are_accounted_for(tmp_path: Path) -> None:
+    found = run(tmp_path, link={"loss": 0.05, "duplicate": 0.05, "queue_packets": 4}, traffic={"load": 0.9})
+    assert found.failures == []
+    drops = {row["cause"]: row["packets"] for row in found.tables["drops"]}
+    assert drops["links"] > 0 and drops["queues"] > 0
+
+
+def test_one_channel_for_a_fibre(tmp_path: Path) -> None:
+    found = run(tmp_path, kind="optical-electrical:3", routing={"channels": "uplink"}, traffic={"duration_ms": 5})
+    assert found.failures == []
+    assert found.metrics["saturation_bound"] == pytest.approx(26 / 27)
+
+
+def test_an_optical_switch_is_cut_off_and_the_controller_hears_of_nothing(tmp_path: Path) -> None:
+    """Nothing is lost but what was on its fibres at that moment; and no flow goes without packets afterwards."""
+    found = run(
+        tmp_path,
+        failure={"kind": "optical-switch", "at_ms": 5},
+        timing={"control_delay_us": 10_000_000},
+        traffic={"duration_ms": 30},
+    )
+    assert found.failures == []
+    assert found.metrics["loss"] < 0.01
+    assert all(row["received_packets"] > 0 for row in found.tables["pairs"])
+
+
+@pytest.mark.parametrize(
+    ("sections", "words"),
+    [
+        ({"kind": "fat-tree:4"}, "fat-tree:4 is not of the kind optical-electrical:N"),
+        ({"kind": "optical-electrical:9"}, "--channels: 9 units have 9 wavelengths"),
+        ({"routing": {"model": "bmv2"}}, "--channels: BMv2's ports are one channel"),
+        ({"routing": {"model": "bmv2", "channels": "uplink"}}, "--switch: bmv2 needs the real clock"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_one_line(sections: dict[str, Any], words: str) -> None:
+    with pytest.raises(UserError, match=words) as caught:
+        find_system("interconnect").check(configuration(**sections))
+    assert "\n" not in str(caught.value)
