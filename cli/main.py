@@ -53,7 +53,7 @@ class GradbedCommands(Commands):
         "calibrate": Entry(
             "cli.calibrate:calibrate", "Find how fast a network this machine carries.", ("run", "study"), network=True
         ),
-        "p4": Entry("cli.p4:app", "Work with P4 programs.", ("p4",)),
+        "p4": Entry("cli.p4:app", "Work with P4 programs.", ("p4",), of={"plan": ("run",)}),
         "bench": Entry(
             "cli.bench:app",
             "Measure this machine.",

@@ -8,13 +8,14 @@ from typing import Annotated
 
 import typer
 
-from cli import options, p4_corpus, p4_coverage, p4_shell, p4_trace, stf
+from cli import options, p4_corpus, p4_coverage, p4_plan, p4_shell, p4_trace, stf
 from switch.errors import UserError
 
 app = typer.Typer(help="Work with P4 programs.", no_args_is_help=True)
 app.command("stf")(stf.stf)
 app.command("conformance")(stf.conformance)
 app.command("corpus")(p4_corpus.corpus)
+app.command("plan")(p4_plan.plan)
 app.command("trace")(p4_trace.trace)
 app.command("coverage")(p4_coverage.coverage)
 app.command("shell")(p4_shell.shell)

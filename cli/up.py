@@ -28,7 +28,7 @@ def _up(
     ] = None,
     entries: Annotated[
         list[Path] | None,
-        typer.Option(help="What its tables hold: .yaml, .py (docs/workload.md); may be given several times."),
+        typer.Option(help="What its tables hold: .yaml, .py (docs/entries.md); may be given several times."),
     ] = None,
     watch: Annotated[
         bool, typer.Option("--watch", help="Reload program and entries when their files change.")
