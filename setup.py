@@ -27,7 +27,7 @@ setup(
     python_requires=">=3.10",
     packages=find_packages(include=["cli*", "experiments*", "controller*", "hosts*", "topo*", "switch*"]),
     package_data={
-        "cli": ["templates/*/*"],
+        "cli": ["templates/*/*", "templates/*/*/*", "templates/*/*/*/*"],
         "experiments": [
             "systems/*/studies/*.yaml",
             "bench/switch/*.c",

@@ -42,6 +42,9 @@ class GradbedCommands(Commands):
             network=True,
         ),
         "new": Entry("cli.new:new", "Make a folder with a P4 program of your own that runs."),
+        "exercise": Entry(
+            "cli.exercise:app", "Tasks with starter code and hidden tests.", of={"check": ("run", "study")}
+        ),
         "run": Entry(
             "cli.run:app",
             "Run an experiment.",
