@@ -84,6 +84,10 @@ class NdnPoint:
             decisions={
                 "peers": list(self.phase.job.peers),
                 "observers": list(self.phase.job.observers),
+                "observed": {
+                    name: [report.versions[0]["version"], report.versions[-1]["version"]] if report.versions else []
+                    for name, report in self.phase.observers.items()
+                },
                 "tree_edges": list(self.phase.answer["tree_edges"]),
                 "digests": list(self.phase.job.weights or self.phase.job.sums),
             },

@@ -17,6 +17,7 @@ from controller.systems.ndn.messages import NdnRequest, Prefix
 from controller.systems.ndn.service import NdnService
 from experiments.programs import Program
 from hosts.systems.ndn import tlv
+from hosts.systems.ndn.gradient_format import VersionHead, version_frames
 from hosts.systems.ndn.packets import ethernet, interest_frame
 from switch.link import LinkModel
 from switch.virtual import VirtualFabric
@@ -25,6 +26,8 @@ from topo.registry import parse_topology
 
 LANES = 64
 MACROS = {"LANES": LANES, "CONTENTS": 64, "SUBSCRIPTIONS": 64, "PENDING": 64}
+SMALL = {"CONTENTS": 2, "SUBSCRIPTIONS": 2, "PENDING": 2}
+"""Two rows for everything."""
 EPOCH_US = 1 << 20
 TICK_US = 1024
 
@@ -126,3 +129,11 @@ def ports(outputs: Mapping[int, Sequence[bytes]]) -> list[int]:
     """Where one frame each came out."""
     assert all(len(frames) == 1 for frames in outputs.values())
     return sorted(outputs)
+
+
+def gradient_frame(*parts: str, version: int = 1, segment: int = 0, lane: int = 0) -> bytes:
+    """Data of a gradient's form; every lane has the same value."""
+    (frames,) = version_frames(
+        ETHERNET, name(*parts), version, VersionHead(0.5), np.full((segment + 1, LANES), lane, np.int32)
+    )
+    return frames[segment].tobytes()

@@ -1,0 +1,34 @@
+"""Small NDN points on the virtual clock, for tests."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from experiments.point import run_point
+from experiments.scale import Scale
+from experiments.system import PointResult, PointTask
+from experiments.systems.ndn.configuration import NdnConfiguration
+from experiments.systems.ndn.system import NdnSystem
+
+
+def run(seed: int = 1, **sections: Any) -> PointResult:
+    """It ends only if all peers have, and every sum or weight that is not the reference's is a failure."""
+    sections["workload"] = {"rounds": 3, "values": 960, **sections.get("workload", {})}
+    if sections["workload"].get("kind") == "training":
+        del sections["workload"]["values"]
+    with tempfile.TemporaryDirectory() as folder:
+        task = PointTask(NdnConfiguration.model_validate(sections), seed, Scale(), Path(folder))
+        return run_point(NdnSystem(), task)
+
+
+def recoveries(result: PointResult) -> Mapping[Any, int]:
+    """Answers to probes, by the distance of the router that gave them; None: publishers'."""
+    return {row["distance"]: row["packets"] for row in result.tables["recoveries"]}
+
+
+def lossy(loss: float, *links: tuple[str, str], at_ms: float = 0.0) -> list[dict[str, Any]]:
+    """Faults that make single links lose packets."""
+    return [{"fault": "link-change", "at_ms": at_ms, "link": list(link), "change": {"loss": loss}} for link in links]

@@ -1,0 +1,86 @@
+"""Who comes late, leaves early or dies; routers that lose everything; links that go down."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from experiments.system import PointResult
+from tests.unit.ndn.runs import run
+
+EPOCH_MS = 2**16 / 1000
+"""Short ones."""
+LONG = {"rounds": 30, "peers": 6, "values": 192}
+ROUTERS = {"epoch_shift": 16}
+TIMING = {"compute_us": 10_000}
+
+
+def observed(**sections: Any) -> PointResult:
+    """A run with observers besides six peers. It ends when all have left; wrong sums are failures."""
+    workload = {**LONG, "observers": sections.pop("observers")}
+    return run(workload=workload, routers=ROUTERS, timing=TIMING, **sections)
+
+
+def rows(result: PointResult, name: str) -> int:
+    return sum(row[name] for row in result.tables["routers"])
+
+
+def test_observers_come_late_and_leave_early() -> None:
+    result = observed(observers=[{}, {"join_ms": 100}, {"join_ms": 50, "leave_ms": 200}])
+    assert result.failures == []
+    seen = result.decisions["observed"]
+    assert seen["observer 0"] == [1, 29]
+    assert 5 < seen["observer 1"][0] < 20 and seen["observer 1"][1] == 29
+    assert 2 < seen["observer 2"][0] < seen["observer 2"][1] < 25
+
+
+def test_a_killed_observer_is_forgotten_and_the_others_go_on() -> None:
+    kill = [{"fault": "agent-stop", "at_ms": 100, "agent": "observer 0"}]
+    alive, dead = observed(observers=[{}]), observed(observers=[{}], faults=kill)
+    assert dead.failures == []
+    assert len(dead.tables["versions"]) == 30
+    received = {name: _to_observer(result) for name, result in (("alive", alive), ("dead", dead))}
+    # An epoch, or two, after its death nothing is sent to it any more.
+    versions_in_two_epochs = 2 * EPOCH_MS / 10
+    most = (100 / 10 + versions_in_two_epochs + 2) * 6 * 2
+    assert received["dead"] < most < received["alive"]
+
+
+def _to_observer(result: PointResult) -> int:
+    """Packets on the link to the observer."""
+    (name,) = result.decisions["observers"]
+    return sum(row["packets"] for row in result.tables["links"] if row["to"] == name)
+
+
+def test_a_killed_peer_does_not_stop_asynchronous_ones() -> None:
+    result = run(
+        workload={"kind": "training", "mode": "asynchronous", "peers": 5, "rounds": 12, "hidden_units": 8},
+        routers=ROUTERS,
+        timing=TIMING,
+        faults=[{"fault": "agent-stop", "at_ms": 60, "agent": "peer 2"}],
+    )
+    assert result.failures == []
+    versions = {peer: sum(row["peer"] == peer for row in result.tables["peers"]) for peer in ("peer 1", "peer 2")}
+    assert versions["peer 1"] == 12 and versions["peer 2"] < 12
+
+
+def test_a_restarted_router_gets_its_subscriptions_back() -> None:
+    for switch in ("e1", "c1", "a1"):
+        result = run(
+            workload=LONG,
+            routers=ROUTERS,
+            timing=TIMING,
+            faults=[{"fault": "switch-restart", "at_ms": 105, "switch": switch}],
+        )
+        assert result.failures == []
+        assert len(result.tables["versions"]) == 30
+
+
+def test_a_path_around_a_link_that_went_down() -> None:
+    result = run(
+        workload=LONG,
+        routers=ROUTERS,
+        timing=TIMING,
+        faults=[{"fault": "link-down", "at_ms": 105, "link": ["a1", "c1"]}],
+    )
+    assert result.failures == []
+    assert len(result.tables["versions"]) == 30

@@ -1,0 +1,154 @@
+"""Whole runs on the virtual clock: traffic, training, losses."""
+
+from __future__ import annotations
+
+import pytest
+
+from experiments.systems.ndn import phase as phase_module
+from hosts.systems.ndn import node as node_module
+from tests.unit.ndn.runs import lossy, recoveries, run
+from topo.registry import parse_topology
+
+FAT_TREE_HOSTS = 16
+
+
+def test_every_pushed_fragment_crosses_each_link_of_its_tree_once() -> None:
+    result = run()
+    assert result.failures == []
+    assert result.metrics["transmissions"] == result.metrics["expected_transmissions"] == 448
+    assert result.metrics["unicast_transmissions"] == 1312
+    assert result.metrics["probes"] == 0
+
+
+@pytest.mark.slow
+def test_the_same_on_128_hosts() -> None:
+    result = run(topology={"kind": "fat-tree:8"}, workload={"peers": 128, "rounds": 1, "values": 96})
+    assert result.failures == []
+    assert result.metrics["transmissions"] == result.metrics["expected_transmissions"] == 21_504
+    assert result.metrics["unicast_transmissions"] == 92_928
+
+
+@pytest.mark.parametrize(("exchange", "transmissions"), [("pull", 448), ("unicast", 1312)])
+def test_other_exchanges_sum_up_the_same(exchange: str, transmissions: int) -> None:
+    result = run(workload={"exchange": exchange, "rounds": 2})
+    assert result.failures == []
+    assert result.metrics["transmissions"] == transmissions
+
+
+def test_ring_all_reduce_on_the_same_routers() -> None:
+    result = run(workload={"exchange": "ring", "rounds": 2})
+    assert result.failures == []
+    assert result.metrics["gradient_hops"] > 4 * 15 / 16 * 28
+
+
+def test_synchronous_weights_are_the_references() -> None:
+    result = run(workload={"kind": "training", "peers": 4, "rounds": 5})
+    assert result.failures == []
+    assert result.metrics["accuracy"] > 0.4
+
+
+def test_a_wrong_lane_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    publish = node_module.Node.publish
+
+    def wrong(self: node_module.Node, version: int, publication: node_module.Publication) -> None:
+        if self.own == 0:
+            publication.fragments[0, 0] += 1
+        publish(self, version, publication)
+
+    monkeypatch.setattr(node_module.Node, "publish", wrong)
+    assert any("not the reference's" in line for line in run(workload={"peers": 4, "rounds": 1}).failures)
+
+
+def test_training_ends_where_everybodys_loss_is_small_enough() -> None:
+    result = run(workload={"kind": "training", "peers": 4, "rounds": 20, "target_loss": 1.5})
+    assert result.failures == []
+    assert 3 < len(result.tables["versions"]) < 20
+    assert {row["peers"] for row in result.tables["versions"]} == {4}
+
+
+# ---- Losses ----
+
+
+def test_5_percent_loss_on_every_link() -> None:
+    result = run(topology={"link": {"loss": 0.05}}, workload={"kind": "training", "rounds": 2, "hidden_units": 16})
+    assert result.failures == []
+    assert result.metrics["recoveries"] > 500
+    assert result.metrics["store_share"] > 0.9
+    # What was lost on its very first link no router can have.
+    lost_at_once = sum(row["losses"] for row in result.tables["links"] if row["from"].startswith("h"))
+    assert recoveries(result)[None] <= lost_at_once
+
+
+def test_losses_after_the_last_router_never_reach_further() -> None:
+    network = parse_topology("fat-tree:4")
+    links = [(network.attachment(host.name).name, host.name) for host in network.hosts]
+    result = run(faults=lossy(0.1, *links), workload={"rounds": 2})
+    assert result.failures == []
+    found = recoveries(result)
+    assert found.pop(1) > 100
+    assert found == {None: 0}
+
+
+def test_without_stores_publishers_answer() -> None:
+    result = run(topology={"link": {"loss": 0.02}}, workload={"rounds": 2}, routers={"contents": 0})
+    assert result.failures == []
+    assert result.metrics["store_share"] == 0.0
+
+
+def test_duplicates_are_counted_and_change_nothing() -> None:
+    result = run(topology={"link": {"duplicate": 0.05}}, workload={"rounds": 2})
+    assert result.failures == []
+
+
+def test_the_same_seed_gives_the_same_run() -> None:
+    sections = {"topology": {"link": {"loss": 0.03}}, "workload": {"peers": 6, "rounds": 2}}
+    one, other = run(**sections), run(**sections)
+    assert (one.metrics, one.tables) == (other.metrics, other.tables)
+    assert run(seed=2, **sections).metrics != one.metrics
+
+
+# ---- Asynchronous training ----
+
+ASYNCHRONOUS = {
+    "workload": {
+        "kind": "training", "mode": "asynchronous", "peers": 6, "rounds": 6, "hidden_units": 8, "slow_peers": 1,
+        "slowness": 3,
+    },
+    "timing": {"compute_us": 4000, "compute_distribution": "exponential"},
+    "topology": {"link": {"loss": 0.01}},
+}  # fmt: skip
+
+
+def test_asynchronous_weights_are_those_of_a_replay() -> None:
+    result = run(**ASYNCHRONOUS)
+    assert result.failures == []
+    applied = [row["applied"] for row in result.tables["peers"]]
+    assert max(applied) > 1
+    assert len({row["staleness"] for row in result.tables["peers"]}) > 2
+
+
+def test_a_replay_in_another_order_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    replay = phase_module.replay
+
+    def swapped(settings: object, workers: int, applied: dict[int, list[list[tuple[int, int]]]]) -> object:
+        steps = next(steps for steps in applied.values() if any(len(step) > 1 for step in steps))
+        steps[-1].append(steps[0][0])
+        return replay(settings, workers, applied)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(phase_module, "replay", swapped)
+    assert any("not those of a replay" in line for line in run(**ASYNCHRONOUS).failures)
+
+
+def test_a_slow_peer_holds_up_only_those_who_wait_for_it() -> None:
+    slow = {"slow_peers": 1, "slowness": 10, "rounds": 4}
+    timing = {"compute_us": 5000}
+    waiting = run(workload={"kind": "training", "peers": 4, "hidden_units": 8, **slow}, timing=timing)
+    free = run(
+        workload={"kind": "training", "peers": 4, "hidden_units": 8, "mode": "asynchronous", **slow}, timing=timing
+    )
+    assert waiting.failures == free.failures == []
+
+    def end_s(result: object, peer: str) -> float:
+        return max(row["at_s"] for row in result.tables["peers"] if row["peer"] == peer)  # type: ignore[attr-defined]
+
+    assert end_s(waiting, "peer 0") > 0.2 > 0.05 > end_s(free, "peer 0")
