@@ -29,7 +29,7 @@ control ContentStore(inout headers_t hdr, in metadata_t meta, out bool hit) {
     register<bit<64>>(CONTENTS) content_scales;
     register<bit<32>>(CONTENTS * LANES) content_lanes;
     register<bit<1>>(CONTENTS / 2) second_is_newer;
-    counter(256, CounterType.packets) content_hits;     // by the Interest's hop limit; 255: it has none
+    counter(64, CounterType.packets) content_hits;      // by the Interest's hop limit; 63: it has none, or a higher
     counter(1, CounterType.packets) content_misses;
     counter(1, CounterType.packets) content_kept;
     counter(1, CounterType.packets) content_evicted;
@@ -83,8 +83,8 @@ control ContentStore(inout headers_t hdr, in metadata_t meta, out bool hit) {
                     row = row + 1;
                 }
                 give();
-                bit<32> hops = 255;
-                if (hdr.hop_limit.isValid()) {
+                bit<32> hops = 63;
+                if (hdr.hop_limit.isValid() && hdr.hop_limit.hops < 63) {
                     hops = (bit<32>)hdr.hop_limit.hops;
                 }
                 content_hits.count(hops);

@@ -5,7 +5,7 @@
 #include "packet.p4"
 
 #define KINDS 8
-#define COUNTED_PORTS 512
+#define COUNTED_PORTS 17            // ports 1 to 16
 
 const bit<32> KIND_INTEREST = 0;
 const bit<32> KIND_INSERTION = 1;
