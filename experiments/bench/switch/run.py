@@ -31,7 +31,7 @@ def run_bench_switch(rounds: int, measure_s: float) -> int:
     with_bmv2 = bmv2_is_installed()
     _explain(console, rounds, measure_s, with_bmv2)
     goals: list[Goal] = []
-    for workload in [workloads.router(), *_of_systems(), workloads.ndn()]:
+    for workload in [workloads.router(), *_of_systems()]:
         rates = measure(workload, _subjects(with_bmv2), rounds, measure_s)
         console.print(_program_table(workload, rates))
         goals += rate_goals(workload.name, rates)

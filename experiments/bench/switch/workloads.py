@@ -22,9 +22,6 @@ FLOW_SOURCE, FLOW_DESTINATION = 0x0A000001, 0x0A010002
 SWITCH_MAC, NEXT_MAC = 0x020000000001, 0x020000000002
 UDP = 17
 
-NDN_NAMES = 256
-NDN_NONCE_OFFSET = 14 + 2 + 8
-
 CYCLE_FRAMES = 4096
 """Of the loads that spread over a large table."""
 
@@ -50,37 +47,6 @@ class Workload:
 def router() -> Workload:
     """One flow that one route matches."""
     return _router("router.p4", [(FLOW_DESTINATION & 0xFFFFFF00, 24)], [FLOW_DESTINATION])
-
-
-def ndn() -> Workload:
-    """Interests for 256 names, each time with another nonce: a store that lacks them, a table that notes them."""
-    names = [random.Random(i).getrandbits(64) for i in range(NDN_NAMES)]
-    frames = tuple(
-        _ethernet(0x8624, struct.pack(">BBQIQ", 5, 64, name, i, 0)).ljust(FRAME_BYTES, b"\0")
-        for i, name in enumerate(names)
-    )
-
-    def plan(_last: bool) -> SwitchPlan:
-        return SwitchPlan.of(
-            "ndn_registers",
-            [
-                TableEntry(
-                    table="forwarding",
-                    match={"hdr.ndn.name": name},
-                    action="towards_producer",
-                    params={"port": RIGHT_PORT},
-                )
-                for name in names
-            ],
-            [],
-        )
-
-    return Workload(
-        "ndn_registers.p4",
-        OWN_PROGRAMS / "ndn_registers.p4",
-        Cycle(frames, NDN_NAMES, NDN_NONCE_OFFSET, NDN_NAMES),
-        plan,
-    )
 
 
 # ---- Large tables ----

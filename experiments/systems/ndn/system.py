@@ -21,6 +21,7 @@ class NdnSystem(System):
     metrics: Mapping[str, Metric] = METRICS
     service = "controller.systems.ndn.service:NdnService"
     assurance = "All sums and weights are bit for bit those of a single process, and router and host counters agree."
+    switch_workloads = ("experiments.systems.ndn.bench.switch_workload:interests",)
     defaults: Mapping[str, Any] = {"workload.kind": "training"}
 
     def check(self, configuration: PointConfiguration) -> None:

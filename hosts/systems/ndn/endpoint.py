@@ -17,6 +17,8 @@ from hosts.systems.ndn.gradient_format import CONTENT_HEAD_BYTES, Frames, Versio
 from hosts.systems.ndn.packets import ETHERNET_BYTES, data_frame, ethernet, interest_frame
 from hosts.systems.ndn.tlv import MalformedError, Name
 
+_META_INFO = bytes((tlv.META_INFO,))
+
 
 @dataclass(frozen=True)
 class Fragment:
@@ -110,6 +112,8 @@ class FragmentReader:
         numbers = tlv.read_name(name, length, len(name))
         if len(numbers) != 2:
             return None
+        if frame[after : after + 1] == _META_INFO:
+            _, _, after = tlv.read_tlv(frame, after, end)
         content = after + len(self._content_head)
         if frame[after:content] != self._content_head or content + content_bytes(self._lanes) > end:
             raise MalformedError("content that is no fragment of a gradient")

@@ -29,7 +29,8 @@ class Observation:
                 self._node.wait_for(other, self._next)
         if number < self._next:
             return
-        self._node.stop_waiting(publisher, None)
+        if number == self._next:
+            self._node.stop_waiting(publisher, None)
         self._complete.setdefault(number, {})[publisher] = version
         while len(self._complete.get(self._next, {})) == len(self._job.publishers):
             self._finish(self._complete.pop(self._next), self._next)

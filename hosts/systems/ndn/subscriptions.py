@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from hosts.systems.ndn.names import DELETE, DISTRIBUTE, INSERT
 from hosts.systems.ndn.tlv import Component, Name
 
+MOST_DELETIONS = 20
+"""So often a deletion is sent. A publisher that has died does not answer; its rows end for want of refreshes."""
+
 
 @dataclass
 class _Subscription:
@@ -19,6 +22,7 @@ class _Subscription:
     acknowledged: bool = False
     deleting: bool = False
     fresh: bool = False
+    tries: int = 0
     due_us: int = 0
 
     @property
@@ -41,6 +45,8 @@ class Subscriptions:
         self._retry_us = retry_us
         self._refresh_us = refresh_us
         self._send = send
+        self.abandoned = 0
+        """Deletions that nobody acknowledged."""
 
     @property
     def acknowledged(self) -> bool:
@@ -60,6 +66,10 @@ class Subscriptions:
             if each.due_us <= now_us:
                 self._send(each.wanted_name, each.fresh)
                 each.acknowledged = False
+                each.tries += 1
+                if each.deleting and each.tries > MOST_DELETIONS:
+                    each.acknowledged = True
+                    self.abandoned += 1
                 each.due_us = now_us + self._retry_us
 
     def take(self, name: Name, now_us: int) -> bool:
@@ -82,4 +92,5 @@ class Subscriptions:
     def delete(self) -> None:
         """From now on."""
         for each in self._all.values():
-            each.deleting, each.acknowledged, each.fresh, each.due_us = True, False, False, 0
+            each.deleting, each.acknowledged, each.fresh = True, False, False
+            each.due_us = each.tries = 0

@@ -15,6 +15,7 @@ from experiments.bench.switch.goals import Goal, control_goals, rate_goals, tabl
 from experiments.bench.switch.rates import Rates
 from experiments.bench.switch.subjects import Kind, Subject
 from experiments.systems.aggregation.bench.switch_workload import gradients
+from experiments.systems.ndn.bench.switch_workload import interests
 from switch.codegen import build_program
 from switch.device import ActionCall, KeyMatch
 from switch.engine import Engine
@@ -23,7 +24,7 @@ from switch.program_cache import compiled_files
 WORKLOADS = {
     "router": workloads.router,
     "aggregation": gradients,
-    "ndn": workloads.ndn,
+    "ndn": interests,
     "large router": lambda: workloads.large_router(2000),
     "large acl": lambda: workloads.large_acl(500),
 }
@@ -79,7 +80,7 @@ def test_a_cycle_gives_as_many_outputs_as_it_says(name: str) -> None:
 
 
 def test_frames_have_the_size_that_is_printed() -> None:
-    for workload in (workloads.router(), workloads.ndn(), workloads.large_acl(10)):
+    for workload in (workloads.router(), interests(), workloads.large_acl(10)):
         assert {len(frame) for frame in workload.cycle.frames} == {workloads.FRAME_BYTES}
 
 

@@ -1,0 +1,34 @@
+"""What `gradbed bench switch` sends through p4src/ndn.p4."""
+
+from __future__ import annotations
+
+from controller.planning.plan import SwitchPlan
+from controller.systems.ndn.entries import fib_entry
+from experiments.bench.switch.packet_io import Cycle
+from experiments.bench.switch.workloads import FRAME_BYTES, NEXT_MAC, RIGHT_PORT, Workload
+from experiments.programs import P4_SOURCES
+from hosts.systems.ndn.packets import ethernet, interest_frame
+from hosts.systems.ndn.tlv import generic
+
+NAMES = 256
+NUMBER = b"\0\0\0\0"
+PREFIX = (b"t", b"h1")
+
+
+def interests() -> Workload:
+    """Interests for names that were never asked for: each misses the store, is noted in the PIT, and goes on by the
+    FIB."""
+    header = ethernet(NEXT_MAC.to_bytes(6, "big"))
+    name = (*(generic(part) for part in PREFIX), generic(NUMBER))
+    # A lifetime of one tick: rows are free again.
+    frame = interest_frame(header, name, 1, 1)
+    place = frame.index(generic(NUMBER)) + 2
+    frames = tuple(
+        (frame[:place] + number.to_bytes(4, "big") + frame[place + 4 :]).ljust(FRAME_BYTES, b"\0")
+        for number in range(NAMES)
+    )
+
+    def plan(_last: bool) -> SwitchPlan:
+        return SwitchPlan.of("ndn", [fib_entry(PREFIX, RIGHT_PORT)])
+
+    return Workload("ndn.p4", P4_SOURCES / "ndn.p4", Cycle(frames, NAMES, place, NAMES), plan, {"LANES": "96"})

@@ -1,0 +1,88 @@
+"""One switch with p4src/ndn.p4 on the interfaces of the kernel: the same packets on our switch and on BMv2, by our
+compiler and by p4c, where they are installed. In more detail, on our switch alone: tests/unit/ndn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from controller.planning.plan import SwitchPlan
+from controller.systems.ndn.entries import all_sets_of, fib_entry
+from hosts.systems.ndn.gradient_format import VersionHead, fragment_name, version_frames
+from hosts.systems.ndn.packets import data_frame, ethernet, interest_frame
+from hosts.systems.ndn.tlv import CONTENT, generic, tlv
+from tests.emulation.sandboxed import in_sandbox
+from tests.p4.switch_under_test import COMPILERS, KINDS, switch_under_test
+
+pytestmark = pytest.mark.root
+
+LANES = 64
+PORTS = 4
+PUBLISHER = 1
+DEFINES = {"LANES": str(LANES), "CONTENTS": "64", "SUBSCRIPTIONS": "64", "PENDING": "64", "EPOCH_SHIFT": "40"}
+HEADER = ethernet(bytes.fromhex("020000000001"))
+
+
+def name(*parts: str) -> tuple[bytes, ...]:
+    return tuple(generic(part) for part in parts)
+
+
+def interest(*parts: str, nonce: int = 1) -> bytes:
+    return interest_frame(HEADER, name(*parts), nonce, 60_000)
+
+
+def gradient(*parts: str, version: int, lane: int) -> bytes:
+    lanes = np.full((1, LANES), lane, np.int32)
+    (frames,) = version_frames(HEADER, name(*parts), version, VersionHead(0.25), lanes)
+    return frames[0].tobytes()
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("kind", KINDS)
+@in_sandbox
+def test_packets(kind: str, compiler: str, tmp_path: Path) -> None:
+    entries, groups = all_sets_of(range(1, PORTS + 1))
+    routes = [fib_entry((b"t", b"p"), PUBLISHER), fib_entry((b"a", b"b" * 32, b"c", b"d", b"e", b"f", b"g", b"h"), 4)]
+    plan = SwitchPlan.of("ndn", [*entries, *routes], groups)
+    with switch_under_test(kind, compiler, "ndn", DEFINES, plan, PORTS, tmp_path) as switch:
+        # Subscriptions.
+        insertion, acknowledgement = interest("insert", "p", "t"), data_frame(HEADER, name("distribute", "p", "t"))
+        hops_less = insertion[:-1] + bytes([insertion[-1] - 1])
+        assert switch.exchange(2, insertion) == {PUBLISHER: [hops_less]}
+        assert switch.exchange(3, insertion) == {}
+        assert switch.exchange(PUBLISHER, acknowledgement) == {2: [acknowledgement], 3: [acknowledgement]}
+        assert switch.exchange(4, insertion) == {4: [acknowledgement]}
+        deletion = interest("delete", "p", "t")
+        assert switch.exchange(3, deletion) == {3: [data_frame(HEADER, name("delete", "p", "t"))]}
+
+        # A push to those who are left, and a probe for it.
+        push = gradient("distribute", "p", "t", version=300, lane=-7)
+        assert switch.exchange(PUBLISHER, push) == {2: [push], 4: [push]}
+        wanted = fragment_name(name("t", "p"), 300, 0)
+        probe = interest_frame(HEADER, wanted, 1, 60_000)
+        assert switch.exchange(3, probe) == {3: [gradient("t", "p", version=300, lane=-7)]}
+
+        # An ordinary name of the longest kind, with a repetition and a duplicate.
+        parts = ("a", "b" * 32, "c", "d", "e", "f", "g", "h")
+        (out,) = switch.exchange(2, interest(*parts, nonce=1)).items()
+        assert out[0] == 4
+        assert switch.exchange(3, interest(*parts, nonce=1)) == {}
+        assert switch.exchange(3, interest(*parts, nonce=2)) == {}
+        data = data_frame(HEADER, name(*parts), tlv(CONTENT, bytes(300)) + bytes.fromhex("16031b01c81700"))
+        assert switch.exchange(4, data) == {2: [data], 3: [data]}
+        assert switch.exchange(4, data) == {}
+
+        # What is no packet.
+        for frame in (HEADER + b"\x05\xff", insertion[:-4], HEADER + tlv(5, tlv(7, tlv(8, bytes(33))))):
+            assert switch.exchange(2, frame) == {}
+        dropped = {
+            full.rsplit(".", 1)[-1]: cells[0].packets
+            for full, cells in switch.southbound.counters("s1").items()
+            if "dropped_" in full and cells[0].packets
+        }
+        assert dropped == {
+            "dropped_aggregated": 2, "dropped_duplicate": 1, "dropped_unsolicited": 1, "dropped_not_shortest": 1,
+            "dropped_truncated": 1, "dropped_component_too_long": 1,
+        }  # fmt: skip
