@@ -90,7 +90,7 @@ class OpticalElectrical:
         mesh: Integers,
         waiting: Integers,
     ) -> Integers:
-        """The way to another unit: p4src/include/choose_way.p4."""
+        """The way to another unit: p4src/include/interconnect/choose_way.p4."""
         policy, salt, flow = POLICIES[self.policy], packets.salt[ids] >> packets.links[ids], packets.flow[ids]
         first, second = (self._light_up(plane, sub_unit, unit, there_x) for plane in range(PLANES))
         by_second = _second(policy.plane, waiting[first], waiting[second], salt & 1, flow & 1)
