@@ -1,0 +1,72 @@
+"""Every kind of figure is drawn of a small study, and its studies are what the system can run."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from experiments.study.figures import KINDS
+from experiments.study.results import load_results
+from experiments.systems.shuffle.figures.accuracy import courses
+from experiments.systems.shuffle.figures.loads import spread
+from experiments.systems.shuffle.figures.time import mean_times
+from experiments.systems.shuffle.figures.waits import planned_waits_us
+
+ROOT = Path(__file__).resolve().parents[3]
+
+STUDY = """
+name: small
+system: shuffle
+clock: virtual
+topology: {kind: "star:6"}
+samples: {samples: 60, storage: 0.3}
+shuffle: {shuffles: 2}
+training: {train: true}
+sweep:
+  product:
+    shuffle.scheduler: [unicast-random, unicast-nearest, hop-aware]
+    samples.storage: [0.3]
+    samples.first: [random]
+    shuffle.threshold_us: [200]
+figures:
+  time: {kind: shuffle-time, x: samples.storage, y: shuffle_time_s, series: shuffle.scheduler}
+  loads: {kind: shuffle-loads, x: shuffle.scheduler, y: load_max_over_mean}
+  waits: {kind: shuffle-waits, x: shuffle.threshold_us, y: max_wait_s}
+  accuracy: {kind: shuffle-accuracy, x: samples.first, y: accuracy_global}
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("small")
+    (place / "small.yaml").write_text(STUDY)
+    ended = subprocess.run(
+        [sys.executable, "-m", "cli", "run", str(place / "small.yaml"), "-j", "1", "--output", str(place)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    return (place / "small" / "latest").resolve()
+
+
+@pytest.mark.parametrize("name", ["time", "loads", "waits", "accuracy"])
+def test_it_is_drawn(name: str, folder: Path) -> None:
+    assert f"shuffle-{name}" in KINDS
+    assert (folder / f"{name}.png").stat().st_size > 0
+
+
+def test_numbers_of_figures_are_those_of_the_tables(folder: Path) -> None:
+    results = load_results(folder)
+    assert set(mean_times(results)) == {"unicast-random", "unicast-nearest", "hop-aware"}
+    assert all(value >= 1 for value in spread(results).values()) and len(spread(results)) == 3
+    assert all(value >= 0 for value in planned_waits_us(results).values())
+    course = courses(results)
+    assert set(course) == {("random", "global"), ("random", "local")}
+    assert [list(of_epoch) for of_epoch in course.values()] == [[1, 2, 3]] * 2
+    assert {len(values) for values in course["random", "global"].values()} == {3}
