@@ -8,6 +8,7 @@ from typing import Any
 from experiments.configuration.point import PointConfiguration
 from experiments.scale import Scale
 from experiments.system import Metric, PointTask, System
+from experiments.systems.compression import figures as _figures  # noqa: F401  # their kinds
 from experiments.systems.compression.configuration import CompressionConfiguration
 from experiments.systems.compression.metrics import METRICS
 from experiments.systems.compression.point import CompressionPoint
@@ -31,6 +32,10 @@ class CompressionSystem(System):
         "topology.kind": "star:9",
         "workload.kind": "training",
         "workload.rounds": 60,
+    }
+
+    benches: Mapping[str, str] = {
+        "compressors": "experiments.systems.compression.bench.commands:compressors",
     }
 
     def check(self, configuration: PointConfiguration) -> None:

@@ -63,7 +63,7 @@ def test_the_repaired_rule_costs_less_than_a_point_of_accuracy(seed: int) -> Non
     for rule, faults in (("none", []), ("repaired", [{**HALVED[0], "at_ms": 100}])):
         found = run(
             seed,
-            ratio={"rule": rule, "initial_rate": "run", "interval_us": 1000},
+            ratio={"rule": rule, "initial_rate": "run", "interval_us": 4000},
             workload={"kind": "training", "workers": 8, "rounds": 60, "hidden_units": 64},
             faults=faults,
         )

@@ -1,0 +1,43 @@
+"""Figure 5: the ratio that each rule chooses against the rate that is left, beside its formula."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from operator import itemgetter
+from pathlib import Path
+
+from experiments.plotting.series import draw_series, explain_marks
+from experiments.plotting.style import figure, save
+from experiments.study.model import FigureSection
+from experiments.study.results import StudyResults
+from experiments.system import Metric
+from experiments.systems.compression.figures.variants import Row, colour
+from hosts.systems.compression.ratio import repaired_ratio, source_ratio
+
+NAMES = {"source": "the source, to the letter", "repaired": "repaired"}
+SENT = 0.05
+"""Part of the gradient that is sent when the rule decides, for the formulas' curves."""
+
+
+def rate_left(row: Row) -> float:
+    """Of the server's link, the part that the first fault leaves."""
+    rate_bps: float = 1e6 * row["faults"][0]["change"]["rate_mbps"]
+    return rate_bps / float(row["link_rate_bps"]) * float(row["scale_factor"])
+
+
+def draw(results: StudyResults, section: FigureSection, metrics: Mapping[str, Metric], path: Path) -> list[Path]:
+    """experiments.study.figures.KINDS."""
+    series = results.derived_series(rate_left, itemgetter("ratio"), itemgetter("ratio.rule"))
+    with figure() as (made, (axes,)):
+        for number, (name, points) in enumerate(series.items()):
+            draw_series(axes, points, label=NAMES[name], number=number)
+            rule = source_ratio if name == "source" else repaired_ratio
+            rates = [n / 50 for n in range(1, 51)]
+            axes.plot(rates, [rule(SENT, 1.0, 1.0, rate) for rate in rates], ":", color=colour(number), linewidth=1)
+        axes.plot([], [], ":", color="grey", label=f"formula, {SENT:.0%} sent before")
+        axes.set_xlabel("rate that is left / initial rate")
+        axes.set_ylabel("ratio: bytes sent / bytes of the gradient")
+        axes.set_ylim(bottom=0)
+        explain_marks(axes, [point.verdict for points in series.values() for point in points])
+        axes.legend()
+        return save(made, path, results.heading)

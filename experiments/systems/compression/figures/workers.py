@@ -1,0 +1,33 @@
+"""Figure 1: iteration time, and how much of the gradient it took along, against the number of workers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from operator import itemgetter
+from pathlib import Path
+
+from experiments.plotting.series import draw_series, explain_marks
+from experiments.plotting.style import figure, save
+from experiments.study.model import FigureSection
+from experiments.study.results import StudyResults
+from experiments.system import Metric
+from experiments.systems.compression.figures.variants import variant
+
+
+def draw(results: StudyResults, section: FigureSection, metrics: Mapping[str, Metric], path: Path) -> list[Path]:
+    """experiments.study.figures.KINDS."""
+    workers = itemgetter("workload.workers")
+    times = results.derived_series(workers, lambda row: 1e3 * row["iteration_time_s"], variant)
+    ratios = results.derived_series(workers, itemgetter("ratio"), variant)
+    with figure(columns=2, height_in=4.2) as (made, axes):
+        for panel, series in zip(axes, (times, ratios), strict=True):
+            for number, (name, points) in enumerate(series.items()):
+                draw_series(panel, points, label=name, number=number)
+            panel.set_xlabel("workers")
+            panel.set_ylim(bottom=0)
+        axes[0].set_ylabel("median iteration time (ms)")
+        axes[1].set_ylabel("bytes sent / bytes of the gradients")
+        explain_marks(axes[0], [point.verdict for points in times.values() for point in points])
+        handles, labels = axes[0].get_legend_handles_labels()
+        made.legend(handles, labels, loc="outside lower center", ncols=3)
+        return save(made, path, results.heading)
