@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from rich.console import Console
-
+from experiments.bench.console import bench_console
 from experiments.systems.shuffle.bench.drawing import draw_growth, draw_hops, draw_waiting
 from experiments.systems.shuffle.bench.growth import growth_table, measure_growth
 from experiments.systems.shuffle.bench.instances import PUBLIC_INSTANCES
@@ -16,7 +15,7 @@ from experiments.systems.shuffle.bench.sweep import FABRICS, measure_hops, measu
 
 def run_bench_shuffle(sizes: Sequence[tuple[int, int]], share: float, quality: bool, output: Path | None) -> int:
     """sizes: (k, samples) of fat-trees. output: folder for figures. Exit status 0."""
-    console = Console()
+    console = bench_console()
     grown = []
     for k, samples in sizes:
         with console.status(f"fat-tree:{k}, {samples:,} samples"):
