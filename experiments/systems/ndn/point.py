@@ -75,6 +75,15 @@ class NdnPoint:
             return self.sum_of_distances
         return sum(self.phase.answer["tree_edges"])
 
+    @property
+    def expected_hops(self) -> float:
+        """Bytes times hops of a round by gradient bytes, without headers and Interests: trees, distances, or the
+        ring's 2 (n - 1) / n gradients over each of the tree's links in both directions."""
+        if self.configuration.workload.exchange == "ring":
+            peers = len(self.phase.job.peers)
+            return 4 * (peers - 1) / peers * float(self.phase.answer["tree_edges"][0])
+        return self.expected_transmissions
+
     def result(self, measured: Sequence[Measured]) -> PointResult:
         (found,) = measured
         accounts = self._accounts(found)
