@@ -33,6 +33,7 @@ def test_other_exchanges_sum_up_the_same(exchange: str, transmissions: int) -> N
     assert result.metrics["transmissions"] == transmissions
 
 
+@pytest.mark.slow
 def test_ring_all_reduce_on_the_same_routers() -> None:
     result = run(workload={"exchange": "ring", "rounds": 2})
     assert result.failures == []
@@ -94,17 +95,20 @@ def test_what_the_last_router_holds_is_asked_of_nobody_else() -> None:
     assert found == {None: 0}
 
 
+@pytest.mark.slow
 def test_without_stores_publishers_answer() -> None:
     result = run(topology={"link": {"loss": 0.02}}, workload={"rounds": 2}, routers={"contents": 0})
     assert result.failures == []
     assert result.metrics["store_share"] == 0.0
 
 
+@pytest.mark.slow
 def test_duplicates_are_counted_and_change_nothing() -> None:
     result = run(topology={"link": {"duplicate": 0.05}}, workload={"rounds": 2})
     assert result.failures == []
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_run() -> None:
     sections = {"topology": {"link": {"loss": 0.03}}, "workload": {"peers": 6, "rounds": 2}}
     one, other = run(**sections), run(**sections)
@@ -132,6 +136,7 @@ def test_asynchronous_weights_are_those_of_a_replay() -> None:
     assert len({row["staleness"] for row in result.tables["peers"]}) > 2
 
 
+@pytest.mark.slow
 def test_a_replay_in_another_order_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     replay = phase_module.replay
 
