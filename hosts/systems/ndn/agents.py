@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from hosts.agents.context import AgentContext
+from hosts.agents.context import AgentContext, Interface
 from hosts.learning.workload import prepare_workload
 from hosts.systems.ndn.description import ObserverDescription, PeerDescription
 from hosts.systems.ndn.node import Node
 from hosts.systems.ndn.observing import Observation
 from hosts.systems.ndn.packets import ETHER_TYPE, MULTICAST_MAC
 from hosts.systems.ndn.training import train_asynchronously, train_synchronously
+
+LISTEN_US = 500_000
+"""Before a peer says anything: so long others may take to open their interfaces, which count what they receive."""
 
 
 def prepare(description: PeerDescription | ObserverDescription) -> None:
@@ -21,6 +24,7 @@ def peer(context: AgentContext, description: PeerDescription) -> None:
     job, index = description.job, description.index
     with context.open(ether_type=ETHER_TYPE) as interface:
         interface.join(MULTICAST_MAC)
+        _listen(context, interface, context.now_us() + LISTEN_US)
         node = Node(context, interface, job, description.mac, job.publishers[index], index)
         if node.join():
             context.emit("ready")
@@ -31,6 +35,13 @@ def peer(context: AgentContext, description: PeerDescription) -> None:
         context.emit("final", statistics=node.report())
 
 
+def _listen(context: AgentContext, interface: Interface, until_us: int) -> None:
+    """Take in what comes, and nothing else."""
+    while not context.stopped and context.now_us() < until_us:
+        interface.receive()
+        context.wait(until_us)
+
+
 def observer(context: AgentContext, description: ObserverDescription) -> None:
     """Subscribe at its time, follow all versions, leave at its time or at the end."""
     with context.open(ether_type=ETHER_TYPE) as interface:
@@ -39,9 +50,7 @@ def observer(context: AgentContext, description: ObserverDescription) -> None:
         context.emit("ready")
         if context.wait_for_begin():
             begin_us = context.now_us()
-            while not context.stopped and context.now_us() < begin_us + description.join_us:
-                interface.receive()
-                context.wait(begin_us + description.join_us)
+            _listen(context, interface, begin_us + description.join_us)
             observation = Observation(node, description)
             until_us = None if description.leave_us is None else begin_us + description.leave_us
             node.serve_until(lambda: observation.over, until_us)
