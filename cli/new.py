@@ -33,5 +33,5 @@ def new(
         text = template.read_text(encoding="utf-8").replace("FOLDER", str(folder)).replace("NAME", name)
         target.write_text(text, encoding="utf-8")
     print(f"made {folder}/: {', '.join(sorted(path.name for path in folder.iterdir()))}")
-    print(f"now: ./gradbed run workload {folder}/{name}.p4 --entries {folder}/entries.yaml")
+    print(f"now: ./gradbed run workload {folder}/{name}.p4")
     return 0

@@ -93,6 +93,12 @@ class OwnProgramSystem(System):
         return nullcontext()
 
 
+def entries_beside(program: Path | None) -> tuple[Path, ...]:
+    """What fills the tables of a program if nobody says: entries.yaml in its folder, as `gradbed new` makes it."""
+    beside = None if program is None else program.with_name("entries.yaml")
+    return (beside,) if beside is not None and beside.is_file() else ()
+
+
 def own_network(
     topology: Topology,
     program: Path | None,
@@ -106,11 +112,14 @@ def own_network(
 ) -> NetworkSetup:
     """The network with the program on every switch, compiled, and its entries checked.
 
-    entries: for all switches; none: those that the topology's file names. file: what else that file says; its program
-    is taken where none is given, and switches may have others. lenient: entries that do not fit are left out.
+    entries: for all switches; none: those that the topology's file names, else those beside the program. file: what
+    else that file says; its program is taken where none is given, and switches may have others. lenient: entries that
+    do not fit are left out.
     UserError, as a rule with FILE:LINE:COLUMN.
     """
     programs = _programs(topology, program, file, macros or {})
+    if not entries and not (file is not None and file.entries):
+        entries = entries_beside(program)
     settings = entries_settings(programs, entries, file, model, lenient)
     EntriesPlanner(settings).plan(topology, shortest_routes(topology))
     return NetworkSetup(topology, programs, settings, model=model, links=links)

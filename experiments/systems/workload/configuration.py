@@ -11,6 +11,7 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from experiments.configuration.point import Clock, PointConfiguration
 from experiments.configuration.sections import Section, option
+from experiments.own_program import entries_beside
 from experiments.sampling import SamplesSection
 from experiments.systems.workload.expectations import parse_expectation
 from experiments.traffic.configuration import TrafficSection
@@ -50,7 +51,7 @@ class ProgramSection(Section):
 
     def with_digest(self, more: Sequence[Path | None]) -> ProgramSection:
         digest = hashlib.sha256()
-        for path in (self.path, *self.all_entries, *more):
+        for path in (self.path, *(self.all_entries or entries_beside(self.path)), *more):
             if path is not None and path.is_file():
                 digest.update(path.read_bytes() + b"\0")
         return self.model_copy(update={"sha256": digest.hexdigest()[:20]})

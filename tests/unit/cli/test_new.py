@@ -29,6 +29,10 @@ def test_program_entries_and_packet_test_fit_each_other(tmp_path: Path, capsys: 
     topology = leaf_spine(2, 2, 2)
     setup = own_network(topology, folder / "my_router.p4", [folder / "entries.yaml"])
     assert shortest_routes(topology) and set(setup.switches) == {switch.name for switch in topology.switches}
+    # Nobody has to name what lies beside the program.
+    assert own_network(topology, folder / "my_router.p4").settings == setup.settings
+    (folder / "none.yaml").write_text("tables: {}\n")
+    assert own_network(topology, folder / "my_router.p4", [folder / "none.yaml"]).settings != setup.settings
     assert f"./gradbed run workload {folder}/my_router.p4" in capsys.readouterr().out
 
 
