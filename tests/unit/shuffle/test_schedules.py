@@ -137,3 +137,9 @@ def test_a_master_is_no_worker_and_the_classical_scheme_needs_one() -> None:
 def test_an_unknown_scheduler() -> None:
     with pytest.raises(UserError, match="there is no scheduler 'best'"):
         scheduler_named("best")
+
+
+@pytest.mark.parametrize("name", SCHEDULERS)
+def test_nothing_is_sent_where_everybody_stores_everything(name: str) -> None:
+    instance, trees = small(share=1.0)
+    assert scheduler_named(name).schedule(instance, trees, seed=1).transmissions == ()

@@ -58,6 +58,8 @@ class Network:
 
     def nearest(self, demands: Sequence[Demand]) -> NDArray[np.int64]:
         """Hops of each demand's unicast from its nearest holder."""
+        if not demands:
+            return np.zeros(0, np.int64)
         workers = [worker for worker, _ in demands]
         samples = [sample for _, sample in demands]
         away = np.where(self.stored[:, samples].T, self.distances[workers], np.iinfo(np.int64).max)
@@ -116,6 +118,8 @@ def columns(
     every: all that save any; else those in which two near demands are joined by others one after the other, each of
     which saves more. most: of the clusters of two, go on from so many that save most.
     """
+    if not demands:
+        return
     fits = compatible(network, demands)
     if not every:
         fits &= near_enough(network, demands)
