@@ -80,7 +80,9 @@ class OvsProcesses:
 
     def vsctl(self, *arguments: str) -> str:
         """Run ovs-vsctl: one transaction, which returns once the daemon has done it. RuntimeError in its words."""
-        return self._call("ovs-vsctl", f"--db={DATABASE}", f"--timeout={READY_TIMEOUT_S:.0f}", *arguments)
+        # The server's socket may be there before the server listens on it: hence retries.
+        options = (f"--db={DATABASE}", f"--timeout={READY_TIMEOUT_S:.0f}", "--retry")
+        return self._call("ovs-vsctl", *options, *arguments)
 
     def ofctl(self, bridge: str, command: str) -> str:
         """Run a command of ovs-ofctl on a bridge, beside its controller. RuntimeError in its words."""

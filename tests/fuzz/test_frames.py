@@ -27,8 +27,8 @@ def objects(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 def test_some_frames(source: Path, objects: list[Path], tmp_path: Path) -> None:
     program = program_json(source)
     driver = build_driver(program, objects, tmp_path)
-    # Frames must not merely be dropped at the door.
-    assert sum(run_driver(driver, program, seed, FRAMES) for seed in range(RUNS)) > RUNS * FRAMES // 200
+    # Frames must not merely be dropped at the door, also by programs that want a MAC address of their own.
+    assert sum(run_driver(driver, program, seed, FRAMES) for seed in range(RUNS)) > RUNS * FRAMES // 1000
 
 
 @pytest.mark.slow
