@@ -74,6 +74,7 @@ metrics: [round_time_s, byte_hops]
 """
 
 
+@pytest.mark.slow
 def test_a_study(tmp_path: Path) -> None:
     """What the kernel counted in the hosts is what links carried, to the byte."""
     (tmp_path / "gloo.yaml").write_text(STUDY)

@@ -18,6 +18,7 @@ pytestmark = [
 ]
 
 
+@pytest.mark.slow
 @in_sandbox
 def test_throughput_stays_below_the_bound() -> None:
     reached = measure(Setting("leaf-spine:2,1,2", "every-tor", workers=3), Scale(0.5))
