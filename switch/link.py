@@ -23,6 +23,9 @@ class LinkModel:
     channels: of one cable, such as the wavelengths of a fibre, 1 to 8: packets of priority p take channel p, those of
     larger priorities the last. Each has the whole rate, and a queue and a transmitter of its own. Links in memory
     between switches can have several.
+    turn_us, guard_us, first_turn: of a cable whose channels from 1 on send one after the other, for turn_us each; in
+    the last guard_us of a turn nothing begins to be sent. At time 0 it is the turn of channel 1 + first_turn. turn_us
+    0: no turns. Channel 0 takes none.
     reorder: whether a packet may overtake another that drew a longer delay (as with Linux's netem), or waits for it.
     """
 
@@ -34,6 +37,9 @@ class LinkModel:
     jitter_us: int = 0
     reorder: bool = False
     channels: int = 1
+    turn_us: int = 0
+    guard_us: int = 0
+    first_turn: int = 0
 
     def __post_init__(self) -> None:
         if self.rate_bps is not None and self.rate_bps <= 0:
@@ -48,6 +54,12 @@ class LinkModel:
             raise UserError(f"a link's queue holds at least one packet, got {self.queue_packets}")
         if not 1 <= self.channels <= MOST_CHANNELS:
             raise UserError(f"a link has 1 to {MOST_CHANNELS} channels, got {self.channels}")
+        if self.turn_us < 0 or not 0 <= self.guard_us < max(1, self.turn_us):
+            raise UserError(
+                f"a link's turns are longer than their guard time, got {self.turn_us} and {self.guard_us} us"
+            )
+        if not 0 <= self.first_turn < MOST_CHANNELS:
+            raise UserError(f"a link's first turn is 0 to {MOST_CHANNELS - 1}, got {self.first_turn}")
         if not 0 <= self.jitter_us <= self.delay_us:
             raise UserError(f"link jitter is between 0 and the delay of {self.delay_us} us, got {self.jitter_us} us")
 

@@ -32,6 +32,9 @@ class LinkFields(TypedDict, total=False):
     jitter_us: int
     reorder: bool
     channels: int
+    turn_us: int
+    guard_us: int
+    first_turn: int
 
 
 def _ipv4(text: str) -> str:

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 KIND = "optical-electrical"
 PLANES = 2
+WAVELENGTH_BYTES = 4
+"""Of light, more than of the packet: a VLAN tag."""
 HYBRID, OPTICAL = "hybrid", "optical"
 
 
@@ -102,9 +104,29 @@ def place_of(switch: str) -> tuple[int, int]:
     return int(unit), int(sub_unit)
 
 
-def light_links(topology: Topology) -> Iterable[tuple[str, str]]:
-    """The links between hybrid and optical switches, by their ends."""
+def light_links(topology: Topology, plane: int | None = None) -> Iterable[tuple[str, str]]:
+    """The links between hybrid and optical switches (hybrid, optical), of one plane or of both."""
+    n = size_of(topology)
     for link in topology.switch_links:
         ends = link.a.node, link.b.node
-        if any(topology.switch(end).tier == OPTICAL for end in ends):
-            yield ends
+        for hybrid, optical in (ends, ends[::-1]):
+            if topology.switch(optical).tier == OPTICAL and plane in (None, int(optical[1:]) // n):
+                yield hybrid, optical
+
+
+def with_wavelengths(topology: Topology) -> Topology:
+    """Each wavelength of a fibre is a channel of its own, with the link's rate."""
+    return topology.with_links(light_links(topology), channels=size_of(topology))
+
+
+def with_circuits(topology: Topology, slot_us: int, guard_us: int) -> Topology:
+    """Of the wavelengths of a fibre one can be sent at a time, wavelength 1 + s mod (N-1) in slot s: what comes in by
+    fibre i leaves by fibre i + W then, one permutation for the whole switch. At the end of a slot the switch is set,
+    and nothing begins to be sent. The planes' slots are shifted, so that circuits of a pair come more evenly."""
+    n = size_of(topology)
+    for plane in range(PLANES):
+        first_turn = plane * ((n - 1) // PLANES)
+        topology = topology.with_links(
+            light_links(topology, plane), channels=n, turn_us=slot_us, guard_us=guard_us, first_turn=first_turn
+        )
+    return topology

@@ -34,6 +34,9 @@ class LinkModelStruct(ctypes.Structure):
         ("queue_packets", c_uint32),
         ("reorder", c_uint32),
         ("channels", c_uint32),
+        ("first_turn", c_uint32),
+        ("turn_ns", c_uint64),
+        ("guard_ns", c_uint64),
     )
 
     @classmethod
@@ -49,6 +52,9 @@ class LinkModelStruct(ctypes.Structure):
             queue_packets=link.queue_packets,
             reorder=link.reorder,
             channels=link.channels,
+            first_turn=link.first_turn,
+            turn_ns=link.turn_us * 1000,
+            guard_ns=link.guard_us * 1000,
         )
 
 

@@ -35,6 +35,9 @@ struct gb_link_model {
     uint32_t queue_packets;         /* of each priority */
     uint32_t reorder;               /* 0: a packet that draws a short delay waits for those before it */
     uint32_t channels;              /* 0, 1: one; else up to GB_PRIORITIES, see gb_engine_add_link */
+    uint32_t first_turn;            /* whose turn time 0 is: channel 1 + first_turn */
+    uint64_t turn_ns;               /* channels from 1 on take turns of this length; 0: they do not */
+    uint64_t guard_ns;              /* at the end of each turn nothing begins to be sent */
 };
 
 struct gb_switch_options {
@@ -181,7 +184,8 @@ uint64_t gb_engine_switch_start(struct gb_engine *, uint64_t device_id);
  * The caller keeps owning both old and new. */
 int gb_engine_load(struct gb_engine *, uint64_t device_id, struct gb_switch *state);
 /* With channels in its model, packets of priority p take channel p, and those of larger priorities the last. Each has
- * a queue and a transmitter of its own, with the whole rate. -EINVAL for too many; other links have one channel. */
+ * a queue and a transmitter of its own, with the whole rate. -EINVAL for too many; other links have one channel.
+ * With turns, one channel after the other sends, from 1 on, in stretches of the engine's time; channel 0 always may. */
 int gb_engine_add_link(struct gb_engine *, uint64_t device_a, uint32_t port_a, uint64_t device_b, uint32_t port_b,
                        const struct gb_link_model *a_to_b, const struct gb_link_model *b_to_a);
 int gb_engine_add_open_port(struct gb_engine *, uint64_t device_id, uint32_t port, const struct gb_link_model *in,

@@ -224,6 +224,7 @@ struct direction {
     struct direction *whole;        /* itself, if there is one channel */
     struct direction *channels[GB_PRIORITIES - 1];
     uint32_t more_channels;         /* besides channel 0 */
+    uint32_t channel;               /* its number */
     uint64_t random_state, jitter_state;
     struct packet_queue queue;
     struct packet_list flight;      /* by time of arrival */

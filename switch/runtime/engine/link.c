@@ -7,7 +7,8 @@
  * its queueing metadata are true. What egress drops takes no time on the link.
  *
  * A cable may have several channels, such as the wavelengths of a fibre: one for each priority, with the link's whole
- * rate and a queue and a transmitter of its own.
+ * rate and a queue and a transmitter of its own. They may take turns, as on a fibre that a switch joins to one other
+ * fibre after the other: gates that open and close by time (IEEE 802.1Qbv).
  *
  * Behind an interface there may be a slower transmitter, the kernel's (HTB, a network card). When its queue is full,
  * this one waits, so that packets queue here, where programs see them.
@@ -65,6 +66,7 @@ bool direction_split(struct gb_engine *engine, struct direction *whole, uint32_t
         channel->reported = false;
         channel->whole = whole;
         whole->channels[whole->more_channels++] = channel;
+        channel->channel = whole->more_channels;
     }
     return true;
 }
@@ -212,19 +214,41 @@ static void depart(struct gb_engine *engine, struct direction *direction, struct
         transmit(engine, direction, packet);
 }
 
+/* From then on, or from later on, a channel that takes turns may begin to send. */
+static uint64_t turn_from(const struct direction *channel, uint64_t from_ns) {
+    const struct gb_link_model *model = &channel->whole->model;
+    if (!model->turn_ns || !channel->channel)
+        return from_ns;
+    uint64_t others = channel->whole->more_channels, turn = from_ns / model->turn_ns;
+    uint64_t ahead = (channel->channel - 1 + others - (turn + model->first_turn) % others) % others;
+    if (ahead == 0) {
+        if (from_ns % model->turn_ns < model->turn_ns - model->guard_ns)
+            return from_ns;
+        ahead = others;
+    }
+    return (turn + ahead) * model->turn_ns;
+}
+
 static bool idle(const struct gb_engine *engine, const struct direction *direction) {
-    return direction->busy_until_ns <= engine->now_ns && !(direction->io && direction->io->blocked);
+    return direction->busy_until_ns <= engine->now_ns && turn_from(direction, engine->now_ns) == engine->now_ns &&
+           !(direction->io && direction->io->blocked);
 }
 
 /* What is behind a blocked port wakes up by itself. */
 static void depart_when_idle(struct gb_engine *engine, struct direction *direction) {
-    if (direction->queue.count > 0 && !timer_armed(&direction->departure) &&
-        direction->busy_until_ns > engine->now_ns)
-        timer_arm(&engine->timers, &direction->departure, direction->busy_until_ns);
+    if (direction->queue.count == 0 || timer_armed(&direction->departure))
+        return;
+    bool busy = direction->busy_until_ns > engine->now_ns;
+    uint64_t due_ns = turn_from(direction, busy ? direction->busy_until_ns : engine->now_ns);
+    if (due_ns > engine->now_ns)
+        timer_arm(&engine->timers, &direction->departure, due_ns);
 }
 
-/* Called when the transmitter turns to the next waiting packet: what it sent before took until now. */
+/* Called when the transmitter turns to the next waiting packet: what it sent before took until now. Who takes turns
+ * cannot be held to a rate. */
 static void count_backlog(struct gb_engine *engine, struct direction *direction) {
+    if (direction->whole->model.turn_ns)
+        return;
     if (direction->backlog_start_ns) {
         uint64_t taken_ns = engine->clock_ns - direction->backlog_start_ns;
         if (taken_ns < GB_BACKLOG_NS)

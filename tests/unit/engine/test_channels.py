@@ -91,6 +91,34 @@ def test_another_program_loses_what_waits_in_any_channel() -> None:
         assert sender.statistics().swap_drops == 2
 
 
+@pytest.mark.parametrize("first_turn", [0, 1])
+def test_channels_take_turns(first_turn: int) -> None:
+    """Two channels in turns of 1,000 us, in the last 150 of which nothing begins; channel 0 waits for nobody."""
+    with cable(channels=3, turn_us=1000, guard_us=150, first_turn=first_turn) as engine:
+        send(engine, *[1] * 10, 0, 2, 2)
+        found = arrivals(engine)
+    begins = {place: time_us - 100 for time_us, place in found}
+    first, second = (0, 1000) if first_turn == 0 else (1000, 0)
+    assert [begins[place] for place in range(9)] == [first + 100 * place for place in range(9)]
+    assert begins[9] == first + 2000
+    assert (begins[10], begins[11], begins[12]) == (0, second, second + 100)
+
+
+def test_a_lone_channel_pauses_for_the_guard_time() -> None:
+    with cable(channels=2, turn_us=300, guard_us=150) as engine:
+        send(engine, 1, 1, 1)
+        assert arrivals(engine) == [(100, 0), (200, 1), (400, 2)]
+        # In the middle of a guard time.
+        engine.advance(3100)
+        send(engine, 1)
+        assert arrivals(engine) == [(13_300, 0)]
+
+
+def test_turns_are_longer_than_their_guard_time() -> None:
+    with pytest.raises(UserError, match="turns are longer than their guard time, got 100 and 100 us"):
+        LinkModel(channels=2, turn_us=100, guard_us=100)
+
+
 def test_only_cables_between_switches_have_channels() -> None:
     with Engine(manual_clock=True) as engine:
         engine.add_switch(1)
