@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Any
 
 from switch.codegen.load import load_program
-from switch.codegen.model import KeyField, ProgramModel
+from switch.codegen.model import KeyField, ProgramModel, Table
 from switch.device import KeyMatch
 from switch.stf import names
 from switch.stf import statements as s
@@ -46,7 +46,7 @@ class Bmv2Target:
     def __init__(self, bmv2_json: Mapping[str, Any], script: s.Script) -> None:
         found = require_simple_switch()
         self._model = load_program(bmv2_json)
-        self._entries: list[tuple[str, str | None, int]] = []
+        self._entries: list[tuple[Table, str | None, int]] = []
         self._received: list[tuple[int, bytes]] = []
         self._is_idle = True
         packets = [statement for statement in script.statements if isinstance(statement, s.Packet)]
@@ -112,11 +112,14 @@ class Bmv2Target:
         priority = names.priority(table, statement.priority)
         words = [_key_text(field, match) for field, match in zip(table.key, key, strict=True)]
         last = [_LEAST_PRIORITY - priority] if table.match in ("ternary", "range") else []
-        answer = self._shell.run("table_add", table.name, call.action, *words, "=>", *call.arguments, *last)
-        handle = re.search(r"added with handle (\d+)", answer)
-        if handle is None:
-            raise NoFit(f"BMv2: {' '.join(answer.split())}")
-        self._entries.append((table.name, statement.entry, int(handle[1])))
+        if table.profile is None:
+            answer = self._shell.run("table_add", table.name, call.action, *words, "=>", *call.arguments, *last)
+        else:
+            # A member of its own, which does it.
+            made = self._shell.run("act_prof_create_member", table.profile, call.action, *call.arguments)
+            member = _handle(made, "created")
+            answer = self._shell.run("table_indirect_add", table.name, *words, "=>", member, *last)
+        self._entries.append((table, statement.entry, _handle(answer, "added")))
 
     @_apply.register
     def _(self, statement: s.SetDefault) -> None:
@@ -128,10 +131,11 @@ class Bmv2Target:
     def _(self, statement: s.Remove) -> None:
         gone = list(self._entries) if statement.entry is None else [self._entry(statement.entry)]
         for entry in gone:
-            self._shell.run("table_delete", entry[0], entry[2])
+            delete = "table_delete" if entry[0].profile is None else "table_indirect_delete"
+            self._shell.run(delete, entry[0].name, entry[2])
             self._entries.remove(entry)
 
-    def _entry(self, name: str) -> tuple[str, str | None, int]:
+    def _entry(self, name: str) -> tuple[Table, str | None, int]:
         found = next((entry for entry in self._entries if entry[1] == name), None)
         if found is None:
             raise NoFit(f"there is no entry {name}: add ... = {name} names one")
@@ -143,7 +147,7 @@ class Bmv2Target:
             counter, index = names.counter(self._model, statement.counter), statement.index
         else:
             table, _, index = self._entry(statement.index)
-            counter = next(name for name, c in self._model.counters.items() if c.table == table)
+            counter = next(name for name, c in self._model.counters.items() if c.table == table.name)
         answer = self._shell.run("counter_read", counter, index)
         count = re.search(r"\((\d+) bytes, (\d+) packets\)", answer)
         got = int(count[1 if statement.unit == "bytes" else 2]) if count else 0
@@ -227,6 +231,14 @@ class Bmv2Target:
     @_apply.register
     def _(self, statement: s.MirroringGet) -> None:
         self._shell.run("mirroring_get", statement.session)
+
+
+def _handle(answer: str, done: str) -> int:
+    """Of what was added or created. NoFit with BMv2's words if nothing was."""
+    found = re.search(rf"{done} with handle (\d+)", answer)
+    if found is None:
+        raise NoFit(f"BMv2: {' '.join(answer.split())}")
+    return int(found[1])
 
 
 def _key_text(field: KeyField, match: KeyMatch) -> str:

@@ -7,8 +7,8 @@ from functools import singledispatchmethod
 from types import TracebackType
 
 from switch.codegen import BuiltProgram
-from switch.codegen.model import ProgramModel
-from switch.device import MeterRates, Replica
+from switch.codegen.model import ProgramModel, Table
+from switch.device import ActionCall, EntryCall, MemberReference, MeterRates, Replica
 from switch.engine import Engine, EngineDevice
 from switch.engine.abi import DROP_PORT
 from switch.stf import names
@@ -34,6 +34,7 @@ class EngineTarget:
         self._replication = Replication()
         self._sessions: set[int] = set()
         self._entries: list[tuple[str, str | None, int]] = []
+        self._members = 0
         self._value_sets: dict[str, list[int]] = {}
         with ExitStack() as stack:
             self._engine = stack.enter_context(Engine(manual_clock=True))
@@ -102,8 +103,16 @@ class EngineTarget:
         key = names.key_matches(table, statement.matches)
         if statement.entry is not None and any(name == statement.entry for _, name, _ in self._entries):
             raise NoFit(f"there is an entry {statement.entry} already")
-        handle = self._device.table_insert(table.name, key, call, priority)
+        handle = self._device.table_insert(table.name, key, self._held(table, call), priority)
         self._entries.append((table.name, statement.entry, handle))
+
+    def _held(self, table: Table, call: ActionCall) -> EntryCall:
+        """The call; of a table with an action profile a new member that does it."""
+        if table.profile is None:
+            return call
+        self._members += 1
+        self._device.profile_member_write(table.profile, self._members, call)
+        return MemberReference(self._members)
 
     @_apply.register
     def _(self, statement: s.SetDefault) -> None:

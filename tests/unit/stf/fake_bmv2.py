@@ -56,6 +56,8 @@ import sys
 
 ANSWERS = {
     "table_add": "Entry has been added with handle 7",
+    "act_prof_create_member": "Member has been created with handle 3",
+    "table_indirect_add": "Indirect entry has been added with handle 5",
     "counter_read": "I.seen[1]= (60 bytes, 2 packets)",
     "register_read": "I.cells[1]= 9",
     "register_write": "Invalid register operation (INVALID_INDEX)",

@@ -43,6 +43,8 @@ control I(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t 
     table prefixes { key = { hdr.head.a: lpm; } actions = { set; NoAction; } default_action = NoAction(); }
     table pairs { key = { hdr.head.a: exact; hdr.head.b: range; } actions = { set; NoAction; }
         default_action = NoAction(); }
+    table members { key = { hdr.head.a: exact; } actions = { set; NoAction; } default_action = NoAction();
+        implementation = action_profile(8); }
     table stacked { key = { hdr.more[0].a: ternary; hdr.more[1].isValid(): exact; } actions = { set; NoAction; }
         default_action = NoAction(); }
     table fixed { key = { hdr.head.a: exact; } actions = { NoAction; } const default_action = NoAction();
@@ -58,6 +60,7 @@ control I(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t 
         wild.apply();
         prefixes.apply();
         pairs.apply();
+        members.apply();
         stacked.apply();
         fixed.apply();
     }

@@ -61,6 +61,7 @@ def test_commands(bmv2: Path) -> None:
         add wild 100 head.a:0x12** set(value:1, port:2) = mine
         add prefixes head.a:0x12** set(value:0x10, port:2)
         add pairs 1 a:0x1 b:2..3 set(value:1, port:2)
+        add members a:0x1 set(value:1, port:2) = indirect
         setdefault wild drop()
         check_counter seen(1) packets == 2
         check_counter hits(mine) bytes == 60
@@ -80,6 +81,7 @@ def test_commands(bmv2: Path) -> None:
         mirroring_delete 1
         pvs_add extended 0x800
         pvs_clear extended
+        remove indirect
         remove mine
         remove all
         """
@@ -88,6 +90,8 @@ def test_commands(bmv2: Path) -> None:
         "table_add I.wild I.set 0x1200&&&0xff00 => 1 2 9900",
         "table_add I.prefixes I.set 0x1200/8 => 16 2",
         "table_add I.pairs I.set 0x1 0x2->0x3 => 1 2 9999",
+        "act_prof_create_member I.members.implementation I.set 1 2",
+        "table_indirect_add I.members 0x1 => 3",
         "table_set_default I.wild I.drop",
         "counter_read I.seen 1",
         "counter_read I.hits 7",
@@ -107,6 +111,7 @@ def test_commands(bmv2: Path) -> None:
         "mirroring_delete 1",
         "pvs_add P.extended 2048",
         "pvs_clear P.extended",
+        "table_indirect_delete I.members 5",
         "table_delete I.wild 7",
         "table_delete I.prefixes 7",
         "table_delete I.pairs 7",
