@@ -267,6 +267,7 @@ class MininetTestbed:
                     service=self._system.service,
                     settings=setup.settings.model_dump(mode="json"),
                 ),
+                *setup.services,
             ),
             journal=self.folder / "controller.journal.json",
             rest_fd=self._rest_fd,

@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from pydantic import BaseModel
 
+from controller.core.services import ServiceConfig
 from experiments.configuration.point import PointConfiguration
 from experiments.fidelity.report import FidelityReport
 from experiments.metric_table import metric_table
 from experiments.programs import Program
 from experiments.sampling import SampleOrder
 from experiments.scale import Scale
+from switch.errors import UserError
 from topo.graph import Topology
 
 if TYPE_CHECKING:
@@ -83,11 +85,24 @@ class PointResult:
 
 
 @dataclass(frozen=True)
+class Underlay:
+    """A network whose switches carry the IPv4 unicast packets of other systems' agents, and do nothing else for them.
+
+    topology: with links as these switches need them. switches: what each runs. service: their part of the controller.
+    """
+
+    topology: Topology
+    switches: Mapping[str, Program | Literal["openflow"]]
+    service: ServiceConfig
+
+
+@dataclass(frozen=True)
 class NetworkSetup:
     """The network of a point, before it is up.
 
     switches: what every switch of the topology runs. model: what runs the P4 switches. links: of the kernel (veth) or
-    queues in memory, between P4 switches. settings: of the system's service at the controller. capture: hosts whose
+    queues in memory, between P4 switches. settings: of the system's service at the controller; services: of other
+    systems (Underlay). capture: hosts whose
     access links are captured where a study asks for pcap files. preload: modules of agents, which take a while to
     load. keep_open: descriptors that agents inherit (real clock). hand_over: once the switches hold their plan, the
     controller lets go of them for another one (real clock). samples: what is sampled while phases run.
@@ -101,6 +116,7 @@ class NetworkSetup:
     settings: BaseModel
     model: Literal["gradbed", "bmv2"] = "gradbed"
     links: Literal["memory", "veth"] = "memory"
+    services: Sequence[ServiceConfig] = ()
     capture: Sequence[str] = ()
     preload: Sequence[str] = ()
     keep_open: Sequence[int] = ()
@@ -224,6 +240,10 @@ class System(Protocol):
     def network(self, task: PointTask) -> NetworkSetup:
         """The network of `gradbed up`: no jobs are known yet. Only the default system is asked."""
         raise NotImplementedError
+
+    def underlay(self, topology: Topology, way: str) -> Underlay:
+        """Its switches as a network for other systems' agents. way: how, or empty. UserError if it cannot be."""
+        raise UserError(f"--underlay: the switches of the system {self.name} carry no other system's packets")
 
     def at_prompt(self, testbed: MininetTestbed, task: PointTask) -> AbstractContextManager[object]:
         """What goes on beside the prompt of `gradbed up` while it is there."""

@@ -78,7 +78,7 @@ class VirtualTestbed:
         self._controller = Controller(
             self.topology,
             self._southbound,
-            load_services([service]),
+            load_services([service, *setup.services]),
             {name: program.name for name, program in programs.items()},
             unrouted_programs=unrouted_programs(pipelines),
         )

@@ -35,6 +35,10 @@ class SwitchesSection(Section):
     legacy: Literal["none", "p4", "openflow"] = option(
         "p4", "What switches are that do not sum: p4 (plain forwarding), openflow, none (programmable all the same)."
     )
+    underlay: str = option(
+        "none",
+        "A system whose switches carry the packets in place of all these (NAME or NAME:HOW): they sum nothing.",
+    )
     model: Literal["gradbed", "bmv2"] = option("gradbed", "Runs the P4 switches.", name="switch")
     links: Literal["memory", "veth"] = option("memory", "Between switches; veth can be captured on the interfaces.")
 

@@ -72,7 +72,7 @@ def metrics(point: AggregationPoint, main: int, measured: Sequence[Measured]) ->
         "server_packets": server.packets / rounds,
         "server_share": server.bytes / alone_bytes if alone_bytes and phase.exchange == "server" else None,
     }
-    if any(job.server in point.uncounted for job in phase.jobs):
+    if point.underlay is not None or any(job.server in point.uncounted for job in phase.jobs):
         server_counts = dict.fromkeys(server_counts)
     wire_bps = [row["wire_throughput_bps"] for row in rows]
     return {
@@ -147,15 +147,16 @@ def _wire_bits(
 ) -> float:
     """What came from a worker in a round, less what was sent again; of the worker with the least.
 
-    Switches counted a worker's gradients. They know no ring packets: those the link counted, ACKs taken off.
+    Switches counted a worker's gradients. They know no ring packets, and those of an underlay none of ours: those the
+    link counted, ACKs taken off.
     """
-    served = phase.exchange == "server"
+    by_link = point.by_links(phase)
     frame = frame_bytes(description.lanes)
     counted: list[int] = []
     for host, worker in zip(job.workers, _workers(job, description, found), strict=True):
         again = sum(worker.get(name, 0) for name in ("timeout_resends", "early_resends", "direct_copies"))
-        received = account(found.counts, point.topology, host, worker, by_link=not served).switch_received.bytes
-        acknowledged = 0 if served else worker["acknowledgement_sent"]["bytes"]
+        received = account(found.counts, point.topology, host, worker, by_link=by_link).switch_received.bytes
+        acknowledged = worker["acknowledgement_sent"]["bytes"] if by_link else 0
         counted.append(8 * (received - acknowledged - again * frame))
     return min(counted) / len(phase.rounds[phase.jobs.index(job)])
 

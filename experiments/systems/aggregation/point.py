@@ -12,7 +12,8 @@ from experiments.accounting import HostAccount, disagreements, rows
 from experiments.configuration.faults import AgentFault, restarted_switches
 from experiments.fidelity.report import FidelityReport
 from experiments.programs import FORWARD, Program
-from experiments.system import OPENFLOW, Measured, NetworkSetup, PointResult, PointTask
+from experiments.system import OPENFLOW, Measured, NetworkSetup, PointResult, PointTask, Underlay
+from experiments.systems import find_system
 from experiments.systems.aggregation.configuration import AggregationConfiguration, ScriptWorkload
 from experiments.systems.aggregation.counts import account, events_of
 from experiments.systems.aggregation.jobs import job_setup
@@ -38,6 +39,9 @@ class AggregationPoint:
         self.task = task
         self.configuration = configuration
         self.topology = configuration.topology.build(task.scale)
+        self.underlay = underlay_of(configuration, self.topology)
+        if self.underlay is not None:
+            self.topology = self.underlay.topology
         workload = configuration.workload
         if hosts is None:
             hosts = choose_hosts_of_jobs(self.topology, workload.jobs, workload.workers)
@@ -56,6 +60,7 @@ class AggregationPoint:
             self.choice.switches,
             capture=[job.server for job in self.jobs],
             keep_open=[descriptor for phase in self.phases for descriptor in phase.keep_open],
+            underlay=self.underlay,
         )
 
     def _phase(
@@ -128,6 +133,10 @@ class AggregationPoint:
             if self.topology.attachment(host).name in restarted or (place + 1, name) in stopped
         )
 
+    def by_links(self, phase: AggregationPhase) -> bool:
+        """Whether no switch can tell what gradients are: the links' counts stand for theirs."""
+        return phase.exchange != "server" or self.underlay is not None
+
     def _baseline_names(self) -> set[str]:
         return {name for name, *_ in baselines_of(self.configuration)}
 
@@ -143,7 +152,7 @@ class AggregationPoint:
                     self.topology,
                     host,
                     found.final[description.job, name],
-                    by_link=phase.exchange != "server",
+                    by_link=self.by_links(phase),
                 )
                 for host, name in job.agent_hosts(phase.exchange)
                 if host not in self.uncounted
@@ -182,15 +191,17 @@ def network_of(
     summing: Collection[str],
     capture: Sequence[str] = (),
     keep_open: Sequence[int] = (),
+    underlay: Underlay | None = None,
 ) -> NetworkSetup:
-    """The network whose switches `summing` sum."""
+    """The network whose switches `summing` sum; or that of an underlay."""
     switches = configuration.switches
     return NetworkSetup(
         topology,
-        programs_of(configuration, topology, summing),
+        programs_of(configuration, topology, summing) if underlay is None else underlay.switches,
         AggregationSettings(slots=switches.slots, congestion_packets=switches.congestion_packets or None),
         switches.model,
         switches.links,
+        services=() if underlay is None else [underlay.service],
         capture=capture,
         preload=[
             "hosts.systems.aggregation.agents",
@@ -198,6 +209,14 @@ def network_of(
         ],
         keep_open=keep_open,
     )
+
+
+def underlay_of(configuration: AggregationConfiguration, topology: Topology) -> Underlay | None:
+    """UserError if the system that it names has none, or none of this topology."""
+    if configuration.switches.underlay == "none":
+        return None
+    system, _, way = configuration.switches.underlay.partition(":")
+    return find_system(system).underlay(topology, way)
 
 
 def programs_of(

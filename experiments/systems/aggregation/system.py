@@ -13,7 +13,7 @@ from experiments.system import Metric, NetworkSetup, PointTask, System
 from experiments.systems.aggregation import figures as _figures  # noqa: F401  # their kinds
 from experiments.systems.aggregation.configuration import AggregationConfiguration, ScriptWorkload
 from experiments.systems.aggregation.metrics import METRICS
-from experiments.systems.aggregation.point import AggregationPoint, network_of, slots_of_a_job
+from experiments.systems.aggregation.point import AggregationPoint, network_of, slots_of_a_job, underlay_of
 from experiments.systems.aggregation.programmable import check_choice
 from experiments.systems.aggregation.script_phase import check_script
 from hosts.torch_hook.torch_extra import require_torch
@@ -79,6 +79,8 @@ class AggregationSystem(System):
             _check_virtual(configuration)
         topology = configuration.topology.build(Scale())
         workload, switches = configuration.workload, configuration.switches
+        if underlay_of(configuration, topology) and workload.exchange == "server" and switches.placement != "none":
+            raise UserError("--underlay: its switches sum nothing: take --placement none, or --exchange ring")
         hosts = workload.jobs * (workload.workers + 1)
         if hosts > len(topology.hosts):
             raise ValueError(
