@@ -206,7 +206,8 @@ class Controller:
 
     def _routing_plan(self, topology: Topology, routes: Routes) -> Plan:
         programs = table_programs(self._switches)
-        plan = routing_plan(topology, routes, programs, self._unrouted_programs)
+        unrouted = {switch for service in self.services.values() for switch in service.unrouted()}
+        plan = routing_plan(topology, routes, programs, self._unrouted_programs, unrouted)
         return as_switches_hold_it(plan, topology, self._switches, (), lambda switch, entry: entry)
 
     def _job_plan(self, job: Job) -> Plan:

@@ -54,6 +54,10 @@ class Service(ABC, Generic[SettingsT, RequestT, StateT, AnswerT]):
         self.routes = routes
         self.settings = settings
 
+    def unrouted(self) -> Collection[str]:
+        """Names of switches to which the controller is to give no IPv4 routes, since they know no addresses."""
+        return ()
+
     def base(self) -> Plan:
         """What switches hold beside the routes and whatever jobs there are, as of what the service knows now."""
         return Plan(switches={})

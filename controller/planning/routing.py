@@ -106,11 +106,16 @@ def _last_hops(neighbours: Mapping[str, list[str]], distance: Mapping[str, int])
 
 
 def routing_plan(
-    topology: Topology, routes: Routes, programs: Mapping[str, str], unrouted_programs: Collection[str] = ()
+    topology: Topology,
+    routes: Routes,
+    programs: Mapping[str, str],
+    unrouted_programs: Collection[str] = (),
+    unrouted: Collection[str] = (),
 ) -> Plan:
     """IPv4 routes to every host on every switch; programs[switch] is the program that it runs.
 
-    Switches whose program is one of unrouted_programs, which have no table ipv4_routes, hold nothing.
+    Switches whose program is one of unrouted_programs, which have no table ipv4_routes, and those of `unrouted` hold
+    nothing.
 
     A switch holds one /32 for each host of its own, and one entry for a whole subnet that sits behind another
     switch (one /32 for each host where a subnet is spread over several). Towards a switch the next destination
@@ -120,7 +125,7 @@ def routing_plan(
     switches: dict[str, SwitchPlan] = {}
     for switch in topology.switches:
         program = programs[switch.name]
-        if program in unrouted_programs:
+        if program in unrouted_programs or switch.name in unrouted:
             switches[switch.name] = SwitchPlan(program=program)
             continue
         entries = [

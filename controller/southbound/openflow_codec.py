@@ -27,7 +27,7 @@ ALL_BITS = 2**64 - 1
 _ADDRESS_BITS = 32
 _ETHERNET_FIELDS = frozenset({"eth_src", "eth_dst"})
 _IPV4_FIELDS = frozenset({"ipv4_src", "ipv4_dst"})
-_NUMBER_FIELDS = frozenset({"eth_type", "ip_proto", "udp_src", "udp_dst"})
+_NUMBER_FIELDS = frozenset({"in_port", "vlan_vid", "eth_type", "ip_proto", "udp_src", "udp_dst"})
 
 
 def flow_mod(datapath: Any, flow: Flow) -> Any:

@@ -1,17 +1,20 @@
 """The controller's part of the interconnect: what hybrid switches are told of the network and of links that are down.
 
-Optical switches hold nothing: light follows from its wavelength (p4src/optical.p4).
+Optical switches hold nothing, since light follows from its wavelength (p4src/optical.p4); as OpenFlow switches they
+hold flows that say so (crossbar.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from typing import Literal
 
 from pydantic import BaseModel, Field
 
 from controller.core.service import Service
 from controller.planning.plan import Plan, SwitchPlan, TableEntry
 from controller.planning.routing import Routes
+from controller.systems.interconnect.crossbar import crossbar
 from controller.systems.interconnect.entries import destination_entries, self_entry, way_entries
 from controller.systems.interconnect.policies import POLICIES, PolicyName
 from controller.systems.interconnect.reach import Reach
@@ -22,14 +25,18 @@ from topo.optical_electrical import OPTICAL, hybrid_name
 HYBRID_PROGRAM = "interconnect"
 OPTICAL_PROGRAM = "optical"
 
+OpticalKind = Literal["p4", "openflow"]
+"""What optical switches are: p4src/optical.p4, or crossbars that know OpenFlow."""
+
 
 class InterconnectSettings(BaseModel, frozen=True, extra="forbid"):
     """policy: how hybrid switches choose. per_wavelength: whether each wavelength of a fibre is a channel of its own.
-    flowlet_us: after a pause as long a flow chooses anew; 0: each packet does."""
+    flowlet_us: after a pause as long a flow chooses anew; 0: each packet does. optical: what optical switches are."""
 
     policy: PolicyName = "least-loaded"
     per_wavelength: bool = True
     flowlet_us: int = Field(default=0, ge=0, lt=2**48)
+    optical: OpticalKind = "p4"
 
 
 class Traffic(BaseModel, frozen=True, extra="forbid"):
@@ -52,14 +59,18 @@ class InterconnectService(Service[InterconnectSettings, Traffic, Traffic, Admitt
         super().__init__(topology, routes, settings)
         Reach(topology).n  # noqa: B018  # UserError for any other kind of network
 
+    def unrouted(self) -> Collection[str]:
+        return self._opticals
+
+    @property
+    def _opticals(self) -> list[str]:
+        return [switch.name for switch in self.topology.switches if switch.tier == OPTICAL]
+
     def base(self) -> Plan:
         reach = Reach(self.topology)
         settings = self.settings
-        switches = {
-            switch.name: SwitchPlan(program=OPTICAL_PROGRAM)
-            for switch in self.topology.switches
-            if switch.tier == OPTICAL
-        }
+        optical = SwitchPlan(program=OPTICAL_PROGRAM) if settings.optical == "p4" else crossbar(reach.n)
+        switches = dict.fromkeys(self._opticals, optical)
         for place in reach.places:
             switches[hybrid_name(*place)] = SwitchPlan.of(
                 HYBRID_PROGRAM,

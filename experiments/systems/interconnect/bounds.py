@@ -14,6 +14,7 @@ import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import coo_array
 
+from experiments.systems.interconnect.links import light_share
 from topo.graph import Topology
 from topo.optical_electrical import PLANES, place_of, size_of
 
@@ -51,7 +52,6 @@ def saturation_bound(topology: Topology, rates_bps: Mapping[tuple[str, str], flo
     rate_bps = next(iter(rates))
     if len(rates) > 1 or not rate_bps:
         return None
-    per_wavelength = any(link.model.channels > 1 for link in topology.switch_links)
     place = {host.name: place_of(topology.attachment(host.name).name) for host in topology.hosts}
     access: defaultdict[tuple[str, str], float] = defaultdict(float)
     between: defaultdict[tuple[Place, Place], float] = defaultdict(float)
@@ -60,25 +60,26 @@ def saturation_bound(topology: Topology, rates_bps: Mapping[tuple[str, str], flo
         access["to", receiver] += pair_bps
         between[place[sender], place[receiver]] += pair_bps
     demands = tuple(sorted((here, there, bps / rate_bps) for (here, there), bps in between.items() if here != there))
-    largest = max(max(access.values()) / rate_bps, least_largest_load(demands, per_wavelength))
+    largest = max(max(access.values()) / rate_bps, least_largest_load(demands, light_share(topology)))
     mean = sum(rates_bps.values()) / len(topology.hosts) / rate_bps
     # size_of: only of this kind of network.
     return mean / largest if size_of(topology) else None
 
 
 @lru_cache(maxsize=64)
-def least_largest_load(demands: tuple[tuple[Place, Place, float], ...], per_wavelength: bool) -> float:
-    """demands: between hybrid switches, in link rates. What the busiest link between switches carries at least."""
+def least_largest_load(demands: tuple[tuple[Place, Place, float], ...], share: float | None) -> float:
+    """demands: between hybrid switches, in link rates. share: of a light path, see links.light_share. What the
+    busiest link between switches carries at least, of what it can."""
     members: dict[Member, int] = {}
     rows, columns, values, pairs = [], [], [], []
     column = 0
     for pair, (here, there, load) in enumerate(demands):
-        for way in ways(here, there, per_wavelength):
+        for way in ways(here, there, share is not None):
             pairs.append((pair, column))
             for member in way:
                 rows.append(members.setdefault(member, len(members)))
                 columns.append(column)
-                values.append(load)
+                values.append(load / share if share and member[0] == "light" else load)
             column += 1
     if not members:
         return 0.0

@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field, TypeAdapter, model_validator
 
 from controller.systems.interconnect.policies import PolicyName
+from controller.systems.interconnect.service import OpticalKind
 from experiments.configuration.faults import Fault
 from experiments.configuration.point import PointConfiguration
 from experiments.configuration.sections import Section, TopologySection, option
@@ -25,8 +26,17 @@ class RoutingSection(Section):
     flowlet_us: int = option(
         0, "A flow chooses anew after such a pause; 0: every packet chooses, so that packets overtake.", ge=0
     )
-    channels: Literal["wavelength", "uplink"] = option(
-        "wavelength", "What has the link rate: each wavelength of a fibre, or the fibre as a whole (uplink)."
+    channels: Literal["wavelength", "uplink", "circuit"] = option(
+        "wavelength",
+        "What has the link rate: each wavelength of a fibre; the fibre as a whole (uplink); or its circuit to one "
+        "other fibre after the other (circuit).",
+    )
+    slot_us: float = option(1000.0, "Circuits: how long the optical switch joins the same fibres.", gt=0)
+    guard_us: float = option(
+        100.0, "Circuits: at the end of each slot, in which nothing begins to be sent, to set the switch.", ge=0
+    )
+    optical: OpticalKind = option(
+        "p4", "Optical switches: P4 switches (p4), or crossbars of Open vSwitch under OpenFlow (openflow)."
     )
     model: Literal["gradbed", "bmv2"] = option("gradbed", "Runs the P4 switches.", name="switch")
 

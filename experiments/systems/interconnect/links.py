@@ -9,7 +9,7 @@ from typing import Literal
 from experiments.accounting import Tally
 from experiments.counts import Counts
 from topo.graph import Topology
-from topo.optical_electrical import HYBRID, OPTICAL, size_of
+from topo.optical_electrical import HYBRID, OPTICAL, light_links, size_of
 
 LinkClass = Literal["mesh", "uplink", "light-path"]
 """mesh: a direction between hybrid switches. uplink: from a hybrid switch to an optical one, all wavelengths.
@@ -50,6 +50,15 @@ def loads(topology: Topology, counts: Counts) -> Iterator[Load]:
                     yield Load("light-path", f"{switch.name} {fibre} {wavelength}", cell.packets, cell.bytes)
 
 
+def light_share(topology: Topology) -> float | None:
+    """What a light path can carry, of the link rate: all, or of circuits its part of the time. None: light paths have
+    no rate of their own, since a fibre is one channel."""
+    model = topology.link(*next(iter(light_links(topology)))).model
+    if model.channels == 1:
+        return None
+    return (1 - model.guard_us / model.turn_us) / (model.channels - 1) if model.turn_us else 1.0
+
+
 def balance(values: Sequence[float]) -> tuple[float, float] | None:
     """(largest over mean, Jain's index); None if nothing was carried."""
     total = sum(values)
@@ -64,6 +73,8 @@ def disagreements(topology: Topology, counts: Counts) -> list[str]:
     lines = []
     for switch in topology.switches:
         counter, cells = ("sent", CHANNELS_OF_A_PORT) if switch.tier == HYBRID else ("light", n)
+        if counts.has(switch.name, "port_out"):
+            counter, cells = "port_out", 1
         for neighbour, port in topology.neighbours(switch.name).items():
             sent = sum(counts.cell(switch.name, counter, port * cells + cell).packets for cell in range(cells))
             effect = counts.effect(switch.name, neighbour)
@@ -75,7 +86,8 @@ def disagreements(topology: Topology, counts: Counts) -> list[str]:
 
 
 def loss_by_cause(topology: Topology, counts: Counts) -> Mapping[str, int]:
-    """Packets, all over the network: queues, links, and what hybrid and optical switches dropped."""
+    """Packets, all over the network: queues, links, and what hybrid and optical switches dropped. unswitched: what
+    came to a crossbar of Open vSwitch and did not leave it."""
     found = {
         "queues": sum(effect.queue_drops.packets for effect in counts.effects.values()),
         "links": sum(effect.losses.packets for effect in counts.effects.values()),
@@ -85,6 +97,12 @@ def loss_by_cause(topology: Topology, counts: Counts) -> Mapping[str, int]:
             for index, tally in counts.counters.get(switch.name, {}).get(name, {}).items():
                 cause = CAUSES[index] if name == "dropped" else name
                 found[cause] = found.get(cause, 0) + tally.packets
+        if counts.has(switch.name, "port_out"):
+            came, left = (
+                sum(tally.packets for tally in counts.counters[switch.name][name].values())
+                for name in ("port_in", "port_out")
+            )
+            found["unswitched"] = found.get("unswitched", 0) + came - left
     return found
 
 

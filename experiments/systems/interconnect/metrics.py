@@ -8,7 +8,7 @@ from typing import Any
 from experiments.counts import Counts
 from experiments.scale import Scale
 from experiments.system import Metric
-from experiments.systems.interconnect.links import CLASSES, balance, loads, loss_by_cause
+from experiments.systems.interconnect.links import CLASSES, LinkClass, balance, light_share, loads, loss_by_cause
 from experiments.traffic.configuration import TrafficSection
 from experiments.traffic.results import TrafficResults
 from topo.graph import Topology
@@ -53,9 +53,11 @@ def metrics(
     largest = None
     if rate_bps and measured_s:
         fabric_s = measured_s + scale.time_us(1000 * section.warm_up_ms) / 1e6
-        per_wavelength = any(link.model.channels > 1 for link in topology.switch_links)
-        counted = [row for row in rows if row.link_class != ("uplink" if per_wavelength else "light-path")]
-        largest = max(8 * row.bytes for row in counted) / fabric_s / rate_bps
+        share = light_share(topology)
+        shares: dict[LinkClass, float] = {"mesh": 1.0}
+        shares |= {"uplink": 1.0} if share is None else {"light-path": share}
+        loaded = (8 * row.bytes / shares[row.link_class] for row in rows if row.link_class in shares)
+        largest = max(loaded) / fabric_s / rate_bps
     latency_us, p99_us = found.mean_latency_us, found.latency_us(99)
     result: dict[str, Any] = {
         "offered_load": sent_bits / measured_s / hosts / rate_bps if rate_bps and measured_s else None,

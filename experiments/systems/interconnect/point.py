@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from controller.systems.interconnect.service import HYBRID_PROGRAM, OPTICAL_PROGRAM, InterconnectSettings
 from experiments.accounting import disagreements, rows
@@ -11,7 +12,7 @@ from experiments.fidelity.report import FidelityReport
 from experiments.host_accounts import host_accounts
 from experiments.programs import Program
 from experiments.scale import Scale
-from experiments.system import Measured, NetworkSetup, PointResult, PointTask
+from experiments.system import OPENFLOW, Measured, NetworkSetup, PointResult, PointTask
 from experiments.systems.interconnect import links
 from experiments.systems.interconnect.bounds import saturation_bound
 from experiments.systems.interconnect.configuration import InterconnectConfiguration
@@ -20,18 +21,28 @@ from experiments.systems.interconnect.phase import TrafficPhase
 from experiments.traffic.agents import MODULE
 from experiments.traffic.results import TrafficResults
 from topo.graph import Topology
-from topo.optical_electrical import HYBRID, light_links, size_of
+from topo.optical_electrical import HYBRID, OPTICAL, size_of, with_circuits, with_wavelengths
 
 MOST_FAILURES = 5
 
 
 def build_topology(configuration: InterconnectConfiguration, scale: Scale) -> Topology:
-    """With a channel for every wavelength, if wavelengths are channels. UserError for any other kind of network."""
+    """With what its fibres carry. UserError for any other kind of network."""
     topology = configuration.topology.build(scale)
-    n = size_of(topology)
-    if configuration.routing.channels == "uplink":
-        return topology
-    return topology.with_links(light_links(topology), channels=n)
+    size_of(topology)
+    routing = configuration.routing
+    if routing.channels == "wavelength":
+        return with_wavelengths(topology)
+    if routing.channels == "circuit":
+        return with_circuits(topology, scale.time_us(routing.slot_us), scale.time_us(routing.guard_us))
+    return topology
+
+
+def programs_of(topology: Topology, *, channels: bool) -> dict[str, Program | Literal["openflow"]]:
+    """What hybrid and optical switches run. channels: whether light keeps its channel behind an optical switch."""
+    hybrid = Program.own(HYBRID_PROGRAM)
+    optical = Program.own(OPTICAL_PROGRAM, UNITS=size_of(topology), CHANNELS=int(channels))
+    return {each.name: hybrid if each.tier == HYBRID else optical for each in topology.switches}
 
 
 class InterconnectPoint:
@@ -41,16 +52,18 @@ class InterconnectPoint:
         self._task, self._configuration = task, configuration
         routing = configuration.routing
         self.topology = build_topology(configuration, task.scale)
-        per_wavelength = routing.channels == "wavelength"
-        hybrid = Program.own(HYBRID_PROGRAM)
-        optical = Program.own(OPTICAL_PROGRAM, UNITS=size_of(self.topology), CHANNELS=int(per_wavelength))
+        # Of circuits an optical switch has one for each fibre at a time.
+        programs = programs_of(self.topology, channels=routing.channels == "wavelength")
+        if routing.optical == "openflow":
+            programs |= {switch.name: OPENFLOW for switch in self.topology.switches if switch.tier == OPTICAL}
         self.network = NetworkSetup(
             self.topology,
-            {each.name: hybrid if each.tier == HYBRID else optical for each in self.topology.switches},
+            programs,
             InterconnectSettings(
                 policy=routing.policy,
-                per_wavelength=per_wavelength,
+                per_wavelength=routing.channels != "uplink",
                 flowlet_us=task.scale.time_us(routing.flowlet_us),
+                optical=routing.optical,
             ),
             routing.model,
             preload=[MODULE],

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
+from controller.core.services import ServiceConfig
+from controller.systems.interconnect.policies import POLICIES
 from experiments.configuration.point import PointConfiguration
 from experiments.scale import Scale
-from experiments.system import Metric, PointTask, System
+from experiments.system import Metric, PointTask, System, Underlay
 from experiments.systems.interconnect import figures as _figures  # noqa: F401  # their kinds
 from experiments.systems.interconnect.configuration import DEFAULT_TOPOLOGY, InterconnectConfiguration
 from experiments.systems.interconnect.metrics import METRICS
-from experiments.systems.interconnect.point import InterconnectPoint, build_topology
+from experiments.systems.interconnect.point import InterconnectPoint, build_topology, programs_of
 from experiments.traffic.agents import check_traffic
 from switch.errors import UserError
 from switch.link import MOST_CHANNELS
-from topo.optical_electrical import size_of
+from switch.suggestion import suggestion
+from topo.graph import Topology
+from topo.optical_electrical import WAVELENGTH_BYTES, size_of, with_wavelengths
 
 
 class InterconnectSystem(System):
@@ -31,21 +36,60 @@ class InterconnectSystem(System):
 
     def check(self, configuration: PointConfiguration) -> None:
         assert isinstance(configuration, InterconnectConfiguration)
-        n = size_of(configuration.topology.build(Scale()))
+        topology = configuration.topology.build(Scale())
+        size_of(topology)
         routing = configuration.routing
-        if routing.channels == "wavelength":
-            if n > MOST_CHANNELS:
-                raise UserError(
-                    f"--channels: {n} units have {n} wavelengths, and at most {MOST_CHANNELS} can be channels: take "
-                    "--channels uplink"
-                )
+        if configuration.clock == "virtual" and routing.optical == "openflow":
+            raise UserError("--optical: Open vSwitch needs the real clock: use --optical p4, or --clock real")
+        if routing.channels != "uplink":
+            if routing.optical == "openflow":
+                raise UserError("--channels: Open vSwitch's ports are one channel: take --channels uplink")
+            _require_channels(topology)
             if routing.model == "bmv2":
                 raise UserError("--channels: BMv2's ports are one channel: take --channels uplink")
         if configuration.clock == "virtual" and routing.model != "gradbed":
             raise UserError(f"--switch: {routing.model} needs the real clock: use --switch gradbed, or --clock real")
-        configuration.samples.order(configuration.topology.build(Scale()), Scale())
+        if routing.channels == "circuit":
+            _check_guard(configuration)
+        configuration.samples.order(topology, Scale())
         check_traffic(configuration.traffic, build_topology(configuration, Scale()))
+
+    def underlay(self, topology: Topology, way: str) -> Underlay:
+        """way: a policy; least-loaded where none is named."""
+        _require_channels(topology)
+        policy = way or "least-loaded"
+        if policy not in POLICIES:
+            raise UserError(f"--underlay: {self.name} has no policy {policy!r}{suggestion(policy, POLICIES)}")
+        settings = {"policy": policy, "per_wavelength": True}
+        return Underlay(
+            with_wavelengths(topology),
+            programs_of(topology, channels=True),
+            ServiceConfig(name=self.name, service=self.service, settings=settings),
+        )
 
     def point(self, task: PointTask) -> InterconnectPoint:
         assert isinstance(task.configuration, InterconnectConfiguration)
         return InterconnectPoint(task, task.configuration)
+
+
+def _require_channels(topology: Topology) -> None:
+    """UserError if its wavelengths are more than a link has channels, or if it is another kind of network."""
+    if (n := size_of(topology)) > MOST_CHANNELS:
+        raise UserError(
+            f"--channels: {n} units have {n} wavelengths, and at most {MOST_CHANNELS} can be channels: take "
+            "--channels uplink"
+        )
+
+
+def _check_guard(configuration: InterconnectConfiguration) -> None:
+    """UserError if a packet that is the last one of its slot is still on its way when the switch is set."""
+    rate_mbps = configuration.topology.link.rate_mbps
+    if rate_mbps is None:
+        return
+    longest = configuration.traffic.frame_bytes + WAVELENGTH_BYTES
+    least_us = math.ceil(8 * longest / rate_mbps)
+    if configuration.routing.guard_us < least_us:
+        raise UserError(
+            f"--guard-us: a packet of {longest} bytes takes {least_us} us, and must have left before the optical "
+            f"switch is set: take {least_us} or more"
+        )

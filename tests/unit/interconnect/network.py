@@ -20,7 +20,7 @@ from experiments.programs import Program
 from switch.virtual import HostInterface, VirtualFabric
 from topo.fabric_layout import fabric_config
 from topo.graph import Host, Topology
-from topo.optical_electrical import HYBRID, light_links, optical_electrical
+from topo.optical_electrical import HYBRID, optical_electrical, with_circuits, with_wavelengths
 
 RATE_BPS = 8_000_000
 """A byte takes a microsecond."""
@@ -31,16 +31,27 @@ FRAME_BYTES = 100
 class Interconnect:
     """A context manager. Frames have FRAME_BYTES, and FRAME_BYTES + 4 as light."""
 
-    def __init__(self, n: int, *, channels: bool = True, queue_packets: int = 1000, **settings: Any) -> None:
+    def __init__(
+        self,
+        n: int,
+        *,
+        channels: bool = True,
+        circuits: tuple[int, int] | None = None,
+        queue_packets: int = 1000,
+        **settings: Any,
+    ) -> None:
+        """circuits: slot and guard time in us."""
         topology = optical_electrical(n, rate_bps=RATE_BPS, delay_us=1, queue_packets=queue_packets)
-        if channels:
-            topology = topology.with_links(light_links(topology), channels=n)
+        if circuits is not None:
+            topology = with_circuits(topology, *circuits)
+        elif channels:
+            topology = with_wavelengths(topology)
         self.n = n
         self.topology: Topology = topology
         self.fabric = VirtualFabric(fabric_config(topology, "memory", 1, ()))
         programs = {
             "interconnect": Program.own("interconnect"),
-            "optical": Program.own("optical", UNITS=n, CHANNELS=int(channels)),
+            "optical": Program.own("optical", UNITS=n, CHANNELS=int(channels and circuits is None)),
         }
         files = {name: program.compiled() for name, program in programs.items()}
         pipelines = {name: Pipeline.load(name, each.json, each.p4info) for name, each in files.items()}

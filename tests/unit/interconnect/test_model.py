@@ -25,7 +25,7 @@ def test_the_bounds_of_all_to_all(n: int, per_wavelength: bool) -> None:
     places = [(x, y) for x in range(n) for y in range(n)]
     share = n * n / (n**3 - 1)
     demands = tuple(sorted((a, b, share) for a in places for b in places if a != b))
-    bound = 1 / max(1.0, least_largest_load(demands, per_wavelength))
+    bound = 1 / max(1.0, least_largest_load(demands, 1.0 if per_wavelength else None))
     expected = (n**3 - 1) / n**3
     if not per_wavelength:
         expected = min(expected, 2 * (n**3 - 1) / (n**3 * (n - 1)))

@@ -57,6 +57,22 @@ def test_one_channel_for_a_fibre(tmp_path: Path) -> None:
     assert found.metrics["saturation_bound"] == pytest.approx(26 / 27)
 
 
+def test_circuits_wait_for_their_turn(tmp_path: Path) -> None:
+    """N = 3: two circuits in turn, so that on each plane half of the light waits for its slot of 1 ms to come."""
+    traffic = {"load": 0.3, "duration_ms": 10}
+    kind = "optical-electrical:3"
+    waves, circuits = (
+        run(tmp_path, kind=kind, routing={"channels": channels}, traffic=traffic)
+        for channels in ("wavelength", "circuit")
+    )
+    assert waves.failures == circuits.failures == []
+    assert waves.metrics["loss"] == circuits.metrics["loss"] == 0
+    assert waves.metrics["saturation_bound"] == pytest.approx(26 / 27)
+    # A light path has 0.45 of the time, both planes together 0.9; it carries 27/2 of the 26 pairs of a host.
+    assert circuits.metrics["saturation_bound"] == pytest.approx(0.9 * 26 / 27)
+    assert circuits.metrics["latency_s"] > 1.2 * waves.metrics["latency_s"]
+
+
 def test_an_optical_switch_is_cut_off_and_the_controller_hears_of_nothing(tmp_path: Path) -> None:
     """Nothing is lost but what was on its fibres at that moment; and no flow goes without packets afterwards."""
     found = run(
@@ -77,6 +93,10 @@ def test_an_optical_switch_is_cut_off_and_the_controller_hears_of_nothing(tmp_pa
         ({"kind": "optical-electrical:9"}, "--channels: 9 units have 9 wavelengths"),
         ({"routing": {"model": "bmv2"}}, "--channels: BMv2's ports are one channel"),
         ({"routing": {"model": "bmv2", "channels": "uplink"}}, "--switch: bmv2 needs the real clock"),
+        ({"routing": {"optical": "openflow"}}, "--optical: Open vSwitch needs the real clock: use --optical p4, or"),
+        ({"clock": "real", "routing": {"optical": "openflow"}}, "one channel: take --channels uplink"),
+        ({"routing": {"channels": "circuit", "guard_us": 80}}, "1004 bytes takes 81 us, .* take 81 or more"),
+        ({"routing": {"channels": "circuit", "slot_us": 100}}, "turns are longer than their guard time"),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(sections: dict[str, Any], words: str) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 
+from experiments.intervals import confidence_interval
 from experiments.plotting.style import COLOURS, figure, save
 from experiments.study.model import FigureSection
 from experiments.study.results import StudyResults
@@ -16,20 +18,23 @@ FAILURE = "failure.kind"
 
 def draw(results: StudyResults, section: FigureSection, metrics: Mapping[str, Metric], path: Path) -> list[Path]:
     """experiments.study.figures.KINDS; of points with samples (`samples.interval_us`)."""
-    bytes_at: dict[str, dict[float, list[float]]] = defaultdict(lambda: defaultdict(list))
+    bytes_at: dict[str, dict[float, dict[int, float]]] = defaultdict(lambda: defaultdict(lambda: defaultdict(float)))
     for row in results.table("link_samples"):
         if row["to_node"].startswith("h"):
-            bytes_at[row[FAILURE]][row["time_us"] / 1000].append(row["bytes"])
-    repetitions = 1 + max(point.repetition for point in results.points)
+            bytes_at[row[FAILURE]][row["time_us"] / 1000][row["repetition"]] += row["bytes"]
     at_ms = next(iter(results.configurations().values()))["failure"]["at_ms"]
     with figure(width_in=6.0) as (made, [axes]):
         for number, (name, samples) in enumerate(bytes_at.items()):
-            times = sorted(samples)
+            times, colour = sorted(samples), COLOURS[number % len(COLOURS)]
             widths = [later - earlier for earlier, later in zip([0.0, *times], times, strict=False)]
-            rates = [
-                8e-3 * sum(samples[time]) / repetitions / width for time, width in zip(times, widths, strict=True)
+            found = [
+                confidence_interval([8e-3 * value / width for value in samples[time].values()])
+                for time, width in zip(times, widths, strict=True)
             ]
-            axes.plot(times, rates, color=COLOURS[number % len(COLOURS)], label=name)
+            axes.plot(times, [each.estimate for each in found], color=colour, label=name)
+            if not any(math.isnan(each.low) for each in found):
+                low, high = [each.low for each in found], [each.high for each in found]
+                axes.fill_between(times, low, high, color=colour, alpha=0.12, linewidth=0)
         axes.axvline(at_ms, color="grey", linewidth=0.8, linestyle=":")
         axes.set_xlabel("time (ms)")
         axes.set_ylabel("received by all hosts (Mbit/s)")

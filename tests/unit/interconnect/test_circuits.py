@@ -1,0 +1,46 @@
+"""Circuits: an optical switch joins its fibres by one permutation at a time."""
+
+from __future__ import annotations
+
+import pytest
+
+from experiments.systems.interconnect.links import light_share
+from tests.unit.interconnect.network import Interconnect
+from topo.optical_electrical import optical_electrical, optical_name, with_circuits, with_wavelengths
+
+SLOT_US, GUARD_US = 1000, 200
+"""Light of 104 us that begins before the guard time has come to the optical switch, and gone on, in the slot."""
+
+
+@pytest.mark.parametrize("n", [2, 3, 4])
+def test_one_permutation_for_each_slot_and_everything_arrives(n: int) -> None:
+    """Slot s: wavelength 1 + s mod (N-1) in the first plane, half a cycle later in the second."""
+    with Interconnect(n, circuits=(SLOT_US, GUARD_US)) as network:
+        for sender in network.hosts:
+            network.send(sender, [host for host in network.hosts if host != sender] * (8 if n == 2 else 2))
+        sent = len(network.hosts) * (len(network.hosts) - 1) * (8 if n == 2 else 2)
+        before = {optical_name(i): network.counter(optical_name(i), "light") for i in range(2 * n)}
+        busy = 0
+        for slot in range(40):
+            network.settle(until_us=(slot + 1) * SLOT_US)
+            for plane in range(2):
+                wavelength = 1 + (slot + plane * ((n - 1) // 2)) % (n - 1)
+                for optical in (optical_name(i + n * plane) for i in range(n)):
+                    now = network.counter(optical, "light")
+                    crossed = {index: count - before[optical].get(index, 0) for index, count in now.items()}
+                    assert {index % n for index, count in crossed.items() if count} <= {wavelength}
+                    # A fibre begins to send 8 times in 800 us, of 104 us each.
+                    assert max(crossed.values(), default=0) <= 8
+                    busy += max(crossed.values(), default=0) == 8
+                    before[optical] = now
+        network.settle()
+        assert busy > 0
+        assert sum(len(network.received(host)) for host in network.hosts) == sent
+        assert not network.dropped()
+
+
+def test_a_light_path_has_its_part_of_the_time() -> None:
+    network = optical_electrical(4, rate_bps=8_000_000)
+    assert light_share(network) is None
+    assert light_share(with_wavelengths(network)) == 1
+    assert light_share(with_circuits(network, SLOT_US, GUARD_US)) == pytest.approx(0.8 / 3)
