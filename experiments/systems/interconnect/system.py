@@ -59,7 +59,7 @@ class InterconnectSystem(System):
         _require_channels(topology)
         policy = way or "least-loaded"
         if policy not in POLICIES:
-            raise UserError(f"--underlay: {self.name} has no policy {policy!r}{suggestion(policy, POLICIES)}")
+            raise UserError(f"--underlay: {self.name} has no policy {policy!r}{suggestion(policy, list(POLICIES))}")
         settings = {"policy": policy, "per_wavelength": True}
         return Underlay(
             with_wavelengths(topology),

@@ -1,0 +1,47 @@
+"""Agents with programs of their own on this network: NDN's and the shuffle's, with counters that are exact."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from experiments.point import run_point
+from experiments.scale import Scale
+from experiments.system import PointResult, PointTask
+from experiments.systems import find_system
+
+N = 2
+LINKS = {2: N - 1, 3: N * (N - 1), 4: N * (N - 1), 5: N * (N - 1) ** 2}
+"""Hosts by their distance."""
+
+
+def point(folder: Path, system_name: str, **sections: Any) -> PointResult:
+    system = find_system(system_name)
+    topology = {"kind": f"optical-electrical:{N}", "link": {"rate_mbps": 100, "delay_us": 5}}
+    configuration = system.configuration.model_validate({"clock": "virtual", "topology": topology, **sections})
+    system.check(configuration)
+    return run_point(system, PointTask(configuration, 1, Scale(), folder))
+
+
+@pytest.mark.parametrize("exchange", ["push", "unicast"])
+def test_ndn_crosses_the_links_that_distances_say(tmp_path: Path, exchange: str) -> None:
+    """A fragment of every one of the N^3 peers crosses a tree's links (all hosts' but the publisher's, and of the
+    switches' one for each further switch that has to be reached), or the distances to all others."""
+    workload = {"kind": "synthetic", "peers": N**3, "rounds": 2, "values": 960, "exchange": exchange}
+    found = point(tmp_path, "ndn", workload=workload)
+    assert found.failures == []
+    by_unicast = N**3 * sum(distance * hosts for distance, hosts in LINKS.items())
+    assert found.metrics["unicast_transmissions"] == by_unicast
+    # N^3 hosts; N^2 - 1 hybrid switches over links; to another unit light takes an optical switch between.
+    tree = N**3 + N**2 - 1 + (N - 1)
+    expected = N**3 * tree if exchange == "push" else by_unicast
+    assert found.metrics["transmissions"] == found.metrics["expected_transmissions"] == expected
+
+
+def test_a_shuffle_takes_the_hops_that_were_planned(tmp_path: Path) -> None:
+    found = point(tmp_path, "shuffle")
+    assert found.failures == []
+    assert found.metrics["counted_hops"] == found.metrics["hops"] >= found.metrics["bound_hops"]
+    assert found.metrics["repairs"] == 0
