@@ -32,7 +32,7 @@ def compile_(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="BMv2 JSON; default: SOURCE with .json.")
     ] = None,
-    p4info: Annotated[Path | None, typer.Option(help="P4Info as text; default: SOURCE with .p4info.txt.")] = None,
+    p4info: Annotated[Path | None, typer.Option(help="P4Info as text; default: OUTPUT with .p4info.txt.")] = None,
     include: options.Include = None,
     define: options.Define = None,
     no_warning: Annotated[
@@ -57,10 +57,11 @@ def compile_(
     )
     for warning in compiled.warnings:
         print(warning, file=sys.stderr)
-    for path, text in (
-        (output or Path(source.with_suffix(".json").name), compiled.json_text),
-        (p4info or Path(source.with_suffix(".p4info.txt").name), compiled.p4info_text),
-    ):
+    output = output or Path(source.with_suffix(".json").name)
+    texts = {output: compiled.json_text}
+    if p4info is not None or output.is_file() or not output.exists():  # beside a device (/dev/null) is no place
+        texts[p4info or output.with_suffix(".p4info.txt")] = compiled.p4info_text
+    for path, text in texts.items():
         try:
             path.write_text(text)
         except OSError as error:
