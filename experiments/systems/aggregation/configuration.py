@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal, get_args
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from controller.systems.aggregation.placement.planners import LimitedMethod, PlacementName, PlannerOptions
 from controller.systems.aggregation.slots import DEFAULT_SLOTS, SlotPolicy
+from experiments.configuration.gradients import SYNTHETIC_UNLESS_SAID, SyntheticGradients, TrainedGradients
 from experiments.configuration.point import PointConfiguration
 from experiments.configuration.sections import Section, option
 from experiments.scale import Scale
@@ -80,20 +81,12 @@ class _Workload(Section):
     min_timeout_us: int = option(10_000, "Wait so much longer than a usual round trip before sending again.", ge=1)
 
 
-class SyntheticWorkload(_Workload):
-    """Random gradients of `values` int32 each, for throughput without learning."""
-
-    kind: Literal["synthetic"] = "synthetic"
-    values: int = option(35_200, "int32 values of a gradient.", ge=1)
+class SyntheticWorkload(SyntheticGradients, _Workload):
+    """Random gradients, for the network without learning."""
 
 
-class TrainingWorkload(_Workload):
-    """A classifier of the digits data set (hosts/learning)."""
-
-    kind: Literal["training"] = "training"
-    hidden_units: int = option(64, "Of the classifier; 0: a linear one.", ge=0, le=65536)
-    batch_samples: int = option(32, "For each worker and round.", ge=1)
-    learning_rate: float = option(0.5, "Of stochastic gradient descent.", gt=0)
+class TrainingWorkload(TrainedGradients, _Workload):
+    """Those of a model that the workers train."""
 
 
 class ScriptWorkload(_Workload):
@@ -104,7 +97,9 @@ class ScriptWorkload(_Workload):
     arguments: tuple[str, ...] = Field(default=(), json_schema_extra={"option": False})
 
 
-Workload = Annotated[SyntheticWorkload | TrainingWorkload | ScriptWorkload, Field(discriminator="kind")]
+Workload = Annotated[
+    SyntheticWorkload | TrainingWorkload | ScriptWorkload, Field(discriminator="kind"), SYNTHETIC_UNLESS_SAID
+]
 
 
 class AggregationConfiguration(PointConfiguration):
@@ -123,11 +118,3 @@ class AggregationConfiguration(PointConfiguration):
         else:
             return self
         return self.model_copy(update={"switches": self.switches.model_copy(update=means_nothing)})
-
-    @model_validator(mode="before")
-    @classmethod
-    def _synthetic_unless_said(cls, data: object) -> object:
-        """A workload without a kind is synthetic."""
-        if isinstance(data, dict) and isinstance(data.get("workload"), dict) and "kind" not in data["workload"]:
-            return {**data, "workload": {"kind": "synthetic", **data["workload"]}}
-        return data

@@ -43,17 +43,11 @@ def job_setup(configuration: AggregationConfiguration, hosts: Hosts, seed: int) 
     if isinstance(workload, ScriptWorkload):
         return JobSetup(workers, server, ExternalSettings())
     if isinstance(workload, TrainingWorkload):
-        training = TrainingSettings(
-            hidden_units=workload.hidden_units,
-            rounds=workload.rounds,
-            batch_samples=workload.batch_samples,
-            learning_rate=workload.learning_rate,
-            seed=seed,
-        )
+        training = workload.settings(workload.rounds, seed)
         expected = list(reference(training, len(workers), workload.lanes))
         digests, accuracies = [each.weights_sha256 for each in expected], [each.accuracy for each in expected]
         return JobSetup(workers, server, training, digests, accuracies)
-    synthetic = SyntheticSettings(values=workload.values, rounds=workload.rounds, seed=seed)
+    synthetic = workload.settings(workload.rounds, seed)
     digests = list(synthetic_reference(synthetic, len(workers), workload.lanes))
     return JobSetup(workers, server, synthetic, digests)
 

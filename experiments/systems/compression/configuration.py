@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, field_validator
 
+from experiments.configuration.gradients import SYNTHETIC_UNLESS_SAID, SyntheticGradients, TrainedGradients
 from experiments.configuration.point import PointConfiguration
 from experiments.configuration.sections import Section, option
 from hosts.compressors.methods import parsed
@@ -83,23 +84,15 @@ class _Workload(Section):
     rounds: int = option(10, "Gradients that every worker sends.", ge=1)
 
 
-class SyntheticWorkload(_Workload):
-    """Random gradients of `values` int32 each."""
-
-    kind: Literal["synthetic"] = "synthetic"
-    values: int = option(35_200, "int32 values of a gradient.", ge=1)
+class SyntheticWorkload(SyntheticGradients, _Workload):
+    """Random gradients, for the network without learning."""
 
 
-class TrainingWorkload(_Workload):
-    """A classifier of the digits data set (hosts/learning)."""
-
-    kind: Literal["training"] = "training"
-    hidden_units: int = option(64, "Of the classifier; 0: a linear one.", ge=0, le=65536)
-    batch_samples: int = option(32, "For each worker and round.", ge=1)
-    learning_rate: float = option(0.5, "Of stochastic gradient descent.", gt=0)
+class TrainingWorkload(TrainedGradients, _Workload):
+    """Those of a model that the workers train."""
 
 
-Workload = Annotated[SyntheticWorkload | TrainingWorkload, Field(discriminator="kind")]
+Workload = Annotated[SyntheticWorkload | TrainingWorkload, Field(discriminator="kind"), SYNTHETIC_UNLESS_SAID]
 
 
 class CompressionConfiguration(PointConfiguration):
@@ -111,11 +104,3 @@ class CompressionConfiguration(PointConfiguration):
     transport: TransportSection = TransportSection()
     samples: SamplesSection = SamplesSection()
     workload: Workload = SyntheticWorkload()
-
-    @model_validator(mode="before")
-    @classmethod
-    def _synthetic_unless_said(cls, data: object) -> object:
-        """A workload without a kind is synthetic."""
-        if isinstance(data, dict) and isinstance(data.get("workload"), dict) and "kind" not in data["workload"]:
-            return {**data, "workload": {"kind": "synthetic", **data["workload"]}}
-        return data

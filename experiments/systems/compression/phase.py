@@ -112,8 +112,8 @@ class CompressionPhase:
     def _settings(self) -> TrainingSettings | SyntheticSettings:
         workload, seed = self._configuration.workload, self._task.seed
         if isinstance(workload, TrainingWorkload):
-            return TrainingSettings(seed=seed, exponent=EXPONENT, **workload.model_dump(exclude={"workers", "kind"}))
-        return SyntheticSettings(seed=seed, values=workload.values, rounds=workload.rounds)
+            return workload.settings(workload.rounds, seed, EXPONENT)
+        return workload.settings(workload.rounds, seed)
 
     def take(self, event: Mapping[str, Any]) -> None:
         kind = event["event"]

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from experiments.configuration.gradients import SYNTHETIC_UNLESS_SAID, SyntheticGradients, TrainedGradients
 from experiments.configuration.point import Clock, PointConfiguration
 from experiments.configuration.sections import Section, option
 from hosts.systems.ndn.description import Mode
@@ -59,23 +60,17 @@ class _Workload(Section):
     observers: tuple[ObserverSection, ...] = Field(default=(), json_schema_extra={"option": False})
 
 
-class SyntheticWorkload(_Workload):
-    """Random gradients of `values` int32 each, for the network without learning."""
+class SyntheticWorkload(SyntheticGradients, _Workload):
+    """Random gradients, for the network without learning."""
 
-    kind: Literal["synthetic"] = "synthetic"
     values: int = option(960, "int32 values of a gradient.", ge=1)
 
 
-class TrainingWorkload(_Workload):
-    """A classifier of the digits data set (hosts/learning)."""
-
-    kind: Literal["training"] = "training"
-    hidden_units: int = option(64, "Of the classifier; 0: a linear one.", ge=0, le=65536)
-    batch_samples: int = option(32, "For each peer and version.", ge=1)
-    learning_rate: float = option(0.5, "Of stochastic gradient descent.", gt=0)
+class TrainingWorkload(TrainedGradients, _Workload):
+    """Those of a model that the peers train."""
 
 
-Workload = Annotated[SyntheticWorkload | TrainingWorkload, Field(discriminator="kind")]
+Workload = Annotated[SyntheticWorkload | TrainingWorkload, Field(discriminator="kind"), SYNTHETIC_UNLESS_SAID]
 
 
 class NdnConfiguration(PointConfiguration):
@@ -97,14 +92,6 @@ class NdnConfiguration(PointConfiguration):
                 }
             )
         return self.model_copy(update={"workload": self.workload.model_copy(update=means_nothing)})
-
-    @model_validator(mode="before")
-    @classmethod
-    def _synthetic_unless_said(cls, data: object) -> object:
-        """A workload without a kind is synthetic."""
-        if isinstance(data, dict) and isinstance(data.get("workload"), dict) and "kind" not in data["workload"]:
-            return {**data, "workload": {"kind": "synthetic", **data["workload"]}}
-        return data
 
     @model_validator(mode="after")
     def _possible(self) -> NdnConfiguration:

@@ -50,13 +50,7 @@ def job_setup(configuration: NdnConfiguration, topology: Topology, seed: int) ->
     rest = [name for name in names if name not in peers]
     observers = tuple(rest[: len(workload.observers)])
     if isinstance(workload, TrainingWorkload):
-        training = TrainingSettings(
-            hidden_units=workload.hidden_units,
-            rounds=workload.rounds,
-            batch_samples=workload.batch_samples,
-            learning_rate=workload.learning_rate,
-            seed=seed,
-        )
+        training = workload.settings(workload.rounds, seed)
         if workload.mode == "asynchronous":
             return JobSetup(peers, observers, training)
         expected = list(reference(training, len(peers), workload.lanes))
@@ -67,7 +61,7 @@ def job_setup(configuration: NdnConfiguration, topology: Topology, seed: int) ->
             weights=[each.weights_sha256 for each in expected],
             accuracies=[each.accuracy for each in expected],
         )
-    synthetic = SyntheticSettings(values=workload.values, rounds=workload.rounds, seed=seed)
+    synthetic = workload.settings(workload.rounds, seed)
     return JobSetup(peers, observers, synthetic, sums=[*_sums(synthetic, len(peers), workload.lanes)])
 
 

@@ -1,0 +1,53 @@
+"""What the workers of a job send: random gradients, or those of a classifier that they train together.
+
+A system's workload is a class of its own for either, with what else its workers have.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BeforeValidator
+
+from experiments.configuration.sections import Section, option
+from hosts.learning.settings import SyntheticSettings, TrainingSettings
+
+
+class SyntheticGradients(Section):
+    """Random gradients of `values` int32 each, for the network without learning."""
+
+    kind: Literal["synthetic"] = "synthetic"
+    values: int = option(35_200, "int32 values of a gradient.", ge=1)
+
+    def settings(self, rounds: int, seed: int) -> SyntheticSettings:
+        return SyntheticSettings(values=self.values, rounds=rounds, seed=seed)
+
+
+class TrainedGradients(Section):
+    """A classifier of the digits data set (hosts/learning)."""
+
+    kind: Literal["training"] = "training"
+    hidden_units: int = option(64, "Of the classifier; 0: a linear one.", ge=0, le=65536)
+    batch_samples: int = option(32, "For each worker and round.", ge=1)
+    learning_rate: float = option(0.5, "Of stochastic gradient descent.", gt=0)
+
+    def settings(self, rounds: int, seed: int, exponent: int | None = None) -> TrainingSettings:
+        """exponent: as of TrainingSettings."""
+        return TrainingSettings(
+            hidden_units=self.hidden_units,
+            rounds=rounds,
+            batch_samples=self.batch_samples,
+            learning_rate=self.learning_rate,
+            seed=seed,
+            exponent=exponent,
+        )
+
+
+def _synthetic_unless_said(workload: Any) -> Any:
+    if isinstance(workload, dict) and "kind" not in workload:
+        return {"kind": "synthetic", **workload}
+    return workload
+
+
+SYNTHETIC_UNLESS_SAID = BeforeValidator(_synthetic_unless_said)
+"""Of a union of workloads: one without a kind is synthetic."""
