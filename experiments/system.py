@@ -233,6 +233,11 @@ class System(Protocol):
         """ValueError or UserError if a point cannot run, such as for want of hosts; called before anything runs."""
         return
 
+    def run(self, task: PointTask) -> PointResult | None:
+        """The result of a point that is computed instead, by a model without a network. None, as in all systems here:
+        packets are sent (experiments/point.py)."""
+        return None
+
     def point(self, task: PointTask) -> PointRun:
         """Decide what a point does. UserError for what the user can put right."""
         ...

@@ -37,8 +37,7 @@ def measure(order: PointOrder, on_progress: Callable[[Sequence[Progress]], None]
     order.folder.mkdir(parents=True, exist_ok=True)
     task = PointTask(configuration, order.seed, scale, order.folder, order.capture)
     started_s = time.time()
-    run = getattr(system, "run", None)
-    result = run(task) if run is not None else run_point(system, task, on_progress)
+    result = system.run(task) or run_point(system, task, on_progress)
     return StoredPoint(
         digest=order.digest,
         seed=order.seed,
