@@ -81,7 +81,8 @@ def system_command(name: str) -> Any:
     """`gradbed run NAME`, whose options are the fields of the system's configuration."""
     system = find_system(name)
     run = single_run(name, system.defaults)
-    return _command(name, with_parameters(run, parameters(model_options(system.configuration, system.defaults))))
+    fields = [*model_options(system.configuration, system.defaults), *model_options(system.shorthands, {})]
+    return _command(name, with_parameters(run, parameters(fields)))
 
 
 def torch_command() -> Any:
@@ -133,13 +134,18 @@ def single_run(
     ) -> int:
         from experiments.study.command import RunOptions, run_single
 
-        made = model_options(find_system(name).configuration, defaults)
+        system = find_system(name)
+        made, short = model_options(system.configuration, defaults), model_options(system.shorthands, {})
+        names = {each.parameter for each in short}
         try:
             of_run = RunOptions(output, factor=scale)
             script = defaults.get("workload.kind") == "script"
-            return run_single(name, nested(made, given, defaults), seed, of_run, on_other_clock, script)
+            values = nested(made, {key: value for key, value in given.items() if key not in names}, defaults)
+            chosen = nested(short, {key: value for key, value in given.items() if key in names}, {})
+            axes = system.shorthands.model_validate(chosen).axes(values)
+            return run_single(name, values, seed, of_run, on_other_clock, script, axes)
         except ValidationError as error:
-            raise complaint(error, made) from None
+            raise complaint(error, [*made, *short]) from None
 
     run_point.__doc__ = find_system(name).__doc__
     return run_point

@@ -16,6 +16,7 @@ from pydantic import BaseModel
 
 from controller.core.services import ServiceConfig
 from experiments.configuration.point import PointConfiguration
+from experiments.configuration.sections import Section
 from experiments.fidelity.report import FidelityReport
 from experiments.metric_table import metric_table
 from experiments.programs import Program
@@ -107,8 +108,8 @@ class NetworkSetup:
     load. keep_open: descriptors that agents inherit (real clock). hand_over: once the switches hold their plan, the
     controller lets go of them for another one (real clock). samples: what is sampled while phases run.
     registers: (switch, name) of those that are read at the end of each phase. coverage: whether to tell what of the
-    program packets reach; trace: which packet's way through all switches to tell (virtual clock; all switches run one
-    program; one of the two).
+    programs packets reach; trace: which packet's way through all switches to tell (gradbed's switches; one of the
+    two).
     """
 
     topology: Topology
@@ -146,7 +147,7 @@ class Measured:
     counts: between the moment when all agents were ready and the end. links: what each direction carried (rows of the
     table "links"). samples: rows by table (experiments.sampling.Sampler.rows), if any were ordered. registers: by
     switch and name, those of the network's setup: their cells that are not zero. coverage, trace: since the network
-    is up; the trace is a row for each switch, with what happened there as text.
+    is up; coverage is a report for each program, the trace a row for each switch, with what happened there as text.
     """
 
     answers: Sequence[Mapping[str, Any]]
@@ -155,7 +156,7 @@ class Measured:
     links: Sequence[Row] = ()
     samples: Mapping[str, Sequence[Row]] = field(default_factory=dict)
     registers: Mapping[tuple[str, str], Mapping[int, int]] = field(default_factory=dict)
-    coverage: CoverageReport | None = None
+    coverage: Sequence[CoverageReport] = ()
     trace: Sequence[Row] = ()
 
 
@@ -203,6 +204,15 @@ class PointRun(Protocol):
         """What the phases left, in their order, as metrics, tables and failures. The fidelity is the engine's."""
 
 
+class Shorthands(Section):
+    """Options of `gradbed run NAME` beside those of a point: they stand for a sweep."""
+
+    def axes(self, values: Mapping[str, Any]) -> Mapping[str, Sequence[Any]]:
+        """Values by dotted path of the configuration, in step with each other. Several are several points, which are
+        compared by the first path. values: of the command line, as nested mappings. UserError."""
+        return {}
+
+
 class System(Protocol):
     """Runs points of one kind. A system is a subclass, and has the defaults where it brings nothing of its own.
 
@@ -223,6 +233,7 @@ class System(Protocol):
     service: str
     assurance: str
     defaults: Mapping[str, Any] = {}
+    shorthands: type[Shorthands] = Shorthands
     benches: Mapping[str, str] = {}
     switch_workloads: Sequence[str] = ()
     script_defaults: Mapping[str, Any] | None = None

@@ -36,12 +36,14 @@ class ModelOption:
 
 def model_options(model: type[BaseModel], defaults: Mapping[str, Any]) -> list[ModelOption]:
     """An option for every field that is a single value or a list of them: --FIELD, the last part of its path, or what
-    the field's `option` says. defaults: in place of the models', by dotted path."""
+    the field's `option` says. One that is `repeated` may be given several times: its field is validated from a list.
+    defaults: in place of the models', by dotted path."""
     found: dict[str, ModelOption] = {}
     for path, field in _leaves(model, ()):
         extra = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
         name = str(extra.get("option") or (path[-2] if path[-1] == "kind" else path[-1]))
-        kind = _option_type(field.annotation)
+        is_repeated = extra.get("repeated") is True
+        kind = list[str] if is_repeated else _option_type(field.annotation)
         if kind is None or extra.get("option") is False:
             continue
         flag = f"--{name.replace('_', '-')}"
@@ -58,7 +60,7 @@ def model_options(model: type[BaseModel], defaults: Mapping[str, Any]) -> list[M
             kind,
             field.description or "",
             default,
-            _is_list(field.annotation),
+            not is_repeated and _is_list(field.annotation),
             extra.get("argument") is True,
         )
     return list(found.values())
@@ -132,7 +134,7 @@ def nested(options: list[ModelOption], given: Mapping[str, Any], defaults: Mappi
     known = {option.parameter: option for option in options}
     by_path = {tuple(path.split(".")): value for path, value in defaults.items()}
     for parameter, value in given.items():
-        if value is not None:
+        if value is not None and value not in ((), []):
             option = known.get(parameter)
             listed = option is not None and option.is_list
             words = tuple(word for word in value.split(",") if word) if listed else value

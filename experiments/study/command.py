@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,14 +12,17 @@ from pydantic import ValidationError
 from rich.console import Console
 
 from experiments.calibration import study_scale
+from experiments.configuration.point import PointConfiguration
 from experiments.scale import Scale
-from experiments.study.expansion import with_values
+from experiments.study.comparison import comparison_tables
+from experiments.study.expansion import expand, values_at, with_values
 from experiments.study.figures import draw_figures
 from experiments.study.loading import load_study
-from experiments.study.model import Point, Study, StudyHead
-from experiments.study.results import load_results
+from experiments.study.model import Point, Study, StudyHead, Sweep
+from experiments.study.results import StudyResults, load_results
 from experiments.study.runner import StudyRun, run_study
 from experiments.study.summary import summary_table
+from experiments.system import System
 from experiments.systems import find_system
 from switch.errors import UserError
 from topo.namespaces import require_root
@@ -58,6 +61,7 @@ def run_study_file(path: Path, options: RunOptions, *, quick: bool = False, cloc
         return INTERRUPTED
     results = load_results(run.folder)
     console.print(summary_table(study, results))
+    _print_comparisons(study, results, console)
     for figure in draw_figures(results, study.head.figures, study.system.metrics):
         console.print(f"figure: {figure}")
     console.print(f"rows and logs: {run.folder}/")
@@ -71,23 +75,30 @@ def run_single(
     options: RunOptions,
     on_other_clock: Mapping[str, Any] | None = None,
     script: bool = False,
+    axes: Mapping[str, Sequence[Any]] | None = None,
 ) -> int:
     """Run one point of a system and present what it found; exit status as for a study, 2 if it broke.
 
     values: of its configuration, as nested mappings. on_other_clock: values by dotted path with which it is repeated,
     to stand beside it. script: the point is a script of the user's, whose standard output is its own, and of whose
-    sums there is no reference. UserError for what the user can put right.
+    sums there is no reference. axes: as of experiments.system.Shorthands.axes; several values make as many points,
+    which are compared. UserError for what the user can put right.
     """
     system = find_system(system_name)
-    try:
-        configuration = system.configuration.model_validate(values)
-        system.check(configuration)
-    except ValidationError:
-        raise  # worded by the caller, who knows the options
-    except ValueError as error:
-        raise UserError(str(error)) from None
-    head = StudyHead(name="torch" if script else system_name, system=system_name)
-    points = [Point({}, 0, seed, configuration)]
+    sweep = Sweep(zip={path: list(found) for path, found in (axes or {}).items()})
+    combinations = list(expand(sweep))
+    is_compared = len(combinations) > 1
+    points = []
+    for combination in combinations:
+        configuration = _checked(system, with_values(values, combination))
+        coordinates = values_at(configuration.model_dump(mode="json"), combination if is_compared else ())
+        points.append(Point(coordinates, 0, seed, configuration))
+    head = StudyHead(
+        name="torch" if script else system_name,
+        system=system_name,
+        sweep=sweep if is_compared else Sweep(),
+        compare=sweep.paths[0] if is_compared else None,
+    )
     if on_other_clock:
         changed = system.configuration.model_validate(with_values(values, on_other_clock))
         points.append(Point({}, 0, seed, changed, other_clock=True))
@@ -97,9 +108,27 @@ def run_single(
         return INTERRUPTED
     console = make_console(stderr=script)
     results = load_results(run.folder)
+    _print_comparisons(study, results, console)
     system.present(results, console)
     console.print(f"data: {run.folder}/")
     return _conclusion(run, "" if script else system.assurance, console)
+
+
+def _checked(system: System, values: Mapping[str, Any]) -> PointConfiguration:
+    try:
+        configuration = system.configuration.model_validate(values)
+        system.check(configuration)
+    except ValidationError:
+        raise  # worded by the caller, who knows the options
+    except ValueError as error:
+        raise UserError(str(error)) from None
+    return configuration
+
+
+def _print_comparisons(study: Study, results: StudyResults, console: Console) -> None:
+    if study.head.compare is not None:
+        for table in comparison_tables(study.head, study.system.metrics, results):
+            console.print(table)
 
 
 def make_console(stderr: bool = False) -> Console:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import functools
 import itertools
-from collections.abc import Iterator, Mapping
+import operator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from experiments.study.model import Sweep
@@ -32,3 +34,8 @@ def with_values(data: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str,
             inner = following
         inner[last] = value
     return result
+
+
+def values_at(data: Mapping[str, Any], paths: Iterable[str]) -> dict[str, Any]:
+    """The values of nested mappings at dotted paths."""
+    return {path: functools.reduce(operator.getitem, path.split("."), data) for path in paths}

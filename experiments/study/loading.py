@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from experiments.configuration.point import PointConfiguration
-from experiments.study.expansion import expand, with_values
+from experiments.study.expansion import expand, values_at, with_values
 from experiments.study.figures import KINDS
 from experiments.study.model import FigureSection, Point, Study, StudyHead
 from experiments.study.schema import known_keys
@@ -69,8 +69,7 @@ def _points(document: YamlDocument, head: StudyHead, system: System, base: Mappi
             place = _axis(head, error.args[1])
             raise document.error(place, f"{error.args[1]}: {error.args[0]} is not a section") from None
         configuration = _configuration(document, head, system, data, combination)
-        resolved = configuration.model_dump(mode="json")
-        coordinates = {path: _at(resolved, path) for path in combination}
+        coordinates = values_at(configuration.model_dump(mode="json"), combination)
         points += [
             Point(coordinates, repetition, seed, configuration)
             for repetition, seed in enumerate(head.seed_of_repetition)
@@ -196,13 +195,6 @@ def _in_data(loc: Sequence[str | int], data: Any, missing: bool) -> Place:
     return place
 
 
-def _at(resolved: Mapping[str, Any], path: str) -> Any:
-    value: Any = resolved
-    for part in path.split("."):
-        value = value[part]
-    return value
-
-
 def _check_names(document: YamlDocument, head: StudyHead, system: System) -> None:
     """Metrics and figures name what there is."""
     for index, name in enumerate(head.metrics):
@@ -210,13 +202,14 @@ def _check_names(document: YamlDocument, head: StudyHead, system: System) -> Non
             raise document.error(
                 ("metrics", index), f"{head.system} has no metric {name!r}{suggestion(name, system.metrics)}"
             )
+    if head.compare is not None:
+        _check_swept(document, ("compare",), head.compare, head)
     columns = [*system.metrics, *POINT_COLUMNS]
     for figure, section in head.figures.items():
         for field in ("x", "series"):
             path = getattr(section, field)
-            if path is not None and path not in head.sweep.paths:
-                hint = suggestion(path, head.sweep.paths) if head.sweep.paths else ""
-                raise document.error(("figures", figure, field), f"{path} is not swept{hint}")
+            if path is not None:
+                _check_swept(document, ("figures", figure, field), path, head)
         if section.kind not in KINDS:
             raise document.error(
                 ("figures", figure, "kind"),
@@ -228,6 +221,12 @@ def _check_names(document: YamlDocument, head: StudyHead, system: System) -> Non
                 hint = suggestion(column, columns)
                 raise document.error(("figures", figure, field), f"there is no metric {column!r}{hint}")
         _check_normalised(document, figure, section, system)
+
+
+def _check_swept(document: YamlDocument, place: Place, path: str, head: StudyHead) -> None:
+    if path not in head.sweep.paths:
+        hint = suggestion(path, head.sweep.paths) if head.sweep.paths else ""
+        raise document.error(place, f"{path} is not swept{hint}")
 
 
 def _check_normalised(document: YamlDocument, figure: str, section: FigureSection, system: System) -> None:

@@ -92,6 +92,8 @@ class StudyHead(Section):
     """What --quick changes: a partial study, or dotted paths."""
     figures: dict[str, FigureSection] = Field(default_factory=dict)
     """By file name."""
+    compare: str | None = None
+    """A swept path whose values are to stand beside each other, in a table of differences to the first one."""
     pcap: bool = False
     real_time: RealTimeSection | None = None
 

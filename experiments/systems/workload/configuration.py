@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
@@ -13,7 +14,8 @@ from experiments.configuration.point import Clock, PointConfiguration
 from experiments.configuration.sections import Section, option
 from experiments.own_program import entries_beside
 from experiments.sampling import SamplesSection
-from experiments.systems.workload.expectations import parse_expectation
+from experiments.system import Shorthands
+from experiments.systems.workload.expectations import expectations_of, parse_expectation
 from experiments.traffic.configuration import TrafficSection
 from switch.errors import UserError
 
@@ -26,6 +28,8 @@ def _beside_study(path: Path, info: ValidationInfo) -> Path:
 
 StudyPath = Annotated[Path, AfterValidator(_beside_study)]
 
+Model = Literal["gradbed", "bmv2"]
+
 
 class ProgramSection(Section):
     """A P4_16 program for v1model, and what fills its tables."""
@@ -36,11 +40,10 @@ class ProgramSection(Section):
     )
     entries_file: StudyPath | None = option(None, "What tables hold: a file of entries.", name="entries")
     macros: dict[str, str] = Field(default_factory=dict)
-    model: Literal["gradbed", "bmv2"] = option(
-        "gradbed", "Runs the switches; bmv2 needs the real clock.", name="switch"
-    )
-    coverage: bool = option(False, "Tell what of the program packets reached (virtual clock).")
-    trace: str | None = option(None, "A packet to follow through all switches: 'dst=h2 and nth=3' (virtual clock).")
+    model: Model = Field(default="gradbed", json_schema_extra={"option": False})
+    """What runs the switches."""
+    coverage: bool = option(False, "Tell what of the program packets reached.")
+    trace: str | None = option(None, "A packet to follow through all switches: 'dst=h2 and nth=3'.")
     registers: tuple[str, ...] = option((), "Registers to read at the end: NAME, or SWITCH:NAME.")
     sha256: str = Field(default="", json_schema_extra={"option": False})
     """Of the files, so that a point of other contents is another point."""
@@ -76,17 +79,67 @@ class WorkloadConfiguration(PointConfiguration):
     traffic: TrafficSection = TrafficSection()
     frames: FramesSection = FramesSection()
     samples: SamplesSection = SamplesSection()
-    expect: dict[str, float | str] = Field(default_factory=dict)
+    expect: dict[str, float | str] = Field(
+        default_factory=dict,
+        description="What must come out, or the exit status is 1: 'loss=0', 'p99_us<200', 'register:seen[0]>0'.",
+        json_schema_extra={"repeated": True},
+    )
+
+    @field_validator("expect", mode="before")
+    @classmethod
+    def _of_a_command_line(cls, expect: Any) -> Any:
+        return _readable(lambda: expectations_of(expect)) if isinstance(expect, list) else expect
 
     @field_validator("expect")
     @classmethod
-    def _readable(cls, expect: dict[str, float | str]) -> dict[str, float | str]:
+    def _conditions(cls, expect: dict[str, float | str]) -> dict[str, float | str]:
         for subject, condition in expect.items():
-            try:
-                parse_expectation(subject, condition)
-            except UserError as error:
-                raise ValueError(str(error)) from None
+            _readable(functools.partial(parse_expectation, subject, condition))
         return expect
 
     def canonical(self) -> WorkloadConfiguration:
         return self.model_copy(update={"program": self.program.with_digest([self.frames.layers, self.frames.pcap])})
+
+
+Read = TypeVar("Read")
+
+
+def _readable(read: Callable[[], Read]) -> Read:
+    try:
+        return read()
+    except UserError as error:
+        raise ValueError(str(error).removeprefix("expect: ")) from None
+
+
+class WorkloadShorthands(Shorthands):
+    """Two programs, or two kinds of switches, under the same workload."""
+
+    switch: tuple[Model, ...] = option(
+        ("gradbed",), "Runs the switches; bmv2 needs the real clock; bmv2,gradbed compares them."
+    )
+    compare: StudyPath | None = option(None, "Another program under the same workload, to be compared.")
+    compare_entries: StudyPath | None = option(
+        None, "What its tables hold (default: entries.yaml in its folder, if that is another one; else the same)."
+    )
+
+    def axes(self, values: Mapping[str, Any]) -> Mapping[str, Sequence[Any]]:
+        models = list(dict.fromkeys(self.switch))
+        if self.compare is None:
+            if self.compare_entries is not None:
+                raise UserError("--compare-entries goes with --compare")
+            return {"program.model": models}
+        if len(models) > 1:
+            raise UserError("--compare: one comparison at a time: two programs, or two kinds of switches")
+        program = values.get("program", {})
+        if program.get("path") is None:
+            raise UserError("which program? name a P4 file")
+        own, other = program["path"].absolute(), self.compare
+        found: dict[str, Sequence[Any]] = {"program.path": [own, other]}
+        entries = self.compare_entries
+        if entries is None and own.parent != other.parent:
+            entries = next(iter(entries_beside(other)), None)
+        if entries is not None:
+            of_both = {"program.entries_file": [program.get("entries_file"), entries]}
+            # Of one program the entries are what differs.
+            found = {**of_both, **found} if own == other else {**found, **of_both}
+        return found if models == ["gradbed"] else {**found, "program.model": 2 * models}

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from switch.errors import UserError
@@ -26,6 +26,7 @@ _OPERATORS: dict[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
     ">": operator.gt,
 }
+_LINE = re.compile(r"([^<>=!\s]+)\s*(<=|>=|==|!=|=|<|>)\s*([^<>=!]+)")
 _CELL = re.compile(r"(register|counter):(?:([A-Za-z]\w*):)?([A-Za-z_][\w.]*)\[(\d+)\]")
 
 
@@ -54,7 +55,8 @@ def parse_expectation(subject: str, condition: float | str) -> Expectation:
     if cell is None and ("[" in subject or ":" in subject):
         raise UserError(f"expect: {subject!r} is no register:NAME[INDEX] or counter:SWITCH:NAME[INDEX]")
     about = subject if cell is None else Cell(cell[1], cell[2], cell[3], int(cell[4]))
-    text = f"{subject} {condition}" if isinstance(condition, str) else f"{subject} == {condition:g}"
+    words = condition.strip() if isinstance(condition, str) else f"{condition:g}"
+    text = f"{subject} {words}" if words.startswith(tuple(_OPERATORS)) or ".." in words else f"{subject} == {words}"
     return Expectation(about, text, _condition(subject, condition))
 
 
@@ -81,6 +83,20 @@ def _number(subject: str, text: str) -> float:
         raise UserError(
             f'expect: {subject}: {text.strip()!r} is no number; conditions are 0, "< 200", "1..5"'
         ) from None
+
+
+def expectations_of(lines: Sequence[str]) -> dict[str, float | str]:
+    """Of a command line: "loss=0", "p99_us<200", "flow_p50_us=10..20". UserError."""
+    found: dict[str, float | str] = {}
+    for line in lines:
+        parts = _LINE.fullmatch(line.strip())
+        if parts is None:
+            raise UserError(f"expect: {line!r} is no condition such as loss=0 or p99_us<200")
+        subject, sign, limit = parts.groups()
+        if subject in found:
+            raise UserError(f"expect: {subject} stands twice: one condition may be LOW..HIGH")
+        found[subject] = limit if sign == "=" else f"{sign} {limit}"
+    return found
 
 
 def check_subjects(expect: Mapping[str, float | str], metrics: Mapping[str, object]) -> None:

@@ -10,7 +10,7 @@ from experiments.metric_table import metric_table
 from experiments.own_program import SERVICE
 from experiments.scale import Scale
 from experiments.system import Metric, PointTask, System
-from experiments.systems.workload.configuration import WorkloadConfiguration
+from experiments.systems.workload.configuration import WorkloadConfiguration, WorkloadShorthands
 from experiments.systems.workload.expectations import check_subjects
 from experiments.systems.workload.metrics import METRICS
 from experiments.systems.workload.point import WorkloadPoint, network_of, traffic_of
@@ -31,13 +31,18 @@ class WorkloadSystem(System):
     name = "workload"
     configuration = WorkloadConfiguration
     metrics: Mapping[str, Metric] = METRICS
+    shorthands = WorkloadShorthands
     service = SERVICE
     assurance = "All that was expected holds, and switch and host counters agree."
 
     def check(self, configuration: PointConfiguration) -> None:
         assert isinstance(configuration, WorkloadConfiguration)
-        if configuration.program.model == "bmv2" and configuration.clock == "virtual":
-            raise UserError("--switch: bmv2 needs the real clock: use --switch gradbed, or --clock real")
+        if configuration.program.model == "bmv2":
+            if configuration.clock == "virtual":
+                raise UserError("--switch: bmv2 needs the real clock: use --switch gradbed, or --clock real")
+            from switch.nodes.bmv2_node import find_simple_switch_grpc
+
+            find_simple_switch_grpc()
         check_subjects(configuration.expect, METRICS)
         setup = network_of(configuration, Scale())
         traffic_of(configuration, setup.topology, Scale(), seed=1)
@@ -50,11 +55,15 @@ class WorkloadSystem(System):
         return WorkloadPoint(task, task.configuration)
 
     def present(self, results: StudyResults, console: Console) -> None:
+        alone = len(results.points) == 1
         for point in results.points:
-            shown: dict[str, Any] = {
-                name: metric for name, metric in self.metrics.items() if point.row[name] is not None
-            }
-            console.print(metric_table("workload", shown, point.row))
+            if alone:
+                shown: dict[str, Any] = {
+                    name: metric for name, metric in self.metrics.items() if point.row[name] is not None
+                }
+                console.print(metric_table("workload", shown, point.row))
+            elif any(point.table(name) for name in ("trace", "coverage", "notes")):
+                console.print(point.place_text.rstrip(": "), style="bold")
             for row in point.table("trace"):
                 console.print(f"hop {row['hop']}: {row['switch']}, {row['time_us']} us", style="bold")
                 console.print(row["text"])
