@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel
 
@@ -19,8 +20,11 @@ from controller.planning.legacy import OPENFLOW
 from experiments.agents import Agents
 from experiments.fidelity.meter import FidelityMeter, NetworkCounts
 from experiments.fidelity.precedence import take_precedence
+from experiments.packet_watch import PacketWatch, watch_level
 from experiments.programs import Program
 from switch.errors import UserError
+from switch.insight.instrumented import InstrumentedProgram, build_instrumented
+from switch.insight.recorder import Level
 from switch.outside_address import OutsideAddress
 from topo.json_lines import JsonLinesProcess, own_program
 from topo.link_statistics import DirectionStatistics
@@ -43,6 +47,12 @@ PATIENCE = 4
 
 STOP_TIMEOUT_S = 3.0
 
+_RECORDED: Mapping[Level | None, Literal["points", "values"] | None] = {
+    None: None,
+    Level.POINTS: "points",
+    Level.VALUES: "values",
+}
+
 
 class MininetTestbed:
     """experiments.testbed.Testbed, for use in a sandbox.
@@ -63,8 +73,11 @@ class MininetTestbed:
         rest_fd: int | None = None,
         p4runtime: OutsideAddress | None = None,
     ) -> None:
-        if setup.coverage or setup.trace is not None:
-            raise UserError(f"{'--coverage' if setup.coverage else '--trace'} needs the virtual clock")
+        level = watch_level(setup)
+        if level is not None and setup.model != "gradbed":
+            option = "--coverage" if setup.coverage else "--trace"
+            raise UserError(f"{option}: {setup.model} does not tell what its programs do: use --switch gradbed")
+        self._watch: PacketWatch | None = None
         self.topology = setup.topology
         self.preload = setup.preload
         self._system = system
@@ -79,6 +92,7 @@ class MininetTestbed:
             seed=task.seed,
             kinds={name: "openflow" for name, program in setup.switches.items() if program == OPENFLOW},
             p4runtime=p4runtime,
+            record=_RECORDED[level],
         )
         self.client = ControllerClient(REST_ADDRESS)
         self._controller: JsonLinesProcess | None = None
@@ -183,11 +197,44 @@ class MininetTestbed:
         self._agents.start([self._agents.started(job, name)])
         self._agents.begin()
 
-    def coverage(self) -> CoverageReport | None:
-        return None
+    def coverage(self) -> list[CoverageReport]:
+        if not self._setup.coverage:
+            return []
+        self._take_records()
+        return self._watching.coverage()
 
     def trace(self) -> list[dict[str, Any]]:
-        return []
+        if self._setup.trace is None:
+            return []
+        start_us = self._take_records()
+        rows = self._watching.trace()
+        # Every switch has a clock of its own.
+        return [
+            {**row, "time_us": row["time_us"] + start_us[self.topology.switch(row["switch"]).number]} for row in rows
+        ]
+
+    def _take_records(self) -> Mapping[int, int]:
+        """Since the last call, of all switches; when each came up, in microseconds."""
+        found = self.network.records(self.folder / "records")
+        self._watching.see(found.words, found.devices)
+        for device_id, words in found.entries.items():
+            self._watching.see_entries(device_id, words)
+        return found.start_us
+
+    @property
+    def _watching(self) -> PacketWatch:
+        """Made when it is needed: the programs are built as the switches have them."""
+        if self._watch is None:
+            built: dict[str, InstrumentedProgram] = {}
+            programs = {}
+            for name, program in self._setup.switches.items():
+                if isinstance(program, Program):
+                    if program.name not in built:
+                        text = program.compiled(self._setup.model).json.read_text(encoding="utf-8")
+                        built[program.name] = build_instrumented(json.loads(text))
+                    programs[self.topology.switch(name).number] = built[program.name]
+            self._watch = PacketWatch(self._setup, programs)
+        return self._watch
 
     # Time.
 

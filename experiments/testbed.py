@@ -71,8 +71,8 @@ class Testbed(Protocol):
     def restart_agent(self, job: int, name: str) -> None:
         """Start an agent again that was killed, as it was started before, and let it begin."""
 
-    def coverage(self) -> CoverageReport | None:
-        """What of the program packets have reached so far; None where that was not asked for."""
+    def coverage(self) -> list[CoverageReport]:
+        """What of each program packets have reached so far; none where that was not asked for."""
 
     def trace(self) -> list[dict[str, Any]]:
         """The way of the packet that was asked for: hop, switch, port, time_us and text; none where it was not."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, replace
 from pathlib import Path
 from types import TracebackType
@@ -22,15 +23,14 @@ from controller.southbound.pipeline import Pipeline
 from controller.switches import unrouted_programs
 from experiments.agents import Agents
 from experiments.fidelity.report import FidelityMeasures, FidelityReport
+from experiments.packet_watch import PacketWatch, watch_level
 from experiments.programs import Program
 from hosts.agents.virtual_clock import VirtualClock
 from hosts.agents.virtual_launcher import VirtualLauncher
 from switch.codegen import build_program
 from switch.errors import UserError
-from switch.insight.fabric_coverage import FabricCoverage
-from switch.insight.fabric_trace import FabricTrace
-from switch.insight.instrumented import build_instrumented
-from switch.insight.text import trace_text
+from switch.insight.instrumented import InstrumentedProgram, build_instrumented
+from switch.insight.recorder import as_words, recording
 from switch.virtual import HostInterface, Message, VirtualFabric
 from topo.fabric_layout import fabric_config, interface_name, name_statistics
 from topo.link_statistics import DirectionStatistics
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from experiments.agents import AgentSpec
     from experiments.configuration.point import TimingSection
     from experiments.system import NetworkSetup, PointTask, System
+    from switch.engine import EngineDevice
     from switch.insight.coverage import Report as CoverageReport
     from switch.link import LinkModel
     from topo.graph import Link
@@ -59,13 +60,11 @@ class VirtualTestbed:
         self._timing = task.configuration.timing
         self._control_ns = 1000 * task.scale.time_us(self._timing.control_delay_us)
         self._models: dict[frozenset[str], LinkModel] = {}
-        if setup.coverage and setup.trace is not None:
-            raise UserError("--trace: coverage and a trace are two runs")
-        self._wanted = setup.trace
-        is_watched = setup.coverage or setup.trace is not None
-        self._sources = [program.source.parent for program in programs.values()] if is_watched else []
-        self._watch: FabricCoverage | FabricTrace | None = None
-        build = build_instrumented if is_watched else build_program
+        self._setup = setup
+        self._level = watch_level(setup)
+        self._watching = ExitStack()
+        self._watch: PacketWatch | None = None
+        build = build_program if self._level is None else build_instrumented
         self._fabric = VirtualFabric(fabric_config(self.topology, "memory", task.seed, ()), build)
         self._clock = VirtualClock(self._fabric)
         self._clock.on_message = self._take_message
@@ -104,20 +103,41 @@ class VirtualTestbed:
 
     def __enter__(self) -> VirtualTestbed:
         self._controller.start(ready_timeout_s=0.0)
-        if self._sources:
-            if self._wanted is None:
-                self._watch = FabricCoverage(self._fabric, self._sources)
-            else:
-                self._watch = FabricTrace(self._fabric, self._sources, self._wanted)
-            self._watch.__enter__()
+        if self._level is not None:
+            programs = {
+                device_id: device.program
+                for device_id, device in self._fabric.devices.items()
+                if isinstance(device.program, InstrumentedProgram)
+            }
+            self._watch = PacketWatch(self._setup, programs)
+            self._recorder = self._watching.enter_context(recording(self._level))
+            self._see_entries()
+            self._fabric.after_running = self._see
         return self
+
+    def _see(self) -> None:
+        """Take in what packets did."""
+        assert self._watch is not None
+        devices = {device.state.pointer: device_id for device_id, device in self._running().items()}
+        self._watch.see(as_words(self._recorder.take()), devices)
+
+    def _see_entries(self) -> None:
+        assert self._watch is not None
+        for device_id, device in self._running().items():
+            assert isinstance(device.program, InstrumentedProgram)
+            words = self._recorder.entries(device.state, len(device.program.model.tables))
+            self._watch.see_entries(device_id, as_words(words))
+
+    def _running(self) -> dict[int, EngineDevice]:
+        """Switches that have a program."""
+        return {device_id: device for device_id, device in self._fabric.devices.items() if device.program is not None}
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._agents.__exit__(kind, error, trace)
-        if self._watch is not None:
-            self._watch.__exit__(kind, error, trace)
+        self._fabric.after_running = None
+        self._watching.close()
         self._fabric.close()
 
     # Jobs and counters.
@@ -159,22 +179,18 @@ class VirtualTestbed:
         self._agents.launch([self._agents.started(job, name)])
         self._agents.begin()
 
-    def coverage(self) -> CoverageReport | None:
-        return self._watch.report() if isinstance(self._watch, FabricCoverage) else None
+    def coverage(self) -> list[CoverageReport]:
+        if self._watch is None:
+            return []
+        self._see()
+        self._see_entries()
+        return self._watch.coverage()
 
     def trace(self) -> list[dict[str, Any]]:
-        if not isinstance(self._watch, FabricTrace):
+        if self._watch is None:
             return []
-        return [
-            {
-                "hop": number,
-                "switch": self.topology.switch_by_number(hop.device_id).name,
-                "port": hop.trace.port,
-                "time_us": hop.time_us,
-                "text": trace_text(hop.trace, self._watch.sources),
-            }
-            for number, hop in enumerate(self._watch.hops(), 1)
-        ]
+        self._see()
+        return self._watch.trace()
 
     # Time.
 

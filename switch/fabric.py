@@ -12,6 +12,8 @@ event of the command's name:
 - restart_switch (device_id): program, tables, registers and P4Runtime streams are gone, as when its power failed
 - start_capture (file, ports): write what passes ports, each [device id, port, "in" or "out"], to a pcap file
 - stop_capture (file): "packets", how many it holds
+- records (file): what programs did since the last one goes to a file, where that is kept, with what it takes to read
+  it (insight/fabric_recorder.py); "lost", if it was too much
 - stop: none, it ends with status 0; so does the end of standard input
 
 A line that is no command is answered with {"event": "error", "message": ...}. What is wrong with the configuration is
@@ -31,12 +33,14 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from switch.codegen import build_program
 from switch.engine import Capture, Engine, EngineDevice
 from switch.errors import UserError
 from switch.fabric_config import (
     CaptureConfig,
     FabricConfig,
     ForeignEnd,
+    Records,
     RestartSwitch,
     SetLink,
     SetLinkUp,
@@ -46,6 +50,9 @@ from switch.fabric_config import (
     first_mistake,
     read_fabric_config,
 )
+from switch.insight.fabric_recorder import FabricRecorder
+from switch.insight.instrumented import build_instrumented
+from switch.insight.recorder import Level
 from switch.parent_death import die_with_parent
 
 if TYPE_CHECKING:
@@ -83,6 +90,9 @@ class Fabric:
             for wire in config.wires:
                 self._add_wire(wire)
             self._captures = {capture.file: self._capture(capture) for capture in config.captures}
+            self.recorder = (
+                FabricRecorder(self.engine, self.devices, Level[config.record.upper()]) if config.record else None
+            )
         except BaseException:
             self.engine.close()
             raise
@@ -94,6 +104,8 @@ class Fabric:
 
     def restart_device(self, device_id: int) -> None:
         """Let a switch lose its program and all state, and its controllers, where it is served, their streams."""
+        if self.recorder is not None:
+            self.recorder.note_states()
         if self.server is None:
             self.devices[device_id].restart()
         else:
@@ -105,6 +117,8 @@ class Fabric:
 
     def __exit__(self, *exception: object) -> None:
         self.engine.close()
+        if self.recorder is not None:
+            self.recorder.close()
 
     def answer(self, command: dict[str, Any]) -> dict[str, Any]:
         """The event that answers a command. Raises ValueError for one that does not exist."""
@@ -143,6 +157,13 @@ class Fabric:
             if capture is None:
                 raise ValueError("there is no capture to that file")
             return {"event": name, "packets": capture.close()}
+        if name == "records":
+            if self.recorder is None:
+                raise ValueError("nothing is recorded: the configuration does not say so")
+            try:
+                return {"event": name, **self.recorder.write(Records.model_validate(command).file)}
+            except MemoryError:
+                return {"event": name, "lost": True}
         raise ValueError(f"there is no command {name!r}")
 
     def _capture(self, wanted: CaptureConfig) -> Capture:
@@ -180,8 +201,11 @@ def run(config: FabricConfig, commands: Iterable[str], write: Any) -> None:
     # gRPC takes a while to import: not for those who only want the classes above.
     from switch.p4runtime import P4RuntimeServer
 
+    build = build_program if config.record is None else build_instrumented
     with Fabric(config) as fabric:
-        fabric.server = server = P4RuntimeServer(fabric.devices, config.grpc_addresses, outside=config.outside)
+        fabric.server = server = P4RuntimeServer(
+            fabric.devices, config.grpc_addresses, build=build, outside=config.outside
+        )
         server.start()
         try:
             write({"event": "ready", "grpc_ports": server.ports})

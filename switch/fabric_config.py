@@ -83,7 +83,8 @@ class CaptureConfig(_Part):
 
 
 class FabricConfig(_Part):
-    """grpc_addresses: "host:port" (port 0: any free one) or "unix:/path". outside: a further one."""
+    """grpc_addresses: "host:port" (port 0: any free one) or "unix:/path". outside: a further one. record: programs
+    are built so that they report what they do, and that is kept (command records)."""
 
     grpc_addresses: tuple[str, ...] = ()
     outside: OutsideAddress | None = None
@@ -93,10 +94,11 @@ class FabricConfig(_Part):
     foreign_switches: tuple[ForeignSwitchConfig, ...] = ()
     wires: tuple[WireConfig, ...] = ()
     captures: tuple[CaptureConfig, ...] = ()
+    record: Literal["points", "values"] | None = None
 
 
 class SetLink(_Part):
-    """A command, as are the next four (fabric.py)."""
+    """A command, as are the next five (fabric.py)."""
 
     command: Literal["set_link"]
     device_id: int
@@ -123,6 +125,11 @@ class StartCapture(CaptureConfig):
 
 class StopCapture(_Part):
     command: Literal["stop_capture"]
+    file: Path
+
+
+class Records(_Part):
+    command: Literal["records"]
     file: Path
 
 

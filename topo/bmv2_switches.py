@@ -19,6 +19,7 @@ from topo.link_statistics import DirectionStatistics
 if TYPE_CHECKING:
     from mininet.net import Mininet
 
+    from switch.insight.fabric_recorder import Recording
     from switch.nodes.bmv2_node import Bmv2Switch
 
 QUIET_S = 0.05
@@ -126,6 +127,9 @@ class Bmv2Switches:
 
     def start_capture(self, file: Path, host: str) -> None:
         raise UserError("with BMv2, capture on the interfaces themselves (tcpdump -i e1-eth1)")
+
+    def records(self, file: Path) -> Recording:
+        raise UserError("BMv2 does not tell what its programs do: use --switch gradbed")
 
     def data_plane_statistics(self) -> None:
         """simple_switch_grpc keeps none, and the kernel does not tell how late its queues are."""

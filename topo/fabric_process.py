@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from switch.engine.statistics import Direction
+from switch.errors import UserError
+from switch.insight.fabric_recorder import Recording, read_recording
 from switch.link import LinkModel
 from topo.json_lines import JsonLinesProcess, own_program
 
@@ -16,6 +18,8 @@ READY_TIMEOUT_S = 60.0
 
 COMMAND_TIMEOUT_S = 10.0
 STOP_TIMEOUT_S = 5.0
+RECORDS_TIMEOUT_S = 60.0
+"""They may be a gigabyte."""
 
 
 def fabric_command(config: Path) -> list[str]:
@@ -74,6 +78,17 @@ class FabricProcess:
     def set_link_up(self, device_id: int, port: int, up: bool) -> None:
         """Cut the link at a port, or mend it."""
         self._ask("set_link_up", COMMAND_TIMEOUT_S, device_id=device_id, port=port, up=up)
+
+    def records(self, file: Path) -> Recording:
+        """What programs did since the last call; the file is for the way. UserError if it was too much to keep."""
+        told = self._ask("records", RECORDS_TIMEOUT_S, file=str(file))
+        if told.get("lost"):
+            raise UserError(
+                "more happened in the switches than can be recorded: send fewer packets, or for less time"
+            )
+        recording = read_recording(file, told)
+        file.unlink()
+        return recording
 
     def stop(self) -> None:
         """End it, and kill it if it does not end. May be called again."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
+from switch.insight.fabric_recorder import Recording
 from switch.link import LinkModel
 from switch.outside_address import OutsideAddress
 from topo.fabric_layout import LinkKind, fabric_config, name_statistics
@@ -27,7 +28,7 @@ class FabricSwitches:
     """The gradbed back end of EmulatedNetwork (topo.network.SwitchBackend).
 
     It runs all switches but the foreign ones, and is the model of every link, of those between foreign ones too.
-    p4runtime: where it serves P4Runtime besides, outside the network.
+    p4runtime: where it serves P4Runtime besides, outside the network. record: as of switch.fabric_config.
     """
 
     def __init__(
@@ -37,8 +38,10 @@ class FabricSwitches:
         seed: int,
         foreign: Collection[str] = (),
         p4runtime: OutsideAddress | None = None,
+        record: Literal["points", "values"] | None = None,
     ) -> None:
         self.topology = topology
+        self.record = record
         self.p4runtime = p4runtime
         self.foreign = frozenset(foreign)
         self.links: LinkKind = links
@@ -63,7 +66,7 @@ class FabricSwitches:
         if len(os.fsencode(unix_socket)) < SOCKET_PATH_BYTES:
             addresses.append(f"unix:{unix_socket}")
         config = fabric_config(self.topology, self.links, self.seed, addresses, self.foreign)
-        config = config.model_copy(update={"outside": self.p4runtime})
+        config = config.model_copy(update={"outside": self.p4runtime, "record": self.record})
         path = run_dir / "fabric.json"
         path.write_text(config.model_dump_json(indent=1), encoding="utf-8")
         keep_open = [] if self.p4runtime is None else [self.p4runtime.namespace_fd]
@@ -103,6 +106,9 @@ class FabricSwitches:
             socket_frames=drops + sum(row["received"] for row in found["interfaces"]),
             socket_drops=drops,
         )
+
+    def records(self, file: Path) -> Recording:
+        return self._running.records(file)
 
     def quiesce(self, timeout_s: float) -> bool:
         return self._running.quiesce(timeout_s)

@@ -14,6 +14,7 @@ from topo.ovs_switches import OvsSwitches
 if TYPE_CHECKING:
     from mininet.net import Mininet
 
+    from switch.insight.fabric_recorder import Recording
     from topo.network import SwitchBackend
 
 QUIET_S = 0.02
@@ -55,6 +56,9 @@ class MixedSwitches:
 
     def start_capture(self, file: Path, host: str) -> None:
         self._p4.start_capture(file, host)
+
+    def records(self, file: Path) -> Recording:
+        return self._p4.records(file)
 
     def data_plane_statistics(self) -> DataPlaneStatistics | None:
         return self._p4.data_plane_statistics()

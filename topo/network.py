@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from switch.errors import UserError
+from switch.insight.fabric_recorder import Recording
 from switch.link import LinkModel
 from switch.outside_address import OutsideAddress
 from topo import veth
@@ -67,6 +68,8 @@ class SwitchBackend(Protocol):
 
     def start_capture(self, file: Path, host: str) -> None: ...
 
+    def records(self, file: Path) -> Recording: ...
+
     def data_plane_statistics(self) -> DataPlaneStatistics | None: ...
 
     def quiesce(self, timeout_s: float) -> bool: ...
@@ -92,6 +95,7 @@ class EmulatedNetwork:
         not named, are "p4". The links' model is the same everywhere: links that touch no P4 switch run through the
         fabric process, too (with bmv2 the kernel shapes all links). Links to Open vSwitch are veth.
     p4runtime: where gradbed's switches serve P4Runtime besides, for clients outside the network.
+    record: what gradbed's switches keep of what their programs do, for `records` (switch.fabric_config).
 
     Run it in topo.sandbox.run_in_sandbox: then not even SIGKILL leaves anything behind. A context manager; `stop`
     may be called at any time, again, and after an interrupted `start`, which has cleaned up then already.
@@ -106,6 +110,7 @@ class EmulatedNetwork:
         seed: int = 1,
         kinds: Mapping[str, ControlProtocol] | None = None,
         p4runtime: OutsideAddress | None = None,
+        record: Literal["points", "values"] | None = None,
     ) -> None:
         self.topology = topology
         self.switch_kind: SwitchKind = switch_kind
@@ -116,7 +121,7 @@ class EmulatedNetwork:
         p4: SwitchBackend = (
             Bmv2Switches(topology, self._openflow_names)
             if switch_kind == "bmv2"
-            else FabricSwitches(topology, links, seed, self._openflow_names, p4runtime)
+            else FabricSwitches(topology, links, seed, self._openflow_names, p4runtime, record)
         )
         self._ovs = OvsSwitches(topology, self._openflow_names)
         self._backend: SwitchBackend = MixedSwitches(p4, self._ovs) if self._openflow_names else p4
@@ -209,6 +214,10 @@ class EmulatedNetwork:
     def start_capture(self, file: Path, host: str) -> None:
         """Write what passes a host's access link, both ways, to a pcap file from now on. UserError with BMv2."""
         self._backend.start_capture(file, self.topology.host(host).name)
+
+    def records(self, file: Path) -> Recording:
+        """What programs did since the last call; the file is for the way. UserError if it was too much to keep."""
+        return self._backend.records(file)
 
     def data_plane_statistics(self) -> DataPlaneStatistics | None:
         """How well the fabric process kept up; None with BMv2, which has none."""

@@ -208,6 +208,7 @@ _FUNCTIONS: tuple[tuple[str, object, tuple[object, ...]], ...] = (
     ("free", None, ()),
     ("start", c_int, ()),
     ("stop", None, ()),
+    ("record", c_int, (c_void_p,)),
     ("quiesce", c_int, (c_uint64,)),
     ("advance", c_int, (c_uint64, c_uint64)),
     ("run_until", c_int, (c_uint64, c_uint64, POINTER(StopStruct), POINTER(c_uint32), c_uint32)),

@@ -79,6 +79,11 @@ class EngineDevice:
             raise KeyError(f"switch {self._name} has no program yet")
         return self._state
 
+    @property
+    def start_ns(self) -> int:
+        """When the switch was added, of the engine's clock."""
+        return self._start_ns
+
     def clock_ns(self) -> int:
         """Nanoseconds since the switch was added; its timestamps are microseconds of this clock."""
         return self._engine.now_ns() - self._start_ns

@@ -318,6 +318,11 @@ class Engine:
             self._upcall_thread.start()
         _raise_unless_done(self._call("start"), "starting the data plane")
 
+    def record(self, recorder: int) -> None:
+        """Let the data-plane thread, before it starts, record what instrumented programs do: a recorder of
+        switch.insight.recorder, which outlives the engine."""
+        _raise_unless_done(self._call("record", recorder), "recording what the data plane does")
+
     def stop(self) -> None:
         """Stop the data-plane thread; packets stay where they are. Does nothing if it does not run."""
         self._call("stop")

@@ -1,20 +1,18 @@
-"""One packet's way through all switches of a network on the virtual clock: a trace for each that it reaches."""
+"""One packet's way through all switches of a network: a trace for each that it reaches."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from switch.errors import UserError
 from switch.insight.events import Trace
 from switch.insight.instrumented import InstrumentedProgram
 from switch.insight.packet_state import PacketState, Places
-from switch.insight.recorder import Level, Recorder
-from switch.insight.records import Begin, End, Record
+from switch.insight.recorder import Level
+from switch.insight.records import Begin, End, Record, SwitchPass
 from switch.insight.source import SourceMap
 from switch.insight.trace import build_trace
-from switch.virtual import VirtualFabric
 
 MARK_BYTES = 20
 """At the end of a frame, by which it is known again whatever becomes of its headers."""
@@ -27,52 +25,47 @@ class Hop:
     device_id: int
     time_us: int
     trace: Trace
+    sources: SourceMap
 
 
 class FabricTrace:
-    """Of the first frame that is wanted, wherever it and its copies go. A context manager around the packets; in the
-    thread in which the fabric's time goes on. All switches run one program, built so that it reports."""
+    """Of the first frame that is wanted, wherever it and its copies go. The switches' programs are built so that they
+    report (switch.insight.instrumented)."""
 
-    def __init__(self, fabric: VirtualFabric, folders: Sequence[Path], wanted: Callable[[bytes], bool]) -> None:
-        """folders: of the P4 sources. wanted: is shown each frame that a switch gets, until it says yes."""
-        programs = {id(program): program for program in fabric.programs() if isinstance(program, InstrumentedProgram)}
-        if len(programs) != 1:
-            raise UserError("a trace is of one program, which all switches run")
-        (self._program,) = programs.values()
-        self.sources = SourceMap(self._program.json, folders)
-        self._fabric = fabric
+    level = Level.VALUES
+
+    def __init__(
+        self,
+        programs: Mapping[int, InstrumentedProgram],
+        folders: Sequence[Path],
+        wanted: Callable[[bytes], bool],
+    ) -> None:
+        """programs: by device id. folders: of the P4 sources. wanted: is shown each frame that a switch gets, until
+        it says yes."""
+        self._of_program = {
+            id(program): (SourceMap(program.json, folders), Places(program.model, program.layout))
+            for program in programs.values()
+        }
         self._wanted = wanted
-        self._places = Places(self._program.model, self._program.layout)
-        self._recorder = Recorder(self._program, Level.VALUES)
         self._mark: bytes | None = None
         self._hop_of_pass: dict[int, list[Record]] = {}
-        self._hops: list[list[Record]] = []
+        self._hops: list[tuple[SwitchPass, list[Record]]] = []
+        """The first pass in a switch, and the records of all."""
 
-    def __enter__(self) -> FabricTrace:
-        self._recorder.__enter__()
-        self._fabric.after_running = self._take
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._fabric.after_running = None
-        self._recorder.__exit__(None, None, None)
+    def see(self, passes: Iterable[SwitchPass]) -> None:
+        for each in passes:
+            hop = self._hop(each)
+            if hop is not None:
+                hop.extend(each.records)
 
     def hops(self) -> list[Hop]:
         """In the order in which the packet was there; none if no frame was wanted."""
-        self._take()
-        numbers = {device.state.pointer: device_id for device_id, device in self._fabric.devices.items()}
-        return [self._hop(numbers, records) for records in self._hops]
+        return [self._told(first, records) for first, records in self._hops]
 
-    def _take(self) -> None:
-        records: list[Record] | None = None
-        for record in self._recorder.take():
-            if isinstance(record, Begin):
-                records = self._records_of(record)
-            if records is not None:
-                records.append(record)
-
-    def _records_of(self, begin: Begin) -> list[Record] | None:
-        """Where a pass of the packet belongs; None: it is another packet's."""
+    def _hop(self, found: SwitchPass) -> list[Record] | None:
+        """Where the records of a pass of the packet belong; None: it is another packet's."""
+        begin = found.records[0]
+        assert isinstance(begin, Begin)
         if begin.parent:
             hop = self._hop_of_pass.get(begin.parent)
         else:
@@ -81,20 +74,21 @@ class FabricTrace:
             hop = None
             if self._mark is not None and begin.frame.endswith(self._mark):
                 hop = []
-                self._hops.append(hop)
+                self._hops.append((found, hop))
         if hop is not None:
             self._hop_of_pass[begin.number] = hop
         return hop
 
-    def _hop(self, numbers: dict[int, int], records: list[Record]) -> Hop:
+    def _told(self, first: SwitchPass, records: Sequence[Record]) -> Hop:
         begin = records[0]
         assert isinstance(begin, Begin)
-        state = PacketState(self._places, begin.state)
+        sources, places = self._of_program[id(first.program)]
+        state = PacketState(places, begin.state)
         outputs = [
-            (PacketState(self._places, record.state).standard("egress_port"), record.frame)
+            (PacketState(places, record.state).standard("egress_port"), record.frame)
             for record in records
             if isinstance(record, End) and record.frame
         ]
         port = state.standard("ingress_port")
-        trace = build_trace(self._program, self.sources, port, begin.frame, records, outputs)
-        return Hop(numbers[begin.switch], state.standard("ingress_global_timestamp"), trace)
+        trace = build_trace(first.program, sources, port, begin.frame, records, outputs)
+        return Hop(first.device_id, state.standard("ingress_global_timestamp"), trace, sources)

@@ -1,15 +1,14 @@
-"""The recorder of switch/runtime/trace.c: start it, let packets pass in this thread, take the records."""
+"""The recorder of switch/runtime/trace.c: let packets pass in a thread that uses it, take the records."""
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import enum
 import functools
 import threading
-from types import TracebackType
+from collections.abc import Iterator, Sequence
 
-from switch.insight.instrumented import InstrumentedProgram
-from switch.insight.records import Record, TableEntry, read_entries, read_records
 from switch.runtime.library import runtime_library
 from switch.runtime.state import SwitchState
 
@@ -24,62 +23,70 @@ class Level(enum.IntEnum):
 @functools.cache
 def _library() -> ctypes.CDLL:
     library = runtime_library()
+    pointer = ctypes.c_void_p
     signatures: dict[str, tuple[object, tuple[object, ...]]] = {
-        "gb_trace_start": (None, (ctypes.c_int,)),
-        "gb_trace_stop": (None, ()),
-        "gb_trace_clear": (None, ()),
-        "gb_trace_words": (
-            ctypes.POINTER(ctypes.c_uint64),
-            (ctypes.POINTER(ctypes.c_uint64), ctypes.POINTER(ctypes.c_int)),
-        ),
-        "gb_trace_list_entries": (None, (ctypes.c_void_p, ctypes.c_uint32)),
+        "open": (pointer, (ctypes.c_int,)),
+        "close": (None, (pointer,)),
+        "use": (None, (pointer,)),
+        "words": (pointer, (pointer, ctypes.POINTER(ctypes.c_uint64), ctypes.POINTER(ctypes.c_int))),
+        "clear": (None, (pointer,)),
+        "list_entries": (None, (pointer, pointer, ctypes.c_uint32)),
     }
     for name, (result, arguments) in signatures.items():
-        function = getattr(library, name)
+        function = getattr(library, f"gb_recorder_{name}")
         function.restype, function.argtypes = result, arguments
     return library
+
+
+class Recorder:
+    """Keeps records as the words that they are, until `close`, when nobody uses it any more."""
+
+    def __init__(self, level: Level) -> None:
+        found = _library().gb_recorder_open(level)
+        if not found:
+            raise MemoryError("there is no memory for a recorder")
+        self.pointer: int = found
+        self.level = level
+
+    def close(self) -> None:
+        _library().gb_recorder_close(self.pointer)
+
+    def take(self) -> bytes:
+        """The words since the last call, 8 bytes each (as_words). MemoryError if they were too many to keep."""
+        count, lost = ctypes.c_uint64(), ctypes.c_int()
+        first = _library().gb_recorder_words(self.pointer, ctypes.byref(count), ctypes.byref(lost))
+        words = ctypes.string_at(first, 8 * count.value) if count.value else b""
+        _library().gb_recorder_clear(self.pointer)
+        if lost.value:
+            raise MemoryError("too much happened to record it all: packets may be going round in circles")
+        return words
+
+    def entries(self, state: SwitchState, tables: int) -> bytes:
+        """Words that tell the entries of a switch's tables as they are now (records.read_entries), by table and
+        handle. Records not taken yet are lost. tables: how many the program has."""
+        _library().gb_recorder_clear(self.pointer)
+        for number in range(tables):
+            _library().gb_recorder_list_entries(self.pointer, state.pointer, number)
+        return self.take()
+
+
+def as_words(data: bytes) -> Sequence[int]:
+    return memoryview(data).cast("Q")
 
 
 _in_use = threading.local()
 
 
-class Recorder:
-    """A context; one at a time in a thread, since the thread has one recorder."""
-
-    def __init__(self, program: InstrumentedProgram, level: Level) -> None:
-        self._program = program
-        self._level = level
-
-    def __enter__(self) -> Recorder:
-        if getattr(_in_use, "recorder", None) is not None:
-            raise RuntimeError("this thread records already: leave the other recorder first")
-        _in_use.recorder = self
-        _library().gb_trace_start(self._level)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        _library().gb_trace_stop()
+@contextlib.contextmanager
+def recording(level: Level) -> Iterator[Recorder]:
+    """A recorder of what instrumented programs do in this thread, which has one at a time."""
+    if getattr(_in_use, "recorder", None) is not None:
+        raise RuntimeError("this thread records already: leave the other recorder first")
+    recorder = _in_use.recorder = Recorder(level)
+    _library().gb_recorder_use(recorder.pointer)
+    try:
+        yield recorder
+    finally:
+        _library().gb_recorder_use(None)
         _in_use.recorder = None
-
-    def take(self) -> list[Record]:
-        """The records since the last call. MemoryError if they were too many to keep."""
-        return read_records(self._program, self._level == Level.VALUES, self._words())
-
-    def entries(self, state: SwitchState, table: str) -> list[TableEntry]:
-        """The entries of a table as they are now, by handle. Records not taken yet are lost."""
-        _library().gb_trace_clear()
-        number = list(self._program.model.tables).index(table)
-        _library().gb_trace_list_entries(state.pointer, number)
-        return read_entries(self._program, self._words())
-
-    def _words(self) -> list[int]:
-        count, lost = ctypes.c_uint64(), ctypes.c_int()
-        first = _library().gb_trace_words(ctypes.byref(count), ctypes.byref(lost))
-        if lost.value:
-            _library().gb_trace_clear()
-            raise MemoryError("too much happened to record it all: packets may be going round in circles")
-        words: list[int] = first[: count.value]
-        _library().gb_trace_clear()
-        return words
+        recorder.close()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -116,19 +116,44 @@ class CellAfter:
 Record = Begin | End | Step | Lookup | CellBefore | CellAfter
 
 
-def split_records(words: Sequence[int]) -> list[tuple[int, int, Sequence[int]]]:
+def split_records(words: Sequence[int]) -> Iterator[tuple[int, int, Sequence[int]]]:
     """(kind, site, words) of each record."""
-    at, records = 0, []
+    at = 0
     while at < len(words):
         head = words[at]
         length = head & 0xFFFFFF
-        records.append((head >> 24 & 0xFF, head >> 32, words[at + 1 : at + 1 + length]))
+        yield head >> 24 & 0xFF, head >> 32, words[at + 1 : at + 1 + length]
         at += 1 + length
-    return records
 
 
 def read_records(program: InstrumentedProgram, with_values: bool, words: Sequence[int]) -> list[Record]:
     return [_record(program, kind, site, body, with_values) for kind, site, body in split_records(words)]
+
+
+@dataclass(frozen=True)
+class SwitchPass:
+    """What one pass of a packet through a parser or pipeline of a switch reported."""
+
+    device_id: int
+    program: InstrumentedProgram
+    records: Sequence[Record]
+
+
+def switch_passes(
+    switches: Mapping[int, tuple[int, InstrumentedProgram]], with_values: bool, words: Sequence[int]
+) -> Iterator[SwitchPass]:
+    """Records of many switches, pass by pass. switches: device id and program, by the address of the state."""
+    device: tuple[int, InstrumentedProgram] | None = None
+    records: list[Record] = []
+    for kind, site, body in split_records(words):
+        if kind == _KIND_BEGIN:
+            if device is not None:
+                yield SwitchPass(*device, records)
+            device, records = switches.get(body[4]), []
+        if device is not None:
+            records.append(_record(device[1], kind, site, body, with_values))
+    if device is not None:
+        yield SwitchPass(*device, records)
 
 
 def read_entries(program: InstrumentedProgram, words: Sequence[int]) -> list[TableEntry]:

@@ -10,8 +10,8 @@ from switch.engine.abi import DROP_PORT, MAX_FRAME_BYTES
 from switch.engine.device import EngineDevice
 from switch.errors import UserError
 from switch.insight.instrumented import InstrumentedProgram
-from switch.insight.recorder import Level, Recorder
-from switch.insight.records import Record, TableEntry
+from switch.insight.recorder import Level, as_words, recording
+from switch.insight.records import Record, TableEntry, read_entries, read_records
 from switch.stf.engine_target import EngineTarget
 from switch.stf.names import NoFit
 from switch.stf.statements import Expect, NoPacket, Packet, Script, StfError
@@ -44,7 +44,7 @@ class TracedSwitch:
         self._packet_ins: list[bytes] = []
         with ExitStack() as stack:
             self._target = stack.enter_context(EngineTarget(program, frozenset(), cpu_port))
-            self._recorder = stack.enter_context(Recorder(program, level))
+            self._recorder = stack.enter_context(recording(level))
             self.device.on_packet_in(self._packet_ins.append)
             self._stack = stack.pop_all()
 
@@ -93,8 +93,10 @@ class TracedSwitch:
             ) from None
         outputs = self._target.drain() + [(self._cpu_port, frame) for frame in self._packet_ins]
         self._packet_ins.clear()
-        return Passage(self._recorder.take(), outputs)
+        words = as_words(self._recorder.take())
+        return Passage(read_records(self.program, self._recorder.level == Level.VALUES, words), outputs)
 
     def entries(self, table: str) -> list[TableEntry]:
         """The entries of a table as they are now."""
-        return self._recorder.entries(self.device.state, table)
+        words = self._recorder.entries(self.device.state, len(self.program.model.tables))
+        return [entry for entry in read_entries(self.program, as_words(words)) if entry.table == table]

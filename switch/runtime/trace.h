@@ -1,8 +1,9 @@
 /* What an instrumented program reports about its packets, as records of 64-bit words.
  *
  * A record is a head, (site << 32 | kind << 24 | number of words that follow), and those words. A site is a point of
- * the program; the code generator keeps the list of them (switch/codegen/probes.py). Recording is the business of one
- * thread: the one that drives an engine with a manual clock.
+ * the program; the code generator keeps the list of them (switch/codegen/probes.py). A recorder is in use by one thread at
+ * most: the one that drives an engine with a manual clock, or a data plane (gb_engine_record). Whoever reads it meanwhile
+ * holds the engine's lock.
  *
  *   BEGIN     pass, pass it comes from, packet, instance type [, state]
  *   END       packet [, state, frame]                                    of a parser, control or deparser
@@ -23,7 +24,7 @@
 
 #include "state/state.h"
 
-enum gb_trace_level { GB_TRACE_OFF = 0, GB_TRACE_POINTS = 1, GB_TRACE_VALUES = 2 };
+enum gb_trace_level { GB_TRACE_POINTS = 1, GB_TRACE_VALUES = 2 };
 
 enum gb_trace_kind {
     GB_TRACE_BEGIN = 1,
@@ -39,14 +40,18 @@ enum gb_trace_array { GB_TRACE_REGISTER = 0, GB_TRACE_COUNTER = 1, GB_TRACE_METE
 
 /* ---- For the reader ---- */
 
-void gb_trace_start(enum gb_trace_level);
-/* Forget what was recorded, and give the memory back. */
-void gb_trace_stop(void);
-/* The records since the last call of gb_trace_clear. `lost` is set when memory did not suffice for all of them. */
-const uint64_t *gb_trace_words(uint64_t *count, int *lost);
-void gb_trace_clear(void);
+struct gb_recorder;
+
+/* NULL without memory. */
+struct gb_recorder *gb_recorder_open(enum gb_trace_level);
+void gb_recorder_close(struct gb_recorder *);
+/* Record what this thread's packets do from now on; NULL: no more. */
+void gb_recorder_use(struct gb_recorder *);
+/* The records since the last call of gb_recorder_clear. `lost` is set when memory did not suffice for all of them. */
+const uint64_t *gb_recorder_words(const struct gb_recorder *, uint64_t *count, int *lost);
+void gb_recorder_clear(struct gb_recorder *);
 /* Append an ENTRY for each entry of a table, in order of handles. */
-void gb_trace_list_entries(struct gb_switch *, uint32_t table);
+void gb_recorder_list_entries(struct gb_recorder *, struct gb_switch *, uint32_t table);
 
 /* ---- For generated code ---- */
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from experiments.accounting import disagreements, rows
@@ -133,8 +133,7 @@ class WorkloadPoint:
             "busiest_link_load": self._busiest_link_load(found, results),
             **coverage_metrics(found.coverage),
         }
-        if found.coverage is not None:
-            self._write_page(found.coverage)
+        self._write_pages(found.coverage)
         return PointResult(
             metrics=metrics,
             fidelity=FidelityReport(),
@@ -160,12 +159,13 @@ class WorkloadPoint:
         missing = self.network.trace is not None and not found.trace
         return [*notes(metrics), *([f"no packet was {self._configuration.program.trace}"] if missing else [])]
 
-    def _write_page(self, report: Report) -> None:
-        """The source with counts, coverage.html in the point's folder."""
-        (program,) = {each for each in self.network.switches.values() if isinstance(each, Program)}
-        text = json.loads(program.compiled().json.read_text(encoding="utf-8"))
-        page = html_page(report, SourceMap(text, [program.source.parent]))
-        (self._task.folder / "coverage.html").write_text(page, encoding="utf-8")
+    def _write_pages(self, reports: Sequence[Report]) -> None:
+        """The sources with counts: coverage.html in the point's folder, of several programs coverage-PROGRAM.html."""
+        folders = [each.source.parent for each in self.network.switches.values() if isinstance(each, Program)]
+        for report in reports:
+            name = "coverage" if len(reports) == 1 else f"coverage-{Path(report.program).stem}"
+            page = html_page(report, SourceMap({}, folders))
+            (self._task.folder / f"{name}.html").write_text(page, encoding="utf-8")
 
     def _disagreements(self, accounts: Sequence[Any]) -> list[str]:
         """Hosts take in datagrams to their port alone; what else a program sends them is no disagreement."""

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "engine/internal.h"
+#include "trace.h"
 
 enum {
     BATCH_EVENTS = 64,              /* worked on while the lock is held */
@@ -158,6 +159,7 @@ static void *data_plane(void *argument) {
     struct gb_engine *engine = argument;
     struct epoll_event ready[READY_SOCKETS];
     prctl(PR_SET_NAME, "data plane");
+    gb_recorder_use(engine->recorder);
     for (;;) {
         engine_lock_batch(&engine->lock);
         if (engine->stopping) {
@@ -198,6 +200,13 @@ int gb_engine_start(struct gb_engine *engine) {
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     engine->running = outcome == 0;
     return -outcome;
+}
+
+int gb_engine_record(struct gb_engine *engine, struct gb_recorder *recorder) {
+    if (engine->running)
+        return -EBUSY;
+    engine->recorder = recorder;
+    return 0;
 }
 
 void gb_engine_stop(struct gb_engine *engine) {

@@ -23,6 +23,7 @@
 #define GB_NO_PORT UINT32_MAX
 
 struct gb_engine;
+struct gb_recorder;
 
 /* One direction of a link, in integers. */
 struct gb_link_model {
@@ -155,6 +156,8 @@ struct gb_engine *gb_engine_create(int manual_clock);       /* NULL when out of 
 void gb_engine_free(struct gb_engine *);                    /* stops it first; frees no struct gb_switch */
 int gb_engine_start(struct gb_engine *);                    /* the thread; not with a manual clock */
 void gb_engine_stop(struct gb_engine *);
+/* Let the thread, which does not run yet, record what instrumented programs do (trace.h). -EBUSY if it runs. */
+int gb_engine_record(struct gb_engine *, struct gb_recorder *);
 /* 1 once no packet is queued, in flight or in a socket; 0 if that took longer than the timeout. */
 int gb_engine_quiesce(struct gb_engine *, uint64_t timeout_ns);
 /* Manual clock: work through all events up to `nanoseconds` from now. -ELOOP after max_events events. */

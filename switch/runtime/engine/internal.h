@@ -421,6 +421,7 @@ struct gb_engine {
     struct engine_lock lock;
     bool manual_clock, running, stopping, sleeping;
     pthread_t thread;
+    struct gb_recorder *recorder;   /* of the thread; NULL: none */
     int epoll_fd, wake_fd, timer_fd;
     int netlink_fd;                 /* tells of interfaces; -1: there are none */
     uint64_t armed_ns;              /* what timer_fd is set to; 0: nothing */

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -217,6 +218,53 @@ def test_no_such_packet_is_noted(tmp_path: Path) -> None:
     result = run(tmp_path, program={"trace": "dport=1 and nth=2"})
     assert table(result, "trace") == []
     assert table(result, "notes") == [{"note": "no packet was dport=1 and nth=2"}]
+
+
+# ---- Switches with different programs ----
+
+
+def two_programs(folder: Path) -> dict[str, dict[str, object]]:
+    """Sections: s1 runs own.p4, s2 a copy with another name; h1 - s1 - s2 - h2."""
+    (folder / "own.p4").write_text(OWN.read_text())
+    (folder / "other.p4").write_text(OWN.read_text().replace("OwnIngress", "OtherIngress"))
+    topology = {
+        "p4_src": "own.p4",
+        "topology": {
+            "assignment_strategy": "mixed",
+            "links": [["h1", "s1"], ["s1", "s2"], ["s2", "h2"]],
+            "hosts": {"h1": {}, "h2": {}},
+            "switches": {"s1": {}, "s2": {"p4_src": "other.p4"}},
+        },
+    }
+    (folder / "p4app.json").write_text(json.dumps(topology))
+    return {"topology": {"kind": str(folder / "p4app.json")}, "program": {"path": folder / "own.p4"}}
+
+
+def test_every_program_has_coverage_of_its_own(tmp_path: Path) -> None:
+    sections = two_programs(tmp_path)
+    result = run(
+        tmp_path,
+        topology=sections["topology"],
+        program={**sections["program"], "coverage": True},
+        traffic={"packets": 40, "pattern": "pairs"},
+    )
+    assert result.metrics["received_packets"] == 40
+    rows = [row for row in table(result, "coverage") if row["name"] == "parse_ipv4"]
+    assert [(row["program"], row["file"], row["hits"]) for row in rows] == [
+        ("own.p4", "own.p4", 40),
+        ("other.p4", "other.p4", 40),
+    ]
+    for name in ("own", "other"):
+        assert f"{name}.p4" in (tmp_path / f"coverage-{name}.html").read_text()
+
+
+def test_a_trace_goes_through_all_programs(tmp_path: Path) -> None:
+    sections = two_programs(tmp_path)
+    program = {**sections["program"], "trace": "dst=h2 and nth=2"}
+    result = run(tmp_path, topology=sections["topology"], program=program, traffic={"packets": 4, "pattern": "pairs"})
+    first, second = table(result, "trace")
+    assert (first["switch"], second["switch"]) == ("s1", "s2")
+    assert "OwnIngress.routes" in first["text"] and "OtherIngress.routes" in second["text"]
 
 
 # ---- What goes wrong ----
