@@ -1,18 +1,23 @@
-"""The model beside the packets: the same traffic, policies, queues and links on the virtual clock and in slots."""
+"""The model beside the packets: the same traffic, policies, queues and links on the virtual clock and in slots. Of
+other networks, too, in which packets take the controller's routes (p4src/forward.p4)."""
 
 from __future__ import annotations
 
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Literal
 
 from controller.systems.interconnect.policies import PolicyName
+from experiments.configuration.point import PointConfiguration
 from experiments.point import run_point
+from experiments.programs import P4_SOURCES
 from experiments.scale import Scale
-from experiments.system import PointTask
+from experiments.system import PointResult, PointTask, System
 from experiments.systems import find_system
-from experiments.systems.interconnect.configuration import InterconnectConfiguration
+from experiments.systems.interconnect.model import routes
 from experiments.systems.interconnect.model.optical_electrical import OpticalElectrical
+from experiments.systems.interconnect.model.shortest_paths import ShortestPaths
 from experiments.systems.interconnect.model.slots import Found, simulate
 from experiments.systems.interconnect.model.traffic import of_rates
 from experiments.traffic.rates import pair_rates
@@ -24,29 +29,41 @@ DELAY_US = 5
 PACKET_S = 8 * FRAME_BYTES / (RATE_MBPS * 1e6)
 
 
+ROUTES: Literal["routes"] = "routes"
+"""In place of a policy: the controller's, of shortest paths."""
+
+
 @dataclass(frozen=True)
 class Case:
-    """load: of the busiest direction of a host's link. slots: packet times in which packets are made; an eighth of
-    them is warm-up."""
+    """topology: its kind. load: of the busiest direction of a host's link. slots: packet times in which packets are
+    made; an eighth of them is warm-up."""
 
-    n: int
+    topology: str
     pattern: str
-    policy: PolicyName
+    policy: PolicyName | Literal["routes"]
     load: float
     slots: int = 1600
     queue_packets: int = 64
     seed: int = 1
 
-    def configuration(self) -> InterconnectConfiguration:
+    @property
+    def system(self) -> System:
+        return find_system("workload" if self.policy == ROUTES else "interconnect")
+
+    def configuration(self) -> PointConfiguration:
         duration_ms = 1000 * self.slots * PACKET_S
-        return InterconnectConfiguration.model_validate(
+        switches: dict[str, Any] = (
+            {"program": {"path": P4_SOURCES / "forward.p4", "entries_file": Path(routes.__file__)}}
+            if self.policy == ROUTES
+            else {"routing": {"policy": self.policy}}
+        )
+        return self.system.configuration.model_validate(
             {
                 "clock": "virtual",
                 "topology": {
-                    "kind": f"optical-electrical:{self.n}",
+                    "kind": self.topology,
                     "link": {"rate_mbps": RATE_MBPS, "delay_us": DELAY_US, "queue_packets": self.queue_packets},
                 },
-                "routing": {"policy": self.policy},
                 "traffic": {
                     "pattern": self.pattern,
                     "load": self.load,
@@ -54,20 +71,18 @@ class Case:
                     "duration_ms": duration_ms,
                     "warm_up_ms": duration_ms / 8,
                 },
+                **switches,
             }
         )
 
 
 @dataclass(frozen=True)
 class Compared:
-    """accepted: loads; latency_s: means, of the packets and of the model; the rest is of the packets."""
+    """accepted: loads; latency_s: means; of the packets and of the model."""
 
     case: Case
     accepted: tuple[float, float]
     latency_s: tuple[float, float]
-    loss: tuple[float, float]
-    largest_link_load: float
-    reordered: float
 
     @property
     def accepted_off(self) -> float:
@@ -79,34 +94,38 @@ class Compared:
         return self.latency_s[1] / self.latency_s[0] - 1
 
 
-def compare(case: Case) -> Compared:
-    """RuntimeError if the packets' point has failed its own checks."""
-    configuration = case.configuration()
+def packets(case: Case) -> PointResult:
+    """RuntimeError if the point has failed its own checks."""
     with tempfile.TemporaryDirectory() as folder:
-        task = PointTask(configuration, case.seed, Scale(), Path(folder))
-        result = run_point(find_system("interconnect"), task)
+        result = run_point(case.system, PointTask(case.configuration(), case.seed, Scale(), Path(folder)))
     if result.failures:
         raise RuntimeError(f"{case}: {result.failures[0]}")
-    found, packets = model(case), result.metrics
-    accepted, latency_s, loss, largest, reordered = (
-        float(packets[name] or 0) for name in ("accepted_load", "latency_s", "loss", "largest_link_load", "reordered")
-    )
-    return Compared(
-        case,
-        (accepted, found.accepted_load),
-        (latency_s, found.latency_s(PACKET_S, DELAY_US / 1e6) or 0.0),
-        (loss, found.loss),
-        largest,
-        reordered,
-    )
+    return result
+
+
+def compare(case: Case) -> Compared:
+    """RuntimeError if the packets' point has failed its own checks."""
+    found, measured = model(case), packets(case).metrics
+    if case.policy == ROUTES:
+        hosts = len(case.configuration().topology.build(Scale()).hosts)
+        # What was sent in the measured time, whenever it arrived, as accepted_load has it.
+        accepted = float(measured["received_packets"] or 0) / (hosts * (case.slots - case.slots // 8))
+        latency_s = float(measured["mean_us"] or 0) / 1e6
+    else:
+        accepted, latency_s = float(measured["accepted_load"] or 0), float(measured["latency_s"] or 0)
+    of_model = found.latency_s(PACKET_S, DELAY_US / 1e6) or 0.0
+    return Compared(case, (accepted, found.accepted_load), (latency_s, of_model))
 
 
 def model(case: Case) -> Found:
     """The case in slots, with the same pairs."""
-    topology = case.configuration().topology.build(Scale())
-    rates_bps = pair_rates(case.configuration().traffic, topology, Scale(), case.seed)
+    configuration = case.configuration()
+    topology = configuration.topology.build(Scale())
+    rates_bps = pair_rates(configuration.traffic, topology, Scale(), case.seed)  # type: ignore[attr-defined]
     return simulate(
-        OpticalElectrical(size_of(topology), case.policy),
+        ShortestPaths(topology, "routes")
+        if case.policy == "routes"
+        else OpticalElectrical(size_of(topology), case.policy),
         of_rates([host.name for host in topology.hosts], rates_bps, RATE_MBPS * 1e6),
         slots=case.slots,
         warm_up_slots=case.slots // 8,

@@ -83,9 +83,16 @@ def test_sizes() -> None:
     assert len(balanced_dragonfly(72).hosts) == 72
 
 
-@pytest.mark.parametrize("case", [Case(2, "all-to-all", "least-loaded", 0.5, slots=500)], ids=str)
+@pytest.mark.parametrize(
+    "case",
+    [
+        Case("optical-electrical:2", "all-to-all", "least-loaded", 0.5, slots=500),
+        Case("torus:2,2,2", "all-to-all", "routes", 0.5, slots=500),
+    ],
+    ids=lambda case: case.topology,
+)
 def test_model_and_packets_agree(case: Case) -> None:
-    """One of the cases; all of them in the slow test."""
+    """Two such cases; all of them, networks of other kinds included, in the slow test."""
     assert meets(compare(case))
 
 

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from controller.systems.interconnect.policies import PolicyName
 from experiments.study.command import make_console
-from experiments.systems.interconnect.comparison import PACKET_S, Case, Compared, compare
+from experiments.systems.interconnect.comparison import PACKET_S, ROUTES, Case, Compared, compare, packets
 from experiments.systems.interconnect.model.optical_electrical import OpticalElectrical
 from experiments.systems.interconnect.model.shortest_paths import ShortestPaths
 from experiments.systems.interconnect.model.slots import Fabric, simulate
@@ -25,13 +25,23 @@ ACCEPTED_GOAL, LATENCY_GOAL = 0.10, 0.20
 
 _POLICIES: tuple[PolicyName, ...] = ("least-loaded", "fixed-plane", "mesh-first")
 
-COMMON = tuple(
-    Case(n, pattern, policy, load)
-    for (n, pattern), policy, load in itertools.product(
-        ((2, "all-to-all"), (3, "all-to-all"), (3, "permutation"), (3, "hotspot:0.2"), (4, "all-to-all")),
-        _POLICIES,
-        (0.3, 0.7),
-    )
+COMMON = (
+    *(
+        Case(f"optical-electrical:{n}", pattern, policy, load)
+        for (n, pattern), policy, load in itertools.product(
+            ((2, "all-to-all"), (3, "all-to-all"), (3, "permutation"), (3, "hotspot:0.2"), (4, "all-to-all")),
+            _POLICIES,
+            (0.3, 0.7),
+        )
+    ),
+    *(
+        Case(network, pattern, ROUTES, load)
+        for network, pattern, load in itertools.product(
+            ("fat-tree:4", "dragonfly:4,2,1", "dragonfly:9,4,2", "torus:2,2,2", "torus:3,3,3"),
+            ("all-to-all", "permutation"),
+            (0.3, 0.6),
+        )
+    ),
 )
 """The cases on which model and packets are compared."""
 
@@ -57,10 +67,10 @@ class Largest:
 def largest_loads(n: int, patterns: tuple[str, ...], seeds: range, load: float, slots: int) -> Iterator[Largest]:
     policies: tuple[PolicyName, ...] = ("least-loaded", *SETTLED)
     for pattern, seed in itertools.product(patterns, seeds):
-        found = {
-            policy: compare(Case(n, pattern, policy, load, slots=slots, seed=seed)).largest_link_load
-            for policy in policies
+        cases = {
+            policy: Case(f"optical-electrical:{n}", pattern, policy, load, slots, seed=seed) for policy in policies
         }
+        found = {policy: float(packets(case).metrics["largest_link_load"] or 0) for policy, case in cases.items()}
         yield Largest(n, pattern, seed, load, found)
 
 
@@ -80,12 +90,12 @@ def meets(compared: Compared) -> bool:
 
 def comparison_table(rows: list[Compared]) -> Table:
     table = Table(title="model and packets")
-    for title in ("N", "pattern", "policy", "load", "accepted", "model", "off", "latency us", "model", "off"):
+    for title in ("network", "pattern", "policy", "load", "accepted", "model", "off", "latency us", "model", "off"):
         table.add_column(title)
     for row in rows:
         case = row.case
         table.add_row(
-            str(case.n),
+            case.topology,
             case.pattern,
             case.policy,
             str(case.load),

@@ -1,4 +1,5 @@
-"""Any topology in the model: packets take shortest paths, of several next hops a random or the least loaded one."""
+"""Any topology in the model: packets take shortest paths; of several next hops a random one, the least loaded one, or
+always that of the controller's IPv4 routes."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import shortest_path
 
+from controller.planning.routing import shortest_routes
 from experiments.systems.interconnect.model.slots import DELIVERED, Integers, Packets
 from topo.graph import Topology
 
@@ -18,7 +20,7 @@ class ShortestPaths:
     """experiments.systems.interconnect.model.slots.Fabric. Queues: hosts' links, the links to hosts, then the ports
     of each switch to others."""
 
-    def __init__(self, topology: Topology, choice: Literal["random", "least-loaded"] = "random") -> None:
+    def __init__(self, topology: Topology, choice: Literal["random", "least-loaded", "routes"] = "random") -> None:
         self._least_loaded = choice == "least-loaded"
         self.hosts = len(topology.hosts)
         self.turns = TURNS if self._least_loaded else 1
@@ -45,6 +47,11 @@ class ShortestPaths:
             there = self._neighbour[:, port] >= 0
             nearer = distance[self._neighbour[there, port]] == distance[there] - 1
             self._nearer[there] |= nearer.astype(np.int64) << port
+        if choice == "routes":
+            for destination, hops in shortest_routes(topology).next_hops.items():
+                for switch, hop in hops.items():
+                    port = neighbours[number[switch]].index(number[hop])
+                    self._nearer[number[switch], number[destination]] = 1 << port
 
     def route(self, packets: Packets, ids: Integers, queues: Integers, waiting: Integers) -> Integers:
         to = np.full(len(ids), DELIVERED, np.int64)
