@@ -205,6 +205,8 @@ def udp_datagrams(frames: NDArray[np.uint8], lengths: NDArray[np.uint32], udp_po
     """Which rows of `frames` are Ethernet frames with an unfragmented IPv4 datagram to a UDP port."""
     mask, header = _expected_header(udp_port)
     wanted: NDArray[np.bool_] = ((frames[:, : len(mask)] & mask) == header).all(axis=1) & (lengths >= len(mask))
+    if wanted.all():
+        return wanted
     options = np.flatnonzero(frames[:, _ETHERNET_BYTES] & 15 != _WORDS_WITHOUT_OPTIONS)
     for row in options.tolist():  # seldom
         port = _ETHERNET_BYTES + 4 * (int(frames[row, _ETHERNET_BYTES]) & 15) + 2

@@ -113,12 +113,12 @@ def well_formed_datagrams(
     per frame, shape (frames,).
     """
     size = dtype.itemsize
-    fitting = np.flatnonzero(np.asarray(lengths) == size)
-    # Fancy indexing copies: only whole frames are looked at, and the buffer is free again.
-    rows = np.ascontiguousarray(buffer[fitting, :size])
-    frames = rows.view(dtype).reshape(len(fitting))
-    if not len(frames):
-        return frames
+    fitting = np.asarray(lengths) == size
+    if not np.count_nonzero(fitting):
+        return np.empty(0, dtype)
+    # A copy of no more than whole frames, so that the buffer is free again.
+    rows = np.ascontiguousarray(buffer[np.flatnonzero(fitting), :size])
+    frames = rows.view(dtype).reshape(len(rows))
     mask, header = _expected_header(size, dst_port)
     good = ((rows[:, : len(mask)] & mask) == header).all(axis=1)
     # Sums that fold to 0xFFFF are its multiples, whatever the order of bytes (RFC 1071).
