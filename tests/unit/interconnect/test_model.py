@@ -87,7 +87,7 @@ def test_sizes() -> None:
     "case",
     [
         Case("optical-electrical:2", "all-to-all", "least-loaded", 0.5, slots=500),
-        Case("torus:2,2,2", "all-to-all", "routes", 0.5, slots=500),
+        Case("torus:2,2,2", "permutation", "routes", 0.6, slots=500),
     ],
     ids=lambda case: case.topology,
 )
