@@ -13,6 +13,7 @@ from experiments.traffic.rates import pair_rates, shares
 from hosts.protocols.addresses import AgentAddress
 from hosts.traffic.description import EndpointDescription, Stream
 from hosts.traffic.replay import Replay
+from hosts.traffic.schedule import mean_wire_bytes
 from topo.graph import Topology
 
 AGENT = "hosts.traffic.agents:endpoint"
@@ -89,6 +90,14 @@ def plan_traffic(
         )
         specs.append(AgentSpec(host, AGENT, NAME.format(host), description, 0, job))
     return Traffic(tuple(specs), rates_bps, streams, names, section, scale)
+
+
+def sending_us(section: TrafficSection, topology: Topology, scale: Scale, seed: int) -> int:
+    """How long the traffic is sent, emulated; of a number of packets (or flows) on average."""
+    if section.packets is None:
+        return scale.time_us(1000 * section.duration_ms)
+    rates_bps = pair_rates(section, topology, scale, seed)
+    return round(8e6 * section.packets * mean_wire_bytes(section.agent_sizes) / sum(rates_bps.values()))
 
 
 def address(topology: Topology, name: str) -> AgentAddress:

@@ -14,7 +14,7 @@ from hosts.traffic.description import ArrivalKind, Arrivals, FlowSizes, PacketSi
 
 
 class TrafficSection(Section):
-    """UDP between hosts, with sequence numbers and time stamps in the packets."""
+    """Between hosts: UDP with sequence numbers and time stamps in the packets, or what the kernel makes of TCP."""
 
     pattern: str = option(
         "all-to-all",
@@ -30,6 +30,9 @@ class TrafficSection(Section):
         "Of the busiest link of a host, the share that is offered (default: 0.5; of a matrix its own).",
         gt=0,
         le=10,
+    )
+    transport: Literal["udp", "tcp", "iperf3"] = option(
+        "udp", "udp: datagrams with time stamps; tcp, iperf3: the kernel's (real clock)."
     )
     arrivals: ArrivalKind = option("poisson", "When packets or flows come.")
     on_us: float = option(1000.0, "Bursts of on-off traffic, the mean.", gt=0)

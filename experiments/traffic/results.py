@@ -95,13 +95,18 @@ class TrafficResults:
         return int(self.flows["reordered"].sum())
 
     @property
-    def throughput_bps(self) -> float | None:
-        """Of frames that arrived, all hosts together, from the first one's sending to the last one's arrival."""
+    def taken_ns(self) -> int | None:
+        """From the first packet's sending to the last one's arrival, emulated."""
         arrived = self.flows["received_packets"] > 0
         if not arrived.any():
             return None
-        taken_ns = self.flows["last_arrived_ns"][arrived].max() - self.flows["first_sent_ns"][arrived].min()
-        return self._rate_bps(int(self.flows["received_bytes"].sum()), int(taken_ns))
+        return int(self.flows["last_arrived_ns"][arrived].max() - self.flows["first_sent_ns"][arrived].min())
+
+    @property
+    def throughput_bps(self) -> float | None:
+        """Of frames that arrived, all hosts together, in that time."""
+        taken_ns = self.taken_ns
+        return None if taken_ns is None else self._rate_bps(int(self.flows["received_bytes"].sum()), taken_ns)
 
     def latency_us(self, percent: float) -> float | None:
         """A percentile of all packets that arrived, duplicates left out."""

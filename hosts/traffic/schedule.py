@@ -18,6 +18,8 @@ WINDOW_PACKETS = 1024
 LONGEST_WINDOW_NS = 50_000_000
 """and it is not longer than this, since what was handed over is sent."""
 
+_FOREVER_NS = 10**18
+
 HEADER_BYTES = 14 + 20 + 8
 LEAST_FRAME_BYTES = 64
 """Shortest frame without FCS that holds headers and trailer, in round numbers."""
@@ -114,6 +116,19 @@ def mean_wire_bytes(sizes: Sizes) -> float:
     if has_flows(sizes):
         mean *= sizes.frame_bytes / (sizes.frame_bytes - HEADER_BYTES)
     return mean
+
+
+def flow_arrivals(description: EndpointDescription) -> list[tuple[int, int, int]]:
+    """Of sizes that are those of flows: when each begins (nanoseconds), the place of its stream, and its bytes; all
+    until the duration is over, or else as many as the streams have."""
+    end_ns = _FOREVER_NS if description.duration_us is None else 1000 * description.duration_us
+    arrived = []
+    for place, stream in enumerate(description.streams):
+        times_ns, flow_bytes = _Source(place, stream, description).until(end_ns)
+        arrived += [
+            (begin_ns, place, size) for begin_ns, size in zip(times_ns.tolist(), flow_bytes.tolist(), strict=True)
+        ]
+    return sorted(arrived)
 
 
 class Schedule:

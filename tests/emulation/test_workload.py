@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,16 @@ SECTIONS: dict[str, Any] = {
     "traffic": {"packets": 200, "load": 0.3, "frame_bytes": 500},
     "samples": {"interval_us": 50_000, "links": ["s1-h1"]},
 }
+
+DELIVERED = """
+tables:
+  routes:
+    - routes: shortest
+      match: {hdr.ipv4.dst_addr: $dst_ip}
+      action: deliver
+      params: {port: $port, dst_mac: $next_mac}
+"""
+"""Kernels take in frames to their own MAC address alone."""
 
 THREE_SWITCHES: dict[str, Any] = {
     **SECTIONS,
@@ -64,6 +75,55 @@ def test_a_packet_is_followed_through_processes(tmp_path: Path) -> None:
     times = [row["time_us"] for row in rows]
     assert times == sorted(times) and times[0] > 0, times
     assert all("OwnIngress.routes" in row["text"] for row in rows)
+
+
+@in_sandbox
+def test_rounds_and_packets_share_the_links(tmp_path: Path) -> None:
+    result = run(tmp_path, **{**SECTIONS, "background": {"workers": ["all"], "values": 500}})
+    assert list(result.failures) == [] and int(str(result.metrics["background_rounds"])) > 1
+    assert (result.metrics["sent_packets"], result.metrics["received_packets"]) == (200, 200)
+
+
+@in_sandbox
+def test_tcp_of_the_kernel(tmp_path: Path) -> None:
+    """What is sent arrives, whole; links are full, and no fuller."""
+    traffic = {"transport": "tcp", "pattern": "pairs", "packets": None, "duration_ms": 1000, "flows": 2}
+    result = run(tmp_path, DELIVERED, **{**SECTIONS, "traffic": traffic, "samples": {}})
+    (pair,), flows = table(result, "pairs"), table(result, "flows")
+    assert (pair["sender"], pair["receiver"], pair["connections"], len(flows)) == ("h1", "h2", 2, 2)
+    assert result.metrics["unfinished_flows"] == 0 and "loss" not in result.metrics
+    assert sum(row["received_bytes"] for row in flows) == pair["received_bytes"] > 100_000
+    assert 0 < float(str(result.metrics["throughput_bps"])) < 10e6
+    # Two links of 2 ms, twice.
+    assert float(str(result.metrics["rtt_us"])) > 8000
+
+
+@in_sandbox
+def test_flows_of_published_sizes_are_connections(tmp_path: Path) -> None:
+    traffic = {"transport": "tcp", "sizes": "web-search", "most_flow_kbytes": 50, "packets": 6, "load": 0.5}
+    result = run(tmp_path, DELIVERED, **{**SECTIONS, "traffic": traffic, "samples": {}})
+    flows = table(result, "flows")
+    assert len(flows) == 6 and all(row["received_bytes"] == row["bytes"] <= 50_000 for row in flows)
+    assert 4000 < float(str(result.metrics["flow_p50_us"])) <= float(str(result.metrics["flow_p99_us"]))
+
+
+@in_sandbox
+def test_connections_that_never_come_to_be_are_told(tmp_path: Path) -> None:
+    traffic = {"transport": "tcp", "pattern": "pairs", "packets": 10}
+    result = run(tmp_path, "tables: {}\n", **{**SECTIONS, "traffic": traffic, "samples": {}})
+    assert result.metrics["unfinished_flows"] == 1 and result.metrics["throughput_bps"] is None
+    assert "1 connections did not carry" in str(table(result, "notes")) and "MAC" in str(table(result, "notes"))
+
+
+@pytest.mark.skipif(shutil.which("iperf3") is None, reason="iperf3 is not installed")
+@in_sandbox
+def test_iperf3(tmp_path: Path) -> None:
+    traffic = {"transport": "iperf3", "pattern": "incast", "packets": None, "duration_ms": 500, "flows": 2}
+    result = run(tmp_path, DELIVERED, **{**SECTIONS, "traffic": traffic, "samples": {}})
+    pairs = {(row["sender"], row["receiver"]): row for row in table(result, "pairs")}
+    assert set(pairs) == {("h2", "h1"), ("h3", "h1")}
+    assert all(row["received_bytes"] > 50_000 for row in pairs.values())
+    assert 0 < float(str(result.metrics["throughput_bps"])) < 10e6
 
 
 @in_sandbox

@@ -16,6 +16,7 @@ from experiments.own_program import entries_beside
 from experiments.sampling import SamplesSection
 from experiments.system import Shorthands
 from experiments.systems.workload.expectations import expectations_of, parse_expectation
+from experiments.traffic.background import BackgroundSection
 from experiments.traffic.configuration import TrafficSection
 from switch.errors import UserError
 
@@ -78,6 +79,7 @@ class WorkloadConfiguration(PointConfiguration):
     program: ProgramSection = ProgramSection()
     traffic: TrafficSection = TrafficSection()
     frames: FramesSection = FramesSection()
+    background: BackgroundSection = BackgroundSection()
     samples: SamplesSection = SamplesSection()
     expect: dict[str, float | str] = Field(
         default_factory=dict,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from experiments.counts import Counts
 from experiments.scale import Scale
 from experiments.system import Metric, Value
+from experiments.traffic.connections import ConnectionResults
 from experiments.traffic.results import TrafficResults
 
 PERCENTILES = {"p50_us": 50.0, "p90_us": 90.0, "p99_us": 99.0, "p999_us": 99.9, "max_us": 100.0}
@@ -18,7 +19,7 @@ METRICS: Mapping[str, Metric] = {
     "sent_packets": Metric("", "packets that hosts sent and that are measured"),
     "received_packets": Metric("", "of these, those that their receivers got, each once"),
     "loss": Metric("", "share of the sent packets that did not arrive", possible=(None, 1.0)),
-    "throughput_bps": Metric("bit/s", "of frames that arrived, all hosts together", "rate"),
+    "throughput_bps": Metric("bit/s", "of frames (TCP: of payload) that arrived, all hosts together", "rate"),
     "mean_us": Metric("us", "latency, from leaving the sender to arriving, mean"),
     **{
         name: Metric("us", f"latency that {percent:g} % of the packets do not exceed")
@@ -30,6 +31,11 @@ METRICS: Mapping[str, Metric] = {
     "foreign_frames": Metric("", "frames that came to hosts and that no agent had sent so"),
     "flow_p50_us": Metric("us", "completion time of flows, median"),
     "flow_p99_us": Metric("us", "completion time that 99 % of the flows do not exceed"),
+    "unfinished_flows": Metric("", "TCP connections that did not carry all that they were given"),
+    "retransmissions": Metric("", "TCP segments that kernels sent again"),
+    "rtt_us": Metric("us", "round-trip time as kernels estimate it, mean of the connections' last estimates"),
+    "background_rounds": Metric("", "gradient rounds that went on beside the traffic"),
+    "background_round_us": Metric("us", "what such a round took, mean"),
     "program_drops": Metric("", "packets that the program dropped, by an entry or of its own"),
     "no_entry_drops": Metric("", "packets that the program dropped since its last table had no entry for them"),
     "no_port_drops": Metric("", "packets sent to ports that do not exist"),
@@ -66,6 +72,27 @@ def traffic_metrics(results: TrafficResults) -> dict[str, Value]:
         "foreign_frames": 0 if results.replayed else results.foreign,
         "flow_p50_us": float(np.percentile(completion_us, 50)) if len(completion_us) else None,
         "flow_p99_us": float(np.percentile(completion_us, 99)) if len(completion_us) else None,
+    }
+
+
+def connection_metrics(results: ConnectionResults) -> dict[str, Value]:
+    return {
+        "throughput_bps": results.throughput_bps,
+        "flow_p50_us": results.completion_us(50),
+        "flow_p99_us": results.completion_us(99),
+        "unfinished_flows": results.unfinished,
+        "retransmissions": results.retransmissions,
+        "rtt_us": results.mean_rtt_us,
+    }
+
+
+def background_metrics(rows: Sequence[Mapping[str, Any]]) -> dict[str, Value]:
+    """rows: of experiments.traffic.background.Background; none: there was no background."""
+    if not rows:
+        return {}
+    return {
+        "background_rounds": 1 + max(row["round"] for row in rows),
+        "background_round_us": sum(row["round_us"] for row in rows) / len(rows),
     }
 
 

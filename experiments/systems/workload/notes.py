@@ -27,7 +27,12 @@ def notes(metrics: Mapping[str, Value]) -> list[str]:
             f"{count('no_entry_drops')} packets were dropped for want of an entry in the last table they met: "
             "gradbed p4 trace shows one"
         )
-    if not count("received_packets"):
+    if metrics.get("unfinished_flows"):
+        lines.append(
+            f"{count('unfinished_flows')} connections did not carry all that they were given: "
+            "kernels take in what comes to their own MAC and IP addresses alone"
+        )
+    if metrics.get("received_packets") == 0:
         lines.append("nothing arrived at the host that it was sent to")
     if count("misdelivered"):
         lines.append(f"{count('misdelivered')} packets came to another host than theirs")

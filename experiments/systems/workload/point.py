@@ -19,7 +19,9 @@ from experiments.systems.workload.configuration import WorkloadConfiguration
 from experiments.systems.workload.coverage import coverage_metrics, coverage_rows
 from experiments.systems.workload.expectations import Cell, parse_expectation, unmet
 from experiments.systems.workload.metrics import (
+    background_metrics,
     busiest_link_load,
+    connection_metrics,
     latency_rows,
     loss_metrics,
     switch_rows,
@@ -27,8 +29,11 @@ from experiments.systems.workload.metrics import (
 )
 from experiments.systems.workload.notes import notes
 from experiments.systems.workload.phase import WorkloadPhase
-from experiments.traffic.agents import MODULE, Traffic, plan_traffic
+from experiments.traffic.agents import MODULE, Traffic, plan_traffic, sending_us
+from experiments.traffic.background import Background, plan_background
 from experiments.traffic.choice import packet_choice
+from experiments.traffic.connections import MODULE as CONNECTIONS
+from experiments.traffic.connections import ConnectionResults, ConnectionTraffic, plan_connections
 from experiments.traffic.results import TrafficResults
 from experiments.traffic.template import Template
 from hosts.traffic.replay import Replay, read_capture
@@ -59,9 +64,17 @@ def _file(configuration: WorkloadConfiguration, scale: Scale) -> TopologyFile | 
     return topology_file(section.kind, section.link.model(scale), scale.factor)
 
 
-def traffic_of(configuration: WorkloadConfiguration, topology: Topology, scale: Scale, seed: int) -> Traffic:
+def traffic_of(
+    configuration: WorkloadConfiguration, topology: Topology, scale: Scale, seed: int
+) -> Traffic | ConnectionTraffic:
     """UserError for traffic, templates and captures that cannot be."""
     section, frames = configuration.traffic, configuration.frames
+    if section.transport != "udp":
+        if frames.template is not None or frames.pcap is not None:
+            raise UserError(f"--transport: {section.transport} goes without --template and --pcap")
+        return plan_connections(section, topology, scale, seed)
+    if configuration.background.workers and (frames.template is not None or frames.pcap is not None):
+        raise UserError("--background goes without --template and --pcap, whose receivers take in every frame")
     if frames.pcap is not None:
         if frames.template is not None:
             raise UserError("--pcap and --template do not go together: a capture has its frames' headers")
@@ -79,6 +92,15 @@ def traffic_of(configuration: WorkloadConfiguration, topology: Topology, scale: 
     return plan_traffic(section, topology, scale, seed, headers=headers, any_frame=True)
 
 
+def background_of(
+    configuration: WorkloadConfiguration, topology: Topology, scale: Scale, seed: int
+) -> Background | None:
+    if not configuration.background.workers:
+        return None
+    duration_us = sending_us(configuration.traffic, topology, scale, seed)
+    return plan_background(configuration.background, topology, scale, seed, duration_us)
+
+
 class WorkloadPoint:
     """experiments.system.PointRun."""
 
@@ -88,17 +110,18 @@ class WorkloadPoint:
         setup = network_of(configuration, task.scale)
         self.topology = setup.topology
         self.traffic = traffic_of(configuration, self.topology, task.scale, task.seed)
+        self.background = background_of(configuration, self.topology, task.scale, task.seed)
         trace = configuration.program.trace
         self.network = replace(
             setup,
-            preload=[MODULE],
+            preload=[CONNECTIONS if isinstance(self.traffic, ConnectionTraffic) else MODULE],
             capture=[host.name for host in self.topology.hosts],
             samples=configuration.samples.order(self.topology, task.scale),
             registers=self._registers(),
             coverage=configuration.program.coverage,
             trace=None if trace is None else packet_choice(trace, self.topology),
         )
-        self.phases = [WorkloadPhase(self.traffic)]
+        self.phases = [WorkloadPhase(self.traffic, self.background)]
 
     def _registers(self) -> list[tuple[str, str]]:
         """Those that are to be told, and those of which something is expected."""
@@ -119,7 +142,12 @@ class WorkloadPoint:
     def result(self, measured: Sequence[Measured]) -> PointResult:
         (found,) = measured
         (phase,) = self.phases
-        results = TrafficResults.of(self.traffic, found.final, phase.job)
+        results = (
+            ConnectionResults.of(self.traffic, found.final, phase.job)
+            if isinstance(self.traffic, ConnectionTraffic)
+            else TrafficResults.of(self.traffic, found.final, phase.job)
+        )
+        rounds = [] if self.background is None else self.background.rows(found.final, phase.job, self._task.scale)
         if not phase.packets:
             raise UserError("no packet was sent: send longer (--duration-ms), or more (--load, --packets)")
         accounts = [
@@ -128,7 +156,8 @@ class WorkloadPoint:
             if self.topology.attachment(account.host).name not in restarted_switches(self._configuration.faults)
         ]
         metrics = {
-            **traffic_metrics(results),
+            **(connection_metrics(results) if isinstance(results, ConnectionResults) else traffic_metrics(results)),
+            **background_metrics(rounds),
             **loss_metrics(found.counts),
             "busiest_link_load": self._busiest_link_load(found, results),
             **coverage_metrics(found.coverage),
@@ -140,7 +169,8 @@ class WorkloadPoint:
             tables={
                 "pairs": results.pair_rows(),
                 "flows": results.flow_rows(),
-                "latency": latency_rows(results),
+                "latency": latency_rows(results) if isinstance(results, TrafficResults) else [],
+                "background": rounds,
                 "switches": switch_rows(found.counts),
                 "counters": self._counter_rows(found),
                 "registers": self._register_rows(found),
@@ -151,6 +181,7 @@ class WorkloadPoint:
             },
             failures=[
                 *(self._disagreements(accounts)),
+                *([] if self.background is None else self.background.failures(rounds)),
                 *unmet(self._configuration.expect, metrics, lambda cell: self._cell(found, cell)),
             ],
         )
@@ -171,19 +202,16 @@ class WorkloadPoint:
         """Hosts take in datagrams to their port alone; what else a program sends them is no disagreement."""
         return disagreements(accounts) if all(account.host_received.packets for account in accounts) else []
 
-    def _busiest_link_load(self, found: Measured, results: TrafficResults) -> float | None:
+    def _busiest_link_load(self, found: Measured, results: TrafficResults | ConnectionResults) -> float | None:
         rates_bps = {
             pair: link.model.rate_bps
             for link in self.topology.links
             if not any(self.topology.is_host(end.node) for end in (link.a, link.b))
             for pair in ((link.a.node, link.b.node), (link.b.node, link.a.node))
         }
-        arrived = results.flows["received_packets"] > 0
-        if not arrived.any():
+        if results.taken_ns is None:
             return None
-        flows = results.flows
-        taken_ns = flows["last_arrived_ns"][arrived].max() - flows["first_sent_ns"][arrived].min()
-        seconds = self._task.scale.nominal_time(float(taken_ns) / 1e9)
+        seconds = self._task.scale.nominal_time(results.taken_ns / 1e9)
         return busiest_link_load(found.counts, rates_bps, seconds, self._task.scale)
 
     def _cell(self, found: Measured, cell: Cell) -> int:

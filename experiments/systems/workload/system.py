@@ -13,8 +13,9 @@ from experiments.system import Metric, PointTask, System
 from experiments.systems.workload.configuration import WorkloadConfiguration, WorkloadShorthands
 from experiments.systems.workload.expectations import check_subjects
 from experiments.systems.workload.metrics import METRICS
-from experiments.systems.workload.point import WorkloadPoint, network_of, traffic_of
+from experiments.systems.workload.point import WorkloadPoint, background_of, network_of, traffic_of
 from experiments.traffic.choice import packet_choice
+from experiments.traffic.connections import check_transport
 from switch.errors import UserError
 
 if TYPE_CHECKING:
@@ -45,7 +46,9 @@ class WorkloadSystem(System):
             find_simple_switch_grpc()
         check_subjects(configuration.expect, METRICS)
         setup = network_of(configuration, Scale())
+        check_transport(configuration.traffic, configuration.clock)
         traffic_of(configuration, setup.topology, Scale(), seed=1)
+        background_of(configuration, setup.topology, Scale(), seed=1)
         configuration.samples.order(setup.topology, Scale())
         if configuration.program.trace is not None:
             packet_choice(configuration.program.trace, setup.topology)

@@ -36,6 +36,8 @@ class Breakfast(Section):
     drink: Annotated[Tea | Coffee, Field(discriminator="kind")] = Tea()
     guests: tuple[str, ...] | None = option(None, "Who comes.", name="with")
     hours: tuple[Literal["early", "late"], ...] = option(("early",), "When.")
+    bread: Literal["white", "brown"] | Literal["rye"] = option("white", "What is toasted.")
+    wishes: tuple[str, ...] = Field(default=(), json_schema_extra={"repeated": True})
     place: Path = option(Path("kitchen"), "Where.")
     secret: str = Field(default="", json_schema_extra={"option": False})
     table: dict[str, int] = Field(default_factory=dict)
@@ -64,7 +66,18 @@ def read(*arguments: str, defaults: dict[str, Any] | None = None) -> Breakfast:
 def test_every_field_is_one_flag() -> None:
     flags = [each.flag for each in OPTIONS]
     link = [f"--{name.replace('_', '-')}" for name in LinkSection.model_fields]
-    assert flags == [*link, "--drink", "--minutes", "--cups", "--milk", "--with", "--hours", "--place"]
+    assert flags == [
+        *link,
+        "--drink",
+        "--minutes",
+        "--cups",
+        "--milk",
+        "--with",
+        "--hours",
+        "--bread",
+        "--wishes",
+        "--place",
+    ]
     assert {each.flag: each.default for each in OPTIONS}["--minutes"] == 5
 
 
@@ -86,6 +99,16 @@ def test_a_union_by_its_kind() -> None:
     assert drink == Coffee(cups=2, milk=True)
     assert read("--minutes", "7", defaults={"drink.kind": "tea"}).drink == Tea(minutes=7)
     assert read("--drink", "coffee", defaults={"drink.kind": "tea"}).drink == Coffee()
+
+
+def test_values_of_several_literals_are_one_option() -> None:
+    assert read("--bread", "rye").bread == "rye"
+    with pytest.raises(ValidationError):
+        read("--bread", "stale")
+
+
+def test_what_may_be_repeated_is_a_list() -> None:
+    assert read("--wishes", "a, b", "--wishes", "c").wishes == ("a, b", "c")
 
 
 def test_lists_are_words_with_commas() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import ValidationError
@@ -14,6 +15,8 @@ from scapy.utils import wrpcap
 from experiments.scale import Scale
 from experiments.study.loading import load_study
 from experiments.systems.workload.notes import notes
+from experiments.systems.workload.system import WorkloadSystem
+from experiments.traffic import connections
 from switch.errors import UserError
 from tests.unit.workload.runs import OWN, ROUTES, configuration, run, table
 
@@ -283,6 +286,10 @@ def test_packets_that_recirculate_for_ever_end_the_run(tmp_path: Path) -> None:
         ({"program": {"path": "none.p4"}}, "cannot read .*none.p4"),
         ({"program": {"path": None}}, "which program"),
         ({"program": {"model": "bmv2"}}, "bmv2 needs the real clock"),
+        ({"traffic": {"transport": "tcp"}}, "tcp is the kernel's: use --clock real"),
+        ({"clock": "real", "traffic": {"transport": "tcp", "warm_up_ms": 1}}, "--warm-up-ms does not go"),
+        ({"clock": "real", "traffic": {"transport": "tcp"}, "frames": {"template": "Ether()"}}, "goes without"),
+        ({"traffic": {"transport": "tcp"}, "background": {"workers": ["all"]}}, "tcp is the kernel's"),
         ({"traffic": {"pattern": "incst"}}, "no traffic is called 'incst'.*incast"),
         ({"samples": {"interval_us": 5, "links": ["s1-s9"]}}, "s9"),
         ({"program": {"trace": "to=h1"}}, "'to=h1' is no condition"),
@@ -297,6 +304,29 @@ def test_what_cannot_be_is_one_line(sections: dict[str, dict[str, object]], mess
     with pytest.raises(UserError, match=message) as caught:
         run(tmp_path, **sections)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("traffic", "message"),
+    [
+        ({}, "--packets: iperf3 runs for a time: use --duration-ms"),
+        ({"packets": None, "sizes": "web-search"}, "--sizes: iperf3 knows no web-search: use --transport tcp"),
+    ],
+)
+def test_what_iperf3_cannot_do_is_one_line(
+    traffic: dict[str, object], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sections: dict[str, Any] = {"clock": "real", "traffic": {"transport": "iperf3", **traffic}}
+    monkeypatch.setattr(connections, "find_iperf3", lambda: "iperf3")
+    with pytest.raises(UserError, match=message):
+        WorkloadSystem().check(configuration(tmp_path, **sections))
+
+
+def test_a_missing_iperf3_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen = configuration(tmp_path, clock="real", traffic={"transport": "iperf3", "packets": None})
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    with pytest.raises(UserError, match=r"iperf3 is missing: apt-get install --no-install-recommends iperf3"):
+        WorkloadSystem().check(chosen)
 
 
 def test_a_full_table_is_one_line(tmp_path: Path) -> None:

@@ -48,10 +48,14 @@ control OwnIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
     action forward(bit<9> port) {
         std.egress_spec = port;
     }
+    action deliver(bit<9> port, bit<48> dst_mac) {
+        hdr.ethernet.dst_addr = dst_mac;
+        std.egress_spec = port;
+    }
     action wander() { }
     table routes {
         key = { hdr.ipv4.dst_addr: lpm; }
-        actions = { forward; drop; wander; }
+        actions = { forward; deliver; drop; wander; }
         default_action = drop();
         size = 64;
     }

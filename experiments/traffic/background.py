@@ -1,0 +1,110 @@
+"""Gradient rounds as background: some hosts sum by ring all-reduce while others' traffic is measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from experiments.agents import AgentSpec
+from experiments.configuration.sections import Section, option
+from experiments.scale import Scale
+from experiments.traffic.agents import address
+from hosts.collectives.job import CollectiveJob
+from hosts.learning.settings import SyntheticSettings
+from hosts.protocols.addresses import WorkerAddress
+from hosts.traffic.gradient_rounds import RoundsDescription, expected_digest
+from switch.errors import UserError
+from topo.graph import Topology
+
+AGENT = "hosts.traffic.gradient_rounds:worker"
+EVERY_HOST = "all"
+MAGNITUDE = 1 << 20
+"""So that no sum of 2,047 workers leaves int32."""
+MIN_TIMEOUT_US, GIVE_UP_US = 10_000, 10_000_000
+
+
+class BackgroundSection(Section):
+    """Workers of a training, whose gradients share the links with the traffic."""
+
+    workers: tuple[str, ...] = option(
+        (), "Hosts that sum gradients by ring all-reduce beside the traffic, or all.", name="background"
+    )
+    values: int = option(10_000, "Length of these gradients.", name="background_values", ge=2, le=1 << 22)
+
+
+@dataclass(frozen=True)
+class Background:
+    """workers: hosts, in the order of the ring."""
+
+    workers: tuple[str, ...]
+    settings: SyntheticSettings
+    specs: tuple[AgentSpec, ...]
+
+    def of_job(self, job: int) -> list[AgentSpec]:
+        """The agents, once the controller has given the job its number."""
+        found = []
+        for spec in self.specs:
+            description = spec.description
+            assert isinstance(description, RoundsDescription)
+            told = description.model_copy(update={"job": description.job.model_copy(update={"job": job})})
+            found.append(replace(spec, description=told, job=job))
+        return found
+
+    def rows(
+        self, final: Mapping[tuple[int, str], Mapping[str, Any]], job: int, scale: Scale
+    ) -> list[dict[str, Any]]:
+        """One row for each round of each worker: worker, round, round_us (nominal), sum_sha256."""
+        return [
+            {"worker": spec.host, "round": number, "round_us": scale.nominal_time(taken_us), "sum_sha256": digest}
+            for spec in self.specs
+            for number, (taken_us, digest) in enumerate(_rounds(final.get((job, spec.name), {})))
+        ]
+
+    def failures(self, rows: Sequence[Mapping[str, Any]]) -> list[str]:
+        """One line for each sum that is not the one of all workers' gradients."""
+        rounds = {row["round"] for row in rows}
+        expected = {number: expected_digest(self.settings, len(self.workers), number) for number in rounds}
+        return [
+            f"background: {row['worker']}: the sum of round {row['round']} is wrong"
+            for row in rows
+            if row["sum_sha256"] != expected[row["round"]]
+        ]
+
+
+def _rounds(statistics: Mapping[str, Any]) -> list[tuple[int, str]]:
+    return list(zip(statistics.get("round_us", ()), statistics.get("digests", ()), strict=True))
+
+
+def plan_background(
+    section: BackgroundSection, topology: Topology, scale: Scale, seed: int, duration_us: int
+) -> Background:
+    """Of a section that names some workers. topology, duration_us (of the traffic): emulated. UserError."""
+    names = section.workers
+    if names == (EVERY_HOST,):
+        names = tuple(host.name for host in topology.hosts)
+    workers = tuple(topology.host(name).name for name in names)
+    if len(set(workers)) < len(workers):
+        raise UserError("--background: a host stands twice")
+    if len(workers) < 2:
+        raise UserError("--background: gradients of one host need no network: name two hosts or more")
+    settings = SyntheticSettings(values=section.values, rounds=1, magnitude=MAGNITUDE, seed=seed)
+    job = CollectiveJob(
+        job=1,
+        workers=tuple(
+            WorkerAddress(index=index, **address(topology, name).model_dump()) for index, name in enumerate(workers)
+        ),
+        min_timeout_us=scale.time_us(MIN_TIMEOUT_US),
+        give_up_us=scale.time_us(GIVE_UP_US),
+        workload=settings,
+    )
+    specs = tuple(
+        AgentSpec(
+            name,
+            AGENT,
+            f"background of {name}",
+            RoundsDescription(job=job, index=index, duration_us=duration_us),
+        )
+        for index, name in enumerate(workers)
+    )
+    return Background(workers, settings, specs)

@@ -1,0 +1,219 @@
+"""Traffic of the kernel: TCP connections between hosts, or runs of iperf3 (real clock)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from experiments.agents import AgentSpec
+from experiments.scale import Scale
+from experiments.traffic.agents import NAME, plan_traffic
+from experiments.traffic.configuration import TrafficSection
+from experiments.traffic.rates import shares
+from hosts.agents.iperf3 import find_iperf3
+from hosts.traffic.connections import Connection, ConnectionsDescription
+from hosts.traffic.description import EndpointDescription
+from hosts.traffic.schedule import flow_arrivals
+from hosts.traffic.sizes import has_flows
+from switch.errors import UserError
+from topo.graph import Topology
+
+MODULE = "hosts.traffic.connections"
+AGENT = f"{MODULE}:endpoint"
+
+TCP_PORT = 7012
+IPERF3_PORT = 5201
+"""Of the first pair; each has a server of its own."""
+
+
+@dataclass(frozen=True)
+class ConnectionTraffic:
+    """receivers: of each host's connections, in their order. flows: of the section's sizes, each a connection."""
+
+    specs: tuple[AgentSpec, ...]
+    receivers: Mapping[str, tuple[str, ...]]
+    scale: Scale
+    flows: bool
+
+
+def check_transport(section: TrafficSection, clock: str) -> None:
+    """UserError for what only the kernel has, and for iperf3 where it is not installed."""
+    if section.transport == "udp":
+        return
+    if clock != "real":
+        raise UserError(f"--transport: {section.transport} is the kernel's: use --clock real, or --transport udp")
+    if section.transport == "iperf3":
+        find_iperf3()
+
+
+def plan_connections(section: TrafficSection, topology: Topology, scale: Scale, seed: int) -> ConnectionTraffic:
+    """The pairs are those of the section; topology: emulated. Flows of published sizes arrive as datagrams' would,
+    each a connection; else every pair has section.flows connections, which carry what they can, or not more than
+    the pair's rate where a load or a matrix is given. UserError for what cannot be."""
+    flows = has_flows(section.agent_sizes)
+    if section.warm_up_ms:
+        raise UserError(f"--warm-up-ms does not go with --transport {section.transport}")
+    if flows and section.transport == "iperf3":
+        raise UserError(f"--sizes: iperf3 knows no {section.sizes}: use --transport tcp")
+    if section.packets is not None and section.transport == "iperf3":
+        raise UserError("--packets: iperf3 runs for a time: use --duration-ms")
+    planned = plan_traffic(section, topology, scale, seed)
+    most = None if section.packets is None or flows else shares(planned.rates_bps, section.packets)
+    is_limited = section.load is not None or section.matrix is not None
+    connections: dict[str, list[Connection]] = {host: [] for host in planned.sources}
+    receivers: dict[str, list[str]] = {host: [] for host in planned.sources}
+    listen: dict[str, list[int]] = {host: [] for host in planned.sources}
+    pairs = 0
+    for spec in planned.specs:
+        description = spec.description
+        assert isinstance(description, EndpointDescription)
+        host = spec.host
+        if flows:
+            for begin_ns, place, size in flow_arrivals(description):
+                ip = description.streams[place].destination.ip
+                connections[host].append(
+                    Connection(destination=ip, port=TCP_PORT, begin_us=begin_ns // 1000, bytes=size)
+                )
+                receivers[host].append(planned.streams[host][place])
+            continue
+        for receiver, stream in zip(planned.streams[host], description.streams, strict=True):
+            port = TCP_PORT if section.transport == "tcp" else IPERF3_PORT + pairs
+            pairs += 1
+            # iperf3 makes its connections itself.
+            parts = section.flows if section.transport == "tcp" else 1
+            size_bytes = None if most is None else most[host, receiver] * section.frame_bytes
+            connections[host] += parts * [
+                Connection(
+                    destination=stream.destination.ip,
+                    port=port,
+                    bytes=None if size_bytes is None else -(-size_bytes // parts),
+                    rate_bps=stream.rate_bps / parts if is_limited else None,
+                    parallel=section.flows // parts,
+                )
+            ]
+            receivers[host] += parts * [receiver]
+            listen[receiver].append(port)
+    duration_us = max(1, scale.time_us(1000 * section.duration_ms))
+    program: Literal["tcp", "iperf3"] = "tcp" if section.transport == "tcp" else "iperf3"
+    specs = tuple(
+        AgentSpec(
+            host,
+            AGENT,
+            NAME.format(host),
+            ConnectionsDescription(
+                program=program,
+                connections=tuple(connections[host]),
+                listen=(TCP_PORT,) if program == "tcp" else tuple(listen[host]),
+                duration_us=duration_us,
+            ),
+        )
+        for host in planned.sources
+    )
+    return ConnectionTraffic(specs, {host: tuple(found) for host, found in receivers.items()}, scale, flows)
+
+
+@dataclass(frozen=True)
+class ConnectionResults:
+    """rows: one for each connection, as hosts.traffic.connections tells them, with sender and receiver; those without
+    an outcome are left out. Times are emulated."""
+
+    traffic: ConnectionTraffic
+    rows: Sequence[Mapping[str, Any]]
+
+    @classmethod
+    def of(
+        cls, traffic: ConnectionTraffic, final: Mapping[tuple[int, str], Mapping[str, Any]], job: int = 1
+    ) -> ConnectionResults:
+        rows = []
+        for host, receivers in traffic.receivers.items():
+            told = final.get((job, NAME.format(host)), {}).get("connections", [])
+            rows += [
+                {"sender": host, "receiver": receiver, **row}
+                for receiver, row in zip(receivers, told, strict=bool(told))
+                if row is not None
+            ]
+        return cls(traffic, rows)
+
+    @property
+    def arrived(self) -> list[Mapping[str, Any]]:
+        """Connections whose receivers have told that something came."""
+        return [row for row in self.rows if row["received_bytes"]]
+
+    @property
+    def unfinished(self) -> int:
+        """Connections that did not carry all that they were given."""
+        return sum(row["received_bytes"] != row["sent_bytes"] for row in self.rows)
+
+    @property
+    def retransmissions(self) -> int:
+        return sum(row["retransmissions"] for row in self.rows)
+
+    @property
+    def mean_rtt_us(self) -> float | None:
+        found = [row["rtt_us"] for row in self.rows if row["rtt_us"] is not None]
+        return self._time_us(1000 * sum(found) / len(found)) if found else None
+
+    @property
+    def taken_ns(self) -> int | None:
+        """From when the first connection began to the last arrival."""
+        arrived = self.arrived
+        if not arrived:
+            return None
+        begin_ns = min(row["begin_ns"] for row in arrived)
+        return int(max(row["arrived_ns"] for row in arrived) - begin_ns)
+
+    @property
+    def throughput_bps(self) -> float | None:
+        """Of payload, all connections together."""
+        return self._rate_bps(sum(row["received_bytes"] for row in self.arrived), self.taken_ns)
+
+    def completion_us(self, percent: float) -> float | None:
+        """A percentile of the flows' times, from their begin to the arrival of their last byte."""
+        whole = [row for row in self.arrived if row["received_bytes"] == row["sent_bytes"]]
+        if not whole or not self.traffic.flows:
+            return None
+        return self._time_us(float(np.percentile([row["arrived_ns"] - row["begin_ns"] for row in whole], percent)))
+
+    def pair_rows(self) -> list[dict[str, Any]]:
+        """One row for each pair that had connections."""
+        pairs: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+        for row in self.rows:
+            pairs.setdefault((row["sender"], row["receiver"]), []).append(row)
+        return [
+            {
+                "sender": sender,
+                "receiver": receiver,
+                "connections": len(rows),
+                "received_bytes": sum(row["received_bytes"] or 0 for row in rows),
+                "throughput_bps": ConnectionResults(self.traffic, rows).throughput_bps,
+                "retransmissions": sum(row["retransmissions"] for row in rows),
+                "rtt_us": ConnectionResults(self.traffic, rows).mean_rtt_us,
+            }
+            for (sender, receiver), rows in pairs.items()
+        ]
+
+    def flow_rows(self) -> list[dict[str, Any]]:
+        """One row for each connection."""
+        return [
+            {
+                "sender": row["sender"],
+                "receiver": row["receiver"],
+                "bytes": row["sent_bytes"],
+                "received_bytes": row["received_bytes"],
+                "begin_us": self._time_us(row["begin_ns"]),
+                "completion_us": None
+                if row["received_bytes"] != row["sent_bytes"]
+                else self._time_us(row["arrived_ns"] - row["begin_ns"]),
+                "retransmissions": row["retransmissions"],
+            }
+            for row in self.rows
+        ]
+
+    def _time_us(self, time_ns: float) -> float:
+        return self.traffic.scale.nominal_time(time_ns) / 1000
+
+    def _rate_bps(self, size: int, taken_ns: int | None) -> float | None:
+        return self.traffic.scale.nominal_rate(8e9 * size / taken_ns) if taken_ns else None

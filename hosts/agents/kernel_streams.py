@@ -1,0 +1,98 @@
+"""TCP connections of the kernel, for agents that go past the context to it (AgentContext.require_kernel)."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import struct
+import threading
+import time
+from dataclasses import dataclass
+
+CHUNK_BYTES = 1 << 16
+SO_MAX_PACING_RATE = 47
+"""asm-generic/socket.h; Python has no name for it."""
+ANSWER = struct.Struct("!QQ")
+"""Of a receiver at the end: bytes that came, and when the last of them did."""
+
+_TCP_INFO_BYTES = 104
+_RTT_AT, _RETRANSMISSIONS_AT = 68, 100
+"""Places of tcpi_rtt and tcpi_total_retrans in struct tcp_info (linux/tcp.h)."""
+
+
+@dataclass(frozen=True)
+class StreamOutcome:
+    """What became of a connection. sent_bytes: given to the kernel. received_bytes, arrived_ns: as its receiver told;
+    None if it did not. retransmissions: segments. rtt_us: the kernel's smoothed round trip at the end."""
+
+    begin_ns: int
+    sent_bytes: int
+    received_bytes: int | None = None
+    arrived_ns: int | None = None
+    retransmissions: int = 0
+    rtt_us: int | None = None
+
+
+class StreamServer:
+    """Takes in connections on a port of all addresses, each in a thread, and tells its sender what came. A context
+    manager."""
+
+    def __init__(self, port: int) -> None:
+        self._socket = socket.create_server(("", port), backlog=1024)
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def __enter__(self) -> StreamServer:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._socket.close()
+
+    def _accept(self) -> None:
+        # Closing the socket ends it.
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = self._socket.accept()
+                threading.Thread(target=_take_in, args=(connection,), daemon=True).start()
+
+
+def _take_in(connection: socket.socket) -> None:
+    received, arrived_ns = 0, 0
+    buffer = bytearray(CHUNK_BYTES)
+    with connection, contextlib.suppress(OSError):
+        while count := connection.recv_into(buffer):
+            received, arrived_ns = received + count, time.monotonic_ns()
+        connection.sendall(ANSWER.pack(received, arrived_ns))
+
+
+def send_stream(
+    address: tuple[str, int],
+    *,
+    begin_ns: int,
+    size: int | None,
+    end_ns: int,
+    rate_bps: float | None = None,
+    patience_s: float = 5.0,
+) -> StreamOutcome:
+    """From begin_ns on (time.monotonic_ns) send so many bytes over a connection, or, without a size, until end_ns.
+
+    rate_bps: a limit, which the kernel keeps. patience_s: the longest that nothing happens.
+    """
+    time.sleep(max(0, begin_ns - time.monotonic_ns()) / 1e9)
+    sent, answer = 0, b""
+    connection = socket.socket()
+    with connection:
+        connection.settimeout(patience_s)
+        if rate_bps is not None:
+            connection.setsockopt(socket.SOL_SOCKET, SO_MAX_PACING_RATE, max(1, round(rate_bps / 8)))
+        with contextlib.suppress(OSError):
+            connection.connect(address)
+            chunk = memoryview(bytes(CHUNK_BYTES))
+            while sent < size if size is not None else time.monotonic_ns() < end_ns:
+                sent += connection.send(chunk if size is None else chunk[: size - sent])
+            connection.shutdown(socket.SHUT_WR)
+            while part := connection.recv(ANSWER.size - len(answer)):
+                answer += part
+        info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO_BYTES)
+    retransmissions, rtt_us = (struct.unpack_from("=I", info, place)[0] for place in (_RETRANSMISSIONS_AT, _RTT_AT))
+    received, arrived_ns = ANSWER.unpack(answer) if len(answer) == ANSWER.size else (None, None)
+    return StreamOutcome(begin_ns, sent, received, arrived_ns, retransmissions, rtt_us or None)

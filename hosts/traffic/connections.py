@@ -1,0 +1,115 @@
+"""The agent of a host whose traffic is the kernel's: TCP connections, or runs of iperf3."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from dataclasses import asdict
+from typing import Literal
+
+from pydantic import Field
+
+from hosts.agents.context import AgentContext
+from hosts.agents.description import Description
+from hosts.agents.iperf3 import Iperf3Server, run_iperf3
+from hosts.agents.kernel_streams import StreamOutcome, StreamServer, send_stream
+from hosts.protocols.addresses import Ip
+from switch.errors import UserError
+
+LOOK_US = 20_000
+
+
+class Connection(Description):
+    """begin_us: after agents have begun. bytes: of TCP; None: until the description's duration is over. rate_bps: a
+    limit. parallel: so many at once (iperf3). port: where the receiver listens."""
+
+    destination: Ip
+    port: int = Field(ge=1, le=65535)
+    begin_us: int = Field(default=0, ge=0)
+    bytes: int | None = Field(default=None, ge=1)
+    rate_bps: float | None = Field(default=None, gt=0)
+    parallel: int = Field(default=1, ge=1)
+
+
+class ConnectionsDescription(Description):
+    """listen: ports at which others' connections arrive."""
+
+    program: Literal["tcp", "iperf3"]
+    connections: tuple[Connection, ...] = ()
+    listen: tuple[int, ...] = ()
+    duration_us: int = Field(ge=1)
+
+
+def endpoint(context: AgentContext, description: ConnectionsDescription) -> None:
+    """Emits `sent` once all of its connections have ended, and at the end what became of each."""
+    context.require_kernel(f"--transport {description.program}")
+    server = StreamServer if description.program == "tcp" else Iperf3Server
+    with contextlib.ExitStack() as stack:
+        for port in description.listen:
+            stack.enter_context(server(port))
+        context.emit("ready")
+        if not context.wait_for_begin():
+            return
+        running = _Running(description, context.now_ns())
+        while not (running.is_over or context.stopped):
+            context.wait(context.now_us() + LOOK_US)
+        if running.errors:
+            raise UserError(running.errors[0])
+        context.emit("sent", packets=len(description.connections))
+        while not context.stopped:
+            context.wait()
+        context.emit("final", statistics={"connections": running.told})
+
+
+class _Running:
+    """Every connection in a thread of its own."""
+
+    def __init__(self, description: ConnectionsDescription, begin_ns: int) -> None:
+        self.errors: list[str] = []
+        self._description = description
+        self._begin_ns = begin_ns
+        self._outcomes: list[StreamOutcome | None] = [None] * len(description.connections)
+        self._threads = [
+            threading.Thread(target=self._carry, args=each, daemon=True)
+            for each in enumerate(description.connections)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    @property
+    def is_over(self) -> bool:
+        return not any(thread.is_alive() for thread in self._threads)
+
+    @property
+    def told(self) -> list[dict[str, int | None] | None]:
+        """Fields of StreamOutcome, times since the begin; None of what has not ended."""
+        return [
+            None
+            if outcome is None
+            else {
+                **asdict(outcome),
+                "begin_ns": outcome.begin_ns - self._begin_ns,
+                "arrived_ns": None if outcome.arrived_ns is None else outcome.arrived_ns - self._begin_ns,
+            }
+            for outcome in self._outcomes
+        ]
+
+    def _carry(self, place: int, connection: Connection) -> None:
+        address = (connection.destination, connection.port)
+        begin_ns = self._begin_ns + 1000 * connection.begin_us
+        end_ns = self._begin_ns + 1000 * self._description.duration_us
+        size, rate_bps = connection.bytes, connection.rate_bps
+        try:
+            self._outcomes[place] = (
+                send_stream(address, begin_ns=begin_ns, end_ns=end_ns, size=size, rate_bps=rate_bps)
+                if self._description.program == "tcp"
+                else run_iperf3(
+                    address,
+                    begin_ns=begin_ns,
+                    end_ns=end_ns,
+                    parallel=connection.parallel,
+                    rate_bps=rate_bps,
+                )
+            )
+        except UserError as error:
+            self.errors.append(str(error))

@@ -1,0 +1,68 @@
+"""Gradient rounds beside a traffic: workers that sum by ring all-reduce until the traffic is over."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from hosts.agents.context import AgentContext
+from hosts.agents.description import Description
+from hosts.collectives.job import CollectiveJob
+from hosts.collectives.ring_exchange import RingExchange
+from hosts.collectives.ring_format import RING_PORT
+from hosts.learning.settings import SyntheticSettings
+from hosts.learning.synthetic import sum_digest, synthetic_gradient
+
+
+class RoundsDescription(Description):
+    """Worker `index` of a job with synthetic gradients. duration_us: no round begins later."""
+
+    job: CollectiveJob
+    index: int
+    duration_us: int = Field(ge=0)
+
+
+def worker(context: AgentContext, description: RoundsDescription) -> None:
+    """Emits `background` after its last round, and at the end the time that each round took and its sum's digest."""
+    job = description.job
+    with context.open(udp_port=RING_PORT) as interface:
+        exchange = RingExchange(job, description.index, interface, context)
+        context.emit("ready")
+        taken_us: list[int] = []
+        digests: list[str] = []
+        if context.wait_for_begin():
+            end_us = context.now_us() + description.duration_us
+            over = False
+            while not over:
+                gradient = context.compute(partial(_gradient, description, len(digests)))
+                # Whoever sees that the time is over says so in the first value, and all hear it in the same round.
+                gradient[0] = context.now_us() >= end_us
+                begin_us = context.now_us()
+                total = exchange.all_reduce(len(digests), gradient)
+                if total is None:
+                    break
+                taken_us.append(context.now_us() - begin_us)
+                digests.append(sum_digest(total[1:]))
+                over = bool(total[0])
+            exchange.flush()
+            context.emit("background", rounds=len(digests))
+            exchange.linger()
+        exchange.settle()
+        context.emit("final", statistics={"round_us": taken_us, "digests": digests})
+
+
+def _gradient(description: RoundsDescription, round_number: int) -> NDArray[np.int32]:
+    settings = description.job.workload
+    assert isinstance(settings, SyntheticSettings)
+    return synthetic_gradient(settings, description.index, round_number)
+
+
+def expected_digest(settings: SyntheticSettings, workers: int, round_number: int) -> str:
+    """Of the sum that every worker should have found."""
+    total = np.zeros(settings.values, np.int64)
+    for index in range(workers):
+        total += synthetic_gradient(settings, index, round_number)
+    return sum_digest(total[1:])
