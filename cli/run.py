@@ -13,9 +13,10 @@ from typer.main import get_command_from_info
 from typer.models import CommandInfo
 
 from cli import layers, options
-from cli.model_options import parameters, parameters_of, with_parameters
+from cli.model_options import parameters, with_parameters
+from cli.shared_options import every_option, meant
 from experiments.configuration.options import complaint, model_options, nested
-from experiments.systems import DEFAULT_SYSTEM, find_system, systems
+from experiments.systems import find_system, systems
 
 LAYERS = ("run", "study")
 """Of cli/layers.py, which one point takes."""
@@ -86,12 +87,18 @@ def system_command(name: str) -> Any:
 
 
 def torch_command() -> Any:
-    """`gradbed run torch SCRIPT`, with the options of the system whose workers run it."""
+    """`gradbed run torch SCRIPT`, with the options of all systems whose workers run scripts."""
     from hosts.torch_hook.torch_extra import install_torch
 
-    system = find_system(DEFAULT_SYSTEM)
-    assert system.script_defaults is not None
-    run = single_run(system.name, system.script_defaults)
+    runners = {name: system for name in systems() if (system := find_system(name)).script_defaults is not None}
+    options_of = {
+        name: [
+            each
+            for each in model_options(system.configuration, system.script_defaults or {})
+            if each.path not in (("workload", "path"), ("workload", "kind"), ("clock",))
+        ]
+        for name, system in runners.items()
+    }
 
     def torch(
         *,
@@ -102,20 +109,21 @@ def torch_command() -> Any:
         install: Annotated[
             bool, typer.Option("--install", help="Install PyTorch first, without CUDA, if it is not there.")
         ] = False,
+        seed: options.Seed = 1,
+        output: options.Output = Path("results"),
+        scale: options.Scale = None,
         **given: Any,
     ) -> int:
-        """Train your own PyTorch model, its gradients summed in the switches: the script runs in every host."""
+        """Train your own PyTorch model over the network, one script in every host: its gradients are summed in the
+        switches, or, with an option about compression, compressed on their way to a server."""
+        name, values = meant(options_of, given)
         if install:
             install_torch()
-        return run(workload__path=str(script), workload__arguments=tuple(arguments or ()), **given)
+        run = single_run(name, runners[name].script_defaults or {})
+        of_script = {"workload__path": str(script), "workload__arguments": tuple(arguments or ())}
+        return run(seed=seed, output=output, scale=scale, **of_script, **values)
 
-    fields = [
-        each
-        for each in model_options(system.configuration, system.script_defaults)
-        if each.path not in (("workload", "path"), ("workload", "kind"), ("clock",))
-    ]
-    common = [each for each in parameters_of(run) if each.name != "given"]
-    return _command("torch", with_parameters(torch, [*parameters(fields), *common]))
+    return _command("torch", with_parameters(torch, parameters(every_option(options_of))))
 
 
 def _command(name: str, callback: Callable[..., int]) -> Any:

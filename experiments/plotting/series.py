@@ -31,7 +31,8 @@ def draw_series(
     only that something ran there. x_of: places of x values that are not numbers. An interval that leaves what is
     possible is cut there, and a small arrow takes the place of its cap.
     """
-    colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
+    again, place = divmod(number, len(COLOURS))
+    colour, marker = COLOURS[place], MARKERS[(place + again) % len(MARKERS)]
     places = [float(point.x) if x_of is None else x_of[point.x] for point in points]
     measured = sorted(
         (x, confidence_interval(point.values, statistic), point.verdict)

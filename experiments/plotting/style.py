@@ -36,8 +36,10 @@ _SETTINGS = {
 
 
 @contextmanager
-def figure(width_in: float = 4.8, height_in: float = 3.3, columns: int = 1) -> Iterator[tuple[Any, Sequence[Any]]]:
-    """A matplotlib figure and its axes, in the common style; closed at the end."""
+def figure(
+    width_in: float = 4.8, height_in: float = 3.3, columns: int = 1, rows: int = 1
+) -> Iterator[tuple[Any, Sequence[Any]]]:
+    """A matplotlib figure and its axes, row by row, in the common style; closed at the end. Sizes are of each."""
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -45,10 +47,14 @@ def figure(width_in: float = 4.8, height_in: float = 3.3, columns: int = 1) -> I
 
     with mpl.rc_context(_SETTINGS):
         made, axes = plt.subplots(
-            1, columns, figsize=(width_in * columns, height_in), layout="constrained", squeeze=False
+            rows,
+            columns,
+            figsize=(width_in * columns, height_in * rows),
+            layout="constrained",
+            squeeze=False,
         )
         try:
-            yield made, list(axes[0])
+            yield made, list(axes.flat)
         finally:
             plt.close(made)
 

@@ -28,7 +28,7 @@ POINT_COLUMNS = ("seed", "repetition", "verdict", "scale_factor", "link_rate_bps
 
 def load_study(path: Path, quick: bool = False, clock: str | None = None) -> Study:
     """Read, resolve and check a study; `quick` applies its quick section, `clock` takes the place of its own. Either
-    leaves out what its real_time section asks for.
+    leaves out what its real_time section asks for; the virtual clock also what a sweep puts on the real one.
 
     Every point is validated now, so that a sweep does not end in the middle because of a value. StudyError, one
     line with FILE:LINE, for the first thing that is wrong.
@@ -53,14 +53,16 @@ def load_study(path: Path, quick: bool = False, clock: str | None = None) -> Stu
             hint = suggestion(key, [*sections, *system.configuration.model_fields])
             raise document.error((key,), f"a study has no section {key!r}{hint}")
     head = _checked_head({key: value for key, value in data.items() if key in sections}, document)
-    points = _points(document, head, system, base)
+    points = _points(document, head, system, base, clock)
     if head.real_time is not None and not quick and clock is None:
         points += in_real_time(head.name, points, head.real_time.share)
     _check_names(document, head, system)
     return Study(head, system, quick, path, points)
 
 
-def _points(document: YamlDocument, head: StudyHead, system: System, base: Mapping[str, Any]) -> tuple[Point, ...]:
+def _points(
+    document: YamlDocument, head: StudyHead, system: System, base: Mapping[str, Any], clock: str | None
+) -> tuple[Point, ...]:
     points = []
     for combination in expand(head.sweep):
         try:
@@ -68,6 +70,10 @@ def _points(document: YamlDocument, head: StudyHead, system: System, base: Mappi
         except KeyError as error:
             place = _axis(head, error.args[1])
             raise document.error(place, f"{error.args[1]}: {error.args[0]} is not a section") from None
+        if clock == "virtual" and data["clock"] == "real":
+            continue  # it needs the kernel
+        if clock is not None:
+            data = {**data, "clock": clock}
         configuration = _configuration(document, head, system, data, combination)
         coordinates = values_at(configuration.model_dump(mode="json"), combination)
         points += [

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from experiments.configuration.point import PointConfiguration
 from experiments.configuration.sections import Section
+from experiments.study.words import value_words
 from experiments.system import System
 
 Axis = Annotated[list[Any], Field(min_length=1)]
@@ -146,6 +147,6 @@ class Point:
     @property
     def label(self) -> str:
         """For people: "switches.maximum=2, seed 1", paths by their last parts."""
-        parts = [f"{path.rsplit('.', 1)[-1]}={value}" for path, value in self.coordinates.items()]
+        parts = [f"{path.rsplit('.', 1)[-1]}={value_words(value)}" for path, value in self.coordinates.items()]
         clock = {"real": "real time", "virtual": "virtual clock"}[self.configuration.clock]
         return ", ".join([*parts, f"seed {self.seed}", *([clock] if self.other_clock else [])])

@@ -9,7 +9,7 @@ from experiments.plotting.series import cut
 from experiments.study.model import Study
 from experiments.study.results import StudyResults, worst
 from experiments.study.run_files import DonePoint
-from experiments.study.words import column_words, path_words
+from experiments.study.words import column_words, path_words, value_words
 from experiments.system import Metric
 from experiments.units import engineering
 
@@ -26,7 +26,7 @@ def summary_table(study: Study, results: StudyResults) -> Table:
     rows = []
     for points in places.values():
         good = [point for point in points if point.stored.is_good]
-        cells = [str(points[0].row[path]) for path in study.head.sweep.paths]
+        cells = [value_words(points[0].row[path]) for path in study.head.sweep.paths]
         cells += [_cell(study.system.metrics[name], good or points, name, bool(good)) for name in names]
         left_out = f", {len(points) - len(good)} of {len(points)} left out" if len(good) < len(points) else ""
         rows.append([*cells, worst(p.row["verdict"] for p in good or points) + left_out])

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 UNITS = {"bps": "bit/s", "mbps": "Mbit/s", "us": "µs", "ms": "ms", "s": "s"}
 
 
@@ -16,6 +19,16 @@ def path_words(path: str) -> str:
     elif sections[-1:] == ["link"]:
         name = f"link {name}"
     return f"{name} ({unit})" if unit else name
+
+
+def value_words(value: Any) -> str:
+    """A swept value in a table: of lists and mappings, such as faults, what is in them."""
+    if isinstance(value, Mapping):
+        named = {name: each for name, each in value.items() if each is not None}
+        return " ".join(f"{k} {v:g}" if isinstance(v, int | float) else value_words(v) for k, v in named.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(map(value_words, value)) or "none"
+    return str(value)
 
 
 def column_words(name: str) -> str:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from hosts.agents.tcp import TcpListener, TcpStream
 
 Result = TypeVar("Result")
 
@@ -98,8 +101,15 @@ class AgentContext(Protocol):
         possible.
         """
 
+    def listen_tcp(self, port: int) -> TcpListener:
+        """Connections of the kernel's TCP to this host's port. UserError where the network is simulated."""
+
+    def connect_tcp(self, ip: str, port: int, patience_s: float) -> TcpStream:
+        """A connection of the kernel's TCP. UserError if nobody answers for patience_s, or as for listen_tcp."""
+
     def wait(self, until_us: int | None = None) -> None:
-        """Return when an open interface has something, a command has come, or it is `until_us` (None: no limit).
+        """Return when an open interface or connection has something, a command has come, or it is `until_us`
+        (None: no limit).
 
         It may return without any of these.
         """

@@ -12,6 +12,7 @@ from hosts.agents.channel import BEGIN, INTERFACES, STOP, write_event
 from hosts.agents.context import Result
 from hosts.agents.interface_counts import by_interface
 from hosts.agents.raw_socket import RawSocket
+from hosts.agents.tcp import Connections, TcpListener, TcpStream
 from switch.errors import UserError
 
 
@@ -31,6 +32,7 @@ class RealContext:
         self._open: list[RawSocket] = []
         self._poll = select.poll()
         self._poll.register(control, select.POLLIN)
+        self._connections = Connections(self._poll)
 
     def now_us(self) -> int:
         return self.now_ns() // 1000
@@ -52,6 +54,12 @@ class RealContext:
         self._open.append(raw_socket)
         raw_socket.on_close(lambda: self._open.remove(raw_socket))
         return raw_socket
+
+    def listen_tcp(self, port: int) -> TcpListener:
+        return TcpListener(port, self._connections)
+
+    def connect_tcp(self, ip: str, port: int, patience_s: float) -> TcpStream:
+        return self._connections.connect(ip, port, patience_s)
 
     def wait(self, until_us: int | None = None) -> None:
         while (next_ns := self._send_due()) is not None:
@@ -77,6 +85,7 @@ class RealContext:
     def _poll_for(self, timeout_ms: int | None) -> bool:
         """Whether frames or a command have come."""
         ready = self._poll.poll(timeout_ms)
+        self._connections.flush()
         if any(descriptor == self._control for descriptor, _ in ready):
             self._read_command()
         return bool(ready)

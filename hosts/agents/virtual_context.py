@@ -7,7 +7,7 @@ import json
 from collections import deque
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from greenlet import getcurrent, greenlet  # type: ignore[import-untyped]
@@ -313,7 +313,13 @@ class VirtualContext:
             self._hand_over("the end of its computation", self.now_us() + time_us, woken_by=frozenset())
         return result
 
-    def require_kernel(self, what: str) -> None:
+    def listen_tcp(self, port: int) -> NoReturn:
+        self.require_kernel("TCP")
+
+    def connect_tcp(self, ip: str, port: int, patience_s: float) -> NoReturn:
+        self.require_kernel("TCP")
+
+    def require_kernel(self, what: str) -> NoReturn:
         raise UserError(f"{what} needs the kernel's network, and so the real clock: use --clock real")
 
     def emit(self, event: str, **fields: Any) -> None:

@@ -15,6 +15,7 @@ from torch import distributed
 
 from hosts.agents.context import AgentContext
 from hosts.agents.host_names import name_hosts
+from hosts.agents.tcp import retransmitted_segments
 from hosts.collectives.job import CollectiveJob
 from hosts.collectives.process_group import process_group_environment
 from hosts.learning.quantise import VALUE_LIMIT
@@ -49,7 +50,7 @@ class GlooExchange:
             distributed.barrier()
         except RuntimeError as error:
             raise UserError(f"the workers do not meet for all-reduce by Gloo: {_first_line(error)}") from None
-        self._segments_before = _retransmitted_segments()
+        self._segments_before = retransmitted_segments()
 
     def all_reduce(self, round_number: int, values: NDArray[np.int32]) -> NDArray[np.int64] | None:
         if self._context.stopped:
@@ -93,7 +94,7 @@ class GlooExchange:
         )
         return {
             **statistics.to_json(),
-            "timeout_resends": _retransmitted_segments() - self._segments_before,
+            "timeout_resends": retransmitted_segments() - self._segments_before,
             "early_resends": 0,
             "repeated_rounds": self._repeated_rounds,
         }
@@ -119,11 +120,3 @@ def _traffic(interface: str) -> tuple[Traffic, Traffic]:
 
 def _difference(now: Traffic, before: Traffic) -> Traffic:
     return Traffic(now.frames - before.frames, now.bytes - before.bytes)
-
-
-def _retransmitted_segments() -> int:
-    """Of all TCP connections in this network namespace; the kernel does not say why."""
-    names, values = (
-        line.split() for line in Path("/proc/self/net/snmp").read_text().splitlines() if line[:4] == "Tcp:"
-    )
-    return int(values[names.index("RetransSegs")])

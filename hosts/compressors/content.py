@@ -35,6 +35,11 @@ class Content:
         """What the codes stand for."""
         return self.codes * np.int64(self.unit)
 
+    def before(self, end: int) -> Content:
+        """The first codes alone."""
+        indices = None if self.indices is None else self.indices[:end]
+        return Content(self.length, self.codes[:end], self.width_bits, self.unit, indices, self.start)
+
     def after(self, first: int) -> Content:
         """Without the first codes."""
         indices = None if self.indices is None else self.indices[first:]
@@ -44,6 +49,11 @@ class Content:
     def chosen(self, which: NDArray[np.intp]) -> Content:
         """These codes alone, by their place among the codes, ascending."""
         return Content(self.length, self.codes[which], self.width_bits, self.unit, self.places[which])
+
+    def with_more(self, later: Content) -> Content:
+        """With the codes of another content of the same gradient, whose places are all behind these."""
+        codes, places = (np.concatenate(pair) for pair in ((self.codes, later.codes), (self.places, later.places)))
+        return Content(self.length, codes, self.width_bits, self.unit, places)
 
     def decoded(self) -> NDArray[np.int64]:
         """The whole gradient that it stands for, shape (length,)."""

@@ -10,11 +10,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hosts.compressors.block_sparse import sent_form
 from hosts.learning.dataset import load
 from hosts.learning.settings import SyntheticSettings, TrainingSettings
 from hosts.learning.shifted_sums import as_sent
 from hosts.learning.synthetic import sum_digest, synthetic_gradient
 from hosts.learning.trainer import Replica, Shard
+from hosts.learning.workload import gradient_values
 
 
 @dataclass(frozen=True)
@@ -38,12 +40,14 @@ def reference(settings: TrainingSettings, workers: int, lanes: int) -> Iterator[
     dataset = load(settings.dataset)
     replica = Replica(settings, workers)
     shards = [Shard(settings, dataset, worker, workers) for worker in range(workers)]
+    forms = [sent_form(replica.network.parameters, settings.blocks) for _ in shards]
     for round_number in range(settings.rounds):
         contributions = [replica.contribution(shard.minibatch(round_number)) for shard in shards]
-        total = np.zeros(replica.network.parameters, np.int64)
-        for contribution in contributions:
-            total += contribution.values
-        replica.apply(as_sent(total, lanes))
+        total = np.zeros(gradient_values(settings), np.int64)
+        for form, contribution in zip(forms, contributions, strict=True):
+            total += form.compact(contribution.values)
+        *_, last = [form.expanded(as_sent(total, lanes)) for form in forms]
+        replica.apply(last)
         yield ReferenceRound(
             round=round_number,
             weights_sha256=replica.digest(),
@@ -56,8 +60,10 @@ def reference(settings: TrainingSettings, workers: int, lanes: int) -> Iterator[
 
 def synthetic_reference(settings: SyntheticSettings, workers: int, lanes: int) -> Iterator[str]:
     """The digest of every round's global sum, as all workers report it (sums_sha256)."""
+    forms = [sent_form(settings.values, settings.blocks) for _ in range(workers)]
     for round_number in range(settings.rounds):
-        total = np.zeros(settings.values, np.int64)
-        for worker in range(workers):
-            total += synthetic_gradient(settings, worker, round_number)
-        yield sum_digest(as_sent(total, lanes))
+        total = np.zeros(gradient_values(settings), np.int64)
+        for worker, form in enumerate(forms):
+            total += form.compact(synthetic_gradient(settings, worker, round_number))
+        *_, last = [form.expanded(as_sent(total, lanes)) for form in forms]
+        yield sum_digest(last)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from hosts.learning.quantise import VALUE_LIMIT
 
@@ -29,9 +29,18 @@ class TrainingSettings(BaseModel):
     exponent: int | None = Field(default=None, ge=-64, le=64)
     """Gradients are scaled by 2^exponent for all rounds, so that what is held back in one can be added in another
     (hosts.compressors). None: by what the sums of the round before allow."""
+    blocks: float | None = Field(default=None, gt=0, le=1)
+    """The part of each gradient's blocks that is sent, the same of all workers (hosts.compressors.block_sparse); with
+    an exponent, since the rest is held back. None: gradients are sent whole."""
     headroom_bits: int = Field(default=HEADROOM_BITS, ge=-6, le=24)
     """Gradients are scaled so that the largest global sum of the round before would be 2^-headroom_bits of what
     fits an int32. With the default sums practically never overflow; with a negative one they do in most rounds."""
+
+    @model_validator(mode="after")
+    def _blocks_at_one_scale(self) -> TrainingSettings:
+        if self.blocks is not None and self.exponent is None:
+            raise ValueError("blocks need an exponent: what is held back is of the scale of its round")
+        return self
 
 
 class SyntheticSettings(BaseModel):
@@ -46,6 +55,8 @@ class SyntheticSettings(BaseModel):
     magnitude: int = Field(default=1 << 24, ge=0, le=VALUE_LIMIT)
     """Values are spread evenly over -magnitude .. magnitude; up to 2^31 / workers no sum overflows."""
     seed: int = Field(default=1, ge=0)
+    blocks: float | None = Field(default=None, gt=0, le=1)
+    """As of TrainingSettings."""
 
 
 class ExternalSettings(BaseModel):

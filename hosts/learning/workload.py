@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from hosts.compressors.block_sparse import compact_values, sent_form
 from hosts.learning.dataset import load
 from hosts.learning.settings import ExternalSettings, SyntheticSettings, TrainingSettings
 from hosts.learning.synthetic import sum_digest, synthetic_gradient
@@ -18,7 +19,7 @@ class Workload(Protocol):
     """One worker's part of a job. Rounds are numbered from 0."""
 
     def gradient(self, round_number: int) -> NDArray[np.int32]:
-        """The worker's gradient of a round, flat."""
+        """The worker's gradient of a round as it is sent, flat."""
 
     @property
     def loss(self) -> float:
@@ -39,11 +40,12 @@ class TrainingWorkload:
         self._dataset = load(settings.dataset)
         self._replica = Replica(settings, workers)
         self._shard = Shard(settings, self._dataset, worker, workers)
+        self._form = sent_form(self._replica.network.parameters, settings.blocks)
         self._contribution: Contribution | None = None
 
     def gradient(self, round_number: int) -> NDArray[np.int32]:
         self._contribution = self._replica.contribution(self._shard.minibatch(round_number))
-        return self._contribution.values
+        return self._form.compact(self._contribution.values)
 
     @property
     def loss(self) -> float:
@@ -51,7 +53,7 @@ class TrainingWorkload:
         return self._contribution.loss
 
     def apply(self, total: NDArray[np.int64]) -> None:
-        self._replica.apply(total)
+        self._replica.apply(self._form.expanded(total))
 
     def report(self) -> dict[str, Any]:
         assert self._contribution is not None, "nothing was applied"
@@ -73,13 +75,14 @@ class SyntheticWorkload:
     def __init__(self, settings: SyntheticSettings, worker: int) -> None:
         self._settings = settings
         self._worker = worker
+        self._form = sent_form(settings.values, settings.blocks)
         self._total: NDArray[np.int64] = np.zeros(0, np.int64)
 
     def gradient(self, round_number: int) -> NDArray[np.int32]:
-        return synthetic_gradient(self._settings, self._worker, round_number)
+        return self._form.compact(synthetic_gradient(self._settings, self._worker, round_number))
 
     def apply(self, total: NDArray[np.int64]) -> None:
-        self._total = total
+        self._total = self._form.expanded(total)
 
     def report(self) -> dict[str, Any]:
         return {"sums_sha256": sum_digest(self._total)}
@@ -92,10 +95,11 @@ def prepare_workload(settings: TrainingSettings | SyntheticSettings | ExternalSe
 
 
 def gradient_values(settings: TrainingSettings | SyntheticSettings | ExternalSettings) -> int:
-    """Values in a gradient."""
-    if isinstance(settings, SyntheticSettings | ExternalSettings):
+    """Values in a gradient as it is sent."""
+    if isinstance(settings, ExternalSettings):
         return settings.values
-    return network(settings).parameters
+    values = settings.values if isinstance(settings, SyntheticSettings) else network(settings).parameters
+    return compact_values(values, settings.blocks)
 
 
 def workload(

@@ -52,7 +52,8 @@ class GradientMean:
         self._model = model
         self._session = session
         self._numbers = {id(parameter): number for number, parameter in enumerate(trained)}
-        self._scales = TensorScales([parameter.numel() for parameter in trained], session.headroom_bits)
+        sizes = [parameter.numel() for parameter in trained]
+        self._scales = TensorScales(sizes, session.headroom_bits, session.exponent)
         self._waiting: list[_Bucket] = []
 
     def install(self) -> None:

@@ -38,6 +38,7 @@ class Session:
         self._round = 0
         self.workers = len(job.workers)
         self.headroom_bits = job.workload.headroom_bits
+        self.exponent = job.workload.exponent
 
     def __enter__(self) -> Session:
         return self

@@ -33,7 +33,7 @@ def endpoint(context: AgentContext, description: EndpointDescription) -> None:
         def take() -> None:
             _take(interface, arrived)
 
-        schedule = Schedule(description, context.now_ns())
+        schedule = Schedule(description, context.now_ns() + 1000 * description.begin_us)
         packets = 0
         if description.streams:
             packets = _send_all(context, interface, _made(schedule, FrameMaker(description)), take, stamp=True)

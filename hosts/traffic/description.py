@@ -73,9 +73,10 @@ class EndpointDescription(Description):
     """A host that sends its streams, and receives what comes for it.
 
     source: its number in packets, another for each host. link_rate_bps: flows are sent one after the other at this
-    rate. warm_up_us: what is sent before is marked, and not measured. duration_us: of sending, from when agents
-    begin; None: until all streams have sent their packets. seed: of the whole traffic. any_frame: it takes in every
-    frame, and not only datagrams to udp_port. replay: it sends a capture file besides.
+    rate. begin_us: it sends from so long after the agents begin. warm_up_us: what it sends in so long is marked, and
+    not measured. duration_us: of sending; None: until all streams have sent their packets. seed: of the whole
+    traffic. any_frame: it takes in every frame, and not only datagrams to udp_port. replay: it sends a capture file
+    besides.
     """
 
     address: AgentAddress
@@ -85,6 +86,7 @@ class EndpointDescription(Description):
     arrivals: Arrivals = Arrivals()
     sizes: Sizes = Sizes()
     link_rate_bps: float = Field(default=1e9, gt=0)
+    begin_us: int = Field(default=0, ge=0)
     warm_up_us: int = Field(default=0, ge=0)
     duration_us: int | None = Field(default=None, ge=1)
     seed: int = 1

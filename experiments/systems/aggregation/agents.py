@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from experiments.agents import AgentSpec
 from hosts.systems.aggregation.description import JobDescription, WorkerDescription
-from hosts.torch_hook.agent import ScriptDescription
-from hosts.torch_hook.script import Script
 
 MODULE = "hosts.systems.aggregation.agents"
-_WORKER_RANK = 1
+WORKER_RANK = 1
 """The server stops first, so that workers count its last ACKs."""
 
 
@@ -21,7 +19,7 @@ def agent_specs(job: JobDescription) -> list[AgentSpec]:
             agent=f"{MODULE}:worker",
             name=f"worker {worker.index}",
             description=WorkerDescription(job=job, index=worker.index),
-            stop_rank=_WORKER_RANK,
+            stop_rank=WORKER_RANK,
             job=job.job,
         )
         for worker in job.workers
@@ -32,17 +30,3 @@ def agent_specs(job: JobDescription) -> list[AgentSpec]:
 def server_spec(job: JobDescription) -> AgentSpec:
     """The parameter server."""
     return AgentSpec(host=job.server.name, agent=f"{MODULE}:server", name="server", description=job, job=job.job)
-
-
-def script_spec(job: JobDescription, index: int, script: Script) -> AgentSpec:
-    """A worker whose gradients are a PyTorch script's."""
-    return AgentSpec(
-        host=job.workers[index].name,
-        agent="hosts.torch_hook.agent:main",
-        name=f"worker {index}",
-        description=ScriptDescription(
-            exchange=f"{MODULE}:open_exchange", job=job.model_dump(mode="json"), index=index, script=script
-        ),
-        stop_rank=_WORKER_RANK,
-        job=job.job,
-    )

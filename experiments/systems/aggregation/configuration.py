@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Literal, get_args
 
 from pydantic import Field
@@ -13,6 +12,7 @@ from experiments.configuration.gradients import SYNTHETIC_UNLESS_SAID, Synthetic
 from experiments.configuration.point import PointConfiguration
 from experiments.configuration.sections import Section, option
 from experiments.scale import Scale
+from experiments.torch_scripts import ScriptSection
 from topo.graph import Topology
 
 Baseline = Literal["parameter-server", "ring", "gloo"]
@@ -81,20 +81,25 @@ class _Workload(Section):
     min_timeout_us: int = option(10_000, "Wait so much longer than a usual round trip before sending again.", ge=1)
 
 
-class SyntheticWorkload(SyntheticGradients, _Workload):
+class _Gradients(_Workload):
+    blocks: float | None = option(
+        None,
+        "The part of a gradient's blocks of 32 values that is sent, the same of all workers; the rest is held back.",
+        gt=0,
+        le=1,
+    )
+
+
+class SyntheticWorkload(SyntheticGradients, _Gradients):
     """Random gradients, for the network without learning."""
 
 
-class TrainingWorkload(TrainedGradients, _Workload):
+class TrainingWorkload(TrainedGradients, _Gradients):
     """Those of a model that the workers train."""
 
 
-class ScriptWorkload(_Workload):
-    """A PyTorch script, once in each worker's host, that trains with the hook of hosts.torch_hook (docs/torch.md)."""
-
-    kind: Literal["script"] = "script"
-    path: Path = option(Path(), "The script.", name="script")
-    arguments: tuple[str, ...] = Field(default=(), json_schema_extra={"option": False})
+class ScriptWorkload(ScriptSection, _Workload):
+    """A PyTorch script (docs/torch.md)."""
 
 
 Workload = Annotated[

@@ -19,6 +19,9 @@ from hosts.protocols.addresses import AgentAddress, WorkerAddress
 from hosts.systems.aggregation.description import Exchange, JobDescription
 from topo.graph import Host, Topology
 
+EXPONENT = 26
+"""With blocks gradients are scaled by 2^26: sums of up to 32 fit an int32, and steps are of 1.5e-8."""
+
 
 @dataclass(frozen=True)
 class JobSetup:
@@ -43,11 +46,13 @@ def job_setup(configuration: AggregationConfiguration, hosts: Hosts, seed: int) 
     if isinstance(workload, ScriptWorkload):
         return JobSetup(workers, server, ExternalSettings())
     if isinstance(workload, TrainingWorkload):
-        training = workload.settings(workload.rounds, seed)
+        exponent = None if workload.blocks is None else EXPONENT
+        settings = workload.settings(workload.rounds, seed, exponent)
+        training = TrainingSettings.model_validate({**settings.model_dump(), "blocks": workload.blocks})
         expected = list(reference(training, len(workers), workload.lanes))
         digests, accuracies = [each.weights_sha256 for each in expected], [each.accuracy for each in expected]
         return JobSetup(workers, server, training, digests, accuracies)
-    synthetic = workload.settings(workload.rounds, seed)
+    synthetic = workload.settings(workload.rounds, seed).model_copy(update={"blocks": workload.blocks})
     digests = list(synthetic_reference(synthetic, len(workers), workload.lanes))
     return JobSetup(workers, server, synthetic, digests)
 

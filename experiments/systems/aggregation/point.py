@@ -21,6 +21,7 @@ from experiments.systems.aggregation.metrics import job_rows, metrics, round_row
 from experiments.systems.aggregation.phase import IN_NETWORK, PARAMETER_SERVER, AggregationPhase
 from experiments.systems.aggregation.programmable import Hosts, choose_programmable
 from experiments.systems.aggregation.script_phase import ScriptPhase
+from experiments.torch_scripts import MODULE as SCRIPTS
 from hosts.systems.aggregation.description import Exchange
 from switch.errors import UserError
 from topo.graph import Topology
@@ -205,7 +206,7 @@ def network_of(
         capture=capture,
         preload=[
             "hosts.systems.aggregation.agents",
-            *(["hosts.torch_hook.agent"] if isinstance(configuration.workload, ScriptWorkload) else []),
+            *([SCRIPTS] if isinstance(configuration.workload, ScriptWorkload) else []),
         ],
         keep_open=keep_open,
     )

@@ -15,7 +15,7 @@ from experiments.systems.aggregation.configuration import AggregationConfigurati
 from experiments.systems.aggregation.metrics import METRICS
 from experiments.systems.aggregation.point import AggregationPoint, network_of, slots_of_a_job, underlay_of
 from experiments.systems.aggregation.programmable import check_choice
-from experiments.systems.aggregation.script_phase import check_script
+from experiments.systems.aggregation.script_phase import check_script_jobs
 from hosts.torch_hook.torch_extra import require_torch
 from switch.errors import UserError
 
@@ -68,7 +68,7 @@ class AggregationSystem(System):
     def check(self, configuration: PointConfiguration) -> None:
         assert isinstance(configuration, AggregationConfiguration)
         if isinstance(configuration.workload, ScriptWorkload):
-            check_script(configuration)
+            check_script_jobs(configuration)
         for option, named in (
             ("--exchange", [configuration.workload.exchange]),
             ("--baselines", configuration.workload.baselines),

@@ -9,6 +9,7 @@ from pydantic import Field, field_validator
 from experiments.configuration.gradients import SYNTHETIC_UNLESS_SAID, SyntheticGradients, TrainedGradients
 from experiments.configuration.point import PointConfiguration
 from experiments.configuration.sections import Section, option
+from experiments.torch_scripts import ScriptSection
 from hosts.compressors.methods import parsed
 from hosts.systems.compression.description import Pacing
 from hosts.systems.compression.ratio import RatioRule
@@ -61,6 +62,9 @@ class RatioSection(Section):
 class TransportSection(Section):
     """How parts get through. Times are nominal."""
 
+    protocol: Literal["packets", "tcp"] = option(
+        "packets", "packets (of this system), or tcp: the kernel's, as a baseline (real clock).", name="transport"
+    )
     pacing: Pacing = option(
         "even", "Rate of a worker: none (its window's), even (B1/N), active (over those still sending) or aimd."
     )
@@ -73,6 +77,17 @@ class TransportSection(Section):
     give_up_us: int = option(30_000_000, "Silence of the server after which a worker ends the run.", ge=1000)
 
 
+class BackgroundSection(Section):
+    """Competing traffic: datagrams from a host without another part to the server's, at a constant rate."""
+
+    load: float = option(
+        0.0, "Of the server's link, the share that competing traffic offers it.", name="background_load", ge=0, le=10
+    )
+    from_ms: float = option(0.0, "When it begins.", name="background_from_ms", ge=0)
+    duration_ms: float = option(500.0, "How long it is sent.", name="background_ms", gt=0)
+    frame_bytes: int = option(1000, "Of its frames.", name="background_bytes", ge=64, le=1514)
+
+
 class SamplesSection(Section):
     """Of the queue of the server's link."""
 
@@ -81,18 +96,27 @@ class SamplesSection(Section):
 
 class _Workload(Section):
     workers: int = option(8, "Besides the server.", ge=1, le=256)
+
+
+class _Rounds(_Workload):
     rounds: int = option(10, "Gradients that every worker sends.", ge=1)
 
 
-class SyntheticWorkload(SyntheticGradients, _Workload):
+class SyntheticWorkload(SyntheticGradients, _Rounds):
     """Random gradients, for the network without learning."""
 
 
-class TrainingWorkload(TrainedGradients, _Workload):
+class TrainingWorkload(TrainedGradients, _Rounds):
     """Those of a model that the workers train."""
 
 
-Workload = Annotated[SyntheticWorkload | TrainingWorkload, Field(discriminator="kind"), SYNTHETIC_UNLESS_SAID]
+class ScriptWorkload(ScriptSection, _Workload):
+    """A PyTorch script (docs/torch.md)."""
+
+
+Workload = Annotated[
+    SyntheticWorkload | TrainingWorkload | ScriptWorkload, Field(discriminator="kind"), SYNTHETIC_UNLESS_SAID
+]
 
 
 class CompressionConfiguration(PointConfiguration):
@@ -102,5 +126,6 @@ class CompressionConfiguration(PointConfiguration):
     compression: CompressionSection = CompressionSection()
     ratio: RatioSection = RatioSection()
     transport: TransportSection = TransportSection()
+    background: BackgroundSection = BackgroundSection()
     samples: SamplesSection = SamplesSection()
     workload: Workload = SyntheticWorkload()

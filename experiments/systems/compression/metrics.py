@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from experiments.scale import Scale
 from experiments.system import Measured, Metric, Row
+from experiments.systems.compression.background import background_loss
 from experiments.systems.compression.phase import CompressionPhase, RoundReport
 
 if TYPE_CHECKING:
@@ -31,16 +32,20 @@ METRICS: Mapping[str, Metric] = {
     "mean_queue": Metric("", "packets that wait for the server's link, mean of samples"),
     "marked": Metric("", "packets that left for the server marked, in all"),
     "resends": Metric("", "parts that workers sent again, in all"),
+    "background_loss": Metric("", "part of the competing datagrams that got lost", possible=SHARE),
     "accuracy": Metric("", "test accuracy", possible=SHARE),
 }
 
 
 def metrics(phase: CompressionPhase, found: Measured, topology: Topology, scale: Scale) -> dict[str, Any]:
     rows = list(round_rows(phase, scale))
+    if not rows:
+        return dict.fromkeys(METRICS)  # a script without a model
     switch = topology.attachment(phase.server).name
     port = topology.port(switch, phase.server)
     into = found.counts.delivered.get((switch, phase.server))
-    workers = [found.final.get((found.answers[0]["job"], name), {}) for name in phase.names]
+    job = found.answers[0]["job"]
+    workers = [found.final.get((job, name), {}) for name in phase.names]
     queues = [row["queue_packets"] for row in found.samples.get("link_samples", ())]
     accuracies = [row["accuracy"] for row in rows if row.get("accuracy") is not None]
     return {
@@ -58,6 +63,7 @@ def metrics(phase: CompressionPhase, found: Measured, topology: Topology, scale:
         "mean_queue": statistics.fmean(queues) if queues else None,
         "marked": found.counts.cell(switch, "marked", port).packets,
         "resends": sum(each.get("timeout_resends", 0) + each.get("early_resends", 0) for each in workers),
+        "background_loss": background_loss(found.final, phase.background_sender or "", phase.server, job),
         "accuracy": accuracies[-1] if accuracies else None,
     }
 
@@ -75,6 +81,7 @@ def round_rows(phase: CompressionPhase, scale: Scale) -> Iterable[dict[str, Any]
             "ratio": statistics.fmean(ratios),
             "least_ratio": min(ratios),
             "wire_bytes": statistics.fmean(each["planned_bytes"] for each in told),
+            "values": told[0]["values"],
             **_learning(report),
         }
 
@@ -86,7 +93,7 @@ def _learning(report: RoundReport) -> dict[str, Any]:
     return {
         **({"loss": statistics.fmean(losses)} if losses else {}),
         **({"accuracy": accuracies[0]} if accuracies else {}),
-        **({"clipped": sum(each["clipped"] for each in told)} if losses else {}),
+        **({"clipped": sum(each["clipped"] for each in told)} if all("clipped" in each for each in told) else {}),
     }
 
 

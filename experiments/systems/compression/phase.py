@@ -10,14 +10,23 @@ from controller.systems.compression.service import JobRequest
 from experiments.agents import AgentSpec
 from experiments.configuration.faults import AgentFault
 from experiments.system import PointTask, Progress
-from experiments.systems.compression.configuration import CompressionConfiguration, TrainingWorkload
+from experiments.systems.compression.background import background_agents
+from experiments.systems.compression.configuration import (
+    CompressionConfiguration,
+    ScriptWorkload,
+    SyntheticWorkload,
+    TrainingWorkload,
+)
 from hosts.compressors.fingerprint import MODULUS
-from hosts.learning.settings import SyntheticSettings, TrainingSettings
+from hosts.learning.settings import ExternalSettings, SyntheticSettings, TrainingSettings
 from hosts.protocols.addresses import AgentAddress, WorkerAddress
 from hosts.systems.compression.description import JobDescription, MulticastAddress, WorkerDescription
 from topo.graph import Host, Topology
 
 MODULE = "hosts.systems.compression.agents"
+WORKER_RANK = 1
+"""The server stops first."""
+
 EXPONENT = 26
 """Gradients are scaled by 2^26: values of up to 32 fit, and steps are of 1.5e-8."""
 
@@ -38,20 +47,26 @@ class CompressionPhase:
 
     name = "compression"
     waits = False
+    keep_open: Sequence[int] = ()
 
     def __init__(
         self,
         hosts: tuple[Sequence[str], str],
+        background_sender: str | None,
         topology: Topology,
         configuration: CompressionConfiguration,
         task: PointTask,
     ) -> None:
         self.workers, self.server = tuple(hosts[0]), hosts[1]
         self.requests = [JobRequest(workers=self.workers, server=self.server)]
+        self.background_sender = background_sender
+        """Of competing traffic; None: there is none."""
         self._topology = topology
         self._configuration = configuration
         self._task = task
-        self.rounds = [RoundReport() for _ in range(configuration.workload.rounds)]
+        workload = configuration.workload
+        rounds = 0 if isinstance(workload, ScriptWorkload) else workload.rounds
+        self.rounds = [RoundReport() for _ in range(rounds)]
         self.left: set[str] = set()
         """Names of workers that left in the middle."""
         self.stopped = {
@@ -60,24 +75,37 @@ class CompressionPhase:
             if isinstance(fault, AgentFault) and fault.fault == "agent-stop"
         }
         self.description: JobDescription | None = None
+        self._background_agents_done = 0
 
     def agents(self, answers: Sequence[Mapping[str, Any]]) -> list[AgentSpec]:
         (answer,) = answers
         self.description = job = self._describe(answer)
         return [
-            AgentSpec(self.server, f"{MODULE}:server", "server", job, 0, job.job),
+            self.server_spec(job),
             *(
                 AgentSpec(
                     host,
                     f"{MODULE}:worker",
                     f"worker {index}",
                     WorkerDescription(job=job, index=index),
-                    1,
+                    WORKER_RANK,
                     job.job,
                 )
                 for index, host in enumerate(self.workers)
             ),
+            *self._background(job.job),
         ]
+
+    def _background(self, job: int) -> list[AgentSpec]:
+        if self.background_sender is None:
+            return []
+        section, task = self._configuration.background, self._task
+        return background_agents(
+            section, self.background_sender, self.server, self._topology, task.scale, task.seed, job
+        )
+
+    def server_spec(self, job: JobDescription) -> AgentSpec:
+        return AgentSpec(self.server, f"{MODULE}:server", "server", job, 0, job.job)
 
     def _describe(self, answer: Mapping[str, Any]) -> JobDescription:
         configuration, scale = self._configuration, self._task.scale
@@ -93,6 +121,7 @@ class CompressionPhase:
             ),
             server=AgentAddress(**address(self._topology.host(self.server))),
             multicast=MulticastAddress(**answer["multicast"]),
+            protocol=transport.protocol,
             server_link_bps=answer["server_link_bps"],
             **configuration.compression.model_dump(),
             ratio=ratio.rule,
@@ -109,26 +138,39 @@ class CompressionPhase:
             workload=self._settings(),
         )
 
-    def _settings(self) -> TrainingSettings | SyntheticSettings:
+    def _settings(self) -> TrainingSettings | SyntheticSettings | ExternalSettings:
         workload, seed = self._configuration.workload, self._task.seed
         if isinstance(workload, TrainingWorkload):
             return workload.settings(workload.rounds, seed, EXPONENT)
-        return workload.settings(workload.rounds, seed)
+        if isinstance(workload, SyntheticWorkload):
+            return workload.settings(workload.rounds, seed)
+        return ExternalSettings(exponent=EXPONENT)
 
-    def take(self, event: Mapping[str, Any]) -> None:
+    def take(self, event: Mapping[str, Any]) -> Sequence[AgentSpec] | None:
         kind = event["event"]
         if kind == "left":
             self.left.add(f"worker {event['worker']}")
-            return
-        if kind not in ("round", "exchanged", "received", "sum"):
-            return
-        report = self.rounds[event["round"]]
+        elif kind == "sent":
+            self._background_agents_done += 1
+        elif kind in ("round", "exchanged", "received", "sum"):
+            self._take_round(kind, event)
+        return None
+
+    def _take_round(self, kind: str, event: Mapping[str, Any]) -> None:
+        report = self._report(event["round"])
         if kind == "received":
             report.received[f"worker {event['worker']}"] = event["fingerprint"]
         elif kind == "sum":
             report.sum = event["fingerprint"]
         else:
             (report.rounds if kind == "round" else report.exchanged)[event["name"]] = event
+
+    def _report(self, number: int) -> RoundReport:
+        return self.rounds[number]
+
+    @property
+    def background_is_over(self) -> bool:
+        return self._background_agents_done == (0 if self.background_sender is None else 2)
 
     @property
     def names(self) -> list[str]:
@@ -142,7 +184,7 @@ class CompressionPhase:
 
     @property
     def complete(self) -> bool:
-        return self._done() == len(self.rounds)
+        return self._done() == len(self.rounds) and self.background_is_over
 
     def progress(self) -> list[Progress]:
         return [Progress("gradients", self._done(), len(self.rounds))]

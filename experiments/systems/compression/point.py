@@ -13,9 +13,13 @@ from experiments.host_accounts import host_accounts
 from experiments.programs import Program
 from experiments.sampling import SampleOrder
 from experiments.system import Measured, NetworkSetup, PointResult, PointTask
-from experiments.systems.compression.configuration import CompressionConfiguration
+from experiments.systems.compression.configuration import CompressionConfiguration, ScriptWorkload
 from experiments.systems.compression.metrics import LONGEST_QUEUE, metrics, rate_rows, round_rows
 from experiments.systems.compression.phase import MODULE, CompressionPhase
+from experiments.systems.compression.script_phase import ScriptPhase
+from experiments.torch_scripts import MODULE as SCRIPTS
+from experiments.traffic.agents import MODULE as TRAFFIC
+from topo.graph import Topology
 
 MOST_FAILURES = 5
 """Of a kind that a point tells."""
@@ -29,7 +33,10 @@ class CompressionPoint:
         self.configuration = configuration
         self.topology = configuration.topology.build(task.scale)
         hosts = choose_hosts(self.topology, configuration.workload.workers)
-        self.phases = [CompressionPhase(hosts, self.topology, configuration, task)]
+        sender = idle_hosts(self.topology, hosts)[0] if configuration.background.load else None
+        self._is_script = isinstance(configuration.workload, ScriptWorkload)
+        kind = ScriptPhase if self._is_script else CompressionPhase
+        self.phases = [kind(hosts, sender, self.topology, configuration, task)]
         program = Program.own(PROGRAM)
         server = self.phases[0].server
         switch = self.topology.attachment(server).name
@@ -39,7 +46,8 @@ class CompressionPoint:
             CompressionSettings(congestion_packets=configuration.switches.congestion_packets or None),
             configuration.switches.model,
             capture=[server],
-            preload=[MODULE],
+            preload=[MODULE, TRAFFIC, *([SCRIPTS] if self._is_script else [])],
+            keep_open=self.phases[0].keep_open,
             samples=SampleOrder(
                 max(1, task.scale.time_us(configuration.samples.interval_us)),
                 [(switch, server)],
@@ -54,7 +62,10 @@ class CompressionPoint:
         accounts = [
             account
             for account in host_accounts(self.topology, found)
-            if account.host not in gone and self.topology.attachment(account.host).name not in restarted
+            # A script has connections of its own, which nobody counts.
+            if not self._is_script
+            and account.host not in gone
+            and self.topology.attachment(account.host).name not in restarted
         ]
         mismatches = phase.mismatches()
         return PointResult(
@@ -72,3 +83,9 @@ class CompressionPoint:
                 *disagreements(accounts)[:MOST_FAILURES],
             ],
         )
+
+
+def idle_hosts(topology: Topology, hosts: tuple[Sequence[str], str]) -> list[str]:
+    """Neither workers nor server. hosts: these."""
+    workers, server = hosts
+    return [host.name for host in topology.hosts if host.name not in {*workers, server}]

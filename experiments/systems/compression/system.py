@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from experiments.configuration.point import PointConfiguration
 from experiments.scale import Scale
 from experiments.system import Metric, PointTask, System
 from experiments.systems.compression import figures as _figures  # noqa: F401  # their kinds
-from experiments.systems.compression.configuration import CompressionConfiguration
+from experiments.systems.compression.configuration import CompressionConfiguration, ScriptWorkload
 from experiments.systems.compression.metrics import METRICS
 from experiments.systems.compression.point import CompressionPoint
+from experiments.systems.compression.report import script_lines
+from experiments.torch_scripts import check_script
 from hosts.compressors.methods import compressor
 from switch.errors import UserError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from experiments.study.results import StudyResults
 
 
 class CompressionSystem(System):
@@ -34,28 +41,59 @@ class CompressionSystem(System):
         "workload.rounds": 60,
     }
 
+    script_defaults: Mapping[str, Any] = {
+        "workload.kind": "script",
+        "workload.workers": 4,
+    }
+
     benches: Mapping[str, str] = {
         "compressors": "experiments.systems.compression.bench.commands:compressors",
     }
 
     def check(self, configuration: PointConfiguration) -> None:
         assert isinstance(configuration, CompressionConfiguration)
+        if isinstance(configuration.workload, ScriptWorkload):
+            check_script(configuration, configuration.workload)
         topology = configuration.topology.build(Scale())
         workers = configuration.workload.workers
-        if workers + 1 > len(topology.hosts):
-            raise ValueError(
-                f"{workers} workers and a server need {workers + 1} hosts, {topology.name} has {len(topology.hosts)}"
-            )
+        others = ["a server", *(["a sender of competing traffic"] if configuration.background.load else [])]
+        hosts = workers + len(others)
+        if hosts > len(topology.hosts):
+            words = " and ".join([f"{workers} workers", *others])
+            raise ValueError(f"{words} need {hosts} hosts, {topology.name} has {len(topology.hosts)}")
         if configuration.clock == "virtual" and configuration.switches.model != "gradbed":
             raise UserError("--switch: bmv2 needs the real clock: use --switch gradbed, or --clock real")
-        if configuration.transport.pacing != "none" and any(
-            link.model.rate_bps is None for link in topology.host_links
-        ):
-            raise UserError("--pacing: the server's link has no rate to pace by: give --rate-mbps, or --pacing none")
+        if any(link.model.rate_bps is None for link in topology.host_links):
+            if configuration.transport.pacing != "none":
+                raise UserError(
+                    "--pacing: the server's link has no rate to pace by: give --rate-mbps, or --pacing none"
+                )
+            if configuration.background.load:
+                raise UserError(
+                    "--background-load: the server's link has no rate to take a share of: give --rate-mbps"
+                )
+        if configuration.transport.protocol == "tcp":
+            _check_tcp(configuration)
         compress, rule = configuration.compression.compress, configuration.ratio.rule
         if rule != "none" and not compressor(compress).can_be_cut:
             raise UserError(f"--ratio {rule}: a part of what {compress} makes is worth nothing: use --ratio none")
 
+    def present(self, results: StudyResults, console: Console) -> None:
+        (point,) = results.points
+        if results.configurations()[point.stored.digest]["workload"]["kind"] != "script":
+            super().present(results, console)
+            return
+        for line in script_lines(point.row, point.table("rounds")):
+            console.print(f"gradbed: {line}")
+
     def point(self, task: PointTask) -> CompressionPoint:
         assert isinstance(task.configuration, CompressionConfiguration)
         return CompressionPoint(task, task.configuration)
+
+
+def _check_tcp(configuration: CompressionConfiguration) -> None:
+    """UserError for what does not go with the kernel's TCP."""
+    if configuration.clock == "virtual":
+        raise UserError("--transport tcp needs the kernel, and so the real clock: use --clock real")
+    if configuration.transport.pacing != "none" or configuration.ratio.rule != "none":
+        raise UserError("--transport tcp: the kernel chooses the rate: give --pacing none and --ratio none")

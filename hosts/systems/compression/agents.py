@@ -11,8 +11,10 @@ from hosts.collectives.worker import Worker
 from hosts.learning.workload import prepare_workload
 from hosts.systems.compression.description import JobDescription, WorkerDescription
 from hosts.systems.compression.exchange import CompressedExchange
-from hosts.systems.compression.packet_format import UDP_PORT
+from hosts.systems.compression.packet_format import TCP_PORT, UDP_PORT
 from hosts.systems.compression.server import Server
+from hosts.systems.compression.tcp_exchange import TcpExchange
+from hosts.systems.compression.tcp_server import TcpServer
 
 
 def prepare(description: WorkerDescription | JobDescription) -> None:
@@ -30,6 +32,10 @@ def worker(context: AgentContext, description: WorkerDescription) -> None:
 
 def server(context: AgentContext, description: JobDescription) -> None:
     """The parameter server, until stop."""
+    if description.protocol == "tcp":
+        with contextlib.closing(context.listen_tcp(TCP_PORT)) as listener:
+            TcpServer(description, listener, context).run()
+        return
     with context.open(udp_port=UDP_PORT) as interface:
         Server(description, interface, context).run()
 
@@ -37,5 +43,9 @@ def server(context: AgentContext, description: JobDescription) -> None:
 @contextlib.contextmanager
 def open_exchange(context: AgentContext, job: JobDescription, index: int) -> Iterator[Exchange]:
     """For worker `index`."""
+    if job.protocol == "tcp":
+        with contextlib.closing(context.connect_tcp(job.server.ip, TCP_PORT, job.give_up_us / 1e6)) as stream:
+            yield TcpExchange(job, index, stream, context)
+        return
     with context.open(udp_port=UDP_PORT) as interface:
         yield CompressedExchange(job, index, interface, context)

@@ -30,6 +30,8 @@ class JobDescription(CollectiveJob):
 
     server: AgentAddress
     multicast: MulticastAddress
+    protocol: Literal["packets", "tcp"] = "packets"
+    """tcp: the kernel's, without pacing and ratios of ours."""
     server_link_bps: int | None = Field(default=None, ge=1)
     """B1; None: the link has no rate, and nobody can pace by it."""
     compress: str = "none"

@@ -8,11 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hosts.agents.context import AgentContext, Interface
-from hosts.compressors.error_feedback import ErrorFeedback
-from hosts.compressors.fingerprint import MODULUS, fingerprint
 from hosts.protocols.addresses import ip_integer, mac_bytes
 from hosts.systems.compression.assembly import Assembly
-from hosts.systems.compression.compressors import job_compressor
 from hosts.systems.compression.description import JobDescription
 from hosts.systems.compression.frames import (
     MOST_FRAME_BYTES,
@@ -23,6 +20,7 @@ from hosts.systems.compression.frames import (
     received_parts,
 )
 from hosts.systems.compression.gradient_message import GradientMessage
+from hosts.systems.compression.held_back import HeldBack
 from hosts.systems.compression.incoming import Incoming
 from hosts.systems.compression.outgoing import Outgoing
 from hosts.systems.compression.rate_adaptation import RateAdaptation
@@ -32,6 +30,9 @@ from hosts.transport.rate_control import AimdRate
 from hosts.transport.settling import settle
 from hosts.transport.stream_sender import StreamSender
 from switch.errors import UserError
+
+GOLDEN_SECTION = (5**0.5 - 1) / 2
+"""Its multiples are spread evenly over any stretch of rounds, modulo 1."""
 
 STEP_SHARE = 16
 """By so much of its even share a worker's rate grows (aimd)."""
@@ -50,11 +51,7 @@ class CompressedExchange:
         self._own_ips = (ip_integer(own.ip), ip_integer(job.multicast.ip))
         self._server_ip = ip_integer(job.server.ip)
         self._route = Route(job.job, own, job.server.ip, own.gateway_mac)
-        self._compressor = job_compressor(job, index)
-        self._feedback = ErrorFeedback(job.values, keeps=job.error_feedback, momentum=job.momentum)
-        self._added_fingerprint = 0
-        self._sent_fingerprint = 0
-        self._round_fingerprint = 0
+        self._held_back = HeldBack(job, index)
         self._adaptation = RateAdaptation(job)
         first = job.first_packet_number
         sender = StreamSender(
@@ -87,9 +84,8 @@ class CompressedExchange:
 
     def all_reduce(self, round_number: int, values: NDArray[np.int32]) -> NDArray[np.int64] | None:
         job, context = self._job, self._context
-        added = self._feedback.take(values)
-        content = self._compressor.compress(self._feedback.held, round_number)
-        message = GradientMessage(content, self._route, round_number, self._outgoing)
+        content = self._held_back.take(values, round_number)
+        message = GradientMessage(content, self._route, round_number, self._outgoing, turn=self._turn(round_number))
         self._sum = Assembly(len(values))
         start_us = progress_us = context.now_us()
         self._adaptation.begin(start_us)
@@ -120,7 +116,7 @@ class CompressedExchange:
             if context.stopped:
                 return None
         total = self._sum.values
-        self._account(message, added)
+        self._held_back.sent(message.sent())
         context.emit(
             "exchanged",
             round=round_number,
@@ -129,33 +125,22 @@ class CompressedExchange:
             planned_bytes=message.planned_bytes,
             initial_bps=self._adaptation.monitor.initial_bps,
             readings=self._adaptation.readings,
-            sent_fingerprint=self._round_fingerprint,
             sum_fingerprint=self._sum.fingerprint,
-            is_complete=not self._job.error_feedback
-            or (self._sent_fingerprint + fingerprint(self._feedback.held, job.values)) % MODULUS
-            == self._added_fingerprint,
+            **self._held_back.told(),
         )
         self._sum = None
         return total
 
-    def _account(self, message: GradientMessage, added: NDArray[np.int64]) -> None:
-        """Take off what was sent from what is held back."""
-        self._added_fingerprint = (self._added_fingerprint + fingerprint(added, len(added))) % MODULUS
-        self._round_fingerprint = 0
-        for content in message.sent():
-            places: NDArray[np.intp] | slice
-            if self._compressor.is_placewise:
-                places, values = content.places, content.values
-            else:
-                places, values = slice(None), self._compressor.restored(content.decoded())
-            self._feedback.sent(places, values)
-            self._round_fingerprint += fingerprint(values, len(added), places)
-        self._round_fingerprint %= MODULUS
-        self._sent_fingerprint = (self._sent_fingerprint + self._round_fingerprint) % MODULUS
+    def _turn(self, round_number: int) -> float:
+        """How far into a gradient sending begins. What is on its way cannot be called back: if it were always the
+        same values, always the same would be left out."""
+        if self._job.ratio == "none" or not self._held_back.compressor.can_be_cut:
+            return 0.0
+        return (GOLDEN_SECTION * round_number + self._index / len(self._job.workers)) % 1
 
     def _adapt(self, message: GradientMessage, now_us: int) -> None:
         decision = self._adaptation.decide(now_us, self._acknowledged_bytes, message.planned_bytes)
-        if decision is not None and self._compressor.can_be_cut:
+        if decision is not None and self._held_back.compressor.can_be_cut:
             message.cut(decision.ratio * message.planned_bytes)
 
     def _has_sum(self) -> bool:

@@ -42,7 +42,15 @@ def part_dtype(payload_bytes: int) -> np.dtype[np.void]:
     return np.dtype([*DATAGRAM, *_PART, ("payload", "u1", (payload_bytes,))])
 
 
+@functools.cache
+def record_dtype(payload_bytes: int) -> np.dtype[np.void]:
+    """What of such a frame is behind UDP."""
+    return np.dtype([*_PART, ("payload", "u1", (payload_bytes,))])
+
+
 HEADER_BYTES = part_dtype(0).itemsize
+RECORD_BYTES = record_dtype(0).itemsize
+"""Of a record without payload."""
 MOST_FRAME_BYTES = part_dtype(PAYLOAD_BYTES).itemsize
 
 
@@ -99,13 +107,13 @@ def part_frames(route: Route, made: Written, round_number: int, first_sequence: 
     return frames
 
 
-def end_frame(route: Route, round_number: int, sequence: int) -> NDArray[np.uint8]:
-    """The last packet of a gradient or a sum."""
+def end_frame(route: Route, round_number: int, sequence: int, flags: Flags = Flags.END) -> NDArray[np.uint8]:
+    """The last packet of a gradient or a sum; without codes."""
     payload: dict[str, ArrayLike] = {
         **dict.fromkeys(("first", "span", "codes", "form"), 0),
         "payload": np.zeros((1, 0), np.uint8),
         "version": VERSION,
-        "flags": _END,
+        "flags": int(flags),
         "job": route.job,
         "sequence": sequence & 0xFFFFFFFF,
         "round": round_number,

@@ -18,11 +18,15 @@ _SHRINK = 0.98
 class GradientMessage:
     """One round's. Bytes are those of whole frames, headers and all."""
 
-    def __init__(self, content: Content, route: Route, round_number: int, outgoing: Outgoing) -> None:
+    def __init__(
+        self, content: Content, route: Route, round_number: int, outgoing: Outgoing, *, turn: float = 0.0
+    ) -> None:
+        """turn: from 0 to 1, how far into the content sending begins; what is before that comes last."""
         self._route = route
         self._round = round_number
         self._outgoing = outgoing
-        self._rest = content
+        first = int(turn * len(content.codes))
+        self._rest = [content.after(first), content.before(first)] if first else [content]
         """What the frames from `_begun` on are written of."""
         self._begun = 0
         self._sent: list[Content] = []
@@ -32,40 +36,42 @@ class GradientMessage:
         """Of the gradient as it was to be sent at first."""
         self.planned_bytes = self.total_bytes
 
-    def _queue(self) -> Written:
-        made = written(self._rest, HEADER_BYTES)
-        self._outgoing.queue(part_frames(self._route, made, self._round, self._outgoing.next_sequence))
+    def _queue(self) -> list[Written]:
+        made = [written(content, HEADER_BYTES) for content in self._rest]
+        for each in made:
+            self._outgoing.queue(part_frames(self._route, each, self._round, self._outgoing.next_sequence))
         self._outgoing.queue([end_frame(self._route, self._round, self._outgoing.next_sequence)])
         return made
 
-    def _planned(self, made: Written) -> int:
-        return self._outgoing.handed_bytes + wire_bytes(made, HEADER_BYTES) + HEADER_BYTES
+    def _planned(self, made: list[Written]) -> int:
+        return self._outgoing.handed_bytes + sum(wire_bytes(each, HEADER_BYTES) for each in made) + HEADER_BYTES
 
     def cut(self, target_bytes: float) -> bool:
         """Of what has not been handed to the network keep the largest values, so that no more than target_bytes are
         sent in all, as far as that is possible still. False: nothing was left to be cut."""
         handed = self._outgoing.handed - self._begun
-        if handed > len(self._made) or target_bytes >= self.planned_bytes:
+        if handed > sum(map(len, self._made)) or target_bytes >= self.planned_bytes:
             return False
-        codes = int(self._made.ends[handed - 1]) if handed else 0
-        self._sent.append(self._first(codes))
-        rest = self._rest.after(codes)
+        left = []
+        for content, made in zip(self._rest, self._made, strict=True):
+            packets = min(handed, len(made))
+            handed -= packets
+            codes = int(made.ends[packets - 1]) if packets else 0
+            self._sent.append(content.before(codes))
+            left.append(content.after(codes))
+        # What comes last lies before the rest.
+        rest = left[0] if len(left) == 1 else left[1].with_more(left[0])
         self._outgoing.withdraw()
-        self._rest = fitting(rest, int(target_bytes) - self._outgoing.handed_bytes - HEADER_BYTES)
+        self._rest = [fitting(rest, int(target_bytes) - self._outgoing.handed_bytes - HEADER_BYTES)]
         self._begun = self._outgoing.handed
         self._made = self._queue()
         self.planned_bytes = self._planned(self._made)
         return True
 
-    def _first(self, codes: int) -> Content:
-        indices = None if self._rest.indices is None else self._rest.indices[:codes]
-        rest = self._rest
-        return Content(rest.length, rest.codes[:codes], rest.width_bits, rest.unit, indices, rest.start)
-
     def sent(self) -> Iterator[Content]:
         """What the message has come to, once all of it was sent."""
         yield from self._sent
-        yield self._rest
+        yield from self._rest
 
 
 def fitting(content: Content, budget_bytes: int) -> Content:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from enum import IntFlag
 
 UDP_PORT = 0x4743
+TCP_PORT = UDP_PORT
+"""Of the server, for the baseline over the kernel's TCP."""
 VERSION = 1
 
 

@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from hosts.agents.context import AgentContext, Interface
-from hosts.compressors.content import Content
-from hosts.compressors.fingerprint import MODULUS, fingerprint
 from hosts.compressors.wire import written
 from hosts.protocols.addresses import ip_integer
 from hosts.protocols.datagram_frames import Frames, only
 from hosts.systems.compression.assembly import Assembly
-from hosts.systems.compression.compressors import job_compressor
 from hosts.systems.compression.description import JobDescription
 from hosts.systems.compression.frames import (
     HEADER_BYTES,
@@ -29,6 +23,7 @@ from hosts.systems.compression.frames import (
 )
 from hosts.systems.compression.incoming import Incoming
 from hosts.systems.compression.outgoing import Outgoing
+from hosts.systems.compression.summation import Summation
 from hosts.transport.group_acknowledgement import GroupAcknowledgement
 from hosts.transport.pacing import TokenBucket
 from hosts.transport.packet_numbers import PACKET_NUMBERS, forward_distance
@@ -37,7 +32,6 @@ from hosts.transport.stream_sender import StreamSender
 
 ACKNOWLEDGE_EVERY = 1
 """Packets of a worker: with fewer acknowledgements its window would open by pairs, and its rate read unsteadily."""
-_INT32 = np.iinfo(np.int32)
 
 
 @dataclass
@@ -58,7 +52,7 @@ class Server:
         self._job = job
         self._interface = interface
         self._context = context
-        self._compressor = job_compressor(job, 0)
+        self._sum = Summation(job, context)
         first = job.first_packet_number
         now_us = context.now_us()
         gateway = job.server.gateway_mac
@@ -67,7 +61,7 @@ class Server:
                 worker.index,
                 Route(job.job, job.server, worker.ip, gateway),
                 Incoming(first, ACKNOWLEDGE_EVERY),
-                self._assembly(),
+                self._sum.assembly(),
                 now_us,
             )
             for worker in job.workers
@@ -85,12 +79,6 @@ class Server:
         if job.server_link_bps is not None:
             bucket = TokenBucket(job.server_link_bps, MOST_FRAME_BYTES, now_us)
         self._outgoing = Outgoing(interface, sender, first, bucket)
-        self._round = 0
-        self._total: NDArray[np.int64] = np.zeros(job.values, np.int64)
-        self._rejected = 0
-
-    def _assembly(self) -> Assembly:
-        return Assembly(self._compressor.length(self._job.values))
 
     def run(self) -> None:
         """Serve until stop."""
@@ -104,7 +92,7 @@ class Server:
             self._outgoing.transmit(context.now_us())
             self._wait(now_us)
         settle(context, lambda: True if self._take_in() else None)
-        context.emit("final", statistics={**self._sender.statistics.to_json(), "rejected": self._rejected})
+        context.emit("final", statistics={**self._sender.statistics.to_json(), "rejected": self._sum.rejected})
 
     def _wait(self, now_us: int) -> None:
         times = [self._outgoing.deadline_us(now_us)]
@@ -128,37 +116,23 @@ class Server:
         ]
         for ip in left:
             worker = self._workers.pop(ip)
-            if self._compressor.is_placewise:
-                self._add(worker)
+            self._sum.add(worker.index, worker.gradient, is_whole=False)
             self._group.leave(ip)
-            self._context.emit("left", worker=worker.index, round=self._round)
+            self._context.emit("left", worker=worker.index, round=self._sum.round)
         if left:
             self._take_group_news(congested=False)
-
-    def _add(self, worker: _Worker) -> None:
-        """What has come of a worker to the sum."""
-        values = self._compressor.restored(worker.gradient.values)
-        self._total += values
-        found = worker.gradient.fingerprint
-        if not self._compressor.is_placewise:
-            found = fingerprint(values, len(values))
-        self._rejected += worker.gradient.rejected
-        self._context.emit("received", worker=worker.index, round=self._round, fingerprint=found)
 
     def _complete_round(self) -> None:
         if not self._workers or not all(worker.done for worker in self._workers.values()):
             return
         for worker in self._workers.values():
-            self._add(worker)
-            worker.gradient, worker.done = self._assembly(), False
+            self._sum.add(worker.index, worker.gradient)
+            worker.gradient, worker.done = self._sum.assembly(), False
             worker.heard_us = self._context.now_us()
-        total = fingerprint(self._total, len(self._total))
-        self._context.emit("sum", round=self._round, fingerprint=total % MODULUS)
-        made = written(_sum_content(self._total), HEADER_BYTES)
-        self._outgoing.queue(part_frames(self._route, made, self._round, self._outgoing.next_sequence))
-        self._outgoing.queue([end_frame(self._route, self._round, self._outgoing.next_sequence)])
-        self._total = np.zeros_like(self._total)
-        self._round += 1
+        number = self._sum.round
+        made = written(self._sum.finish(), HEADER_BYTES)
+        self._outgoing.queue(part_frames(self._route, made, number, self._outgoing.next_sequence))
+        self._outgoing.queue([end_frame(self._route, number, self._outgoing.next_sequence)])
 
     def _take_in(self) -> bool:
         """All that waits. True if there was anything."""
@@ -209,10 +183,3 @@ class Server:
         told = self._group.acknowledgement
         if told is not None:
             self._outgoing.acknowledge(*told, congested, self._context.now_us())
-
-
-def _sum_content(total: NDArray[np.int64]) -> Content:
-    """The values that are not zero, with 64 bits where some sum does not fit 32."""
-    fits = _INT32.min <= total.min(initial=0) and total.max(initial=0) <= _INT32.max
-    places = np.flatnonzero(total)
-    return Content(len(total), total[places], 32 if fits else 64, indices=places)

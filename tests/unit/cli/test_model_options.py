@@ -15,8 +15,8 @@ from cli.main import main
 from cli.model_options import parameters, with_parameters
 from experiments.configuration.options import complaint, model_options, nested
 from experiments.configuration.sections import LinkSection, Section, option
-from experiments.systems.aggregation.configuration import AggregationConfiguration
 from experiments.systems.aggregation.system import AggregationSystem
+from experiments.systems.compression.system import CompressionSystem
 
 
 class Tea(Section):
@@ -159,9 +159,16 @@ def test_help_lists_every_option_once(
     with pytest.raises(SystemExit):
         main()
     words = capsys.readouterr().out.split()
-    defaults = AggregationSystem.defaults if command == "aggregation" else AggregationSystem.script_defaults
-    flags = [each.flag for each in model_options(AggregationConfiguration, defaults or {})]
-    if command == "torch":
-        flags = [flag for flag in flags if flag not in ("--script", "--workload", "--clock")]
+    runs_scripts = command == "torch"
+    flags = {
+        each.flag
+        for system in ([AggregationSystem, CompressionSystem] if runs_scripts else [AggregationSystem])
+        for each in model_options(
+            system.configuration, system.script_defaults or {} if runs_scripts else system.defaults
+        )
+    }
+    if runs_scripts:
+        flags -= {"--script", "--workload", "--clock"}
+        assert {"--placement", "--compress", "--ratio"} <= flags
     for flag in [*flags, "--seed", "--output", "--scale"]:
         assert words.count(flag) == 1, flag

@@ -15,6 +15,11 @@ from hosts.compressors.fingerprint import MODULUS, fingerprint
 from hosts.compressors.low_rank import nearly_square
 from hosts.compressors.methods import INT32_MAX, Compressor, Setting, TopK, compressor
 from hosts.compressors.selection import top_k
+from hosts.compressors.wire import written
+from hosts.learning.quantise import quantise
+from hosts.protocols.addresses import AgentAddress
+from hosts.systems.compression.assembly import Assembly
+from hosts.systems.compression.frames import HEADER_BYTES, Route, part_frames, received_parts
 from switch.errors import UserError
 
 EVERY = [
@@ -29,6 +34,8 @@ EVERY = [
     "powersgd:2",
 ]
 VALUES = 3001
+OWN = AgentAddress(name="h2", ip="10.0.0.2", mac="02:00:00:00:00:02", gateway_mac="02:00:00:00:01:00")
+ROUTE = Route(7, OWN, "10.0.0.1", OWN.gateway_mac)
 
 
 def made(name: str, worker: int = 0, values: int = VALUES) -> Compressor:
@@ -93,6 +100,30 @@ def test_an_empty_gradient_has_an_empty_content(name: str) -> None:
 def test_a_gradient_of_zeros_stands_for_zeros(name: str) -> None:
     content = made(name).compress(np.zeros(VALUES, np.int64), 0)
     assert not made(name).restored(content.decoded()).any()
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_nan_and_infinity_are_integers_before_anything_is_compressed(name: str) -> None:
+    """NaN is 0, infinity the largest; two rounds of it are more than a packet's 32 bits, and none of it is lost."""
+    drawn = np.random.default_rng(1).normal(size=VALUES)
+    drawn[:3] = np.nan, np.inf, -np.inf
+    whole = quantise(drawn, 20)
+    assert whole.clipped == 3 and whole.values[:3].tolist() == [0, INT32_MAX, -INT32_MAX]
+    chosen, feedback, added = made(name), ErrorFeedback(VALUES), np.zeros(VALUES, np.int64)
+    arrived = np.zeros(VALUES, np.int64)
+    for round_number in range(3):
+        added += feedback.take(whole.values)
+        content = chosen.compress(feedback.held, round_number)
+        gradient = Assembly(chosen.length(VALUES))
+        for frame in part_frames(ROUTE, written(content, HEADER_BYTES), round_number, 0):
+            (parts,) = received_parts(frame[None], np.array([len(frame)], np.uint32), ROUTE.job)
+            gradient.add(parts)
+        assert gradient.rejected == 0
+        restored = chosen.restored(gradient.values)
+        places = content.places if chosen.is_placewise else slice(None)
+        feedback.sent(places, restored[places])
+        arrived += restored
+    assert np.array_equal(arrived + feedback.held, added)
 
 
 # ---- Selection ----

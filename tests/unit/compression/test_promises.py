@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pytest
 
+from hosts.systems.compression.frames import HEADER_BYTES
 from switch.errors import UserError
 from tests.unit.compression.points import run
 
@@ -75,6 +76,63 @@ def test_the_repaired_rule_costs_less_than_a_point_of_accuracy(seed: int) -> Non
     assert accuracies["repaired"] >= accuracies["none"] - 0.01  # type: ignore[operator]
 
 
+# ---- Pacing ----
+
+
+def sending_s(pacing: str, *, with_a_short_one: bool) -> float:
+    """Until the gradients of all workers that stay are at the server; of the last round."""
+    found = run(
+        topology={"kind": "star:9"},
+        ratio={"rule": "none"},
+        transport={"pacing": pacing, "left_after_us": 20_000},
+        workload={"workers": 8, "rounds": 2, "values": 52_800},
+        faults=[
+            {"fault": "agent-stop", "agent": f"worker {index}", "at_ms": 1} for index in range(4 * with_a_short_one)
+        ],
+    )
+    assert found.failures == []
+    seconds = found.tables["rounds"][-1]["sending_time_s"]
+    assert isinstance(seconds, float)
+    return seconds
+
+
+def test_the_links_rate_is_divided_among_the_workers_that_still_send() -> None:
+    """With half of the workers gone the others have twice the rate; at B1/N they have what they had."""
+    everybody = sending_s("active", with_a_short_one=False)
+    assert sending_s("active", with_a_short_one=True) == pytest.approx(everybody / 2, rel=0.05)
+    assert sending_s("even", with_a_short_one=True) == pytest.approx(everybody, rel=0.05)
+
+
+@pytest.mark.parametrize("workers", [2, 8])
+def test_aimd_fills_the_link_and_keeps_the_queue_near_its_threshold(workers: int) -> None:
+    found = run(
+        topology={"kind": f"star:{workers + 1}", "link": {"queue_packets": 256}},
+        switches={"congestion_packets": 20},
+        ratio={"rule": "none"},
+        transport={"pacing": "aimd"},
+        workload={"workers": workers, "rounds": 2, "values": 352_000 // workers},
+    )
+    assert found.failures == []
+    assert found.metrics["queue_drops"] == 0 < found.metrics["marked"]  # type: ignore[operator]
+    assert found.metrics["longest_queue"] < 60  # type: ignore[operator]
+    # 352,000 values at 100 Mbit/s, and packets' headers.
+    least_s = 32 * 352_000 / 1e8
+    assert found.metrics["sending_time_s"] < 1.25 * least_s  # type: ignore[operator]
+
+
+def test_a_workers_rate_is_within_2_percent_over_100_ms() -> None:
+    """As the switch sees it, of one of four workers at a quarter of the link."""
+    found = run(
+        topology={"kind": "star:5"},
+        ratio={"rule": "none"},
+        samples={"interval_us": 100_000},
+        workload={"workers": 4, "rounds": 1, "values": 352_000},
+    )
+    assert found.failures == []
+    whole = [row["load"] for row in found.tables["link_samples"]][1:4]
+    assert whole == pytest.approx([1.0] * 3, rel=0.02)
+
+
 # ---- Troubles ----
 
 
@@ -117,6 +175,16 @@ def test_a_worker_that_leaves_in_the_middle_is_not_waited_for(compress: str) -> 
     times = [row["iteration_time_s"] for row in found.tables["rounds"]]
     assert max(times) > 0.04 > times[-1]
     assert "h3" not in {row["host"] for row in found.tables["hosts"]}
+
+
+def test_a_gradient_of_which_nothing_is_kept_is_an_end_marker() -> None:
+    found = run(
+        compression={"compress": "threshold:1000"},
+        workload={"kind": "training", "workers": 4, "rounds": 3, "hidden_units": 16},
+    )
+    assert found.failures == []
+    assert found.metrics["ratio"] == 1 and found.metrics["wire_bytes"] == HEADER_BYTES
+    assert len({row["accuracy"] for row in found.tables["rounds"]}) == 1
 
 
 def test_a_gradient_of_one_value() -> None:

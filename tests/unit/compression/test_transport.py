@@ -155,14 +155,17 @@ def decoded(frames: list[NDArray[np.uint8]], length: int) -> NDArray[np.int64]:
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("handed", [0, 3, 10])
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.6, 0.9, 1.0])
-def test_a_gradient_that_is_cut_ends_with_its_largest_values(sparse: bool, handed: int, share: float) -> None:
+@pytest.mark.parametrize("turn", [0.0, 0.8, 0.9999])
+def test_a_gradient_that_is_cut_ends_with_its_largest_values(
+    sparse: bool, handed: int, share: float, turn: float
+) -> None:
     values = np.random.default_rng(5).integers(-(2**20), 2**20, 9000)
     places = np.arange(0, 18_000, 2) if sparse else None
     content = Content(18_000 if sparse else 9000, values, 32, 1, places)
     wire = Wire()
     sender = StreamSender(window_packets=64, min_timeout_us=1000, congestion_control="none")
     outgoing = Outgoing(wire, sender, 0, None)  # type: ignore[arg-type]
-    message = GradientMessage(content, ROUTE, 0, outgoing)
+    message = GradientMessage(content, ROUTE, 0, outgoing, turn=turn)
     total = message.total_bytes
     outgoing._send(sender.transmissions(0, most=handed))
     early = decoded(wire.frames, content.length)
@@ -178,6 +181,17 @@ def test_a_gradient_that_is_cut_ends_with_its_largest_values(sparse: bool, hande
     late, left = found - early, content.decoded() - found
     if share < 1 and late.any():
         assert np.abs(late[late != 0]).min() >= np.abs(left).max()
+
+
+def test_an_empty_gradient_is_an_end_marker() -> None:
+    wire = Wire()
+    sender = StreamSender(window_packets=64, min_timeout_us=1000, congestion_control="none")
+    outgoing = Outgoing(wire, sender, 0, None)  # type: ignore[arg-type]
+    message = GradientMessage(Content(0, np.zeros(0, np.int64)), ROUTE, 0, outgoing, turn=0.5)
+    assert message.total_bytes == HEADER_BYTES and not message.cut(0.5 * HEADER_BYTES + HEADER_BYTES)
+    outgoing.transmit(0)
+    ((end,),) = received_parts(*buffer_of(*wire.frames), 7)
+    assert end["flags"] == Flags.END
 
 
 def test_what_fits_is_not_cut() -> None:

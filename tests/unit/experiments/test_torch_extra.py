@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from experiments import torch_scripts
 from experiments.study.command import RunOptions, run_single
-from experiments.systems.aggregation import script_phase
 from hosts.torch_hook.torch_extra import install_torch
 from switch.errors import UserError
 
@@ -107,7 +107,7 @@ def test_pytorch_that_cannot_be_had_is_one_line(tmp_path: Path, monkeypatch: pyt
 def test_what_a_script_cannot_do(
     values: dict[str, Any], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(script_phase, "require_torch", lambda what: None)
+    monkeypatch.setattr(torch_scripts, "require_torch", lambda what: None)
     script = tmp_path / "train.py"
     if values:
         script.write_text("")

@@ -19,6 +19,8 @@ class FakeSession:
     """Every worker has the same gradient."""
 
     headroom_bits = 6
+    exponent: int | None = None
+    clipped = 0
 
     def __init__(self, workers: int = 1) -> None:
         self.workers = workers
@@ -29,7 +31,7 @@ class FakeSession:
         self.opened.append(values)
 
     def all_reduce(self, values: np.ndarray, clipped: int) -> np.ndarray:
-        assert clipped == 0
+        assert clipped == self.clipped
         self.rounds.append(values)
         return values.astype(np.int64)
 
@@ -63,6 +65,29 @@ def test_several_buckets_are_one_round(session: FakeSession) -> None:
         for exact, found in zip(plain.parameters(), model.parameters(), strict=True):
             assert found.grad.dtype == torch.float32
             torch.testing.assert_close(found.grad, exact.grad, rtol=1e-4, atol=1e-6)
+
+
+def test_values_stay_in_their_places_when_buckets_change(session: FakeSession) -> None:
+    """What is held back of one pass is added in the next: DDP cuts buckets anew after the first one."""
+    session.exponent = 20
+    plain, model = layers(), torch.nn.parallel.DistributedDataParallel(layers(), bucket_cap_mb=0.0003)
+    torch_hook.register(model)
+    for _ in range(3):
+        for each in (plain, model):
+            each.zero_grad()
+            each(torch.ones(4, 6)).square().mean().backward()
+        exact = torch.cat([parameter.grad.flatten() for parameter in plain.parameters()]).double().numpy()
+        assert np.abs(session.rounds[-1] - np.ldexp(exact, 20)).max() < 64
+
+
+def test_no_number_counts_as_zero_and_infinity_as_the_largest(session: FakeSession) -> None:
+    session.clipped = 3
+    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(3, 1, bias=False))
+    torch_hook.register(model)
+    # The gradient of its weights is its input.
+    model(torch.tensor([[float("nan"), float("inf"), float("-inf")]])).sum().backward()
+    assert session.rounds[-1].tolist() == [0, 2**31 - 1, -(2**31) + 1]
+    assert torch.isfinite(model.module.weight.grad).all()
 
 
 def test_frozen_parameters_are_left_out(session: FakeSession) -> None:

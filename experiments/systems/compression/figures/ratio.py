@@ -14,7 +14,8 @@ from experiments.system import Metric
 from experiments.systems.compression.figures.variants import Row, colour
 from hosts.systems.compression.ratio import repaired_ratio, source_ratio
 
-NAMES = {"source": "the source, to the letter", "repaired": "repaired"}
+NAMES = {"none": "no rule", "source": "the source, to the letter", "repaired": "repaired"}
+RULES = {"source": source_ratio, "repaired": repaired_ratio}
 SENT = 0.05
 """Part of the gradient that is sent when the rule decides, for the formulas' curves."""
 
@@ -31,9 +32,10 @@ def draw(results: StudyResults, section: FigureSection, metrics: Mapping[str, Me
     with figure() as (made, (axes,)):
         for number, (name, points) in enumerate(series.items()):
             draw_series(axes, points, label=NAMES[name], number=number)
-            rule = source_ratio if name == "source" else repaired_ratio
-            rates = [n / 50 for n in range(1, 51)]
-            axes.plot(rates, [rule(SENT, 1.0, 1.0, rate) for rate in rates], ":", color=colour(number), linewidth=1)
+            if name in RULES:
+                rates = [n / 50 for n in range(1, 51)]
+                ratios = [RULES[name](SENT, 1.0, 1.0, rate) for rate in rates]
+                axes.plot(rates, ratios, ":", color=colour(number), linewidth=1)
         axes.plot([], [], ":", color="grey", label=f"formula, {SENT:.0%} sent before")
         axes.set_xlabel("rate that is left / initial rate")
         axes.set_ylabel("ratio: bytes sent / bytes of the gradient")

@@ -1,45 +1,74 @@
-"""Figure 2: rate, ratio and queue over time, of the first repetition."""
+"""Figure 2: rate, ratio and queue over time, of the first repetition; a row for each thing that happens."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from experiments.plotting.style import figure, save
 from experiments.study.model import FigureSection
 from experiments.study.results import StudyResults
+from experiments.study.run_files import DonePoint
 from experiments.system import Metric
 from experiments.systems.compression.figures.variants import Row, colour
 
 WORKER = "worker 0"
-NAMES = {"none": "no rule", "iteration": "repaired, R0 of the iteration", "run": "repaired, R0 of the run"}
+NAMES = {
+    "none": "no rule",
+    "source": "the source, to the letter",
+    "iteration": "repaired, R0 of the iteration",
+    "run": "repaired, R0 of the run",
+}
 
 
 def name_of(row: Row) -> str:
-    return NAMES["none" if row["ratio.rule"] == "none" else row["ratio.initial_rate"]]
+    rule = row["ratio.rule"]
+    return NAMES[row["ratio.initial_rate"] if rule == "repaired" else rule]
+
+
+def what_happens(row: Row) -> str:
+    return "competing traffic" if row["background.load"] else "less of the link"
+
+
+def scenes(results: StudyResults) -> dict[str, list[DonePoint]]:
+    """The points of the first repetition by what happens."""
+    found: dict[str, list[DonePoint]] = {}
+    for point in results.points:
+        if point.repetition == 0:
+            found.setdefault(what_happens(point.row), []).append(point)
+    return found
 
 
 def draw(results: StudyResults, section: FigureSection, metrics: Mapping[str, Metric], path: Path) -> list[Path]:
     """experiments.study.figures.KINDS."""
-    with figure(columns=3, width_in=4.0) as (made, axes):
-        first = [point for point in results.points if point.repetition == 0]
-        for number, point in enumerate(first):
-            name, style = name_of(point.row), {"color": colour(number), "linewidth": 1.1}
-            rates = [row for row in point.table("rates") if row["worker"] == WORKER]
-            axes[0].plot([r["time_s"] for r in rates], [r["rate_bps"] / 1e6 for r in rates], **style, label=name)
-            rounds = point.table("rounds")
-            axes[1].plot([r["round"] + 1 for r in rounds], [r["ratio"] for r in rounds], **style, marker=".")
-            queues = point.table("link_samples")
-            axes[2].plot([r["time_us"] / 1e6 for r in queues], [r["queue_packets"] for r in queues], **style)
-        for panel, x, y in zip(
-            axes,
-            ("time (s)", "iteration", "time (s)"),
-            (f"rate of {WORKER} (Mbit/s)", "ratio, mean of workers", "packets that wait for the server's link"),
-            strict=True,
-        ):
-            panel.set_xlabel(x)
-            panel.set_ylabel(y)
-            panel.set_ylim(bottom=0)
+    found = scenes(results)
+    names = list(dict.fromkeys(name_of(point.row) for points in found.values() for point in points))
+    with figure(columns=3, rows=len(found), width_in=4.0, height_in=3.0) as (made, axes):
+        for row, (scene, points) in enumerate(found.items()):
+            of_scene = axes[3 * row : 3 * row + 3]
+            for point in points:
+                name = name_of(point.row)
+                _draw_point(of_scene, point, name, colour(names.index(name)))
+            for panel, x, y in zip(
+                of_scene,
+                ("time (s)", "iteration", "time (s)"),
+                (f"rate of {WORKER} (Mbit/s)", "ratio, mean of workers", "packets that wait for the server's link"),
+                strict=True,
+            ):
+                panel.set_title(scene, fontsize=9)
+                panel.set_xlabel(x)
+                panel.set_ylabel(y)
+                panel.set_ylim(bottom=0)
         handles, labels = axes[0].get_legend_handles_labels()
-        made.legend(handles, labels, loc="outside lower center", ncols=3)
+        made.legend(handles, labels, loc="outside lower center", ncols=4)
         return save(made, path, results.heading)
+
+
+def _draw_point(axes: Sequence[Any], point: DonePoint, name: str, of_it: str) -> None:
+    rates = [row for row in point.table("rates") if row["worker"] == WORKER]
+    rounds, queues = point.table("rounds"), point.table("link_samples")
+    style = {"color": of_it, "linewidth": 1.1}
+    axes[0].plot([r["time_s"] for r in rates], [r["rate_bps"] / 1e6 for r in rates], **style, label=name)
+    axes[1].plot([r["round"] + 1 for r in rounds], [r["ratio"] for r in rounds], **style, marker=".")
+    axes[2].plot([r["time_us"] / 1e6 for r in queues], [r["queue_packets"] for r in queues], **style)

@@ -15,12 +15,14 @@ PACING = {"none": "unpaced", "even": "B1/N", "active": "B1/active", "aimd": "AIM
 def variant(row: Row) -> str:
     """Of a point whose sweep has pacing, rule and compressor: what it does about congestion."""
     pacing, rule, compress = row["transport.pacing"], row["ratio.rule"], row["compression.compress"]
+    if row.get("transport.protocol") == "tcp":
+        return "TCP of the kernel"
     if compress != "none":
         return f"{compress}, {PACING[pacing]}"
     if rule == "none":
         return "neither" if pacing == "none" else f"pacing alone ({PACING[pacing]})"
     if rule == "source":
-        return f"to the letter, {PACING[pacing]}"
+        return f"the source, to the letter, {PACING[pacing]}"
     return "compression alone" if pacing == "none" else f"repaired, {PACING[pacing]}"
 
 

@@ -1,0 +1,112 @@
+"""Compression on the real clock: the same agents in Mininet, the kernel's TCP beside them, and a PyTorch script."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import importlib.util
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.tiny import ROOT, gradbed
+
+pytestmark = [
+    pytest.mark.root,
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root"),
+]
+
+SMALL = ["--topology", "star:4", "--workers", "2", "--rounds", "3", "--hidden-units", "16", "--scale", "0.1"]
+
+
+def point_of(folder: Path, ended: subprocess.CompletedProcess[str]) -> dict[str, str]:
+    """Of a run whose sums were all right."""
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    with (folder / "compression" / "latest" / "points.csv").open() as file:
+        (point,) = csv.DictReader(file)
+    return point
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--background-load", "0.3", "--background-ms", "20"],
+        ["--transport", "tcp", "--pacing", "none", "--ratio", "none", "--compress", "topk:0.1"],
+    ],
+    ids=["own packets", "tcp"],
+)
+def test_one_point_on_the_real_clock(options: list[str], tmp_path: Path) -> None:
+    output = ["--output", str(tmp_path)]
+    point = point_of(tmp_path, gradbed(ROOT, "run", "compression", "--clock", "real", *SMALL, *options, *output))
+    assert point["clock"] == "real" and point["failures"] == ""
+    assert 0 < float(point["accuracy"]) <= 1 and float(point["server_bytes"]) > 0
+
+
+# ---- A script ----
+
+WORKERS, STEPS, SAMPLES, PART = 2, 12, 16, 0.05
+
+
+def example() -> Any:
+    spec = importlib.util.spec_from_file_location("torch_digits", ROOT / "examples" / "torch_digits.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def single_process() -> str:
+    """The digest of the weights: all ranks in this process, each with what it holds back."""
+    import torch
+
+    from experiments.systems.compression.phase import EXPONENT
+    from hosts.compressors.error_feedback import ErrorFeedback
+    from hosts.compressors.methods import compressor
+    from hosts.learning.tensor_scales import TensorScales
+
+    torch.set_num_threads(1)  # as the agents do
+    digits = example()
+    features, labels = digits.digits()
+    model = digits.make_model()
+    parameters = list(model.parameters())
+    order = list(range(len(parameters)))
+    scales = TensorScales([parameter.numel() for parameter in parameters], exponent=EXPONENT)
+    optimizer = torch.optim.SGD(parameters, lr=digits.LEARNING_RATE)
+    feedback = [ErrorFeedback(scales.values) for _ in range(WORKERS)]
+    top = compressor(f"topk:{PART}")
+    for step in range(STEPS):
+        total = np.zeros(scales.values, np.int64)
+        for rank in range(WORKERS):
+            shard = slice(rank, 1400, WORKERS)
+            inputs, targets = digits.minibatch(features[shard], labels[shard], rank, step, SAMPLES)
+            optimizer.zero_grad()
+            torch.nn.functional.cross_entropy(model(inputs), targets).backward()
+            flat = torch.cat([parameter.grad.flatten() for parameter in parameters]).double().numpy()
+            feedback[rank].take(scales.quantised(order, flat).values)
+            content = top.compress(feedback[rank].held, step)
+            feedback[rank].sent(content.places, content.values)
+            total += content.decoded()
+        mean = torch.from_numpy(scales.mean(order, total, WORKERS))
+        for parameter, part in zip(parameters, mean.split([p.numel() for p in parameters]), strict=True):
+            parameter.grad = part.to(parameter).reshape(parameter.shape)
+        optimizer.step()
+    return hashlib.sha256(b"".join(p.detach().numpy().tobytes() for p in parameters)).hexdigest()
+
+
+def test_a_script_sends_compressed_gradients(tmp_path: Path) -> None:
+    """All ranks have the weights of a single process, bit for bit: nothing of what is held back gets lost or into
+    another place, though DDP hands over its buckets in another order from the second pass on."""
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    options = ["--workers", str(WORKERS), "--compress", f"topk:{PART}", "--ratio", "repaired", "--topology", "star:3"]
+    script = ["--", "--steps", str(STEPS), "--batch", str(SAMPLES), "--report", str(tmp_path)]
+    command = ["run", "torch", "examples/torch_digits.py", *options, "--output", str(tmp_path), *script]
+    ended = gradbed(ROOT, *command)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert f"{STEPS} gradients of 2410 values summed" in ended.stderr
+    found = [json.loads((tmp_path / f"rank-{rank}.json").read_text()) for rank in range(WORKERS)]
+    assert [rank["weights_sha256"] for rank in found] == [single_process()] * WORKERS

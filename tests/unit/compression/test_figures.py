@@ -1,0 +1,96 @@
+"""Every kind of figure is drawn of a small study, and its numbers are those of the tables."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from experiments.study.figures import KINDS
+from experiments.study.loading import load_study
+from experiments.study.make_figures import studies_of
+from experiments.study.results import load_results
+from experiments.systems.compression.figures.ratio import rate_left
+from experiments.systems.compression.figures.step import name_of, scenes
+from experiments.systems.compression.figures.variants import variant
+
+ROOT = Path(__file__).resolve().parents[3]
+
+STUDY = """
+name: small
+system: compression
+clock: virtual
+topology: {kind: "star:4"}
+background: {from_ms: 1, duration_ms: 4}
+workload: {kind: training, workers: 2, rounds: 2, hidden_units: 16}
+sweep:
+  zip:
+    ratio.rule: [none, source, repaired, repaired]
+    ratio.initial_rate: [iteration, iteration, iteration, run]
+    transport.pacing: [none, even, even, aimd]
+    transport.protocol: [packets, packets, packets, packets]
+    compression.compress: [none, none, none, none]
+    compression.error_feedback: [true, true, true, false]
+    background.load: [0, 0, 0.5, 0]
+    workload.workers: [2, 2, 2, 2]
+    faults:
+      - &half [{fault: link-change, link: [h1, s1], change: {rate_mbps: 50}, at_ms: 1}]
+      - *half
+      - *half
+      - *half
+metrics: [ratio]
+figures:
+  workers: {kind: compression-workers, x: workload.workers, y: iteration_time_s, series: transport.pacing}
+  step: {kind: compression-step, x: ratio.rule, y: ratio}
+  accuracy: {kind: compression-accuracy, x: compression.compress, y: accuracy}
+  queue: {kind: compression-queue, x: workload.workers, y: longest_queue, series: transport.pacing}
+  ratio: {kind: compression-ratio, x: ratio.rule, y: ratio}
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("small")
+    (place / "small.yaml").write_text(STUDY)
+    ended = subprocess.run(
+        [sys.executable, "-m", "cli", "run", str(place / "small.yaml"), "-j", "1", "--output", str(place)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert "at_ms 1 link-change h1, s1 rate_mbps 50" in " ".join(ended.stdout.split())
+    return (place / "small" / "latest").resolve()
+
+
+@pytest.mark.parametrize("name", ["workers", "step", "accuracy", "queue", "ratio"])
+def test_it_is_drawn(name: str, folder: Path) -> None:
+    assert f"compression-{name}" in KINDS
+    assert (folder / f"{name}.png").stat().st_size > 0
+
+
+def test_points_have_the_names_of_what_they_do(folder: Path) -> None:
+    rows = [point.row for point in load_results(folder).points]
+    names = ["neither", "the source, to the letter, B1/N", "repaired, B1/N", "repaired, AIMD"]
+    assert [variant(row) for row in rows] == names
+    assert variant({**rows[0], "transport.protocol": "tcp"}) == "TCP of the kernel"
+    assert len({name_of(row) for row in rows}) == 4
+    assert [rate_left(row) for row in rows] == [0.5] * 4
+
+
+def test_the_step_has_a_row_for_each_thing_that_happens(folder: Path) -> None:
+    found = scenes(load_results(folder))
+    assert {scene: len(points) for scene, points in found.items()} == {"less of the link": 3, "competing traffic": 1}
+
+
+def test_without_the_kernel_the_first_study_has_no_tcp() -> None:
+    path = studies_of("compression")[1]
+    protocols = {
+        clock: {point.configuration.transport.protocol for point in load_study(path, clock=clock).points}  # type: ignore[attr-defined]
+        for clock in (None, "virtual")
+    }
+    assert protocols == {None: {"packets", "tcp"}, "virtual": {"packets"}}
