@@ -25,8 +25,9 @@ class Connections:
         """UserError if nobody answers there for patience_s."""
         end_s = time.monotonic() + patience_s
         while True:
+            left_s = max(_CONNECT_RETRY_S, end_s - time.monotonic())
             try:
-                return TcpStream(socket.create_connection((ip, port), timeout=patience_s), self)
+                return TcpStream(socket.create_connection((ip, port), timeout=left_s), self)
             except OSError as error:
                 if time.monotonic() >= end_s:
                     reason = error.strerror or str(error)
