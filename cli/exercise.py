@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
+import re
 import shutil
 import tempfile
 from pathlib import Path
@@ -75,23 +74,23 @@ def _exercise(name: str) -> Path:
 
 
 def _packets(program: Path, test: Path) -> str:
-    """What fails first, without what was expected; "": nothing."""
-    from cli.stf import stf
+    """What fails first; "": nothing. Which packet it was says the comment above it in the test."""
+    from switch.codegen import build_program
+    from switch.compiler import compile_p4
+    from switch.stf import read_stf, run_script
 
-    said = io.StringIO()
-    with contextlib.redirect_stdout(said):
-        status = stf(program, [test])
-    if status == 0:
+    outcome = run_script(build_program(compile_p4(program).json), read_stf(test))
+    if outcome.passed:
         return ""
-    lines = said.getvalue().splitlines()
-    # The packets stay hidden; which of the file's statements fails, and the comment above it, does not.
-    number = int(lines[1].split(":")[1])
-    comments = [line for line in test.read_text(encoding="utf-8").splitlines()[:number] if line.startswith("#")]
-    return comments[-1].removeprefix("# ") if comments else "a packet"
+    failures = [failure.removeprefix(f"{test}:").partition(": ") for failure in outcome.failures]
+    number, said = min((int(number), said) for number, _, said in failures)
+    lines = test.read_text(encoding="utf-8").splitlines()[:number]
+    about = [line.removeprefix("# ") for line in lines if line.startswith("#")][-1]
+    return f"{about}: {said.partition('; expected')[0]}"
 
 
 def _traffic(folder: Path, study: Path) -> str:
-    """The first failure of a study whose program and entries are the solution's."""
+    """The first failure of a study whose program and entries are the solution's, and what may be why; "": none."""
     from experiments.point import run_point
     from experiments.scale import Scale
     from experiments.study.loading import load_study
@@ -105,8 +104,9 @@ def _traffic(folder: Path, study: Path) -> str:
             loaded = load_study(work / study.name)
             for point in loaded.points:
                 task = PointTask(point.configuration, point.seed, Scale(), Path(scratch))
-                if failures := run_point(loaded.system, task).failures:
-                    return failures[0]
+                result = run_point(loaded.system, task)
+                if result.failures:
+                    return "; ".join([result.failures[0], *(str(row["note"]) for row in result.tables["notes"])])
         except UserError as error:
-            return str(error).replace(f"{work}/", "")
+            return re.sub(rf"^{re.escape(study.name)}:\d+: ", "", str(error).replace(f"{work}/", ""))
     return ""

@@ -12,7 +12,7 @@ def plan(
     program: Annotated[Path, typer.Argument(help="A P4_16 program for v1model.")],
     entries: Annotated[list[Path] | None, typer.Argument(help="Files of entries (docs/entries.md).")] = None,
     topology: Annotated[
-        str, typer.Option(help="Such as leaf-spine:2,2,2, or the path of a topology.json.")
+        str, typer.Option(help="Such as leaf-spine:2,2,2, or the path of a topology.json, p4app.json or network.py.")
     ] = "leaf-spine:2,2,2",
     switch: Annotated[str | None, typer.Option(help="This switch alone.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON, which p4 trace and p4 coverage take.")] = False,

@@ -93,10 +93,14 @@ class OwnProgramSystem(System):
         return nullcontext()
 
 
-def entries_beside(program: Path | None) -> tuple[Path, ...]:
+def beside(program: Path) -> Path:
     """What fills the tables of a program if nobody says: entries.yaml in its folder, as `gradbed new` makes it."""
-    beside = None if program is None else program.with_name("entries.yaml")
-    return (beside,) if beside is not None and beside.is_file() else ()
+    return program.with_name("entries.yaml")
+
+
+def entries_beside(program: Path | None) -> tuple[Path, ...]:
+    """That file, if it is there."""
+    return (beside(program),) if program is not None and beside(program).is_file() else ()
 
 
 def own_network(

@@ -23,6 +23,9 @@ from topo.fabric_layout import link_seed
 
 QUIESCE_TIMEOUT_S = 5.0
 
+CIRCLE = 100
+"""So many passes of a packet are no program's intention."""
+
 OnProgress = Callable[[Sequence[Progress]], None]
 """Told after every event of an agent."""
 
@@ -101,7 +104,10 @@ def run_phase(
             on_progress(phase.progress())
         testbed.cancel_calls()
         if not testbed.quiesce(QUIESCE_TIMEOUT_S):
-            raise UserError(f"packets were still on their way {QUIESCE_TIMEOUT_S:.0f} s after {phase.name} had ended")
+            circle = _circle(Counts.read(testbed).since(before))
+            raise UserError(
+                f"packets were still on their way {QUIESCE_TIMEOUT_S:.0f} s after {phase.name} had ended{circle}"
+            )
     final = testbed.stop_agents()
     counts = Counts.read(testbed).since(before)
     cells = {(switch, name): testbed.registers(switch, name) for switch, name in registers}
@@ -112,6 +118,22 @@ def run_phase(
     return Measured(answers, final, counts, links, sampled, cells, testbed.coverage(), testbed.trace()), meter.report(
         *socket_counts(final)
     )
+
+
+def _circle(counts: Counts) -> str:
+    """Why packets may never come to rest, as the end of a sentence; "": switches do not tell."""
+    if not counts.devices:
+        return ""
+    again = {
+        switch: device["recirculated"] + device["resubmitted"] + device["cloned"]
+        for switch, device in counts.devices.items()
+    }
+    most = max(again, key=lambda switch: again[switch])
+    if again[most] > CIRCLE * max(1, counts.devices[most]["received"]):
+        return (
+            f": {most} recirculated, resubmitted or cloned {again[most]:,} times: does its program do so without end?"
+        )
+    return ": do switches send them round in a circle?"
 
 
 def socket_counts(final: Mapping[tuple[int, str], Mapping[str, Any]]) -> tuple[int, int]:

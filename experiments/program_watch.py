@@ -9,6 +9,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from controller.entries.document import EntriesError
+from controller.entries.settings import EntriesSettings
+from experiments.own_program import beside
 from experiments.programs import Program
 from switch.errors import UserError
 
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     from experiments.own_program import OwnProgramSystem
     from experiments.system import NetworkSetup, PointTask
 
-LOOK_EVERY_S = 0.5
+LOOK_EVERY_S = 0.25
 
 
 class ProgramWatch:
@@ -46,9 +48,12 @@ class ProgramWatch:
         self._thread.join()
 
     def _watch(self) -> None:
+        seen = self._files
         while not self._ended.wait(LOOK_EVERY_S):
-            if {path: _changed_at(path) for path in self._files} != self._files:
-                self._files = {path: _changed_at(path) for path in self._files}
+            before, seen = seen, {path: _changed_at(path) for path in self._files}
+            # What is the same twice is written to its end.
+            if seen == before and seen != self._files:
+                self._files = seen
                 self._reload()
 
     def _reload(self) -> None:
@@ -58,7 +63,8 @@ class ProgramWatch:
         except UserError as error:
             _tell(f"{error.prefix}{error}")
             return
-        self._files = self._state(setup)
+        # What has changed since it was seen is another change.
+        self._files = {path: self._files.get(path, now) for path, now in self._state(setup).items()}
         _tell("gradbed: reloaded")
 
     def _fitting(self) -> NetworkSetup:
@@ -70,10 +76,14 @@ class ProgramWatch:
             return setup
 
     def _state(self, setup: NetworkSetup) -> dict[Path, int]:
-        """All files that matter, and when they were changed."""
+        """All files that matter, also one of entries that is not there yet, and when they were changed."""
         from switch.compiler import files_of
 
-        files = set(self._system.given.entries)
+        given = self._system.given
+        assert isinstance(setup.settings, EntriesSettings)
+        files = {*setup.settings.files, *setup.settings.switch_files.values()}
+        if given.program is not None and not given.entries:
+            files.add(beside(given.program))
         for program in setup.switches.values():
             if isinstance(program, Program):
                 files |= {Path(name) for name, _ in files_of(program.source, defines=program.macros)}

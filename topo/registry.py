@@ -55,7 +55,9 @@ def parse_topology(text: str, link: LinkModel | None = None, scale_factor: float
     shape = SHAPES.get(word)
     if shape is None:
         words = " or ".join(usage(known) for known in SHAPES)
-        raise UserError(f"unknown topology {text!r}: write {words}, or the path of a topology.json")
+        raise UserError(
+            f"unknown topology {text!r}: write {words}, or the path of a topology.json, p4app.json or network.py"
+        )
     try:
         sizes = [int(argument) for argument in arguments.split(",")]
     except ValueError:

@@ -13,6 +13,7 @@ from controller.planning.plan import (
     CloneSession,
     DefaultAction,
     MeterCell,
+    MeterRates,
     MulticastGroup,
     RegisterValue,
     SwitchPlan,
@@ -31,6 +32,15 @@ class Rank(NamedTuple):
 
     scope: int
     written: bool = True
+
+
+@dataclass(frozen=True)
+class EntryRates:
+    """Of the direct meter of a table: for each of its entries that has none of its own."""
+
+    table: str
+    meter_name: str
+    rates: MeterRates
 
 
 @dataclass(frozen=True)
@@ -95,7 +105,7 @@ class Collection:
                 f"table {table.name} holds {table.size} entries, and gets {len(kept)}: "
                 "write fewer, or give it a greater size in the program"
             )
-        entries = [each.value for each in kept if isinstance(each.value, TableEntry)]
+        entries = [self._metered(each.value) for each in kept if isinstance(each.value, TableEntry)]
         if not table.needs_priority:
             return entries
         without = [each for each in kept if isinstance(each.value, TableEntry) and not each.value.priority]
@@ -109,6 +119,12 @@ class Collection:
             ]
         return entries
 
+    def _metered(self, entry: TableEntry) -> TableEntry:
+        kept = self._kept.get((EntryRates, entry.table))
+        if entry.meter is not None or kept is None or not isinstance(kept.value, EntryRates):
+            return entry
+        return entry.model_copy(update={"meter": kept.value.rates})
+
 
 def _key(value: object) -> Hashable:
     if isinstance(value, TableEntry):
@@ -119,6 +135,8 @@ def _key(value: object) -> Hashable:
         return RegisterValue, value.register_name, value.index
     if isinstance(value, MeterCell):
         return MeterCell, value.meter_name, value.index
+    if isinstance(value, EntryRates):
+        return EntryRates, value.table
     if isinstance(value, (MulticastGroup, CloneSession)):
         return type(value), value.id
     raise TypeError(f"a plan has no {type(value).__name__}")
@@ -133,5 +151,7 @@ def _named(value: object) -> str:
         return f"{value.register_name}[{'*' if value.index is None else value.index}]"
     if isinstance(value, MeterCell):
         return f"{value.meter_name}[{value.index}]"
+    if isinstance(value, EntryRates):
+        return f"{value.meter_name} of the entries of {value.table}"
     assert isinstance(value, (MulticastGroup, CloneSession))
     return f"{'clone session' if isinstance(value, CloneSession) else 'multicast group'} {value.id}"

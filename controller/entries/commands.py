@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -23,8 +24,15 @@ from switch.simple_switch.cli.command import Shell
 from switch.simple_switch.cli.errors import CommandError
 
 _RANK = Rank(2)
-IGNORED = ("set_queue_depth", "set_queue_rate", "port_add", "port_remove", "mc_dump", "table_dump", "help", "exit")
-"""They set up what is the network's here, or only show something."""
+OF_THE_NETWORK = ("set_queue_depth", "set_queue_rate", "port_add", "port_remove")
+"""What the topology and its options say here."""
+
+_WITHOUT_EFFECT = ("counter_write", "counter_reset", "help", "exit", "quit", "EOF")
+"""Counts begin at 0, and no program can read them."""
+
+_SHOWING = re.compile(
+    r"show_\w+|\w+_(dump|dump_\w+|info|show_actions|num_entries|read|get|get_rates)|switch_info|get_\w+"
+)
 
 
 def read_commands(file: Path, p4info: Any, schema: ProgramSchema, collection: Collection) -> None:
@@ -40,7 +48,7 @@ def read_commands(file: Path, p4info: Any, schema: ProgramSchema, collection: Co
     for line_number, line in enumerate(lines, 1):
         place = memory.place = Place(file, line_number, 1)
         words = line.split()
-        if not words or words[0].startswith(("#", "//")) or words[0] in IGNORED:
+        if not words or words[0].startswith(("#", "//")) or _is_left_out(words[0]):
             continue
         try:
             with contextlib.redirect_stdout(io.StringIO()):
@@ -48,8 +56,14 @@ def read_commands(file: Path, p4info: Any, schema: ProgramSchema, collection: Co
         except CommandError as error:
             raise place.error(str(error)) from None
     for place, entity in memory.written():
+        with blamed(place):
+            memory.resolve(entity)
         for value in _values(entity, schema, place):
             collection.add(value, _RANK, place)
+
+
+def _is_left_out(command: str) -> bool:
+    return command in (*OF_THE_NETWORK, *_WITHOUT_EFFECT) or _SHOWING.fullmatch(command) is not None
 
 
 class _Shell(Shell):
@@ -79,7 +93,43 @@ class _Memory:
         self.modify(entity)
 
     def modify(self, entity: Any) -> None:
+        if entity.WhichOneof("entity") == "direct_meter_entry":
+            self._set_rates(entity.direct_meter_entry)
+            return
         self._entities[_key(entity)] = (self.place, entity)
+
+    def resolve(self, entity: Any) -> None:
+        """Give an entry that refers to a member, or to a group of one, the member's action. UserError."""
+        if entity.WhichOneof("entity") != "table_entry":
+            return
+        action = entity.table_entry.action
+        profile = {table.preamble.id: table.implementation_id for table in self.p4info.tables}[
+            entity.table_entry.table_id
+        ]
+        member = action.action_profile_member_id
+        if group := action.action_profile_group_id:
+            wanted = p4r.ActionProfileGroup(action_profile_id=profile, group_id=group)
+            members = self._one(p4r.Entity(action_profile_group=wanted), f"group {group - 1}").members
+            if len(members) != 1:
+                raise UserError(
+                    f"group {group - 1} has {len(members)} members: entries of a file have one action each"
+                )
+            member = members[0].member_id
+        if member:
+            wanted = p4r.ActionProfileMember(action_profile_id=profile, member_id=member)
+            found = self._one(p4r.Entity(action_profile_member=wanted), f"member {member - 1}")
+            action.action.CopyFrom(found.action)
+
+    def _one(self, entity: Any, name: str) -> Any:
+        if _key(entity) not in self._entities:
+            raise UserError(f"there is no {name}")
+        _, found = self._entities[_key(entity)]
+        return getattr(found, found.WhichOneof("entity"))
+
+    def _set_rates(self, message: Any) -> None:
+        """A direct meter's are those of its entry."""
+        _, entity = self._entities[_key(p4r.Entity(table_entry=message.table_entry))]
+        entity.table_entry.meter_config.CopyFrom(message.config)
 
     def delete(self, *entities: Any) -> None:
         for entity in entities:
@@ -87,7 +137,7 @@ class _Memory:
                 raise CommandError("it is not there")
 
     def read(self, entity: Any) -> Sequence[Any]:
-        """Those of the kind, of one table or array if one is named."""
+        """Those of the kind that have the identifiers that are given."""
         kind = entity.WhichOneof("entity")
         wanted = getattr(entity, kind)
         found = [getattr(each, kind) for _, each in self._entities.values() if each.WhichOneof("entity") == kind]
@@ -96,8 +146,12 @@ class _Memory:
             return [each for each in found if each.WhichOneof("type") == part]
         if kind == "table_entry":
             found = [each for each in found if not each.is_default_action]
-        names = [field.name for field in wanted.DESCRIPTOR.fields if field.name.endswith("_id")][:1]
-        return [each for each in found if all(getattr(each, name) == getattr(wanted, name) for name in names)]
+        names = [field.name for field in wanted.DESCRIPTOR.fields if field.name.endswith("_id")]
+        asked = [(name, value) for name in names if (value := getattr(wanted, name))]
+        found = [each for each in found if all(getattr(each, name) == value for name, value in asked)]
+        if not found and len(asked) > 1:
+            raise CommandError("it is not there")
+        return found
 
 
 def _key(entity: Any) -> bytes:
@@ -107,7 +161,18 @@ def _key(entity: Any) -> bytes:
     inner = getattr(bare, bare.WhichOneof("entity"))
     if isinstance(inner, p4r.PacketReplicationEngineEntry):
         inner = getattr(inner, inner.WhichOneof("type"))
-    for name in ("action", "data", "config", "replicas", "metadata", "packet_length_bytes", "idle_timeout_ns"):
+    for name in (
+        "action",
+        "members",
+        "max_size",
+        "data",
+        "config",
+        "replicas",
+        "metadata",
+        "meter_config",
+        "packet_length_bytes",
+        "idle_timeout_ns",
+    ):
         if name in inner.DESCRIPTOR.fields_by_name:
             inner.ClearField(name)
     key: bytes = bare.SerializeToString(deterministic=True)
@@ -128,9 +193,7 @@ def _values(entity: Any, schema: ProgramSchema, place: Place) -> list[Any]:
     if kind == "table_entry":
         entry = decode_entry(schema, message)
         if entry is None:
-            raise place.error(
-                "entries of shared members, and of tables with the program's own entries, cannot be given"
-            )
+            raise place.error("entries of tables with the program's own entries cannot be given")
         return [entry]
     if kind == "packet_replication_engine_entry":
         if message.HasField("clone_session_entry"):
@@ -153,4 +216,6 @@ def _values(entity: Any, schema: ProgramSchema, place: Place) -> list[Any]:
             committed_rate=config.cir, committed_burst=config.cburst, peak_rate=config.pir, peak_burst=config.pburst
         )
         return [MeterCell(meter_name=meter.name, index=message.index.index, rates=rates)]
+    if kind in ("action_profile_member", "action_profile_group"):
+        return []  # in the entries that refer to them
     raise place.error(f"a {kind} cannot be given here")

@@ -9,9 +9,9 @@ from typing import Any
 
 import networkx as nx
 
-from controller.entries.collection import Collection, Rank
+from controller.entries.collection import Collection, EntryRates, Rank
 from controller.entries.document import Element
-from controller.entries.tables import read_item, read_rates
+from controller.entries.tables import RATES, read_item, read_rates
 from controller.entries.values import parse_param
 from controller.entries.variables import Variables
 from controller.planning.plan import CloneSession, MeterCell, MulticastGroup, RegisterValue, Replicas
@@ -111,6 +111,9 @@ class Reader:
             return
         with key.blamed():
             array = self.schema.meters[key.text()]
+        if any(field.text() in RATES for field, _ in value.pairs()):
+            _read_rates_of_all(array, value, collection, rank)
+            return
         for index, content in value.pairs():
             cell = MeterCell(
                 meter_name=array.name, index=self._index(index, array, "meter"), rates=read_rates(content)
@@ -165,6 +168,16 @@ class Reader:
         graph = self.topology.graph.subgraph(switch.name for switch in self.topology.switches)
         tree = nx.bfs_tree(graph, self.topology.switches[0].name).to_undirected()
         return [self.topology.port(self.switch.name, name) for name in tree[self.switch.name]]
+
+
+def _read_rates_of_all(array: ArraySchema, value: Element, collection: Collection, rank: Rank) -> None:
+    """Of each cell, or of each entry of the table that has the meter."""
+    rates = read_rates(value)
+    if array.table:
+        collection.add(EntryRates(array.table, array.name, rates), rank, value.place)
+    for index in range(array.size):
+        cell = MeterCell(meter_name=array.name, index=index, rates=rates)
+        collection.add(cell, Rank(rank.scope, written=False), value.place)
 
 
 def _group_number(key: Element) -> int:

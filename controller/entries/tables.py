@@ -13,7 +13,7 @@ from controller.southbound.schema import ActionSchema, MatchType, TableSchema
 from switch.suggestion import suggestion
 
 _FIELDS = ("match", "action", "params", "priority", "meter", "default_action", "routes", "to", "each")
-_RATES = ("committed_rate", "committed_burst", "peak_rate", "peak_burst")
+RATES = ("committed_rate", "committed_burst", "peak_rate", "peak_burst")
 
 
 def read_item(table: TableSchema, item: Element, variables: Variables, collection: Collection, rank: Rank) -> None:
@@ -126,7 +126,7 @@ def _params(action: ActionSchema, given: Element | None, where: Element, variabl
 
 def read_rates(element: Element) -> MeterRates:
     """A meter's rates and bursts."""
-    fields = element.fields(_RATES, _RATES)
+    fields = element.fields(RATES, RATES)
     rates = MeterRates(**{name: value.integer() for name, value in fields.items()})
     if rates.peak_rate < rates.committed_rate:
         raise fields["peak_rate"].error(f"the peak rate {rates.peak_rate} is below the committed rate")

@@ -258,9 +258,11 @@ class SwitchContents:
             return SwitchPlan(program=pipeline.name)
 
     async def _read_back(self, pipeline: Pipeline) -> SwitchPlan:
-        """What the switch holds. Registers, meters and default actions are taken as we wrote them: programs change
-        registers rightfully, and the others cannot be told from the program's own."""
+        """What the switch holds. Registers, meter arrays and default actions are taken as we wrote them: programs
+        change registers rightfully, and the others cannot be told from the program's own."""
         every_entry = p4r.Entity(table_entry=p4r.TableEntry(table_id=0))
+        if any(table.has_meter for table in pipeline.schema.tables):
+            every_entry.table_entry.meter_config.SetInParent()
         entries = [
             decode_entry(pipeline.schema, entity.table_entry)
             for entity in await self._read("read tables", [every_entry])

@@ -7,7 +7,7 @@ A name is found by its full name, its alias, or any dotted tail of it that no ot
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Generic, Protocol, TypeVar
@@ -130,15 +130,19 @@ class TableSchema:
 
 @dataclass(frozen=True)
 class ArraySchema:
-    """A counter, register or meter array of `size` cells; `short` is its alias."""
+    """A counter, register or meter array of `size` cells; `short` is its alias. table: of a direct meter, whose cells
+    are the entries of that table."""
 
     id: int
     name: str
     short: str
     bits: int = 0
     size: int = 0
+    table: str = ""
 
     def check_index(self, kind: str, index: int) -> None:
+        if self.table:
+            raise UserError(f"{kind} {self.name} has no cells of its own: entries of {self.table} have it")
         if self.size and index >= self.size:
             raise UserError(f"{kind} {self.name} has {self.size} cells, and so no cell {index}")
 
@@ -173,7 +177,11 @@ class ProgramSchema:
         )
         self.counters = _arrays("counter", p4info.counters)
         self.registers = _arrays("register", p4info.registers)
-        self.meters = _arrays("meter", p4info.meters)
+        self.meters = _arrays(
+            "meter",
+            p4info.meters,
+            [(meter, self.tables.by_id(meter.direct_table_id)) for meter in p4info.direct_meters],
+        )
         self.digests = Names("digest", (_digest(digest, p4info.type_info) for digest in p4info.digests))
         self.packet_in_fields = {
             field.id: field.name
@@ -320,18 +328,21 @@ def _digest(message: Any, types: Any) -> DigestSchema:
     return DigestSchema(preamble.id, preamble.name, preamble.alias or preamble.name, tuple(fields))
 
 
-def _arrays(kind: str, messages: Any) -> Names[ArraySchema]:
-    return Names(
-        kind,
-        (
-            ArraySchema(
-                m.preamble.id,
-                m.preamble.name,
-                m.preamble.alias or m.preamble.name,
-                m.type_spec.bitstring.bit.bitwidth if kind == "register" else 0,
-                m.size,
-            )
-            for m in messages
-        ),
-        (m.preamble.alias for m in messages),
-    )
+def _arrays(kind: str, messages: Any, direct: Sequence[tuple[Any, TableSchema | None]] = ()) -> Names[ArraySchema]:
+    """direct: those of tables, too."""
+    arrays = [
+        ArraySchema(
+            m.preamble.id,
+            m.preamble.name,
+            m.preamble.alias or m.preamble.name,
+            m.type_spec.bitstring.bit.bitwidth if kind == "register" else 0,
+            m.size,
+        )
+        for m in messages
+    ]
+    arrays += [
+        ArraySchema(m.preamble.id, m.preamble.name, m.preamble.alias or m.preamble.name, table=table.name)
+        for m, table in direct
+        if table is not None
+    ]
+    return Names(kind, arrays, (array.short for array in arrays))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 from experiments.scale import Scale
 from switch.errors import UserError
 from switch.link import LinkModel
+from topo.files import is_topology_file
 from topo.graph import Link, Topology
 from topo.registry import SHAPES, parse_topology, usage
 
@@ -92,6 +93,13 @@ class TopologySection(Section):
     kind: str = option("fat-tree:4", f"{', '.join(map(usage, SHAPES))}.")
     link: LinkSection = LinkSection()
     tiers: dict[str, LinkOverride] = Field(default_factory=dict)
+
+    @field_validator("kind")
+    @classmethod
+    def _beside_study(cls, kind: str, info: ValidationInfo) -> str:
+        """A file that a study names is looked for in its folder."""
+        folder = (info.context or {}).get("folder")
+        return str(folder / kind.strip()) if folder is not None and is_topology_file(kind) else kind
 
     @model_validator(mode="after")
     def _buildable(self) -> TopologySection:

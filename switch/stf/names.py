@@ -42,7 +42,12 @@ def _are(known: list[str]) -> str:
 
 
 def table(model: ProgramModel, name: str) -> Table:
-    return model.tables[find(name, model.tables, "table")]
+    # The compiler's own, tbl_..., are nobody's to name.
+    known = [known for known in model.tables if not known.startswith("tbl_")]
+    try:
+        return model.tables[find(name, known, "table")]
+    except NoFit as error:
+        raise NoFit(f"{error} (a table that is never applied is left out)") from None
 
 
 def register(model: ProgramModel, name: str) -> str:

@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="ne
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE_S = 120.0
 
-PROGRAM = ("--program", "mine.p4", "--entries", "entries.yaml", "--topology", "star:2")
+PROGRAM = ("--program", "mine.p4", "--topology", "star:2")
 
 CONTROLLER = """\
 import json, os, sys, time

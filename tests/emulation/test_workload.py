@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from switch.errors import UserError
 from tests.emulation.sandboxed import in_sandbox
 from tests.unit.workload.runs import run, table
 
@@ -124,6 +125,13 @@ def test_iperf3(tmp_path: Path) -> None:
     assert set(pairs) == {("h2", "h1"), ("h3", "h1")}
     assert all(row["received_bytes"] > 50_000 for row in pairs.values())
     assert 0 < float(str(result.metrics["throughput_bps"])) < 10e6
+
+
+@in_sandbox
+def test_packets_that_recirculate_for_ever_end_the_run(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"still on their way .* s1 recirculated, .* without end\?") as caught:
+        run(tmp_path, **{**SECTIONS, "program": {"macros": {"ENDLESS": "1"}}, "traffic": {"packets": 3}})
+    assert "\n" not in str(caught.value)
 
 
 @in_sandbox

@@ -1,45 +1,84 @@
-"""p4app.json of p4-utils: links such as ["h1", "s1", {"bw": 10}], and addresses by one of its strategies."""
+"""What p4-utils makes of a network: ports, addresses by one of its strategies; p4app.json, its form in JSON."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from ipaddress import IPv4Interface
 from typing import Any
 
 from switch.errors import UserError
 from topo.files.description import Described, HostDescription, LinkDescription
 
-_STRATEGIES = ("l2", "mixed", "l3")
+STRATEGIES = ("l2", "mixed", "l3")
+
+
+@dataclass
+class Network:
+    """As a person describes it to p4-utils. hosts, switches, links: with their options. strategy None: hosts have
+    addresses of their own, or the next of 10.0.0.0/8."""
+
+    hosts: dict[str, dict[str, Any]] = field(default_factory=dict)
+    switches: dict[str, dict[str, Any]] = field(default_factory=dict)
+    links: list[tuple[str, str, dict[str, Any]]] = field(default_factory=list)
+    strategy: str | None = None
+    program: str | None = None
+
+    def described(self) -> Described:
+        """Links in natural order, as p4-utils numbers ports. UserError for what p4-utils would refuse, too."""
+        addresses = _Addresses(self)
+        programs = {name: options["p4_src"] for name, options in self.switches.items() if options.get("p4_src")}
+        return Described(
+            hosts=tuple(addresses.of(name) for name in self.hosts),
+            switches=tuple(self.switches),
+            links=tuple(_link(*link) for link in sorted(self.links, key=link_order)),
+            entries={
+                name: options["cli_input"] for name, options in self.switches.items() if options.get("cli_input")
+            },
+            programs=programs,
+            program=self.program or next(iter(programs.values()), None),
+        )
+
+    def switch_of(self, host: str) -> str:
+        """The switch that a host is linked to."""
+        ends = ((a, b) for one, other, _ in self.links for a, b in ((one, other), (other, one)))
+        found = next((b for a, b in ends if a == host and b in self.switches), None)
+        if found is None:
+            raise UserError(f"host {host} is not linked to any switch")
+        return found
 
 
 def describe(data: Mapping[str, Any]) -> Described:
-    """What the file says.
-
-    Links whose first end is a host come first, as p4-utils numbers ports. Strategies: l2, one subnet 10.0.0.0/16;
-    mixed, 10.0.SWITCH.HOST/24; l3, 10.SWITCH.HOST.2/24, a subnet for each host. MAC addresses are 00:00 and the IP
-    address, those of gateways 00:01.
-    """
+    """What a p4app.json says."""
     network = data["topology"]
-    hosts, switches = network["hosts"], network["switches"]
     usual = network.get("default") or {}
-    links = sorted(network["links"], key=lambda link: link[0] not in hosts)
-    strategy = network.get("assignment_strategy") or "l2"
-    return Described(
-        hosts=tuple(_host(name, hosts[name], strategy, links, list(switches)) for name in hosts),
-        switches=tuple(switches),
-        links=tuple(_link(link, usual) for link in links),
-        entries={name: switch["cli_input"] for name, switch in switches.items() if switch.get("cli_input")},
-        programs={name: switch["p4_src"] for name, switch in switches.items() if switch.get("p4_src")},
+    strategy = network.get("assignment_strategy")
+    if strategy not in (None, *STRATEGIES):
+        raise UserError(f"assignment_strategy {strategy!r}: {', '.join(STRATEGIES)} are known; or give hosts an ip")
+    return Network(
+        hosts=dict(network["hosts"]),
+        switches=dict(network["switches"]),
+        links=[(link[0], link[1], {**usual, **(link[2] if len(link) > 2 else {})}) for link in network["links"]],
+        strategy=strategy,
         program=data.get("p4_src"),
-    )
+    ).described()
 
 
-def _link(link: Sequence[Any], usual: Mapping[str, Any]) -> LinkDescription:
-    options = {**usual, **(link[2] if len(link) > 2 else {})}
+def natural(name: str) -> list[tuple[bool, int, str]]:
+    """Sorts s2 before s10."""
+    return [(part.isdigit(), int(part) if part.isdigit() else 0, part) for part in re.split(r"([0-9]+)", name)]
+
+
+def link_order(link: Sequence[Any]) -> list[list[tuple[bool, int, str]]]:
+    """Sorts links by their ends."""
+    return [natural(end) for end in link[:2]]
+
+
+def _link(a: str, b: str, options: Mapping[str, Any]) -> LinkDescription:
     return LinkDescription(
-        link[0],
-        link[1],
+        a,
+        b,
         options.get("port1"),
         options.get("port2"),
         options.get("delay"),
@@ -49,36 +88,54 @@ def _link(link: Sequence[Any], usual: Mapping[str, Any]) -> LinkDescription:
     )
 
 
-def _host(
-    name: str, host: Mapping[str, Any], strategy: str, links: Sequence[Sequence[Any]], switches: Sequence[str]
-) -> HostDescription:
-    if host.get("ip"):
-        return HostDescription(name, host["ip"], host.get("mac"), host.get("gw") or host.get("gateway"))
-    if strategy not in _STRATEGIES:
-        raise UserError(f"assignment_strategy {strategy!r}: {', '.join(_STRATEGIES)} are known; or give hosts an ip")
-    number = _number(name)
-    own = next((other for a, b, *_ in links for mine, other in ((a, b), (b, a)) if mine == name), None)
-    if own not in switches:
-        raise UserError(f"host {name} is not linked to any switch")
-    switch = _number(str(own))
-    if strategy == "l2":
-        return HostDescription(
-            name, f"10.0.{number >> 8}.{number & 255}/16", _mac(f"10.0.{number >> 8}.{number & 255}")
-        )
-    if strategy == "mixed":
-        ip, gateway = f"10.0.{switch}.{number}", f"10.0.{switch}.254"
-    else:
-        ip, gateway = f"10.{switch}.{number}.2", f"10.{switch}.{number}.1"
-    return HostDescription(name, f"{ip}/24", _mac(ip), gateway, _mac(ip, 1))
+class _Addresses:
+    """l2: one subnet 10.0.0.0/16. mixed: 10.0.SWITCH.HOST/24. l3: 10.SWITCH.HOST.2/24, a subnet for each host. SWITCH
+    is its place among the switches unless it has a device_id, HOST the number in a name such as h3, else the first
+    that is free. MAC addresses are 00:00 and the IP address, those of gateways 00:01."""
+
+    def __init__(self, network: Network) -> None:
+        self._network = network
+        given = {name: int(each["device_id"]) for name, each in network.switches.items() if each.get("device_id")}
+        free = (number for number in range(1, 1 << 16) if number not in given.values())
+        self._switch_ids = {
+            name: given[name] if name in given else next(free) for name in sorted(network.switches, key=natural)
+        }
+        self._free: dict[str, Iterator[int]] = {}
+
+    def of(self, name: str) -> HostDescription:
+        options = self._network.hosts[name]
+        switch = self._network.switch_of(name)
+        if options.get("ip"):
+            via = options.get("gw") or options.get("gateway") or options.get("defaultRoute")
+            return HostDescription(
+                name, str(options["ip"]), options.get("mac"), via and str(via).removeprefix("via ")
+            )
+        strategy = self._network.strategy or "l2"
+        one_subnet = strategy == "l2"
+        number = self._number(name, "" if one_subnet else switch)
+        if one_subnet:
+            ip = f"10.0.{number >> 8}.{number & 255}"
+            return HostDescription(name, f"{ip}/16", options.get("mac") or _mac(ip))
+        place = self._switch_ids[switch]
+        if strategy == "mixed":
+            ip, gateway = f"10.{place >> 8}.{place & 255}.{number}", f"10.{place >> 8}.{place & 255}.254"
+        else:
+            ip, gateway = f"10.{place}.{number}.2", f"10.{place}.{number}.1"
+        return HostDescription(name, f"{ip}/24", options.get("mac") or _mac(ip), gateway, _mac(ip, 1))
+
+    def _number(self, name: str, subnet: str) -> int:
+        """Of a host in its subnet."""
+        if found := re.fullmatch(r"h([0-9]+)", name):
+            return int(found[1])
+        if subnet not in self._free:
+            taken = {
+                int(other[1:])
+                for other in self._network.hosts
+                if re.fullmatch(r"h[0-9]+", other) and (not subnet or self._network.switch_of(other) == subnet)
+            }
+            self._free[subnet] = (number for number in range(1, 1 << 16) if number not in taken)
+        return next(self._free[subnet])
 
 
 def _mac(ip: str, prefix: int = 0) -> str:
     return f"00:{prefix:02x}:" + IPv4Interface(ip).ip.packed.hex(":")
-
-
-def _number(name: str) -> int:
-    """The digits at the end of a name."""
-    found = re.search(r"[0-9]+$", name)
-    if not found:
-        raise UserError(f"{name} has no number at its end, from which p4-utils makes addresses")
-    return int(found[0])

@@ -11,11 +11,11 @@ from pydantic import ValidationError
 
 from switch.errors import UserError
 from switch.link import LinkModel
-from topo.files import p4_utils, tutorials
+from topo.files import network_script, p4_utils, tutorials
 from topo.files.description import Described
 from topo.graph import Topology
 
-SUFFIX = ".json"
+_SCRIPT, _JSON = ".py", ".json"
 _LEVELS = 2
 """Folders above the file in which paths are looked for: some are relative to the exercise's, which is above."""
 
@@ -32,12 +32,22 @@ class TopologyFile:
     program: Path | None = None
     named_programs: Mapping[str, str] = field(default_factory=dict)
 
+    def files(self, program: Path | None) -> list[Path]:
+        """All that the network depends on, besides what programs include."""
+        program = program or self.program
+        sources = [] if program is None else self.sources(program).values()
+        return [self.path, *dict.fromkeys(sources), *self.entries.values()]
+
     def sources(self, program: Path) -> dict[str, Path]:
         """The source of every switch's program, when a person gives `program`: that, but for switches of which the
-        file says that they run another, and whose source is there."""
+        file says that they run another, and whose source is there; on all if the file names others alone."""
         found = {switch.name: program for switch in self.topology.switches}
-        for switch, name in self.named_programs.items():
-            stem = Path(name).name.removesuffix(".json").removesuffix(".p4")
+        stems = {
+            s: Path(name).name.removesuffix(".json").removesuffix(".p4") for s, name in self.named_programs.items()
+        }
+        if len(stems) == len(found) and program.stem not in stems.values():
+            return found  # the file knows nothing of it
+        for switch, stem in stems.items():
             if stem != program.stem:
                 folders = [program.parent, program.parent.parent, *_folders(self.path)]
                 places = [place for folder in folders for place in (folder, folder / "solution")]
@@ -46,33 +56,44 @@ class TopologyFile:
         return found
 
 
+def is_topology_file(kind: str) -> bool:
+    """Whether a topology's kind names a file, and not a shape such as "fat-tree:4"."""
+    return Path(kind.strip()).suffix in (_SCRIPT, _JSON)
+
+
 def topology_file(kind: str, link: LinkModel | None = None, scale_factor: float = 1.0) -> TopologyFile | None:
     """What the file says that a topology's kind names; None if it names none, but a shape such as "fat-tree:4".
 
     link: where the file says nothing. scale_factor: emulated over nominal rate, for what it says. UserError, one
     line, for what is wrong."""
-    path = Path(kind.strip())
-    if path.suffix != SUFFIX:
+    if not is_topology_file(kind):
         return None
+    path = Path(kind.strip())
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UserError(f"cannot read the topology {path}: {error.strerror}") from None
-    except (ValueError, UnicodeDecodeError) as error:
-        raise UserError(f"{path} is no JSON: {error}") from None
-    if not isinstance(data, dict):
-        raise UserError(f"{path} is no topology: it holds no object")
-    form = p4_utils if "topology" in data else tutorials
-    try:
-        described = form.describe(data)
+        described = network_script.describe(path) if path.suffix == _SCRIPT else _read(path)
         topology = described.build(path.stem, link or LinkModel(), scale_factor)
-    except (KeyError, TypeError, AttributeError, IndexError) as error:
-        raise UserError(f"{path} is no topology as p4lang/tutorials or p4-utils write it: {error!r}") from None
     except ValidationError as error:
         raise UserError(f"{path}: {str(error.errors()[0]['msg']).removeprefix('Value error, ')}") from None
     except (UserError, ValueError) as error:
         raise UserError(f"{path}: {error}") from None
     return _with_files(path, topology, described)
+
+
+def _read(path: Path) -> Described:
+    """JSON in either form."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"it cannot be read: {error.strerror}") from None
+    except (ValueError, UnicodeDecodeError) as error:
+        raise UserError(f"it is no JSON: {error}") from None
+    if not isinstance(data, dict):
+        raise UserError("it is no topology: it holds no object")
+    form = p4_utils if "topology" in data else tutorials
+    try:
+        return form.describe(data)
+    except (KeyError, TypeError, AttributeError, IndexError) as error:
+        raise UserError(f"it is no topology as p4lang/tutorials or p4-utils write it: {error!r}") from None
 
 
 def read_topology(kind: str, link: LinkModel | None = None, scale_factor: float = 1.0) -> Topology | None:

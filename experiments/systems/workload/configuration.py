@@ -19,6 +19,7 @@ from experiments.systems.workload.expectations import expectations_of, parse_exp
 from experiments.traffic.background import BackgroundSection
 from experiments.traffic.configuration import TrafficSection
 from switch.errors import UserError
+from topo.files import topology_file
 
 
 def _beside_study(path: Path, info: ValidationInfo) -> Path:
@@ -100,7 +101,11 @@ class WorkloadConfiguration(PointConfiguration):
         return expect
 
     def canonical(self) -> WorkloadConfiguration:
-        return self.model_copy(update={"program": self.program.with_digest([self.frames.layers, self.frames.pcap])})
+        file = topology_file(self.topology.kind)
+        more = [] if file is None else file.files(self.program.path)
+        return self.model_copy(
+            update={"program": self.program.with_digest([self.frames.layers, self.frames.pcap, *more])}
+        )
 
 
 Read = TypeVar("Read")

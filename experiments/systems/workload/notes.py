@@ -35,5 +35,8 @@ def notes(metrics: Mapping[str, Value]) -> list[str]:
     if metrics.get("received_packets") == 0:
         lines.append("nothing arrived at the host that it was sent to")
     if count("misdelivered"):
-        lines.append(f"{count('misdelivered')} packets came to another host than theirs")
+        lines.append(
+            f"{count('misdelivered')} packets came to another host than theirs: do the program and its entries go by "
+            "the destination?"
+        )
     return lines

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from switch.runtime.state.array_access import ArrayAccess
-from switch.runtime.state.table_access import TableAccess
+from switch.runtime.state.meter_access import MeterAccess
 
 
-class SwitchState(TableAccess, ArrayAccess):
+class SwitchState(MeterAccess):
     """What one switch that runs a program keeps between packets. Implements that part of switch.device.Device."""

@@ -1,4 +1,4 @@
-"""Registers, and the counters and meters that programs index."""
+"""Registers, and the counters that programs index."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
-from switch.device import MeterCounts, MeterRates, Program
+from switch.device import Program
 from switch.runtime.state import abi
-from switch.runtime.state.meter_cells import configure_meter, meter_counts
 from switch.runtime.state.switch_record import SwitchRecord, fits
 
 
 class ArrayAccess(SwitchRecord):
-    """Registers, indirect counters and indirect meters of one switch. Raises as switch.device.Device says."""
+    """Registers and indirect counters of one switch. Raises as switch.device.Device says."""
 
     def __init__(
         self,
@@ -25,7 +24,6 @@ class ArrayAccess(SwitchRecord):
         super().__init__(program, guard, clock_us)
         self._register_number = {name: i for i, name in enumerate(self.model.registers)}
         self._counter_number = {name: i for i, name in enumerate(self.model.indirect_counters)}
-        self._meter_number = {name: i for i, name in enumerate(self.model.indirect_meters)}
 
     # ---- Registers ----
 
@@ -64,21 +62,6 @@ class ArrayAccess(SwitchRecord):
                 IndexError(f"counter {counter} has {cells.size} cells, no index {index}"),
             )
 
-    # ---- Meters ----
-
-    def meter_write(self, meter: str, index: int, rates: MeterRates | None) -> None:
-        """Configure one cell of an indirect meter; None turns it off, so that everything is green."""
-        with self._guard:
-            configure_meter(self._library, self._meter_cell(meter, index), rates)
-
-    def meter_counts(self, meter: str, index: int) -> MeterCounts:
-        with self._guard:
-            return meter_counts(self._library, self._meter_cell(meter, index))
-
-    def meter_counts_clear(self, meter: str, index: int) -> None:
-        with self._guard:
-            self._library.gb_meter_counts_clear(self._meter_cell(meter, index))
-
     # ---- Internals ----
 
     def _register(self, name: str) -> Any:
@@ -111,10 +94,3 @@ class ArrayAccess(SwitchRecord):
                 IndexError(f"counter {name} has {cells.size} cells, no index {first}"),
             )
         return [(c.packets, c.bytes) for c in counts[:count]]
-
-    def _meter_cell(self, meter: str, index: int) -> int:
-        pointer = self.record.contents.meters[self._number(self._meter_number, meter, "indirect meter")]
-        cell = self._library.gb_meter_cell(pointer, self._index(index))
-        if not cell:
-            raise IndexError(f"meter {meter} has no index {index}")
-        return int(cell)

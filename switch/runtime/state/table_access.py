@@ -15,13 +15,10 @@ from switch.device import (
     GroupReference,
     KeyMatch,
     MemberReference,
-    MeterCounts,
-    MeterRates,
     Program,
     StateFull,
 )
 from switch.runtime.state import abi
-from switch.runtime.state.meter_cells import configure_meter, meter_counts
 from switch.runtime.state.switch_record import SwitchRecord, fits
 
 _DEFAULT_HANDLE = -1
@@ -128,21 +125,6 @@ class TableAccess(SwitchRecord):
                 IndexError(f"table {table} has no entry with handle {handle}"),
             )
         return last_hit_us.value
-
-    # ---- Direct meters ----
-
-    def table_meter_write(self, table: str, handle: int, rates: MeterRates | None) -> None:
-        """Configure the direct meter of an entry."""
-        with self._guard:
-            configure_meter(self._library, self._table_meter_cell(table, handle), rates)
-
-    def table_meter_counts(self, table: str, handle: int) -> MeterCounts:
-        with self._guard:
-            return meter_counts(self._library, self._table_meter_cell(table, handle))
-
-    def table_meter_counts_clear(self, table: str, handle: int) -> None:
-        with self._guard:
-            self._library.gb_meter_counts_clear(self._table_meter_cell(table, handle))
 
     # ---- Value sets ----
 
@@ -359,12 +341,3 @@ class TableAccess(SwitchRecord):
                 self._library.gb_table_count_write(pointer, handle, ctypes.byref(count)),
                 IndexError(f"table {table} has no entry with handle {handle}"),
             )
-
-    def _table_meter_cell(self, table: str, handle: int) -> int:
-        wanted = self._table(table)
-        if wanted.direct_meter is None:
-            raise ValueError(f"table {table} has no direct meter")
-        cell = self._library.gb_table_meter_cell(self._table_pointer(wanted), self._handle(handle))
-        if not cell:
-            raise IndexError(f"table {table} has no entry with handle {handle}")
-        return int(cell)

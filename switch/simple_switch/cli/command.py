@@ -47,6 +47,7 @@ class Shell(ProfileCommands, ReplicationCommands, StateCommands, cmd.Cmd):
         super().__init__()
         self.client = client
         self.program = Program(client.p4info)
+        self.rates_of_new_entries = {}
 
     def onecmd(self, line: str) -> bool:
         try:

@@ -9,7 +9,7 @@ from finsy.proto import p4r
 
 from switch.simple_switch.cli import values
 from switch.simple_switch.cli.errors import CommandError, expect, integer
-from switch.simple_switch.cli.tables import TableCommands
+from switch.simple_switch.cli.tables import TableCommands, key_of
 
 _PER_SECOND = 1_000_000
 
@@ -84,23 +84,26 @@ class StateCommands(TableCommands):
         microsecond, and bursts in packets or bytes"""
         arguments = line.split()
         expect(arguments, 4, "meter_set_rates METER INDEX RATE:BURST RATE:BURST")
-        self._set_rates(self.program.meters.find(arguments[0]), arguments[1], arguments[2:])
+        self._set_rates(self._meter_entity(self.program.meters.find(arguments[0]), arguments[1]), arguments[2:])
 
     def do_meter_array_set_rates(self, line: str) -> None:
-        """meter_array_set_rates METER RATE:BURST RATE:BURST: of all cells"""
+        """meter_array_set_rates METER RATE:BURST RATE:BURST: of all cells, or of all entries, also of those that
+        this shell adds later, where the meter is a table's"""
         arguments = line.split()
         expect(arguments, 3, "meter_array_set_rates METER RATE:BURST RATE:BURST")
         meter = self.program.meters.find(arguments[0])
         if _is_direct(meter):
-            raise CommandError("the meter is a table's: set the rates of its entries, with meter_set_rates")
+            self.rates_of_new_entries[meter.direct_table_id] = _rates(arguments[1:])
+            for entry in self.entries(self._table_of(meter)):
+                message = p4r.DirectMeterEntry(table_entry=key_of(entry))
+                self._set_rates(p4r.Entity(direct_meter_entry=message), arguments[1:])
+            return
         for index in range(meter.size):
-            self._set_rates(meter, str(index), arguments[1:])
+            self._set_rates(self._meter_entity(meter, str(index)), arguments[1:])
 
-    def _set_rates(self, meter: Any, index: str, texts: list[str]) -> None:
-        entity = self._meter_entity(meter, index)
-        config = getattr(entity, entity.WhichOneof("entity")).config
-        (config.cir, config.cburst), (config.pir, config.pburst) = map(_rate, texts)
-        self.client.modify(entity)
+    def _set_rates(self, meter: Any, texts: list[str]) -> None:
+        getattr(meter, meter.WhichOneof("entity")).config.CopyFrom(_rates(texts))
+        self.client.modify(meter)
 
     def _meter_entity(self, meter: Any, index: str) -> Any:
         if _is_direct(meter):
@@ -150,8 +153,7 @@ class StateCommands(TableCommands):
 
     def _key_of(self, direct: Any, handle: str) -> Any:
         """The key of an entry, as direct counters and meters are addressed by."""
-        entry = self.entry(self._table_of(direct), handle)
-        return p4r.TableEntry(table_id=entry.table_id, match=entry.match, priority=entry.priority)
+        return key_of(self.entry(self._table_of(direct), handle))
 
 
 def _is_direct(item: Any) -> bool:
@@ -160,6 +162,11 @@ def _is_direct(item: Any) -> bool:
 
 def _index(text: str) -> Any:
     return p4r.Index(index=integer(text, "INDEX"))
+
+
+def _rates(texts: list[str]) -> Any:
+    (cir, cburst), (pir, pburst) = map(_rate, texts)
+    return p4r.MeterConfig(cir=cir, cburst=cburst, pir=pir, pburst=pburst)
 
 
 def _rate(text: str) -> tuple[int, int]:

@@ -22,6 +22,9 @@ _FIRST_FOREIGN_HANDLE = 1 << 24
 
 
 class TableCommands(Commands):
+    rates_of_new_entries: dict[int, Any]
+    """MeterConfig by table, for entries that are added."""
+
     def do_show_tables(self, line: str) -> None:
         """show_tables: the tables of the program"""
         for table in self.program.tables.all:
@@ -47,7 +50,7 @@ class TableCommands(Commands):
     def do_table_num_entries(self, line: str) -> None:
         """table_num_entries TABLE: how many entries it has"""
         (table,) = self._tables(line, "table_num_entries TABLE")
-        print(len(self._entries(table)))
+        print(len(self.entries(table)))
 
     def do_table_set_default(self, line: str) -> None:
         """table_set_default TABLE ACTION [PARAMETER ...]: what happens when no entry matches"""
@@ -115,7 +118,7 @@ class TableCommands(Commands):
     def do_table_clear(self, line: str) -> None:
         """table_clear TABLE: remove all entries but the default entry"""
         (table,) = self._tables(line, "table_clear TABLE")
-        entries = [_bare(entry) for entry in self._entries(table) if not entry.is_const]
+        entries = [_bare(entry) for entry in self.entries(table) if not entry.is_const]
         if entries:
             self.client.delete(*entries)
 
@@ -131,7 +134,7 @@ class TableCommands(Commands):
         """table_dump TABLE: its entries and its default entry"""
         (table,) = self._tables(line, "table_dump TABLE")
         print("==========\nTABLE ENTRIES")
-        for entry in self._entries(table):
+        for entry in self.entries(table):
             print("**********")
             self._dump(table, entry)
         wanted = p4r.TableEntry(table_id=table.preamble.id, is_default_action=True)
@@ -152,12 +155,13 @@ class TableCommands(Commands):
     def entry(self, table: Any, handle: str) -> Any:
         """The TableEntry message of a handle."""
         number = integer(handle, "the entry's handle")
-        for entry in self._entries(table):
+        for entry in self.entries(table):
             if _handle(entry) == number:
                 return entry
         raise CommandError(f"table {table.preamble.name} has no entry with handle {number}")
 
-    def _entries(self, table: Any) -> list[Any]:
+    def entries(self, table: Any) -> list[Any]:
+        """The TableEntry messages of a table."""
         return self.client.read(p4r.Entity(table_entry=p4r.TableEntry(table_id=table.preamble.id)))
 
     def _new_entry(self, table: Any, arguments: list[str], usage: str) -> tuple[Any, list[str]]:
@@ -192,6 +196,8 @@ class TableCommands(Commands):
         ]
         handle = max(own, default=-1) + 1
         entry.metadata = _HANDLE + str(handle).encode()
+        if entry.table_id in self.rates_of_new_entries:
+            entry.meter_config.CopyFrom(self.rates_of_new_entries[entry.table_id])
         self.client.insert(p4r.Entity(table_entry=entry))
         print(f"Entry has been added with handle {handle}")
 
@@ -255,6 +261,11 @@ def _handle(entry: Any) -> int:
         return int(number)
     key = b"".join(match.SerializeToString(deterministic=True) for match in entry.match)
     return _FIRST_FOREIGN_HANDLE + (zlib.crc32(key + str(entry.priority).encode()) & 0xFFFFFF)
+
+
+def key_of(entry: Any) -> Any:
+    """The entry's key alone: so direct counters and meters are addressed."""
+    return p4r.TableEntry(table_id=entry.table_id, match=entry.match, priority=entry.priority)
 
 
 def _bare(entry: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -42,13 +43,44 @@ SOLUTIONS = {
 }
 
 
-def solve(name: str, folder: Path) -> None:
-    program = folder / f"{name}.p4"
-    text = program.read_text()
-    for gap, filled in SOLUTIONS[name]:
-        assert text.count(gap) == 1
+BLOCK_53 = "  blocked: [{match: {dst_port: 53}, action: drop}]\n"
+
+# Of each exercise: a change of its solution, and what is to be said of it.
+WRONG = {
+    "forward": {
+        "std.egress_spec = port;->": "packets: a packet with a route: .*: port 2: no packet came",
+        "std.egress_spec->std.egress_port": "arrives: .*; 100 packets were sent to a port that does not exist",
+        "hdr.ipv4.ttl - 1->hdr.ipv4.ttl": "packets: .*differs in ipv4.ttl: 0x40 instead of 0x3f",
+        "src_addr = hdr.ethernet.dst_addr->src_addr = dst_mac": "differs in ethernet.src_addr: 0x.*102 instead of 0x",
+        "default_action = drop()->default_action = forward(3, 0)": "is dropped: a packet left by port 3",
+    },
+    "firewall": {
+        "hdr.udp.dst_port: exact->hdr.udp.src_port: exact": "the blocked port 53 is dropped: ",
+        "hdr.udp.isValid()->!hdr.udp.isValid()": "the blocked port 53 is dropped: a packet left by port 2",
+        "blocked.apply()->": "there is no table blocked: there is MyIngress.routes .a table that is never applied",
+        "17: parse_udp->18: parse_udp": "the blocked port 53 is dropped: a packet left by port 2",
+    },
+    "count": {
+        "number + 1->number + 2": "a packet by port 1: seen.1. is 1: register seen.1. is 2, should be == 1",
+        "number + 1->1": "seen.1. is 3: register seen.1. is 1, should be == 3",
+        "seen.read(number, (bit<32>) std.ingress_port->seen.read(number, 0": "seen.1. is 1, should be == 3",
+        "seen.write((bit<32>) std.ingress_port->seen.write(2": "register:l1:seen.1. > 0, found 0",
+    },
+}
+
+
+def edit(file: Path, *changes: tuple[str, str]) -> None:
+    text = file.read_text()
+    for gap, filled in changes:
+        assert text.count(gap) == 1, gap
         text = text.replace(gap, filled)
-    program.write_text(text)
+    file.write_text(text)
+
+
+def solve(name: str, folder: Path) -> None:
+    edit(folder / f"{name}.p4", *SOLUTIONS[name])
+    if name == "firewall":
+        edit(folder / "entries.yaml", ("tables:\n", f"tables:\n{BLOCK_53}"))
 
 
 def test_every_exercise_has_a_solution_here() -> None:
@@ -67,6 +99,34 @@ def test_starter_code_fails_and_a_solution_passes(
     solve(name, folder)
     assert exercise.check(name, folder) == 0, capsys.readouterr().out
     assert "FAILED" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"), [(name, *pair) for name, pairs in WRONG.items() for pair in pairs.items()]
+)
+def test_what_is_wrong_is_told(
+    name: str, change: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / name
+    exercise.start(name, folder)
+    solve(name, folder)
+    right, _, wrong = change.partition("->")
+    edit(folder / f"{name}.p4", (right, wrong))
+    assert exercise.check(name, folder) == 1
+    failed = [line for line in capsys.readouterr().out.splitlines() if line.startswith("FAILED")]
+    assert any(re.search(message, line) for line in failed), failed
+
+
+def test_entries_that_are_missing_or_wrong_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "firewall"
+    exercise.start("firewall", folder)
+    edit(folder / "firewall.p4", *SOLUTIONS["firewall"])
+    assert exercise.check("firewall", folder) == 1
+    assert "FAILED  3 entries yaml blocks port 53: expected loss == 1, found 0" in capsys.readouterr().out
+    edit(folder / "entries.yaml", ("tables:\n", f"tables:\n{BLOCK_53.replace('drop', 'dorp')}"))
+    assert exercise.check("firewall", folder) == 1
+    said = capsys.readouterr().out
+    assert "FAILED  2 other traffic arrives: entries.yaml:2:47: the P4 program has no action 'dorp'" in said
 
 
 def test_what_cannot_be_checked_is_one_line(tmp_path: Path) -> None:

@@ -31,13 +31,16 @@ control In(inout headers hdr, inout metadata meta, inout standard_metadata_t sm)
     register<bit<32>>(8) cells;
     action_selector(HashAlgorithm.crc16, 16, 16) paths;
     action forward(bit<9> port) { sm.egress_spec = port; }
+    direct_meter<bit<2>>(MeterType.packets) route_limits;
+    action limit(bit<9> port) { route_limits.read(meta.colour); sm.egress_spec = port; }
     action rewrite(bit<48> mac, bit<9> port) { hdr.data.mac = mac; sm.egress_spec = port; }
     action drop() { mark_to_drop(sm); }
     table routes {
         key = { hdr.data.address: lpm; }
-        actions = { forward; rewrite; drop; }
+        actions = { forward; rewrite; limit; drop; }
         default_action = drop();
         counters = route_hits;
+        meters = route_limits;
     }
     table rules {
         key = { hdr.data.address: ternary; hdr.data.kind: range; hdr.data.x: optional; }

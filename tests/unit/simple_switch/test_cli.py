@@ -176,6 +176,17 @@ def test_meters(shell: Shell, capsys: pytest.CaptureFixture[str]) -> None:
     assert "info rate = 0.5, burst size = 1500" in say(shell, capsys, "meter_get_rates limits 3")
 
 
+def test_meters_of_entries(shell: Shell, capsys: pytest.CaptureFixture[str]) -> None:
+    say(shell, capsys, "table_add routes limit 10.0.0.0/8 => 1")
+    say(shell, capsys, "meter_array_set_rates route_limits 0.5:10 1:20")
+    say(shell, capsys, "table_add routes limit 11.0.0.0/8 => 1")
+    for handle in (0, 1):
+        assert "info rate = 0.5, burst size = 10" in say(shell, capsys, f"meter_get_rates route_limits {handle}")
+    say(shell, capsys, "meter_set_rates route_limits 1 0.25:5 0.5:6")
+    assert "info rate = 0.5, burst size = 10" in say(shell, capsys, "meter_get_rates route_limits 0")
+    assert "info rate = 0.25, burst size = 5" in say(shell, capsys, "meter_get_rates route_limits 1")
+
+
 def test_action_profiles(shell: Shell, capsys: pytest.CaptureFixture[str]) -> None:
     assert say(shell, capsys, "act_prof_create_member paths forward 1") == "Member has been created with handle 0\n"
     assert say(shell, capsys, "act_prof_create_member paths forward 2") == "Member has been created with handle 1\n"

@@ -125,7 +125,10 @@ def test_commands(bmv2: Path) -> None:
         ("register_read cells 1 > 9", "register cells[1] is 9, should be > 9"),
         ("register_write cells 4 1", "BMv2: Invalid register operation (INVALID_INDEX)"),
         ("mirroring_get 1", "BMv2's command line ended: lost the connection"),
-        ("add wold 1 a()", "there is no table wold; did you mean I.wild?"),
+        (
+            "add wold 1 a()",
+            "there is no table wold; did you mean I.wild? (a table that is never applied is left out)",
+        ),
         ("remove x", "there is no entry x: add ... = x names one"),
     ],
 )

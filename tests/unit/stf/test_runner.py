@@ -102,7 +102,10 @@ def test_files_that_fail(text: str, problems: list[str]) -> None:
 @pytest.mark.parametrize(
     ("command", "problem"),
     [
-        ("add wold 1 head.a:1 drop()", "there is no table wold; did you mean I.wild?"),
+        (
+            "add wold 1 head.a:1 drop()",
+            "there is no table wold; did you mean I.wild? (a table that is never applied is left out)",
+        ),
         ("add wild 1 head.a:1 dorp()", "there is no action of table I.wild named dorp; did you mean I.drop?"),
         ("add wild 1 head.x:1 drop()", "there is no key field of table I.wild named head.x: there is hdr.head.a"),
         ("add wild 1 head.a:1 a:1 drop()", "key field hdr.head.a is there twice"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -100,7 +101,7 @@ def test_a_topology_of_p4_utils(tmp_path: Path) -> None:
     found = topology_file(kind)
     assert found is not None and found.program == tmp_path / "p4src/mine.p4"
     topology = found.topology
-    # Links that begin with a host are numbered first.
+    # Ports follow the natural order of links.
     assert ports(topology, "s2") == {"h3": 1, "h4": 2, "s1": 3}
     h4 = topology.host("h4")
     assert (h4.ip, h4.prefix_bits, h4.mac) == ("10.0.2.4", 24, "00:00:0a:00:02:04")
@@ -119,6 +120,87 @@ def test_strategies_of_p4_utils(tmp_path: Path, strategy: str, ip: str, destinat
     assert topology.host("h3").ip == ip and topology.destination_mac("h3", "h4") == destination
 
 
+SCRIPT = """
+from p4utils.mininetlib.network_API import NetworkAPI
+
+net = NetworkAPI()
+net.setLogLevel("info")
+net.enableCli()
+net.addP4Switch("s2", cli_input="s2-commands.txt")
+net.addP4Switch("s1")
+net.setP4SourceAll("p4src/mine.p4")
+for name in ("h1", "h10", "h2", "server"):
+    net.addHost(name)
+net.addLink("h10", "s1")
+net.addLink("h2", "s1")
+net.addLink("s1", "s2", port2=7)
+net.addLink("h1", "s2")
+net.addLink("server", "s2", bw=3)
+net.setDelay("s1", "s2", 4)
+net.setBw("h1", "s2", 2)
+{more}
+net.execScript("python controller.py", reboot=True)
+net.enableLogAll()
+net.startNetwork()
+raise SystemExit("this is never reached")
+"""
+
+
+def scripted(folder: Path, more: str) -> str:
+    for name in ("p4src/mine.p4", "s2-commands.txt"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).touch()
+    (folder / "network.py").write_text(SCRIPT.format(more=more))
+    return str(folder / "network.py")
+
+
+def test_a_script_of_p4_utils(tmp_path: Path) -> None:
+    found = topology_file(scripted(tmp_path, "net.mixed()"), LinkModel(rate_bps=1000, delay_us=7))
+    assert found is not None and found.program == tmp_path / "p4src/mine.p4"
+    assert found.entries == {"s2": tmp_path / "s2-commands.txt"}
+    topology = found.topology
+    # h2 before h10: the order is natural.
+    assert ports(topology, "s1") == {"h2": 1, "h10": 2, "s2": 3}
+    assert ports(topology, "s2") == {"h1": 1, "s1": 7, "server": 2}
+    assert topology.host("h10").ip == "10.0.1.10" and topology.host("server").ip == "10.0.2.2", "1 is h1's"
+    assert topology.link("s1", "s2").model == LinkModel(rate_bps=1000, delay_us=4000)
+    assert topology.link("h1", "s2").model.rate_bps == 2_000_000
+    assert topology.link("s2", "server").model.rate_bps == 3_000_000
+    other = tmp_path / "other.p4"
+    assert set(found.sources(other).values()) == {other}
+    assert "p4utils" not in sys.modules
+
+
+def test_a_script_may_give_addresses_itself(tmp_path: Path) -> None:
+    more = 'net.l3()\nnet.setIntfIp("h1", "s2", "10.9.1.2/24")\nnet.setDefaultRoute("h1", "10.9.1.1")'
+    found = topology_file(scripted(tmp_path, more + '\nnet.setIntfMac("h1", "s2", "02:00:00:00:00:77")'))
+    assert found is not None
+    h1 = found.topology.host("h1")
+    assert (h1.ip, h1.gateway_ip, h1.mac) == ("10.9.1.2", "10.9.1.1", "02:00:00:00:00:77")
+    assert found.topology.host("h2").ip == "10.1.2.2"
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ("1 / 0", "network.py: line 19: ZeroDivisionError: division by zero"),
+        ("net.fly()", "network.py: line 19: AttributeError: gradbed does not know NetworkAPI.fly"),
+        ('net.addLink("h1", "s9")', "network.py: line 19: a link of s9, which is no node"),
+        (
+            'net.addRouter("r1")',
+            "network.py: line 19: r1 is no P4 switch: networks from files have P4 switches alone",
+        ),
+        ("net.l2(", r"network.py: line \d+: SyntaxError: "),
+        ("import os; os._no", "network.py: line 19: AttributeError: "),
+        ("raise SystemExit('no')", "network.py: line 19: SystemExit: no"),
+    ],
+)
+def test_a_mistake_in_a_script_names_its_line(tmp_path: Path, more: str, message: str) -> None:
+    with pytest.raises(UserError, match=message) as caught:
+        topology_file(scripted(tmp_path, more))
+    assert "\n" not in str(caught.value)
+
+
 def test_what_a_file_says_of_its_links_is_scaled(tutorial: str) -> None:
     section = TopologySection(kind=tutorial, link=LinkSection(rate_mbps=10, delay_us=100))
     slow = section.build(Scale(0.5))
@@ -133,7 +215,7 @@ def test_what_a_file_says_of_its_links_is_scaled(tutorial: str) -> None:
         ({"links": [["h1", "s1-p1"]]}, "host h2 is not linked to any switch"),
         ({"links": [["h1", "s9-p1"], ["h2", "s1-p1"], ["h3", "s1-p2"]]}, "host h1 is not linked to any switch"),
         ({"links": [*TUTORIAL["links"][:3], ["h3", "s2-p1", "5 miles"]]}, "'5 miles' is no time"),
-        ({"hosts": 5}, "is no topology as p4lang/tutorials or p4-utils write it"),
+        ({"hosts": 5}, "it is no topology as p4lang/tutorials or p4-utils write it"),
         ({"switches": {"s1": {"runtime_json": "nowhere.json"}, "s2": {}}}, "names nowhere.json, which is not there"),
     ],
 )
@@ -146,8 +228,8 @@ def test_a_mistake_is_one_line(tmp_path: Path, change: dict[str, Any], message: 
 
 def test_no_file_and_no_json(tmp_path: Path) -> None:
     assert topology_file("fat-tree:4") is None
-    with pytest.raises(UserError, match=r"cannot read the topology nothing.json: No such file"):
+    with pytest.raises(UserError, match=r"nothing.json: it cannot be read: No such file"):
         topology_file("nothing.json")
     (tmp_path / "bad.json").write_text("{")
-    with pytest.raises(UserError, match=r"bad.json is no JSON"):
+    with pytest.raises(UserError, match=r"bad.json: it is no JSON"):
         topology_file(str(tmp_path / "bad.json"))

@@ -43,6 +43,7 @@ control TheIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
     register<bit<16>>(8) threshold;
     meter(4, MeterType.packets) police;
     direct_meter<bit<2>>(MeterType.bytes) entry_meter;
+    action_selector(HashAlgorithm.crc16, 16, 16) paths;
 
     action drop() {
         mark_to_drop(std);
@@ -83,6 +84,15 @@ control TheIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
         default_action = NoAction();
         meters = entry_meter;
     }
+    table chosen {
+        key = {
+            hdr.ethernet.src_addr: exact;
+            hdr.ipv4.src_addr: selector;
+        }
+        actions = { forward; NoAction; }
+        default_action = NoAction();
+        implementation = paths;
+    }
     table fixed {
         key = { hdr.ethernet.ether_type: exact; }
         actions = { drop; NoAction; }
@@ -98,6 +108,7 @@ control TheIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
         stations.apply();
         if (hdr.ipv4.isValid() && hdr.ipv4.header_checksum >= least) {
             routes.apply();
+            chosen.apply();
             rules.apply();
         }
     }

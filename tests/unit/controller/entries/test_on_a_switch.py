@@ -134,6 +134,10 @@ def test_a_direct_meter_is_written_with_its_entry(one: OneSwitch, written: Writt
     request = p4r.Entity(table_entry=p4r.TableEntry(meter_config=p4r.MeterConfig()))
     (found,) = (e.table_entry for e in one.fabric.read(1, [request]) if e.table_entry.HasField("meter_config"))
     assert (found.meter_config.cir, found.meter_config.pburst) == (1, 2)
+    # Read back, it is what was written.
+    one.southbound._contents["s1"]._held = None
+    one.fabric.write = lambda *_: pytest.fail("something was written")  # type: ignore[method-assign]
+    one.southbound.apply(plan)
 
 
 def test_a_table_that_is_full_is_refused_in_one_line(one: OneSwitch, written: Written) -> None:

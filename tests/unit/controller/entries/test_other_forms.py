@@ -55,6 +55,34 @@ mirroring_add 5 3
 register_write threshold 2 77
 meter_set_rates police 1 0.000001:1 0.000003:2
 set_queue_depth 64
+table_add stations measured 1 => 3
+meter_array_set_rates entry_meter 0.000001:1 0.000003:2
+table_add stations measured 2 => 3
+table_add stations measured 3 => 3
+meter_set_rates entry_meter 2 0.000005:1 0.000006:2
+act_prof_create_member paths forward 1 08:00:00:00:01:11
+act_prof_create_member paths forward 2 08:00:00:00:02:22
+act_prof_create_group paths
+act_prof_create_group paths
+act_prof_add_member_to_group paths 0 1
+table_indirect_add chosen 1 => 1
+table_indirect_add_with_group chosen 2 => 1
+"""
+
+SHOWING = """
+show_tables
+table_dump routes
+table_info routes
+table_num_entries routes
+counter_read arrivals 1
+counter_reset arrivals
+register_read threshold
+meter_get_rates police 0
+mc_dump
+mirroring_get 5
+act_prof_dump paths
+get_time_elapsed
+exit
 """
 
 
@@ -80,7 +108,8 @@ def test_a_mistake_in_a_runtime_file_names_its_place(written: Written) -> None:
 def test_commands_of_simple_switch_cli(written: Written) -> None:
     own = written.own_plan(COMMANDS, "s1-commands.txt")["l1"]
     assert own.defaults == (DefaultAction(table="TheIngress.routes", action="TheIngress.drop"),)
-    route, first, second = own.entries
+    by_member, by_group, route, first, second, *stations = (entry for entry in own.entries)
+    assert (by_member.params["port"], by_group.params["port"]) == (2, 1)
     assert (route.action, route.params) == ("TheIngress.forward", {"port": 1, "dst_mac": 0x080000000111})
     # The smaller priority wins there, the greater one here.
     assert (first.action, second.action) == ("TheIngress.drop", "NoAction") and first.priority > second.priority
@@ -89,6 +118,12 @@ def test_commands_of_simple_switch_cli(written: Written) -> None:
     assert own.registers == (RegisterValue(register_name="TheIngress.threshold", index=2, value=77),)
     rates = MeterRates(committed_rate=1, committed_burst=1, peak_rate=3, peak_burst=2)
     assert own.meters == (MeterCell(meter_name="TheIngress.police", index=1, rates=rates),)
+    faster = MeterRates(committed_rate=5, committed_burst=1, peak_rate=6, peak_burst=2)
+    assert [entry.meter for entry in stations] == [rates, rates, faster]
+
+
+def test_commands_that_only_show_something_change_nothing(written: Written) -> None:
+    assert written.own_plan(SHOWING, "s1-commands.txt")["l1"] == written.own_plan("#", "s1-commands.txt")["l1"]
 
 
 @pytest.mark.parametrize(
@@ -97,6 +132,11 @@ def test_commands_of_simple_switch_cli(written: Written) -> None:
         ("table_add rotues drop 1/8 =>", "3:1: there is no table 'rotues'"),
         ("tabel_add routes drop", "3:1: there is no command tabel_add; help lists them"),
         ("register_write threshold 9 1", "3:1: register TheIngress.threshold has 8 cells, and so no cell 9"),
+        ("table_indirect_add chosen 1 => 7", "3:1: there is no member 7"),
+        (
+            "act_prof_create_group paths\ntable_indirect_add_with_group chosen 1 => 0",
+            "4:1: group 0 has 0 members: entries of a file have one action each",
+        ),
     ],
 )
 def test_a_mistake_in_commands_names_its_line(written: Written, line: str, message: str) -> None:

@@ -225,6 +225,26 @@ def test_everything_besides_entries(written: Written) -> None:
     assert plan.meters == (MeterCell(meter_name="TheIngress.police", index=0, rates=one_to_four),)
 
 
+def test_rates_for_every_cell_and_for_every_entry(written: Written) -> None:
+    slow, fast = (
+        f"{{committed_rate: {rate}, committed_burst: 1, peak_rate: {rate}, peak_burst: 1}}" for rate in (1, 9)
+    )
+    plan = written.plan(
+        f"""
+        tables:
+          stations:
+            - {{each: host-port, match: {{dst_addr: $next_mac}}, action: measured, params: {{port: $port}}}}
+            - {{match: {{dst_addr: 1}}, action: measured, params: {{port: 1}}, meter: {fast}}}
+        meters: {{entry_meter: {slow}, police: {slow}}}
+        tiers: {{leaf: {{meters: {{police: {{2: {fast}}}}}}}}}
+        """
+    )
+    rates = [entry.meter and entry.meter.peak_rate for entry in plan["l1"].entries]
+    assert rates == [9, 1, 1], "the one of the entry itself, and those of the rule's two entries"
+    assert [cell.rates.peak_rate for cell in plan["l1"].meters] == [1, 1, 9, 1]
+    assert [cell.rates.peak_rate for cell in plan["s1"].meters] == [1, 1, 1, 1]
+
+
 def test_flooding_along_the_tree_reaches_every_switch_once(written: Written) -> None:
     topology = fat_tree(4)
     plan = written.plan("multicast: {1: tree}", topology=topology)
@@ -307,6 +327,10 @@ MISTAKES = {
         "1:28: 65536 does not fit register TheIngress.threshold, which has 16 bits"
     ),
     "meters: {police: {0: {committed_rate: 5}}}": "1:22: committed_burst is missing",
+    "meters: {entry_meter: {0: {committed_rate: 5, committed_burst: 1, peak_rate: 5, peak_burst: 1}}}": (
+        "1:24: meter TheIngress.entry_meter has no cells of its own: entries of TheIngress.stations have it"
+    ),
+    "meters: {polise: {}}": "1:10: the P4 program has no meter 'polise'; did you mean 'police'?",
     "meters: {police: {0: {committed_rate: 5, committed_burst: 1, peak_rate: 2, peak_burst: 1}}}": (
         "1:73: the peak rate 2 is below the committed rate"
     ),
