@@ -89,9 +89,8 @@ def _read(path: Path) -> Described:
         raise UserError(f"it is no JSON: {error}") from None
     if not isinstance(data, dict):
         raise UserError("it is no topology: it holds no object")
-    form = p4_utils if "topology" in data else tutorials
     try:
-        return form.describe(data)
+        return p4_utils.describe(data) if "topology" in data else tutorials.describe(data)
     except (KeyError, TypeError, AttributeError, IndexError) as error:
         raise UserError(f"it is no topology as p4lang/tutorials or p4-utils write it: {error!r}") from None
 

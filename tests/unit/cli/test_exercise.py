@@ -126,7 +126,7 @@ def test_entries_that_are_missing_or_wrong_are_told(tmp_path: Path, capsys: pyte
     edit(folder / "entries.yaml", ("tables:\n", f"tables:\n{BLOCK_53.replace('drop', 'dorp')}"))
     assert exercise.check("firewall", folder) == 1
     said = capsys.readouterr().out
-    assert "FAILED  2 other traffic arrives: entries.yaml:2:47: the P4 program has no action 'dorp'" in said
+    assert "FAILED  2 other traffic arrives: entries.yaml:2:45: the P4 program has no action 'dorp'" in said
 
 
 def test_what_cannot_be_checked_is_one_line(tmp_path: Path) -> None:
