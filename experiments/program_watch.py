@@ -86,7 +86,7 @@ class ProgramWatch:
             files.add(beside(given.program))
         for program in setup.switches.values():
             if isinstance(program, Program):
-                files |= {Path(name) for name, _ in files_of(program.source, defines=program.macros)}
+                files |= {file.path for file in files_of(program.source, defines=program.macros)}
         return {path: _changed_at(path) for path in files}
 
 

@@ -31,8 +31,8 @@ def compiled_files(source: Path, defines: Mapping[str, str], p4c: str | None = N
 
     digest = hashlib.sha256(repr((source.name, sorted(defines.items()))).encode())
     digest.update(version(p4c).encode() if p4c else _compiler_digest())
-    for name, text in files_of(source, defines=defines):
-        digest.update(f"{name}\0{text}\0".encode())
+    for file in files_of(source, defines=defines):
+        digest.update(f"{file.short_name}\0{file.text}\0".encode())
     stem = cache_dir() / f"{source.stem}-{digest.hexdigest()[:32]}"
     files = CompiledFiles(stem.with_name(f"{stem.name}.json"), stem.with_name(f"{stem.name}.p4info.txt"))
     if files.json.exists() and files.p4info.exists():

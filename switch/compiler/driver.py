@@ -17,7 +17,7 @@ from switch.compiler.lower import lower_program
 from switch.compiler.p4info import emit_p4info
 from switch.compiler.parser import parse_program
 from switch.compiler.preprocessor import Preprocessor
-from switch.compiler.source import SourceManager
+from switch.compiler.source import SourceFile, SourceManager
 from switch.errors import UserError
 
 # Expressions and statements nest up to parser.cursor.MAX_NESTING deep, each level a few Python calls.
@@ -78,8 +78,8 @@ def compile_p4(
 
 def files_of(
     path: Path, *, include_dirs: Sequence[Path] = (), defines: Mapping[str, str] | None = None
-) -> list[tuple[str, str]]:
-    """(name, text) of the program's file and of every file that it includes with these macros.
+) -> Sequence[SourceFile]:
+    """The macros, the program's file and every file that it includes with them.
 
     What the preprocessor finds wrong with them is left to a compilation. UserError if `path` cannot be read.
     """
@@ -90,7 +90,7 @@ def files_of(
         pass
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror or error}") from None
-    return [(source.short_name, source.text) for source in sources.files]
+    return sources.files
 
 
 def _compile(

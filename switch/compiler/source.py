@@ -42,6 +42,11 @@ class SourceFile:
     # (offset from which it holds, what to add to the line number, file name or None), by #line
     presumed: list[tuple[int, int, str | None]] = field(default_factory=list)
 
+    @property
+    def path(self) -> Path:
+        """Where it was read from; of macros that were given, no file."""
+        return self.directory / os.path.basename(self.short_name)
+
     def line_index(self, offset: int) -> int:
         return bisect_right(self.line_starts, offset) - 1
 
