@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 SERVICE = "controller.entries.service:EntriesService"
 """Of systems whose switches run people's own programs."""
 
+_BESIDE = "entries.yaml"
 SUFFIXES = (".yaml", ".yml", ".json", ".py", ".txt")
 
 
@@ -78,6 +79,14 @@ class OwnProgramSystem(System):
         )
         return replace(setup, hand_over=self.given.controller is not None)
 
+    def entries_files(self, setup: NetworkSetup) -> set[Path]:
+        """Where entries are from, or may come from once the file is there."""
+        assert isinstance(setup.settings, EntriesSettings)
+        found = {*setup.settings.files, *setup.settings.switch_files.values()}
+        if self.given.program is not None and not self.given.entries:
+            found.add(self.given.program.with_name(_BESIDE).resolve())
+        return found
+
     def calibration(self, rate_mbps: float, seconds: float) -> PointConfiguration:
         raise UserError("a machine is calibrated with gradbed's own programs")
 
@@ -93,14 +102,10 @@ class OwnProgramSystem(System):
         return nullcontext()
 
 
-def beside(program: Path) -> Path:
-    """What fills the tables of a program if nobody says: entries.yaml in its folder, as `gradbed new` makes it."""
-    return program.with_name("entries.yaml")
-
-
 def entries_beside(program: Path | None) -> tuple[Path, ...]:
-    """That file, if it is there."""
-    return (beside(program),) if program is not None and beside(program).is_file() else ()
+    """What fills the tables of a program if nobody says: entries.yaml in its folder, as `gradbed new` makes it."""
+    beside = None if program is None else program.with_name(_BESIDE)
+    return (beside,) if beside is not None and beside.is_file() else ()
 
 
 def own_network(

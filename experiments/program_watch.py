@@ -9,8 +9,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from controller.entries.document import EntriesError
-from controller.entries.settings import EntriesSettings
-from experiments.own_program import beside
 from experiments.programs import Program
 from switch.errors import UserError
 
@@ -76,14 +74,10 @@ class ProgramWatch:
             return setup
 
     def _state(self, setup: NetworkSetup) -> dict[Path, int]:
-        """All files that matter, also one of entries that is not there yet, and when they were changed."""
+        """All files that matter, and when they were changed."""
         from switch.compiler import files_of
 
-        given = self._system.given
-        assert isinstance(setup.settings, EntriesSettings)
-        files = {*setup.settings.files, *setup.settings.switch_files.values()}
-        if given.program is not None and not given.entries:
-            files.add(beside(given.program))
+        files = self._system.entries_files(setup)
         for program in setup.switches.values():
             if isinstance(program, Program):
                 files |= {file.path for file in files_of(program.source, defines=program.macros)}
