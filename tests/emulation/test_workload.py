@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from experiments.tables import read_csv
 from switch.errors import UserError
-from tests.emulation.sandboxed import in_sandbox
-from tests.unit.workload.runs import run, table
+from switch.shims import write_shims
+from tests.emulation.sandboxed import ROOT, TIMEOUT_S, in_sandbox
+from tests.unit.workload.runs import OWN, ROUTES, run, table
 
 pytestmark = [
     pytest.mark.root,
@@ -138,3 +142,29 @@ def test_packets_that_recirculate_for_ever_end_the_run(tmp_path: Path) -> None:
 def test_templates_are_counted_beside_what_kernels_send(tmp_path: Path) -> None:
     result = run(tmp_path, frames={"template": "Ether()/IP(dst=$dst)/TCP(dport=7)"}, **SECTIONS)
     assert (result.metrics["sent_packets"], result.metrics["received_packets"]) == (200, 200)
+
+
+def test_two_kinds_of_switches_under_the_same_packets(tmp_path: Path) -> None:
+    """By the command line, with our own executable of BMv2's name and arguments in BMv2's place."""
+    write_shims(tmp_path / "bin")
+    (tmp_path / "entries.yaml").write_text(ROUTES)
+    words = f"run workload {OWN} --entries {tmp_path}/entries.yaml --clock real --switch bmv2,gradbed --scale 1"
+    network = "--topology star:2 --rate-mbps 10 --delay-us 0 --packets 60 --expect loss=0"
+    outcome = subprocess.run(
+        [sys.executable, "-m", "cli", *words.split(), *network.split(), "--output", str(tmp_path)],
+        env={**os.environ, "GRADBED_BMV2": str(tmp_path / "bin" / "simple_switch_grpc")},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+        check=False,
+    )
+    if "no HTB" in outcome.stderr:
+        pytest.skip("this kernel has no HTB")
+    assert outcome.returncode == 0, outcome.stdout + outcome.stderr
+    rows = {row["metric"]: row for row in read_csv(tmp_path / "workload" / "latest" / "comparison.csv")}
+    received = rows["received_packets"]
+    assert (received["first"], received["mean_of_first"]) == ("bmv2", "60.0")
+    assert (received["other"], received["mean_of_other"], received["difference"]) == ("gradbed", "60.0", "0.0")
+    # BMv2 does not tell why it drops.
+    assert "program_drops" not in rows
