@@ -21,7 +21,7 @@ def install_tiny(folder: Path) -> None:
     (information / "entry_points.txt").write_text(f"[gradbed.systems]\n{LINE}")
 
 
-def gradbed(outside: Path, *arguments: str, timeout_s: float = 120) -> subprocess.CompletedProcess[str]:
+def gradbed(outside: Path, *arguments: str, timeout_s: float = 600) -> subprocess.CompletedProcess[str]:
     """A command line, with the modules of the folder."""
     return subprocess.run(
         [sys.executable, "-m", "cli", *arguments],
