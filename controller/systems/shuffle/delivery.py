@@ -124,7 +124,7 @@ def intact(topology: Topology, instance: Instance, tree: Tree) -> Tree:
 
 def hosts_behind(tree: Tree, hosts: Sequence[str]) -> Mapping[tuple[str, str], int]:
     """For each direction (from, to) of a tree's links which of these hosts are behind it, as a set of bits."""
-    everybody = (1 << len(hosts)) - 1
+    everybody = sum(1 << number for number, host in enumerate(hosts) if host in tree.nodes)
     below = {host: 1 << number for number, host in enumerate(hosts)}
     found = {}
     for parent, child in reversed(tree.links):  # children's links come after their parent's

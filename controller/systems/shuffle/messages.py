@@ -22,7 +22,7 @@ _REQUEST_EXAMPLE: dict[str, Any] = {
     "sizes_bytes": [65, 65],
     "stored": [[0], [1], [0, 1]],
     "needed": [[1], [0], []],
-    "scheduler": "coded-largest",
+    "scheduler": "improved",
 }
 
 
@@ -46,7 +46,7 @@ class ShuffleRequest(BaseModel):
     stored: tuple[tuple[int, ...], ...]
     needed: tuple[tuple[int, ...], ...]
     master: str | None = None
-    scheduler: str = "coded-largest"
+    scheduler: str = "improved"
     seed: int = 1
     timing: Timing | None = None
     variants: int = Field(default=1, ge=1)

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
 from controller.systems.shuffle.messages import NewShuffle
+from controller.systems.shuffle.scheduling.bits import bits_of
 from controller.systems.shuffle.scheduling.instance import Instance
 from controller.systems.shuffle.scheduling.queues import Timing
 from controller.systems.shuffle.scheduling.schedule import Schedule, Transmission
-from controller.systems.shuffle.scheduling.trees import Trees
+from controller.systems.shuffle.scheduling.trees import Trees, links_above
 from experiments.agents import AgentSpec
 from hosts.protocols.addresses import WorkerAddress
 from hosts.systems.shuffle.coded_format import frame_overhead_bytes
 from hosts.systems.shuffle.description import (
     Incoming,
     Outgoing,
+    RepairGroup,
     RepairTree,
     ShuffleDescription,
     even_fragment_bytes,
@@ -115,8 +117,6 @@ class ShuffleJob:
         is_worker = index < len(instance.workers)
         stored = instance.stored[index] if is_worker else tuple(range(instance.samples))
         met = {*stored, *(s for each in incoming for s in each.samples), *(s for each in own for s in each.samples)}
-        # Copies by bit string need no group, so any set of receivers can have one.
-        by_bits = any(delivery.dst_ip is None for delivery in self.answer.deliveries)
         return ShuffleDescription(
             job=self.answer.job,
             index=index,
@@ -130,7 +130,7 @@ class ShuffleJob:
             outgoing=tuple(self._outgoing(each) for each in own),
             incoming=tuple(incoming),
             holders={sample: instance.holders[sample] for sample in stored},
-            repair_trees=tuple(self._repair_trees(index)) if by_bits else (),
+            repair_ways=(*self._repair_trees(index), *self._repair_groups(own)),
             distances=tuple(map(int, self.trees.distances[index])),
             interval_us=self.interval_us(index),
             timeout_us=self._timeout_us,
@@ -148,14 +148,28 @@ class ShuffleJob:
             is_loan=each.lent_for is not None,
         )
 
-    def _repair_trees(self, index: int) -> list[RepairTree]:
-        """The sender's trees that are installed."""
+    def _repair_trees(self, index: int) -> Iterator[RepairTree]:
+        """Those that are installed and on which the sender may send. Copies by bit string need no group, so any set
+        of receivers can have one."""
         installed = {delivery.bift_id for delivery in self.answer.deliveries if delivery.dst_ip is None}
-        return [
-            RepairTree(bift_id=self.answer.first_bift_id + tree, up=self.trees.up(tree))
-            for tree in self.trees.of_sender[index]
-            if self.answer.first_bift_id + tree in installed
-        ]
+        for number, tree in enumerate(self.schedule.trees):
+            bift_id = self.answer.first_bift_id + number
+            is_shortest = number in self.trees.of_sender[index] or number >= len(self.trees.trees)
+            if bift_id in installed and is_shortest and self.instance.hosts[index] in tree.nodes:
+                above = links_above(tree, self.trees.is_inside)
+                yield RepairTree(
+                    bift_id=bift_id,
+                    hosts=bits_of(place for place, host in enumerate(self.instance.hosts) if host in above),
+                    up=tuple(above.get(host, 0) for host in self.instance.hosts),
+                )
+
+    def _repair_groups(self, own: Sequence[Transmission]) -> Iterator[RepairGroup]:
+        """Of the sender's transmissions to several receivers."""
+        for each in {self.answer.deliveries[sent.number].dst_ip: sent for sent in own}.values():
+            dst_ip = self.answer.deliveries[each.number].dst_ip
+            if dst_ip is not None and len(each.receivers) > 1:
+                members = bits_of(worker for worker, _ in each.receivers)
+                yield RepairGroup(dst_ip=dst_ip, members=members, cost_hops=each.hops)
 
 
 def frame_interval_us(topology: Topology, host: str, bits: int, fragment_bytes: int) -> float:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import reduce
+from operator import and_, or_
 
 from pydantic import Field
 
@@ -47,11 +49,33 @@ class Incoming(Description):
 
 
 class RepairTree(Description):
-    """A tree on which the worker may send. up: for each worker the links between it and the tree's root as a set of
-    bits: what a packet costs follows from these."""
+    """A tree on which the worker may send by bit string. hosts: those that it reaches, as a set of bits. up: for each
+    worker the links between it and the tree's root as a set of bits: what a packet costs follows from these."""
 
     bift_id: int
+    hosts: int
     up: tuple[int, ...]
+
+    def hops(self, sender: int, receivers: Sequence[int]) -> int | None:
+        """Links that a packet takes: those above some of the workers and not above all. None: it does not reach
+        them."""
+        if any(not self.hosts >> worker & 1 for worker in receivers):
+            return None
+        up = [self.up[worker] for worker in (sender, *receivers)]
+        return (reduce(or_, up) ^ reduce(and_, up)).bit_count()
+
+
+class RepairGroup(Description):
+    """A multicast group that the worker sends to. members: as a set of bits; they all get what is sent to it.
+    cost_hops: links that a packet takes."""
+
+    dst_ip: Ip
+    members: int
+    cost_hops: int
+
+    def hops(self, sender: int, receivers: Sequence[int]) -> int | None:
+        """None: some are no members."""
+        return self.cost_hops if all(self.members >> worker & 1 for worker in receivers) else None
 
 
 class ShuffleDescription(Description):
@@ -60,8 +84,9 @@ class ShuffleDescription(Description):
     workers: all of them, and the master, if there is one, as the last. bits: length of bit strings. fragment_bytes:
     of every packet. sizes_bytes: of every sample that the worker meets. stored: what it holds at first; keep: what it
     must hold in the end. outgoing: in the order of its queue. holders: for samples that it may be asked for the
-    workers that hold them, as a set of bits. distances: hops to every worker. interval_us: between two packets.
-    timeout_us: after so long without news of what should have come it asks for it.
+    workers that hold them, as a set of bits. repair_ways: to several receivers at once. distances: hops to every
+    worker. interval_us: between two packets. timeout_us: after so long without news of what should have come it asks
+    for it.
     """
 
     job: int
@@ -76,7 +101,7 @@ class ShuffleDescription(Description):
     outgoing: tuple[Outgoing, ...]
     incoming: tuple[Incoming, ...]
     holders: Mapping[int, int]
-    repair_trees: tuple[RepairTree, ...] = ()
+    repair_ways: tuple[RepairTree | RepairGroup, ...] = ()
     distances: tuple[int, ...]
     interval_us: float = Field(ge=0)
     timeout_us: int = Field(ge=1)

@@ -3,13 +3,15 @@ hops. Those in a sum are wanted by different receivers, each of whom holds all b
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
-from operator import and_, or_
+from operator import or_
 
 from hosts.systems.shuffle.coded_format import COMPONENTS
-from hosts.systems.shuffle.description import RepairTree
+from hosts.systems.shuffle.description import RepairGroup, RepairTree
+
+RepairWay = RepairTree | RepairGroup
 
 
 @dataclass(frozen=True, order=True)
@@ -23,11 +25,11 @@ class Wanted:
 
 @dataclass
 class Repair:
-    """One packet. tree: place among the trees; None: unicast to its one receiver."""
+    """One packet. way: None: unicast to its one receiver."""
 
     wanted: list[Wanted] = field(default_factory=list)
     hops: int = 0
-    tree: int | None = None
+    way: RepairWay | None = None
 
     @property
     def components(self) -> list[tuple[int, int]]:
@@ -40,20 +42,15 @@ class Repair:
         return reduce(or_, (1 << each.receiver for each in self.wanted), 0)
 
 
-def hops_on(tree: RepairTree, sender: int, receivers: Sequence[int]) -> int:
-    """Links of the tree that a packet takes: those above some of the workers and not above all."""
-    up = [tree.up[worker] for worker in (sender, *receivers)]
-    return (reduce(or_, up) ^ reduce(and_, up)).bit_count()
-
-
 class RepairPlanner:
-    """Of one sender. holders: for each sample the workers that hold it for good, as a set of bits."""
+    """Of one sender. ways: to several receivers. holders: for each sample the workers that hold it for good, as a set
+    of bits."""
 
     def __init__(
-        self, sender: int, trees: Sequence[RepairTree], distances: Sequence[int], holders: Mapping[int, int]
+        self, sender: int, ways: Sequence[RepairWay], distances: Sequence[int], holders: Mapping[int, int]
     ) -> None:
         self._sender = sender
-        self._trees = trees
+        self._ways = ways
         self._distances = distances
         self._holders = holders
 
@@ -63,22 +60,22 @@ class RepairPlanner:
         for each in sorted(set(wanted)):
             alone = self._distances[each.receiver]
             joined = [
-                (hops - repair.hops, place, hops, tree)
+                (hops - repair.hops, place, hops, way)
                 for place, repair in enumerate(repairs)
                 if self._fits(repair, each)
-                for hops, tree in [self._together(repair, each)]
+                for hops, way in self._together(repair, each)
             ]
             if joined and min(joined)[0] < alone:
-                _, place, hops, tree = min(joined)
+                _, place, hops, way = min(joined)
                 repairs[place].wanted.append(each)
-                repairs[place].hops, repairs[place].tree = hops, tree
+                repairs[place].hops, repairs[place].way = hops, self._ways[way]
             else:
                 repairs.append(Repair([each], alone))
         return repairs
 
     def _fits(self, repair: Repair, more: Wanted) -> bool:
         """Whether everybody could still decode what they want."""
-        if not self._trees or repair.receivers >> more.receiver & 1:
+        if repair.receivers >> more.receiver & 1:
             return False
         if len({*repair.components, (more.sample, more.fragment)}) > COMPONENTS:
             return False
@@ -91,7 +88,10 @@ class RepairPlanner:
     def _has(self, worker: int, sample: int) -> bool:
         return bool(self._holders.get(sample, 0) >> worker & 1)
 
-    def _together(self, repair: Repair, more: Wanted) -> tuple[int, int]:
-        """Fewest hops to all of them, and the tree."""
+    def _together(self, repair: Repair, more: Wanted) -> Iterator[tuple[int, int]]:
+        """Hops to all of them, and the place of the way."""
         receivers = [each.receiver for each in (*repair.wanted, more)]
-        return min((hops_on(tree, self._sender, receivers), place) for place, tree in enumerate(self._trees))
+        for place, way in enumerate(self._ways):
+            hops = way.hops(self._sender, receivers)
+            if hops is not None:
+                yield hops, place

@@ -12,7 +12,7 @@ from hosts.protocols.addresses import ip_integer
 from hosts.protocols.datagram_frames import Frames
 from hosts.systems.shuffle.coded_format import MULTICAST_IP, CodedFlags
 from hosts.systems.shuffle.coded_frames import Packer
-from hosts.systems.shuffle.description import Outgoing, ShuffleDescription
+from hosts.systems.shuffle.description import Outgoing, RepairGroup, RepairTree, ShuffleDescription
 from hosts.systems.shuffle.reception import Reception
 from hosts.systems.shuffle.repairs import Repair, RepairPlanner, Wanted
 from hosts.systems.shuffle.store import Store
@@ -44,7 +44,7 @@ class Sending:
         self._own = {each.number for each in description.outgoing}
         self._sent: set[int] = set()
         self._planner = RepairPlanner(
-            description.index, description.repair_trees, description.distances, description.holders
+            description.index, description.repair_ways, description.distances, description.holders
         )
         self._wanted: dict[Wanted, int] = {}
         """With the transmission by which it should have come."""
@@ -104,21 +104,15 @@ class Sending:
         payload = np.bitwise_xor.reduce([part for part in parts if part is not None])
         self.repairs += 1
         self.coded_repairs += len(components) > 1
-        workers = self._description.workers
-        if repair.tree is None:
-            (wanted,) = repair.wanted
-            frames = self._packer.repair(
-                payload, components, dst_ip=ip_integer(workers[wanted.receiver].ip), transmission=0
-            )
-        else:
-            frames = self._packer.repair(
-                payload,
-                components,
-                dst_ip=ip_integer(MULTICAST_IP),
-                bift_id=self._description.repair_trees[repair.tree].bift_id,
-                receivers=repair.receivers,
-                transmission=0,
-            )
+        match repair.way:
+            case None:
+                (wanted,) = repair.wanted
+                header = {"dst_ip": ip_integer(self._description.workers[wanted.receiver].ip)}
+            case RepairGroup(dst_ip=group_ip):
+                header = {"dst_ip": ip_integer(group_ip)}
+            case RepairTree(bift_id=bift_id):
+                header = {"dst_ip": ip_integer(MULTICAST_IP), "bift_id": bift_id, "receivers": repair.receivers}
+        frames = self._packer.repair(payload, components, transmission=0, **header)
         self._send(frames)
 
     def _send_scheduled(self, most: int, now_us: int) -> int:

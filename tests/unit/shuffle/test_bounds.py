@@ -19,6 +19,9 @@ from switch.errors import UserError
 from topo.fat_tree import fat_tree
 from topo.registry import parse_topology
 
+LENDING = ("hop-aware", "hop-aware-loans-counted")
+"""Schedulers that let neighbours lend."""
+
 
 def drawn(fabric: str, share: float, samples: int, seed: int = 1, variants: int = 2) -> tuple[Instance, Trees]:
     topology = parse_topology(fabric)
@@ -39,7 +42,8 @@ def test_all_schedulers_are_between_bounds_and_exact_is_least(fabric: str, share
             for packet in _packets_without_loans(schedule):
                 assert 2 * packet.hops >= _least_walk(instance, trees, packet)
     assert bounds(instance, trees).best <= min(hops.values())
-    assert hops["exact"] == min(hops.values())
+    without_loans = [took for name, took in hops.items() if name not in LENDING]
+    assert hops["exact"] == min(without_loans)
     assert hops["improved"] <= 1.01 * hops["exact"]
 
 
@@ -123,7 +127,9 @@ def test_large_shuffles_are_parted() -> None:
     check_schedule(instance, parted, trees)
     nearest = SCHEDULERS["unicast-nearest"].schedule(instance, trees, seed=1)
     assert whole.hops <= parted.hops < nearest.hops
-    assert Improved(pairs=300, rounds=0).schedule(instance, trees, seed=1).hops >= parted.hops
+    once = Improved(pairs=300, rounds=0).schedule(instance, trees, seed=1)
+    check_schedule(instance, once, trees)
+    assert once.hops > parted.hops, "mixing all packets and solving again pays"
 
 
 def test_trees_and_senders_share_the_load() -> None:

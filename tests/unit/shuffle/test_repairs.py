@@ -3,31 +3,32 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
 import networkx as nx
 import pytest
 
 from controller.systems.shuffle.scheduling.trees import Trees
 from hosts.systems.shuffle.coded_format import COMPONENTS
-from hosts.systems.shuffle.description import RepairTree
-from hosts.systems.shuffle.repairs import RepairPlanner, Wanted, hops_on
+from hosts.systems.shuffle.description import RepairGroup, RepairTree
+from hosts.systems.shuffle.repairs import RepairPlanner, RepairWay, Wanted
 from topo.fat_tree import fat_tree
 from topo.registry import parse_topology
 
 TOPOLOGY = fat_tree(4)
 TREES = Trees(TOPOLOGY, [host.name for host in TOPOLOGY.hosts])
-REPAIR_TREES = [RepairTree(bift_id=1, up=TREES.up(0))]
 SENDER = 0
 EVERYBODY = (1 << 16) - 1
+REPAIR_TREES = [RepairTree(bift_id=1, hosts=EVERYBODY, up=TREES.up(0))]
 
 
-def planner(holders: dict[int, int], trees: list[RepairTree] = REPAIR_TREES) -> RepairPlanner:
-    return RepairPlanner(SENDER, trees, TREES.distances[SENDER].tolist(), holders)
+def planner(holders: dict[int, int], ways: Sequence[RepairWay] = REPAIR_TREES) -> RepairPlanner:
+    return RepairPlanner(SENDER, ways, TREES.distances[SENDER].tolist(), holders)
 
 
 def test_one_goes_alone() -> None:
     (repair,) = planner({7: 1}).plan([Wanted(15, 7, 2), Wanted(15, 7, 2)])
-    assert (repair.components, repair.tree, repair.hops) == ([(7, 2)], None, 6)
+    assert (repair.components, repair.way, repair.hops) == ([(7, 2)], None, 6)
 
 
 def test_neighbours_far_away_share_a_packet_of_the_same_fragment() -> None:
@@ -38,13 +39,32 @@ def test_neighbours_far_away_share_a_packet_of_the_same_fragment() -> None:
 def test_different_fragments_are_summed_where_each_holds_the_others() -> None:
     wanted = [Wanted(14, 7, 0), Wanted(15, 8, 3)]
     (repair,) = planner({7: 1 | 1 << 15, 8: 1 | 1 << 14}).plan(wanted)
-    assert (repair.components, repair.hops, repair.tree) == ([(7, 0), (8, 3)], 7, 0)
+    assert (repair.components, repair.hops, repair.way) == ([(7, 0), (8, 3)], 7, REPAIR_TREES[0])
     assert len(planner({7: 1 | 1 << 15, 8: 1}).plan(wanted)) == 2, "one could not decode it"
 
 
-def test_without_trees_everything_is_unicast() -> None:
-    found = planner({7: 1}, trees=[]).plan([Wanted(14, 7, 0), Wanted(15, 7, 0)])
-    assert [repair.tree for repair in found] == [None, None]
+def test_without_trees_and_groups_everything_is_unicast() -> None:
+    found = planner({7: 1}, ways=[]).plan([Wanted(14, 7, 0), Wanted(15, 7, 0)])
+    assert [repair.way for repair in found] == [None, None]
+
+
+def test_a_group_takes_what_goes_to_its_members_if_that_is_cheaper() -> None:
+    """Its packets go to all of them: eight hops, for as many as want one."""
+    group = RepairGroup(dst_ip="239.128.0.1", members=0b111 << 13, cost_hops=8)
+    found = planner({7: 1}, [group]).plan([Wanted(13, 7, 0), Wanted(14, 7, 0), Wanted(15, 7, 0), Wanted(12, 7, 0)])
+    assert [(repair.receivers, repair.way, repair.hops) for repair in found] == [
+        (1 << 12, None, 6),
+        (0b111 << 13, group, 8),
+    ]
+    dear = group.model_copy(update={"cost_hops": 12})
+    assert len(planner({7: 1}, [dear]).plan([Wanted(14, 7, 0), Wanted(15, 7, 0)])) == 2
+
+
+def test_a_tree_takes_what_goes_to_hosts_that_it_reaches() -> None:
+    (tree,) = REPAIR_TREES
+    for hosts, repairs in ((0b11 << 14, 1), (1 << 15, 2)):
+        found = planner({7: 1}, [tree.model_copy(update={"hosts": hosts | 1})])
+        assert len(found.plan([Wanted(14, 7, 0), Wanted(15, 7, 0)])) == repairs
 
 
 def test_nobody_has_two_fragments_in_one_packet() -> None:
@@ -75,7 +95,7 @@ def test_all_is_served_decodable_and_in_no_more_hops_than_alone(seed: int) -> No
         one_by_one = sum(int(TREES.distances[SENDER, each.receiver]) for each in repair.wanted)
         alone += one_by_one
         assert repair.hops <= one_by_one
-        if repair.tree is not None:
+        if repair.way is not None:
             assert repair.hops == TREES.hops_on(0, SENDER, repair.receivers)
     assert sum(repair.hops for repair in found) < alone, "something is gained by sums"
 
@@ -88,7 +108,7 @@ def test_hops_are_those_of_the_tree(kind: str) -> None:
     for _ in range(30):
         sender, *receivers = draw.sample(range(len(topology.hosts)), 4)
         number = trees.of_sender[sender][0]
-        tree = RepairTree(bift_id=1, up=trees.up(number))
+        tree = RepairTree(bift_id=1, hosts=(1 << len(trees.hosts)) - 1, up=trees.up(number))
         graph = nx.Graph((a, b, {"hop": not trees.is_inside(a, b)}) for a, b in trees.trees[number].links)
         names = [topology.hosts[each].name for each in (sender, *receivers)]
         edges = {
@@ -96,4 +116,4 @@ def test_hops_are_those_of_the_tree(kind: str) -> None:
             for other in names[1:]
             for edge in nx.utils.pairwise(nx.shortest_path(graph, names[0], other))
         }
-        assert hops_on(tree, sender, receivers) == sum(graph.edges[tuple(edge)]["hop"] for edge in edges)
+        assert tree.hops(sender, receivers) == sum(graph.edges[tuple(edge)]["hop"] for edge in edges)

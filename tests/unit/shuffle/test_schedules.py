@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 
 from controller.systems.shuffle.scheduling.checking import BadSchedule, check_schedule
 from controller.systems.shuffle.scheduling.instance import Instance
-from controller.systems.shuffle.scheduling.queues import Loan, Packet, Queues
+from controller.systems.shuffle.scheduling.queues import Loan, Packet, Queues, Timing
 from controller.systems.shuffle.scheduling.schedule import Schedule
 from controller.systems.shuffle.scheduling.schedulers import SCHEDULERS, scheduler_named
 from controller.systems.shuffle.scheduling.storage import epochs
@@ -132,6 +132,20 @@ def test_a_master_is_no_worker_and_the_classical_scheme_needs_one() -> None:
     instance = Instance.of({"h1": [0], "h2": []}, {"h2": [0]}, [5])
     with pytest.raises(UserError, match="needs a master"):
         scheduler_named("coded-master").schedule(instance, Trees(star(2), instance.hosts), seed=1)
+
+
+def test_a_packet_waits_no_longer_than_the_threshold() -> None:
+    """The longer it may be, the more packets are worth waiting."""
+    instance, trees = small(share=0.2, samples=240)
+    waiting = {}
+    for threshold_us in (0, 120, 960):
+        timing = Timing(threshold_us=threshold_us)
+        schedule = scheduler_named("hop-aware", timing).schedule(instance, trees, seed=1)
+        check_schedule(instance, schedule, trees)
+        waits = [sent.wait_us for sent in schedule.transmissions if sent.kind == "A"]
+        assert max(waits, default=0) <= threshold_us
+        waiting[threshold_us] = len(waits)
+    assert 0 < waiting[0] < waiting[960]
 
 
 def test_an_unknown_scheduler() -> None:

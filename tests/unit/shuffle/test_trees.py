@@ -53,6 +53,22 @@ def test_hops_are_the_links_of_the_branches(fabric: str, variants: int) -> None:
             assert ends <= {trees.hosts[each] for each in receivers}
 
 
+@pytest.mark.parametrize("fabric", ["bcube:4,1", "bcube:3,2"])
+def test_the_best_tree_is_the_best_of_all_variants(fabric: str) -> None:
+    """Variants of a BCube's trees have other lengths between hosts, so none of them stands for another."""
+    trees = trees_of(fabric, variants=6)
+    draw = random.Random(2)
+    chosen = set()
+    for _ in range(60):
+        sender, *others = draw.sample(range(len(trees.hosts)), 5)
+        receivers = bits_of(others)
+        hops = {tree: trees.hops_on(tree, sender, receivers) for tree in trees.of_sender[sender]}
+        found = trees.best(sender, receivers)
+        assert found == (hops[found[1]], found[1]) and found[0] == min(hops.values())
+        chosen.add(trees.of_sender[sender].index(found[1]))
+    assert len(chosen) > 1
+
+
 def test_a_fat_tree_needs_a_tree_for_each_core_switch() -> None:
     trees = trees_of("fat-tree:4", variants=9)
     assert trees.of_sender == ((0, 1, 2, 3),) * 16

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 
+from controller.systems.shuffle.scheduling.bits import bits_of
 from controller.systems.shuffle.scheduling.instance import Instance
 from controller.systems.shuffle.scheduling.schedule import Schedule, Transmission
 from controller.systems.shuffle.scheduling.trees import Trees
@@ -30,7 +32,7 @@ def check_schedule(instance: Instance, schedule: Schedule, trees: Trees | None =
     for transmission in schedule.transmissions:
         _check_packet(instance, transmission, borrowed)
         if trees is not None:
-            _check_hops(transmission, trees)
+            _check_hops(transmission, schedule, trees)
         if transmission.lent_for is None:
             for demand in transmission.receivers:
                 if demand not in open_demands:
@@ -94,14 +96,27 @@ def _check_packet(instance: Instance, transmission: Transmission, borrowed: dict
         raise BadSchedule(f"packet {number} carries a sample that nobody decodes")
 
 
-def _check_hops(transmission: Transmission, trees: Trees) -> None:
+def _check_hops(transmission: Transmission, schedule: Schedule, trees: Trees) -> None:
     number, sender = transmission.number, transmission.sender
-    if transmission.tree not in trees.of_sender[sender]:
-        raise BadSchedule(f"packet {number}: {sender} does not send on tree {transmission.tree}")
-    receivers = sum(1 << worker for worker, _ in transmission.receivers)
-    hops = trees.hops_on(transmission.tree, sender, receivers)
+    receivers = [worker for worker, _ in transmission.receivers]
+    if transmission.tree in trees.of_sender[sender]:
+        hops = trees.hops_on(transmission.tree, sender, bits_of(receivers))
+    else:
+        hops = _hops_beside(transmission, schedule, trees, [trees.hosts[host] for host in (sender, *receivers)])
     if hops != transmission.hops:
         raise BadSchedule(f"packet {number} takes {hops} hops, not {transmission.hops}")
+
+
+def _hops_beside(transmission: Transmission, schedule: Schedule, trees: Trees, ends: Sequence[str]) -> int:
+    """On a tree that is none of the breadth-first ones."""
+    if not len(trees.trees) <= transmission.tree < len(schedule.trees):
+        raise BadSchedule(
+            f"packet {transmission.number}: {transmission.sender} does not send on tree {transmission.tree}"
+        )
+    tree = schedule.trees[transmission.tree]
+    if not tree.nodes.issuperset(ends):
+        raise BadSchedule(f"packet {transmission.number}: tree {transmission.tree} does not reach all of {ends}")
+    return sum(not trees.is_inside(*link) for link in tree.branches(ends[0], ends[1:]))
 
 
 def _check_order(schedule: Schedule) -> None:

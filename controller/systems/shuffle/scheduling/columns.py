@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from controller.systems.shuffle.scheduling.bits import bits_of, members
 from controller.systems.shuffle.scheduling.instance import Instance
+from controller.systems.shuffle.scheduling.steiner import SteinerTrees
 from controller.systems.shuffle.scheduling.trees import Trees
 
 Demand = tuple[int, int]
@@ -39,6 +40,7 @@ class Network:
         self.trees = trees
         self.holders = instance.holders
         self.distances = trees.distances[: len(instance.workers), : len(instance.workers)]
+        self.steiner = None if trees.are_shortest else SteinerTrees(trees)
 
     @cached_property
     def stored(self) -> NDArray[np.bool_]:
@@ -66,9 +68,17 @@ class Network:
         found: NDArray[np.int64] = away.min(axis=1)
         return found
 
+    def hops(self, sender: int, receivers: int) -> int:
+        """The fewest of a packet, on any tree."""
+        shortest = None if self.steiner is None else self.steiner.hops(receivers)
+        return self.trees.hops(sender, receivers) if shortest is None else int(shortest[sender])
+
     def least_hops(self, holders: int, receivers: int, *, every: bool) -> int:
         """From the best sender among some holders. every: look at all of them, and not only at some of the nearest of
         each receiver."""
+        shortest = None if self.steiner is None else self.steiner.hops(receivers)
+        if shortest is not None:
+            return int(shortest[list(members(holders))].min())
         return min(
             self.trees.hops(sender, receivers)
             for sender in (members(holders) if every else self.nearest_senders(holders, receivers, SENDERS_OF_A_RING))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 from controller.systems.shuffle.scheduling.bits import bits_of, members
 from controller.systems.shuffle.scheduling.columns import Demand, Network
 from controller.systems.shuffle.scheduling.queues import Packet, Queues
 from controller.systems.shuffle.scheduling.schedule import Schedule
+from controller.systems.shuffle.scheduling.steiner import JoinedTrees
 
 SENDERS = 16
 """Up to so many holders of a cluster all may send it; of more, those that are nearest to its receivers."""
@@ -18,7 +20,7 @@ def emit(name: str, network: Network, clusters: Sequence[Sequence[Demand]]) -> S
     """A packet for each cluster and for every demand that is in none.
 
     Of the senders and trees with fewest hops, each packet takes the sender with the shortest queue, and the tree
-    whose busiest link carries fewest packets so far.
+    whose busiest link carries fewest packets so far. Where only a Steiner tree is so short, it is added to the trees.
     """
     instance, trees = network.instance, network.trees
     clustered = {demand for cluster in clusters for demand in cluster}
@@ -26,21 +28,28 @@ def emit(name: str, network: Network, clusters: Sequence[Sequence[Demand]]) -> S
     queues = Queues(instance, trees)
     queued: Counter[int] = Counter()
     loads: Counter[tuple[str, str]] = Counter()
+    shorter = JoinedTrees()
     for cluster in [*clusters, *alone]:
         receivers = bits_of(worker for worker, _ in cluster)
         holders = network.senders(cluster)
         near = network.nearest_senders(holders, receivers, SENDERS)
         senders = members(holders) if holders.bit_count() <= SENDERS else near
-        hops = {sender: trees.hops(sender, receivers) for sender in senders}
+        hops = {sender: network.hops(sender, receivers) for sender in senders}
         least = min(hops.values())
         sender = min((each for each in hops if hops[each] == least), key=queued.__getitem__)
         queued[sender] += 1
+        ends = trees.hosts[sender], [trees.hosts[each] for each in members(receivers)]
         ways = {
-            tree: trees.trees[tree].branches(trees.hosts[sender], [trees.hosts[each] for each in members(receivers)])
+            tree: trees.trees[tree].branches(*ends)
             for tree in trees.of_sender[sender]
             if trees.hops_on(tree, sender, receivers) == least
         }
+        if not ways:
+            assert network.steiner is not None, "breadth-first trees are as short as any"
+            steiner = network.steiner.tree(sender, receivers)
+            ways = {len(trees.trees) + shorter.add(steiner): steiner.branches(*ends)}
         tree = min(ways, key=lambda tree: max(loads[link] for link in ways[tree]))
         loads.update(ways[tree])
         queues.add(Packet(sender, tuple(cluster), tree, least))
-    return queues.schedule(name)
+    schedule = queues.schedule(name)
+    return replace(schedule, trees=(*schedule.trees, *shorter.trees))

@@ -34,12 +34,13 @@ Cluster = list[Demand]
 @dataclass(frozen=True)
 class Improved:
     """pairs: of demands that fit together, in a group that is solved at once. every: clusters, up to which all of a
-    small shuffle are listed, and not only those that grow by savings. gap: see best_columns. rounds: how often all
-    packets of a large one are mixed and solved again."""
+    small shuffle are listed, and not only those that grow by savings. gap, nodes: see best_columns. rounds: how often
+    all packets of a large one are mixed and solved again."""
 
     pairs: int = 6_000
     every: int = 20_000
     gap: float = 0.002
+    nodes: int = 1_000
     rounds: int = 1
     name: str = "improved"
 
@@ -82,7 +83,7 @@ class Improved:
             offered = list(columns(network, demands))
         if len(demands) > len(clusters):
             offered += self._former(network, clusters, demands)
-        chosen = [column.demands for column in best_columns(len(demands), offered, self.gap)]
+        chosen = [column.demands for column in best_columns(len(demands), offered, self.gap, self.nodes)]
         taken = {place for places in chosen for place in places}
         alone = [(place,) for place in range(len(demands)) if place not in taken]
         return [[demands[place] for place in places] for places in (*chosen, *alone)]

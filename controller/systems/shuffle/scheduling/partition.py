@@ -11,10 +11,11 @@ from scipy.sparse import csc_array
 from controller.systems.shuffle.scheduling.columns import Column
 
 
-def best_columns(demands: int, offered: Sequence[Column], gap: float = 0.0) -> list[Column]:
+def best_columns(demands: int, offered: Sequence[Column], gap: float = 0.0, nodes: int | None = None) -> list[Column]:
     """Disjoint columns that save most hops together; demands that are in none are sent on their own.
 
-    gap: by what share the savings may be below the most possible.
+    gap: by what share the savings may be below the most possible. nodes: of the search tree, after which the best
+    that was found is taken (a limit in time would give another result on another machine).
     """
     if not offered:
         return []
@@ -26,7 +27,19 @@ def best_columns(demands: int, offered: Sequence[Column], gap: float = 0.0) -> l
         constraints=LinearConstraint(packing, -np.inf, 1),
         integrality=np.ones(len(offered)),
         bounds=Bounds(0, 1),
-        options={"mip_rel_gap": gap},
+        options={"mip_rel_gap": gap, **({} if nodes is None else {"node_limit": nodes})},
     )
-    assert result.success, result.message
+    if result.x is None:
+        return _one_after_the_other(offered)
     return [column for column, chosen in zip(offered, result.x, strict=True) if chosen > 0.5]
+
+
+def _one_after_the_other(offered: Sequence[Column]) -> list[Column]:
+    """Of the columns that save most for each demand, as many as are disjoint."""
+    taken: set[int] = set()
+    found = []
+    for column in sorted(offered, key=lambda column: -column.saved / len(column.demands)):
+        if taken.isdisjoint(column.demands):
+            taken.update(column.demands)
+            found.append(column)
+    return found

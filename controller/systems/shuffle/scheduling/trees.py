@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice, product
@@ -31,8 +31,8 @@ NEIGHBOUR_HOPS = 2
 
 @dataclass(frozen=True)
 class Tree:
-    """A tree that spans the hosts. links: (parent, child), a parent's own link before its children's. The root is a
-    host."""
+    """A tree that spans the hosts, or some of them. links: (parent, child), a parent's own link before its
+    children's. The root is a host."""
 
     root: str
     links: tuple[tuple[str, str], ...]
@@ -56,6 +56,10 @@ class Tree:
             found += onward
             waiting += onward
         return tuple(found)
+
+    @cached_property
+    def nodes(self) -> frozenset[str]:
+        return frozenset({self.root, *self._parents})
 
     @cached_property
     def _parents(self) -> dict[str, str]:
@@ -120,20 +124,21 @@ class Trees:
         return self._compared[pair]
 
     def _add(self, tree: Tree) -> None:
-        parents = {child: parent for parent, child in tree.links}
-        costed, every = [], []
-        bits: dict[str, tuple[int, int]] = {tree.root: (0, 0)}
-        for number, (parent, child) in enumerate(tree.links):
-            above, all_above = bits[parent]
-            own = 0 if self.is_inside(parent, child) else 1 << number
-            bits[child] = (above | own, all_above | 1 << number)
-        assert len(parents) == len(tree.links), "a tree has one parent for each node"
-        for host in self.hosts:
-            costed.append(bits[host][0])
-            every.append(bits[host][1])
-        self._lengths[len(self.trees)] = _pairwise(every)
+        every = links_above(tree)
+        costed = links_above(tree, self.is_inside)
+        self._lengths[len(self.trees)] = _pairwise([every[host] for host in self.hosts])
         self.trees.append(tree)
-        self._up.append(tuple(costed))
+        self._up.append(tuple(costed[host] for host in self.hosts))
+
+    @cached_property
+    def are_shortest(self) -> bool:
+        """Whether no other tree is shorter between any hosts: one is breadth-first for every sender.
+
+        A walk around any tree passes its links twice, and is at least as long as the distances between the hosts that
+        it passes, one after the other. On a tree with these distances such a walk passes each link of the hosts' part
+        at least twice. So that part is no longer.
+        """
+        return bool(self.of_sender) and bool(set.intersection(*map(set, self.of_sender)))
 
     def is_inside(self, a: str, b: str) -> bool:
         """Whether a link is the inside of a server, which counts as no hop."""
@@ -181,6 +186,15 @@ class Trees:
         """For each host the set of others at most NEIGHBOUR_HOPS away."""
         near = self.distances <= NEIGHBOUR_HOPS
         return tuple(sum(1 << int(other) for other in np.flatnonzero(row)) & ~(1 << h) for h, row in enumerate(near))
+
+
+def links_above(tree: Tree, is_free: Callable[[str, str], bool] = lambda a, b: False) -> dict[str, int]:
+    """For each node the links between it and the root as a set of bits, without those that are free."""
+    found = {tree.root: 0}
+    for number, (parent, child) in enumerate(tree.links):
+        assert child not in found, "a tree has one parent for each node"
+        found[child] = found[parent] | (0 if is_free(parent, child) else 1 << number)
+    return found
 
 
 def _pairwise(sets: Sequence[int], rows: Iterable[int] | None = None) -> NDArray[np.int64]:
