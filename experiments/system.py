@@ -201,7 +201,8 @@ class PointRun(Protocol):
     def phases(self) -> Sequence[Phase]: ...
 
     def result(self, measured: Sequence[Measured]) -> PointResult:
-        """What the phases left, in their order, as metrics, tables and failures. The fidelity is the engine's."""
+        """What the phases left, in their order, as metrics, tables and failures. The fidelity is the engine's, but
+        that of a point without phases, which needs no network."""
 
 
 class Shorthands(Section):

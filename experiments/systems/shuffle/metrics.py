@@ -10,9 +10,14 @@ METRICS: Mapping[str, Metric] = {
     "hops": Metric("", "links that the packets of a shuffle take together (a sample of one packet)"),
     "counted_hops": Metric("", "the same as switches counted it"),
     "bound_hops": Metric("", "hops that no schedule without a master can go below"),
+    "packet_bound_hops": Metric("", "the bound that follows from packets and copies of samples"),
+    "cut_bound_hops": Metric("", "the bound that follows from what must enter and leave hosts, racks and pods"),
     "hops_per_sample": Metric("", "hops for each sample that a worker needs"),
     "samples_per_packet": Metric("", "samples that a coded or uncoded packet brings, loans not counted"),
     "loans": Metric("", "samples that neighbours lend"),
+    "schedule_s": Metric(
+        "s", "processor time for trees and schedule, where nothing is sent; differs from run to run"
+    ),
     "shuffle_time_s": Metric("s", "until every worker has all that it needs", "time"),
     "max_wait_s": Metric("s", "the longest that a packet waited for a neighbour's", "time"),
     "mean_wait_s": Metric("s", "that packets of class A waited for a neighbour's", "time"),

@@ -10,9 +10,7 @@ from typing import Any
 
 from controller.systems.shuffle.delivery import PROGRAM
 from controller.systems.shuffle.messages import ShuffleRequest, ShuffleSettings
-from controller.systems.shuffle.scheduling.bounds import bounds
 from controller.systems.shuffle.scheduling.instance import Instance
-from controller.systems.shuffle.scheduling.storage import epochs
 from experiments.accounting import disagreements as host_disagreements
 from experiments.accounting import rows
 from experiments.configuration.sections import link_classes
@@ -21,7 +19,8 @@ from experiments.host_accounts import host_accounts
 from experiments.programs import Program
 from experiments.system import Measured, NetworkSetup, PointResult, PointTask, Value
 from experiments.systems.shuffle.configuration import ShuffleConfiguration
-from experiments.systems.shuffle.jobs import AGENT, ShuffleJob, timing
+from experiments.systems.shuffle.drawn import draw, scheduler_timing
+from experiments.systems.shuffle.jobs import AGENT, ShuffleJob
 from experiments.systems.shuffle.loads import (
     counted_loads,
     disagreements,
@@ -31,26 +30,14 @@ from experiments.systems.shuffle.loads import (
     repair_hops,
 )
 from experiments.systems.shuffle.phase import ShufflePhase
-from experiments.systems.shuffle.training import Parts, accuracies, first_parts
+from experiments.systems.shuffle.planned import below_bound, means, planned_row
+from experiments.systems.shuffle.training import Parts, accuracies
 from hosts.systems.shuffle.samples import digest, original
-from switch.errors import UserError
-from topo.graph import Switch, Topology
+from topo.graph import Switch
 
 MOST_FAILURES = 5
 """Of a kind that a point tells."""
 PORT_STEP = 8
-MASTER_SCHEDULERS = ("coded-master",)
-
-
-def choose_hosts(topology: Topology, workers: int, scheduler: str) -> tuple[list[str], str | None]:
-    """The workers, spread evenly over the hosts (0: all), and the master, if the scheduler takes one: the last
-    host."""
-    names = [host.name for host in topology.hosts]
-    master = names.pop() if scheduler in MASTER_SCHEDULERS else None
-    if workers > len(names):
-        raise UserError(f"{workers} workers need as many hosts, {topology.name} has {len(names)} for them")
-    workers = workers or len(names)
-    return [names[place * len(names) // workers] for place in range(workers)], master
 
 
 class ShufflePoint:
@@ -59,14 +46,9 @@ class ShufflePoint:
     def __init__(self, task: PointTask, configuration: ShuffleConfiguration) -> None:
         self._task = task
         self._configuration = configuration
-        self.topology = configuration.topology.build(task.scale)
-        shuffle, samples = configuration.shuffle, configuration.samples
-        self.source = samples.source(task.seed)
-        workers, master = choose_hosts(self.topology, shuffle.workers, shuffle.scheduler)
-        sizes_bytes = self.source.sizes_bytes(samples.samples)
-        self.first = first_parts(self.source, samples.samples, len(workers), samples.first, task.seed)
-        drawn = epochs(workers, sizes_bytes, samples.storage, task.seed, samples.replacement, master, self.first)
-        self.instances = list(islice(drawn, shuffle.shuffles + 1))
+        shuffle, drawn = configuration.shuffle, draw(task, configuration)
+        self.topology, self.source, self.first = drawn.topology, drawn.source, drawn.first
+        self.instances = list(islice(drawn.instances, shuffle.shuffles + 1))
         # Counters are read cell by cell: as many as the largest switch has ports, in steps.
         ports = PORT_STEP * (1 + max(map(self._ports, self.topology.switches)) // PORT_STEP)
         program = Program.own(PROGRAM, BITS=shuffle.bits, PORTS=ports)
@@ -74,7 +56,7 @@ class ShufflePoint:
             self.topology,
             {switch.name: program for switch in self.topology.switches},
             ShuffleSettings(bits=shuffle.bits),
-            capture=[workers[0]],
+            capture=[self.instances[0].workers[0]],
             preload=[AGENT.partition(":")[0]],
         )
         self.phases = [
@@ -97,13 +79,7 @@ class ShufflePoint:
             master=instance.master,
             scheduler=shuffle.scheduler,
             seed=self._task.seed + number,
-            timing=timing(
-                self.topology,
-                instance,
-                shuffle.bits,
-                shuffle.fragment_bytes,
-                self._task.scale.time_us(shuffle.threshold_us),
-            ),
+            timing=scheduler_timing(self._task, self._configuration, self.topology, instance),
             variants=shuffle.trees,
             multicast=shuffle.multicast,
             unicast=shuffle.unicast,
@@ -128,9 +104,12 @@ class ShufflePoint:
         found = [self._row(phase, each) for phase, each in pairs]
         courses = self._courses()
         return PointResult(
-            metrics={**_means(found), **{f"accuracy_{name}": course[-1] for name, course in courses.items()}},
+            metrics={**means(found), **{f"accuracy_{name}": course[-1] for name, course in courses.items()}},
             fidelity=FidelityReport(),
-            decisions={"hosts": list(self.instances[0].hosts)},
+            decisions={
+                "hosts": list(self.instances[0].hosts),
+                "joined_trees": [len(phase.job.schedule.trees) - len(phase.job.trees.trees) for phase in self.phases],
+            },
             tables={
                 "shuffles": [{"phase": phase.name, **row} for (phase, _), row in zip(pairs, found, strict=True)],
                 "loads": [row for phase, each in pairs for row in self._load_rows(phase, each)],
@@ -144,7 +123,11 @@ class ShufflePoint:
                     row for phase, each in pairs for row in rows(phase.name, 1, host_accounts(self.topology, each))
                 ],
             },
-            failures=[line for phase, each in pairs for line in self._failures(phase, each)],
+            failures=[
+                line
+                for (phase, each), row in zip(pairs, found, strict=True)
+                for line in (*below_bound(phase.name, row), *self._failures(phase, each))
+            ],
         )
 
     def _courses(self) -> dict[str, list[float]]:
@@ -157,19 +140,13 @@ class ShufflePoint:
         return {name: accuracies(self.source, parts, training, self._task.seed) for name, parts in courses.items()}
 
     def _row(self, phase: ShufflePhase, found: Measured) -> dict[str, Value]:
-        job, schedule = phase.job, phase.job.schedule
+        job = phase.job
         counted = counted_loads(self.topology, found.counts)
-        carrying = [each for each in schedule.transmissions if each.lent_for is None]
-        demands = len(job.instance.demands)
         seconds = partial(_seconds, self._task)
         waits = list(phase.waits_us.values())
         return {
-            "hops": schedule.hops,
+            **planned_row(job.instance, job.schedule, job.trees),
             "counted_hops": sum(load.transmissions for load in counted.values()),
-            "bound_hops": bound_hops(job),
-            "hops_per_sample": schedule.hops / demands if demands else None,
-            "samples_per_packet": demands / len(carrying) if carrying else None,
-            "loans": len(schedule.transmissions) - len(carrying),
             "shuffle_time_s": seconds(phase.time_us),
             "max_wait_s": seconds(max(waits, default=0)),
             "mean_wait_s": seconds(mean(waits)) if waits else 0.0,
@@ -208,8 +185,6 @@ class ShufflePoint:
     def _failures(self, phase: ShufflePhase, found: Measured) -> list[str]:
         job = phase.job
         lines = host_disagreements(host_accounts(self.topology, found))
-        if (least := bound_hops(job)) is not None and job.schedule.hops < least:
-            lines.append(f"{job.schedule.hops} hops are less than the bound, {least}")
         if lossless(found.counts):
             lines += disagreements(planned_loads(job), counted_loads(self.topology, found.counts))
             lines += [
@@ -246,11 +221,6 @@ class ShufflePoint:
         return lines
 
 
-def bound_hops(job: ShuffleJob) -> int | None:
-    """None where a master sends, of whom the bounds know nothing."""
-    return None if job.instance.master else bounds(job.instance, job.trees).best
-
-
 def _total(found: Measured, name: str) -> int:
     return sum(final[name] for final in found.final.values())
 
@@ -258,12 +228,3 @@ def _total(found: Measured, name: str) -> int:
 def _seconds(task: PointTask, emulated_us: float) -> float:
     """Nominal."""
     return task.scale.nominal_time(1e-6 * emulated_us)
-
-
-def _means(found: Sequence[Mapping[str, Value]]) -> dict[str, Value]:
-    """Of the shuffles of a point."""
-    means: dict[str, Value] = {}
-    for name in found[0]:
-        values = [float(value) for row in found if (value := row[name]) is not None]
-        means[name] = mean(values) if values else None
-    return means

@@ -9,11 +9,13 @@ from controller.systems.shuffle.scheduling.schedulers import scheduler_named
 from controller.systems.shuffle.scheduling.storage import places_of
 from experiments.configuration.point import PointConfiguration
 from experiments.scale import Scale
-from experiments.system import Metric, PointTask, System
+from experiments.system import Metric, PointRun, PointTask, System
 from experiments.systems.shuffle import figures as _figures  # noqa: F401  # their kinds
 from experiments.systems.shuffle.configuration import ShuffleConfiguration
+from experiments.systems.shuffle.drawn import choose_hosts
 from experiments.systems.shuffle.metrics import METRICS
-from experiments.systems.shuffle.point import ShufflePoint, choose_hosts
+from experiments.systems.shuffle.planned import PlannedPoint
+from experiments.systems.shuffle.point import ShufflePoint
 from hosts.systems.shuffle.coded_format import most_fragment_bytes
 from switch.errors import UserError
 
@@ -37,6 +39,8 @@ class ShuffleSystem(System):
         scheduler_named(shuffle.scheduler)
         workers, _ = choose_hosts(configuration.topology.build(Scale()), shuffle.workers, shuffle.scheduler)
         places_of(samples.samples, len(workers), samples.storage)
+        if configuration.training.train and not shuffle.send:
+            raise UserError("--train: without --send no worker gets samples to train on")
         if configuration.training.train and samples.data != "digits":
             raise UserError("--train: there is nothing to learn of random bytes: take --data digits")
         samples.source(seed=1).sizes_bytes(samples.samples)
@@ -51,6 +55,7 @@ class ShuffleSystem(System):
                 f"{most_fragment_bytes(shuffle.bits)} fit a frame"
             )
 
-    def point(self, task: PointTask) -> ShufflePoint:
+    def point(self, task: PointTask) -> PointRun:
         assert isinstance(task.configuration, ShuffleConfiguration)
-        return ShufflePoint(task, task.configuration)
+        kind = ShufflePoint if task.configuration.shuffle.send else PlannedPoint
+        return kind(task, task.configuration)

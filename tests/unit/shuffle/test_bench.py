@@ -1,15 +1,13 @@
-"""gradbed bench shuffle: what it compares, measures and draws."""
+"""gradbed bench shuffle: what it compares and measures."""
 
 from __future__ import annotations
 
 import statistics
-from pathlib import Path
 
 import pytest
 from rich.console import Console
 
 from experiments.systems.shuffle.bench.commands import shuffle
-from experiments.systems.shuffle.bench.drawing import draw_growth, draw_hops, draw_waiting
 from experiments.systems.shuffle.bench.growth import growth_table, measure_growth
 from experiments.systems.shuffle.bench.instances import PUBLIC_INSTANCES, PublicInstance
 from experiments.systems.shuffle.bench.quality import (
@@ -21,7 +19,6 @@ from experiments.systems.shuffle.bench.quality import (
     quality_table,
     summary_table,
 )
-from experiments.systems.shuffle.bench.sweep import BOUNDS, Hops, Waiting, measure_waiting
 from switch.errors import UserError
 
 
@@ -61,25 +58,11 @@ def test_tables_of_made_up_results() -> None:
     assert [cell.strip() for cell in source.strip("│ ").split("│")] == ["source", "0.500", "0.500", "0.500", "0.900"]
 
 
-def test_growth_is_measured_and_drawn(tmp_path: Path) -> None:
+def test_growth_is_measured() -> None:
     row = measure_growth(4, 160, 0.3)
     assert row.bound <= row.hops < row.nearest_hops
     assert (row.k, row.workers, row.samples) == (4, 16, 160)
     assert str(row.hops) in shown(growth_table([row], 0.3))
-    assert all(path.stat().st_size > 1000 for path in draw_growth([row], tmp_path))
-
-
-def test_waiting_keeps_the_threshold(tmp_path: Path) -> None:
-    found = list(measure_waiting(shares=(0.2,)))
-    assert any(row.waits_us for row in found)
-    assert len(found[-1].waits_us) > len(found[0].waits_us)
-    assert all(path.stat().st_size > 1000 for path in draw_waiting(found, tmp_path))
-
-
-def test_hops_are_drawn(tmp_path: Path) -> None:
-    rows = [Hops("star:4", share, {"improved": 9, **dict.fromkeys(BOUNDS, 5)}) for share in (0.1, 0.5)]
-    assert all(path.stat().st_size > 1000 for path in draw_hops(rows, tmp_path))
-    assert draw_waiting([Waiting(0.1, 0, 4, ())], tmp_path)
 
 
 def test_sizes_that_cannot_be_read() -> None:

@@ -11,9 +11,12 @@ import pytest
 from experiments.study.figures import KINDS
 from experiments.study.results import load_results
 from experiments.systems.shuffle.figures.accuracy import courses
+from experiments.systems.shuffle.figures.growth import label
+from experiments.systems.shuffle.figures.hops import networks
 from experiments.systems.shuffle.figures.loads import spread
 from experiments.systems.shuffle.figures.time import mean_times
 from experiments.systems.shuffle.figures.waits import planned_waits_us
+from experiments.systems.shuffle.planned import below_bound
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -39,20 +42,41 @@ figures:
 """
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place = tmp_path_factory.mktemp("small")
-    (place / "small.yaml").write_text(STUDY)
+PLANNED = """
+name: small
+system: shuffle
+clock: virtual
+samples: {data: synthetic, samples: 60, storage: 0.3}
+shuffle: {send: false, workers: 8}
+sweep:
+  product:
+    topology.kind: ["star:9", "bcube:3,1"]
+    shuffle.scheduler: [unicast-nearest, coded-master, improved]
+    samples.storage: [0.3, 0.5]
+    samples.samples: [60]
+figures:
+  hops: {kind: shuffle-hops, x: samples.storage, y: hops}
+  growth: {kind: shuffle-growth, x: samples.samples, y: schedule_s}
+"""
+
+
+def run(study: str, place: Path) -> Path:
+    (place / "small.yaml").write_text(study)
     ended = subprocess.run(
         [sys.executable, "-m", "cli", "run", str(place / "small.yaml"), "-j", "1", "--output", str(place)],
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
     assert ended.returncode == 0, ended.stdout + ended.stderr
     return (place / "small" / "latest").resolve()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return run(STUDY, tmp_path_factory.mktemp("small"))
 
 
 @pytest.mark.parametrize("name", ["time", "loads", "waits", "accuracy"])
@@ -70,3 +94,25 @@ def test_numbers_of_figures_are_those_of_the_tables(folder: Path) -> None:
     assert set(course) == {("random", "global"), ("random", "local")}
     assert [list(of_epoch) for of_epoch in course.values()] == [[1, 2, 3]] * 2
     assert {len(values) for values in course["random", "global"].values()} == {3}
+
+
+def test_schedules_alone_are_drawn_too(tmp_path: Path) -> None:
+    folder = run(PLANNED, tmp_path)
+    for name in ("hops", "growth"):
+        assert f"shuffle-{name}" in KINDS and (folder / f"{name}.png").stat().st_size > 0
+    results = load_results(folder)
+    assert networks(results) == ["star:9", "bcube:3,1"]
+    rows = [point.row for point in results.points]
+    assert len(rows) == 12 and all(row["schedule_s"] > 0 and row["verdict"] == "model" for row in rows)
+    for row in rows:
+        if row["shuffle.scheduler"] == "coded-master":
+            assert row["bound_hops"] is None
+        else:
+            assert max(row["packet_bound_hops"], row["cut_bound_hops"]) == row["bound_hops"] <= row["hops"]
+    assert {label(row) for row in rows} >= {"improved, star:9", "coded-master, bcube:3,1"}
+
+
+def test_a_schedule_below_the_bound_is_a_failure() -> None:
+    assert below_bound("shuffle 1", {"hops": 9, "bound_hops": 9}) == []
+    assert below_bound("shuffle 1", {"hops": 9, "bound_hops": None}) == []
+    assert below_bound("shuffle 1", {"hops": 8, "bound_hops": 9}) == ["shuffle 1, 8 hops are less than the bound, 9"]

@@ -61,17 +61,16 @@ def test_everything_arrives_though_links_lose_a_packet_in_twenty(kind: str, mult
     )
     assert found.failures == []
     assert found.metrics["repairs"] > 0 and found.metrics["requests"] > 0
-    if multicast == "groups":
-        assert found.metrics["coded_repairs"] == 0, "there is no group for any set of receivers"
 
 
-def test_what_several_lost_is_repaired_by_one_packet(tmp_path: Path) -> None:
-    """A packet that is lost on its sender's link is missed by all its receivers."""
+@pytest.mark.parametrize("multicast", ["bit-string", "groups"])
+def test_what_several_lost_is_repaired_by_one_packet(multicast: str, tmp_path: Path) -> None:
+    """A packet that is lost on its sender's link is missed by all its receivers, of a group by all members."""
     found = shuffle_point(
         tmp_path,
         topology={"kind": "star:6", "tiers": {"host": {"loss": 0.3}}},
-        samples={**SYNTHETIC, "storage": 0.7},
-        shuffle={"scheduler": "coded-largest"},
+        samples={**SYNTHETIC, "samples": 200, "storage": 0.7},
+        shuffle={"scheduler": "coded-largest", "multicast": multicast},
     )
     assert found.failures == [] and found.metrics["coded_repairs"] > 0
 
@@ -84,6 +83,20 @@ def test_overflowing_queues_are_repaired_too(tmp_path: Path) -> None:
         shuffle={"scheduler": "unicast-random"},
     )
     assert found.failures == [] and found.metrics["repairs"] > 0
+
+
+def test_steiner_trees_carry_what_was_counted_on_them(tmp_path: Path) -> None:
+    """Packets take trees that are no breadth-first ones; losses are repaired on them, too."""
+    for loss in (0.0, 0.05):
+        found = shuffle_point(
+            tmp_path,
+            topology={"kind": "bcube:4,1", "link": {"loss": loss}},
+            samples={**SYNTHETIC, "samples": 128, "storage": 0.3},
+        )
+        assert found.failures == []
+        assert found.decisions["joined_trees"][0] > 0
+        if not loss:
+            assert found.metrics["counted_hops"] == found.metrics["hops"]
 
 
 def test_the_same_seed_gives_the_same_rows(tmp_path: Path) -> None:
@@ -213,6 +226,7 @@ def test_global_shuffling_helps_where_first_samples_are_of_few_classes(tmp_path:
         ({"samples": {"storage": 0.01}}, "a worker stores between 1/16 and 1 of all samples, got 0.01"),
         ({"samples": {"samples": 5000}}, "the digits data set has 1438 training samples, not 5000"),
         ({"samples": {"data": "synthetic", "spread_bytes": 1000}}, "the spread of their sizes must be less"),
+        ({"shuffle": {"send": False}, "training": {"train": True}}, "--train: without --send"),
         ({"samples": {"data": "synthetic"}, "training": {"train": True}}, "--train: there is nothing to learn"),
     ],
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -18,14 +17,11 @@ def shuffle(
     quality: Annotated[
         bool, typer.Option(help="Compare schedulers on the thirty public instances (a few minutes).")
     ] = True,
-    output: Annotated[
-        Path | None, typer.Option(help="Folder for figures: hops against storage, time against size, waiting times.")
-    ] = None,
 ) -> int:
     """How many hops schedules take beside bounds and optimum, and how long making them takes."""
     from experiments.systems.shuffle.bench.run import run_bench_shuffle
 
-    return run_bench_shuffle(_sizes(sizes), share, quality, output)
+    return run_bench_shuffle(_sizes(sizes), share, quality)
 
 
 def _sizes(text: str) -> list[tuple[int, int]]:

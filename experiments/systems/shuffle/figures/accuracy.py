@@ -6,6 +6,8 @@ from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 
+from experiments.intervals import confidence_interval
+from experiments.plotting.series import cut
 from experiments.plotting.style import COLOURS, figure, save
 from experiments.study.model import FigureSection
 from experiments.study.results import StudyResults
@@ -25,24 +27,23 @@ def courses(results: StudyResults) -> dict[tuple[str, str], dict[int, list[float
 
 
 def draw(results: StudyResults, section: FigureSection, metrics: Mapping[str, Metric], path: Path) -> list[Path]:
-    """experiments.study.figures.KINDS. A line for the mean, the least and the most around it."""
+    """experiments.study.figures.KINDS. A line for the mean, its interval around it."""
     found = courses(results)
     colours = {first: COLOURS[place] for place, first in enumerate(dict.fromkeys(first for first, _ in found))}
     with figure(width_in=5.2, height_in=3.6) as (made, [axes]):
         for (first, shuffling), course in found.items():
             epochs = list(course)
-            means = [100 * sum(values) / len(values) for values in course.values()]
+            intervals = [confidence_interval([100 * value for value in values]) for values in course.values()]
             axes.plot(
                 epochs,
-                means,
+                [interval.estimate for interval in intervals],
                 DASHES[shuffling],
                 color=colours[first],
                 linewidth=1.4,
                 label=f"{shuffling} shuffling, first samples {first}",
             )
-            least = [100 * min(values) for values in course.values()]
-            most = [100 * max(values) for values in course.values()]
-            axes.fill_between(epochs, least, most, color=colours[first], alpha=0.12, linewidth=0)
+            low, high = zip(*(cut(interval, (0, 100)) for interval in intervals), strict=True)
+            axes.fill_between(epochs, low, high, color=colours[first], alpha=0.12, linewidth=0)
         axes.set_xlabel("epoch")
         axes.xaxis.get_major_locator().set_params(integer=True)
         axes.set_ylabel("test accuracy (%)")

@@ -1,0 +1,61 @@
+"""What is drawn for a point before anything is decided: who takes part, which samples, and where they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from controller.systems.shuffle.scheduling.instance import Instance
+from controller.systems.shuffle.scheduling.queues import Timing
+from controller.systems.shuffle.scheduling.storage import epochs
+from experiments.system import PointTask
+from experiments.systems.shuffle.configuration import ShuffleConfiguration
+from experiments.systems.shuffle.jobs import timing
+from experiments.systems.shuffle.training import Parts, first_parts
+from hosts.systems.shuffle.samples import SampleSource
+from switch.errors import UserError
+from topo.graph import Topology
+
+MASTER_SCHEDULERS = ("coded-master",)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """first: the workers' own samples at first. instances: the shuffle before each epoch, without end."""
+
+    topology: Topology
+    source: SampleSource
+    first: Parts
+    instances: Iterator[Instance]
+
+
+def draw(task: PointTask, configuration: ShuffleConfiguration) -> Drawn:
+    """The same for the same seed."""
+    shuffle, samples = configuration.shuffle, configuration.samples
+    topology = configuration.topology.build(task.scale)
+    source = samples.source(task.seed)
+    workers, master = choose_hosts(topology, shuffle.workers, shuffle.scheduler)
+    sizes_bytes = source.sizes_bytes(samples.samples)
+    first = first_parts(source, samples.samples, len(workers), samples.first, task.seed)
+    instances = epochs(workers, sizes_bytes, samples.storage, task.seed, samples.replacement, master, first)
+    return Drawn(topology, source, first, instances)
+
+
+def choose_hosts(topology: Topology, workers: int, scheduler: str) -> tuple[list[str], str | None]:
+    """The workers, spread evenly over the hosts (0: all), and the master, if the scheduler takes one: the last
+    host."""
+    names = [host.name for host in topology.hosts]
+    master = names.pop() if scheduler in MASTER_SCHEDULERS else None
+    if workers > len(names):
+        raise UserError(f"{workers} workers need as many hosts, {topology.name} has {len(names)} for them")
+    workers = workers or len(names)
+    return [names[place * len(names) // workers] for place in range(workers)], master
+
+
+def scheduler_timing(
+    task: PointTask, configuration: ShuffleConfiguration, topology: Topology, instance: Instance
+) -> Timing:
+    """The times by which a scheduler lets packets wait for loans."""
+    shuffle = configuration.shuffle
+    threshold_us = task.scale.time_us(shuffle.threshold_us)
+    return timing(topology, instance, shuffle.bits, shuffle.fragment_bytes, threshold_us)

@@ -1,0 +1,86 @@
+"""Schedules alone: what they take in hops beside the bounds, and how long making them takes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from statistics import mean
+
+from controller.systems.shuffle.messages import ShuffleSettings
+from controller.systems.shuffle.scheduling.bounds import bounds
+from controller.systems.shuffle.scheduling.checking import check_schedule
+from controller.systems.shuffle.scheduling.instance import Instance
+from controller.systems.shuffle.scheduling.schedule import Schedule
+from controller.systems.shuffle.scheduling.schedulers import scheduler_named
+from controller.systems.shuffle.scheduling.trees import Trees
+from experiments.fidelity.report import FidelityReport
+from experiments.system import Measured, NetworkSetup, Phase, PointResult, PointTask, Value
+from experiments.systems.shuffle.configuration import ShuffleConfiguration
+from experiments.systems.shuffle.drawn import draw, scheduler_timing
+
+
+class PlannedPoint:
+    """experiments.system.PointRun: nothing is sent."""
+
+    phases: Sequence[Phase] = ()
+
+    def __init__(self, task: PointTask, configuration: ShuffleConfiguration) -> None:
+        self._task = task
+        self._configuration = configuration
+        self._drawn = draw(task, configuration)
+        self.network = NetworkSetup(self._drawn.topology, {}, ShuffleSettings())
+
+    def result(self, measured: Sequence[Measured]) -> PointResult:
+        shuffles = islice(self._drawn.instances, self._configuration.shuffle.shuffles)
+        found = [self._planned(number, instance) for number, instance in enumerate(shuffles, start=1)]
+        failures = [
+            line for number, row in enumerate(found, start=1) for line in below_bound(f"shuffle {number}", row)
+        ]
+        return PointResult(metrics=means(found), fidelity=FidelityReport(verdict="model"), failures=failures)
+
+    def _planned(self, number: int, instance: Instance) -> dict[str, Value]:
+        """A shuffle's part of the metrics. The schedule is checked like those that are sent."""
+        task, shuffle, topology = self._task, self._configuration.shuffle, self._drawn.topology
+        scheduler = scheduler_named(
+            shuffle.scheduler, scheduler_timing(task, self._configuration, topology, instance)
+        )
+        begun_s = time.process_time()
+        trees = Trees(topology, instance.hosts, shuffle.trees)
+        schedule = scheduler.schedule(instance, trees, task.seed + number)
+        took_s = time.process_time() - begun_s
+        check_schedule(instance, schedule, trees)
+        return {**planned_row(instance, schedule, trees), "schedule_s": took_s}
+
+
+def planned_row(instance: Instance, schedule: Schedule, trees: Trees) -> dict[str, Value]:
+    """What is known of a shuffle before anything is sent. Of a master, which stores more, the bounds know nothing."""
+    carrying = [each for each in schedule.transmissions if each.lent_for is None]
+    demands = len(instance.demands)
+    least = None if instance.master else bounds(instance, trees)
+    return {
+        "hops": schedule.hops,
+        "bound_hops": least and least.best,
+        "packet_bound_hops": least and least.packets,
+        "cut_bound_hops": least and least.cuts,
+        "hops_per_sample": schedule.hops / demands if demands else None,
+        "samples_per_packet": demands / len(carrying) if carrying else None,
+        "loans": len(schedule.transmissions) - len(carrying),
+    }
+
+
+def below_bound(name: str, row: Mapping[str, Value]) -> list[str]:
+    """A line if a shuffle takes fewer hops than are possible: an error in the program."""
+    hops, least = row["hops"], row["bound_hops"]
+    if isinstance(hops, int) and isinstance(least, int) and hops < least:
+        return [f"{name}, {hops} hops are less than the bound, {least}"]
+    return []
+
+
+def means(rows: Sequence[Mapping[str, Value]]) -> dict[str, Value]:
+    """Of the shuffles of a point; None where none has a value."""
+    found: dict[str, Value] = {}
+    for name in rows[0]:
+        values = [float(value) for row in rows if (value := row[name]) is not None]
+        found[name] = mean(values) if values else None
+    return found
