@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,6 +24,9 @@ _OPTIONS = within(model_options(_SYSTEM.configuration, {}), _SYSTEM.network_opti
 
 def _up(
     *,
+    system: Annotated[
+        str, typer.Option(help="Whose programs the switches run, and whose commands the prompt has, besides.")
+    ] = DEFAULT_SYSTEM,
     program: Annotated[
         Path | None, typer.Option(help="A P4 program of your own for every switch, in place of gradbed's.")
     ] = None,
@@ -57,14 +61,18 @@ def _up(
     """Bring up a network whose switches route and aggregate, or run a program of yours, and give Mininet's prompt."""
     from experiments.interactive import run_interactive
 
-    system = find_system(DEFAULT_SYSTEM)
+    shown = find_system(system)
     if program is not None or entries or watch or controller is not None:
-        system = _own_program(program, entries or [], watch, controller, given)
+        if system != DEFAULT_SYSTEM:
+            raise UserError(f"--system {system} does not go with a program of your own")
+        shown = _own_program(program, entries or [], watch, controller, given)
+    elif system != DEFAULT_SYSTEM:
+        _only_of_every_network(given, f"--system {system}")
     tls = _tls(p4runtime_cert, p4runtime_key, p4runtime_client_ca)
     if p4runtime_address is None and tls is not None:
         raise UserError("--p4runtime-cert goes with --p4runtime-address")
     try:
-        return run_interactive(system, nested(_OPTIONS, given, {}), seed, rest_port, p4runtime_address, tls)
+        return run_interactive(shown, nested(_OPTIONS, given, {}), seed, rest_port, p4runtime_address, tls)
     except ValidationError as error:
         raise complaint(error, _OPTIONS) from None
 
@@ -72,14 +80,19 @@ def _up(
 def _own_program(
     program: Path | None, entries: list[Path], watch: bool, controller: str | None, given: dict[str, Any]
 ) -> System:
-    """UserError for options that are of the default system's program."""
-    links = ("switches__model", "switches__links")
-    for option in _OPTIONS:
-        if given.get(option.parameter) is not None and option.path[0] != "topology" and option.parameter not in links:
-            raise UserError(f"{option.flag} does not go with a program of your own")
+    """UserError for what does not go together."""
+    _only_of_every_network(given, "a program of your own", besides=("switches__model", "switches__links"))
     if watch and controller is not None:
         raise UserError("--watch does not go with --controller: who fills the tables reloads them")
     return OwnProgramSystem(OwnProgram(program, tuple(entries), watch, controller))
+
+
+def _only_of_every_network(given: dict[str, Any], with_what: str, besides: Collection[str] = ()) -> None:
+    """UserError for options that are of the default system's program."""
+    for option in _OPTIONS:
+        wanted = option.path[0] == "topology" or option.parameter in besides
+        if given.get(option.parameter) is not None and not wanted:
+            raise UserError(f"{option.flag} does not go with {with_what}")
 
 
 def _tls(certificate: Path | None, key: Path | None, client_ca: Path | None) -> ServerTls | None:

@@ -255,8 +255,10 @@ class System(Protocol):
         ...
 
     def network(self, task: PointTask) -> NetworkSetup:
-        """The network of `gradbed up`: no jobs are known yet. Only the default system is asked."""
-        raise NotImplementedError
+        """The network of `gradbed up --system NAME`: no jobs are known yet. UserError where there is none."""
+        raise UserError(
+            f"{self.name} has no network to look around in without a point to run: gradbed run {self.name}"
+        )
 
     def underlay(self, topology: Topology, way: str) -> Underlay:
         """Its switches as a network for other systems' agents. way: how, or empty. UserError if it cannot be."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -66,13 +66,16 @@ def run_driver(
     *,
     entries: int = ENTRIES,
     parser_of: dict[str, Any] | None = None,
+    more: Sequence[str] = (),
 ) -> int:
     """Send that many frames, all made from the seed; how many came out. Fails the test on any finding.
 
     entries: of each table, at most. parser_of: the program whose parser takes the frames apart, if not this one.
+    more: further lines for the driver (frame_driver.c).
     """
     rng = random.Random(seed)
     lines = [
+        *more,
         *_table_lines(load_program(program), entries, rng),
         *(f"seed {frame.hex()}" for frame in parser_frames(parser_of or program, rng, SEED_FRAMES)),
         f"seed {rng.randbytes(200).hex()}",
@@ -133,6 +136,17 @@ def _entry_line(number: int, table: Table, rng: random.Random) -> str:
     action = rng.choice(table.actions)
     words = key + to_words(_arguments(action, rng))
     return f"entry {number} {priority} {action.id} {len(key) // 3}{_hexadecimal(words)}"
+
+
+def entry_for_all(model: ProgramModel, table: str, action: str, *data: int) -> str:
+    """An entry that every packet matches, in a table of ternary keys; names by their last parts."""
+    number, found = next(
+        (i, each) for i, each in enumerate(model.tables.values()) if each.name.rsplit(".", 1)[-1] == table
+    )
+    called = next(each for each in found.actions if each.name.rsplit(".", 1)[-1] == action)
+    key = to_words((0, field.width) for field in found.key)
+    arguments = to_words((value, p.width) for value, p in zip(data, called.parameters, strict=True))
+    return f"entry {number} 1 {called.id} {len(key)}{_hexadecimal([*key, *key, *key, *arguments])}"
 
 
 def _arguments(action: Action, rng: random.Random) -> list[tuple[int, int]]:

@@ -24,8 +24,9 @@ from controller.systems.ndn.names import components
 from switch.errors import UserError
 from topo.graph import Topology
 
-PORTS_WITH_ALL_SETS = 6
-"""Switches of so many ports get the groups of all sets at once; with more, sets get theirs as subscriptions come."""
+PORTS_WITH_ALL_SETS = 8
+"""Switches of so many ports get the groups of all sets (255) at once; with more, sets get theirs as subscriptions
+come, each of which takes a plan of the whole network."""
 
 
 class NdnJob(NdnRequest):

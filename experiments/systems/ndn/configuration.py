@@ -54,6 +54,9 @@ class _Workload(Section):
     first_probe_us: int = option(200_000, "A probe's timer before anything was measured.", ge=1)
     least_probe_us: int = option(5_000, "A probe's timer is at least so much longer than the usual gap.", ge=1)
     retry_us: int = option(20_000, "An insertion or deletion without an answer is repeated.", ge=1)
+    give_up_ms: float = option(
+        30_000.0, "Who waits for others' versions ends training once none has come for so long.", gt=0
+    )
     slow_peers: int = option(0, "So many peers are slow.", ge=0)
     slowness: int = option(1, "A slow peer computes so many times as long.", ge=1)
     target_loss: float | None = option(None, "Training ends where the mean of all losses is below.", gt=0)

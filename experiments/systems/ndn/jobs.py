@@ -31,15 +31,20 @@ EPOCHS_A_REFRESH = 0.4
 
 @dataclass(frozen=True)
 class JobSetup:
-    """peers, observers: host names. weights, sums: digests after every version that synchronous peers must report, as
-    far as there are any; accuracies: of training."""
+    """peers, observers: host names; outside: further publishers, which are programs of others. weights, sums: digests
+    after every version that synchronous peers must report, as far as there are any; accuracies: of training."""
 
     peers: tuple[str, ...]
     observers: tuple[str, ...]
     settings: TrainingSettings | SyntheticSettings
+    outside: tuple[str, ...] = ()
     weights: Sequence[str] = ()
     sums: Sequence[str] = ()
     accuracies: Sequence[float] = ()
+
+    @property
+    def publishers(self) -> tuple[str, ...]:
+        return (*self.peers, *self.outside)
 
 
 def job_setup(configuration: NdnConfiguration, topology: Topology, seed: int) -> JobSetup:
@@ -48,21 +53,34 @@ def job_setup(configuration: NdnConfiguration, topology: Topology, seed: int) ->
     names = [host.name for host in topology.hosts]
     peers = tuple(names[index * len(names) // workload.peers] for index in range(workload.peers))
     rest = [name for name in names if name not in peers]
-    observers = tuple(rest[: len(workload.observers)])
+    return job_on(configuration, seed, peers, tuple(rest[: len(workload.observers)]))
+
+
+def job_on(
+    configuration: NdnConfiguration,
+    seed: int,
+    peers: tuple[str, ...],
+    observers: tuple[str, ...] = (),
+    outside: tuple[str, ...] = (),
+) -> JobSetup:
+    """A job on these hosts. What programs of others publish is not known, so that with them there is no reference."""
+    workload = configuration.workload
     if isinstance(workload, TrainingWorkload):
         training = workload.settings(workload.rounds, seed)
-        if workload.mode == "asynchronous":
-            return JobSetup(peers, observers, training)
+        if workload.mode == "asynchronous" or outside:
+            return JobSetup(peers, observers, training, outside)
         expected = list(reference(training, len(peers), workload.lanes))
         return JobSetup(
             peers,
             observers,
             training,
+            outside,
             weights=[each.weights_sha256 for each in expected],
             accuracies=[each.accuracy for each in expected],
         )
     synthetic = workload.settings(workload.rounds, seed)
-    return JobSetup(peers, observers, synthetic, sums=[*_sums(synthetic, len(peers), workload.lanes)])
+    sums = [] if outside else _sums(synthetic, len(peers), workload.lanes)
+    return JobSetup(peers, observers, synthetic, outside, sums=sums)
 
 
 def _sums(settings: SyntheticSettings, peers: int, lanes: int) -> list[str]:
@@ -83,11 +101,11 @@ def ndn_job(job: JobSetup, configuration: NdnConfiguration, scale: Scale) -> Ndn
     pace_bps = None
     if rate_bps is not None and workload.pace:
         pace_bps = max(
-            1, round(workload.pace * rate_bps / (1 if workload.exchange == "unicast" else len(job.peers) - 1))
+            1, round(workload.pace * rate_bps / (1 if workload.exchange == "unicast" else len(job.publishers) - 1))
         )
     return NdnJob(
         training=TRAINING,
-        publishers=job.peers,
+        publishers=job.publishers,
         lanes=workload.lanes,
         workload=job.settings,
         mode=workload.mode,
@@ -99,17 +117,18 @@ def ndn_job(job: JobSetup, configuration: NdnConfiguration, scale: Scale) -> Ndn
         refresh_us=round(EPOCHS_A_REFRESH * (1 << configuration.routers.epoch_shift)),
         window_fragments=workload.window_fragments,
         target_loss=workload.target_loss,
+        give_up_us=scale.time_us(1000 * workload.give_up_ms),
     )
 
 
 def request_of(job: JobSetup, configuration: NdnConfiguration, scale: Scale) -> NdnRequest:
     """Every publisher under every training name that somebody subscribes to it with."""
-    consumers = (*job.peers, *job.observers)
+    consumers = (*job.publishers, *job.observers)
     if configuration.workload.exchange == "unicast":
         described = ndn_job(job, configuration, scale)
         pairs = [(training_of(described, other), own) for own in job.peers for other in job.peers if own != other]
     else:
-        pairs = [(TRAINING, own) for own in job.peers]
+        pairs = [(TRAINING, own) for own in job.publishers]
     return NdnRequest(
         prefixes=tuple(Prefix(name=f"/{training}/{own}", host=own) for training, own in pairs), consumers=consumers
     )

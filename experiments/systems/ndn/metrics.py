@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 SHARE = (0.0, 1.0)
 
 METRICS = {
+    "versions": Metric("", "versions that every peer has completed"),
     "round_time_s": Metric("s", "median round time", "time"),
     "byte_hops": Metric("B", "bytes times hops, a round"),
     "gradient_hops": Metric("", "bytes times hops of a round / gradient bytes"),
@@ -30,6 +31,7 @@ METRICS = {
     "expected_transmissions": Metric("", "the same by the trees' links, or by distances with unicast"),
     "unicast_transmissions": Metric("", "the same for a copy to each peer, by distances"),
     "expected_hops": Metric("", "what the exchange takes at least, in gradients times hops"),
+    "summed_hops": Metric("", "the same where every switch on the peers' tree sums, up and down"),
     "interest_packets": Metric("", "Interests over all links, a round"),
     "probes": Metric("", "probes that peers sent, a round"),
     "recoveries": Metric("", "fragments that had to be asked for, a round"),
@@ -64,6 +66,7 @@ def metrics(point: NdnPoint, found: Measured) -> dict[str, Any]:
     sent = transmissions(counts, topology, "push") + transmissions(counts, topology, "data")
     named = point.configuration.workload.exchange != "ring"
     return {
+        "versions": min(len(report.versions) for report in peers),
         "round_time_s": statistics.median(times_s) if times_s else None,
         "byte_hops": counts.byte_hops / rounds,
         "gradient_hops": counts.byte_hops / rounds / gradient_bytes,
@@ -71,6 +74,7 @@ def metrics(point: NdnPoint, found: Measured) -> dict[str, Any]:
         "expected_transmissions": point.expected_transmissions if named else None,
         "unicast_transmissions": point.sum_of_distances,
         "expected_hops": point.expected_hops,
+        "summed_hops": 2 * point.spanning_edges,
         "interest_packets": transmissions(counts, topology, "interest").packets / rounds,
         "probes": total("probes") / rounds,
         "recoveries": len(waits_us) / rounds,

@@ -22,6 +22,8 @@ class PeerReport:
 
     versions: list[Mapping[str, Any]] = field(default_factory=list)
     left: bool = False
+    lost: tuple[str, ...] = ()
+    """Publishers (hosts) that it gave up."""
 
 
 class NdnPhase:
@@ -40,6 +42,7 @@ class NdnPhase:
         self.killed = frozenset(fault.agent for fault in configuration.faults if isinstance(fault, AgentFault))
         self.peers = {f"peer {index}": PeerReport() for index in range(len(job.peers))}
         self.observers = {f"observer {index}": PeerReport() for index in range(len(job.observers))}
+        self.reports = {**self.peers, **self.observers}
         self.mismatches: list[str] = []
         self._sums: dict[int, str] = {}
 
@@ -49,11 +52,13 @@ class NdnPhase:
 
     def take(self, event: Mapping[str, Any]) -> None:
         name = event["name"]
-        report = self.peers.get(name) or self.observers.get(name)
+        report = self.reports.get(name)
         if report is None:
             return
         if event["event"] == "left":
             report.left = True
+        elif event["event"] == "gave-up":
+            report.lost = tuple(event["publishers"])
         elif event["event"] in ("version", "round", "observed"):
             version = event.get("version", event.get("round"))
             assert version is not None
@@ -69,6 +74,16 @@ class NdnPhase:
                 self.mismatches.append(f"{name}, version {version}: {key} is not the reference's")
         if "sum_sha256" in event and self._sums.setdefault(version, event["sum_sha256"]) != event["sum_sha256"]:
             self.mismatches.append(f"{name}, version {version}: its sum is not that of the others")
+
+    def unexpected_losses(self) -> list[str]:
+        """Who gave up publishers, none of which was stopped by a fault."""
+        stopped = {host for name, host in zip(self.peers, self.job.peers, strict=True) if name in self.killed}
+        seconds = self._configuration.workload.give_up_ms / 1e3
+        return [
+            f"{name} ended after {len(report.versions)} versions: {seconds:g} s without {', '.join(report.lost)}"
+            for name, report in self.reports.items()
+            if report.lost and not stopped & set(report.lost)
+        ]
 
     def replay_mismatches(self) -> list[str]:
         """Asynchronous peers: does a replay of what each applied, in its order, end at the same weights?"""
@@ -98,7 +113,7 @@ class NdnPhase:
         return all(report.left for name, report in self._waited_for())
 
     def _waited_for(self) -> list[tuple[str, PeerReport]]:
-        return [each for each in {**self.peers, **self.observers}.items() if each[0] not in self.killed]
+        return [each for each in self.reports.items() if each[0] not in self.killed]
 
     def progress(self) -> list[Progress]:
         done = min(len(report.versions) for name, report in self.peers.items() if name not in self.killed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import networkx
@@ -26,9 +27,26 @@ from experiments.systems.ndn.metrics import (
     version_rows,
 )
 from experiments.systems.ndn.phase import NdnPhase
+from topo.graph import Topology
 
 MOST_FAILURES = 5
 """Of a kind that a point tells."""
+
+
+def network_of(configuration: NdnConfiguration, topology: Topology) -> NetworkSetup:
+    """Every switch is a router."""
+    routers = configuration.routers
+    program = Program.own(
+        "ndn",
+        LANES=configuration.workload.lanes,
+        CONTENTS=routers.contents,
+        SUBSCRIPTIONS=routers.subscriptions,
+        PENDING=routers.pending,
+        EPOCH_SHIFT=routers.epoch_shift,
+    )
+    return NetworkSetup(
+        topology, {switch.name: program for switch in topology.switches}, NoSettings(), preload=[MODULE]
+    )
 
 
 class NdnPoint:
@@ -41,22 +59,7 @@ class NdnPoint:
         job = job_setup(configuration, self.topology, task.seed)
         self.phase = NdnPhase(job, self.topology, configuration, task)
         self.phases = [self.phase]
-        routers = configuration.routers
-        program = Program.own(
-            "ndn",
-            LANES=configuration.workload.lanes,
-            CONTENTS=routers.contents,
-            SUBSCRIPTIONS=routers.subscriptions,
-            PENDING=routers.pending,
-            EPOCH_SHIFT=routers.epoch_shift,
-        )
-        self.network = NetworkSetup(
-            self.topology,
-            {switch.name: program for switch in self.topology.switches},
-            NoSettings(),
-            capture=job.peers[:1],
-            preload=[MODULE],
-        )
+        self.network = replace(network_of(configuration, self.topology), capture=job.peers[:1])
 
     @cached_property
     def sum_of_distances(self) -> int:
@@ -76,12 +79,17 @@ class NdnPoint:
         return sum(self.phase.answer["tree_edges"])
 
     @property
+    def spanning_edges(self) -> int:
+        """Of a tree that spans the peers, the first publisher's."""
+        return int(self.phase.answer["tree_edges"][0])
+
+    @property
     def expected_hops(self) -> float:
         """Bytes times hops of a round by gradient bytes, without headers and Interests: trees, distances, or the
         ring's 2 (n - 1) / n gradients over each of the tree's links in both directions."""
         if self.configuration.workload.exchange == "ring":
             peers = len(self.phase.job.peers)
-            return 4 * (peers - 1) / peers * float(self.phase.answer["tree_edges"][0])
+            return 4 * (peers - 1) / peers * self.spanning_edges
         return self.expected_transmissions
 
     def result(self, measured: Sequence[Measured]) -> PointResult:
@@ -97,6 +105,7 @@ class NdnPoint:
                     name: [report.versions[0]["version"], report.versions[-1]["version"]] if report.versions else []
                     for name, report in self.phase.observers.items()
                 },
+                "gave_up": {name: list(each.lost) for name, each in self.phase.reports.items() if each.lost},
                 "tree_edges": list(self.phase.answer["tree_edges"]),
                 "digests": list(self.phase.job.weights or self.phase.job.sums),
             },
@@ -109,6 +118,7 @@ class NdnPoint:
                 "hosts": rows(self.phase.name, 1, accounts),
             },
             failures=[
+                *_at_most(self.phase.unexpected_losses()),
                 *_at_most(self.phase.mismatches),
                 *_at_most(self.phase.replay_mismatches()),
                 *_at_most(disagreements(accounts)),

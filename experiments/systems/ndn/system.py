@@ -7,10 +7,11 @@ from typing import Any
 
 from experiments.configuration.point import PointConfiguration
 from experiments.scale import Scale
-from experiments.system import Metric, PointTask, System
+from experiments.system import Metric, NetworkSetup, PointTask, System
+from experiments.systems.ndn import figures as _figures  # noqa: F401  # their kinds
 from experiments.systems.ndn.configuration import NdnConfiguration
 from experiments.systems.ndn.metrics import METRICS
-from experiments.systems.ndn.point import NdnPoint
+from experiments.systems.ndn.point import NdnPoint, network_of
 
 
 class NdnSystem(System):
@@ -23,6 +24,7 @@ class NdnSystem(System):
     assurance = "All sums and weights are bit for bit those of a single process, and router and host counters agree."
     switch_workloads = ("experiments.systems.ndn.bench.switch_workload:interests",)
     defaults: Mapping[str, Any] = {"workload.kind": "training"}
+    prompt = "experiments.systems.ndn.prompt:NdnPrompt"
 
     def check(self, configuration: PointConfiguration) -> None:
         assert isinstance(configuration, NdnConfiguration)
@@ -38,3 +40,8 @@ class NdnSystem(System):
     def point(self, task: PointTask) -> NdnPoint:
         assert isinstance(task.configuration, NdnConfiguration)
         return NdnPoint(task, task.configuration)
+
+    def network(self, task: PointTask) -> NetworkSetup:
+        configuration = task.configuration
+        assert isinstance(configuration, NdnConfiguration)
+        return network_of(configuration, configuration.topology.build(task.scale))

@@ -29,10 +29,18 @@ def peer(context: AgentContext, description: PeerDescription) -> None:
         if node.join():
             context.emit("ready")
             train = train_synchronously if job.mode == "synchronous" else train_asynchronously
-            if node.wait_for_begin() and train(node, description) and node.leave():
-                context.emit("left")
+            if node.wait_for_begin():
+                _leave_after(node, train(node, description))
         node.linger()
         context.emit("final", statistics=node.report())
+
+
+def _leave_after(node: Node, finished: bool) -> None:
+    """Also when publishers were given up: then what is there is all that there will be."""
+    if node.lost:
+        node.context.emit("gave-up", publishers=node.lost)
+    if (finished or node.lost) and node.leave():
+        node.context.emit("left")
 
 
 def _listen(context: AgentContext, interface: Interface, until_us: int) -> None:
@@ -54,7 +62,6 @@ def observer(context: AgentContext, description: ObserverDescription) -> None:
             observation = Observation(node, description)
             until_us = None if description.leave_us is None else begin_us + description.leave_us
             node.serve_until(lambda: observation.over, until_us)
-            if not context.stopped and node.leave():
-                context.emit("left")
+            _leave_after(node, not context.stopped)
         node.linger()
         context.emit("final", statistics=node.report())

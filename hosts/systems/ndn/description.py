@@ -52,6 +52,8 @@ class NdnJob(Description):
     target_loss: float | None = None
     """Training ends where the mean of all peers' losses is below."""
     give_up_us: int = 30_000_000
+    """Who waits for versions, or for acknowledgements at the beginning, waits no longer once nothing has come for so
+    long."""
 
     @model_validator(mode="after")
     def _possible(self) -> NdnJob:

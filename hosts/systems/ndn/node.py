@@ -69,6 +69,8 @@ class Node:
             trainings = dict.fromkeys(training_of(job, receiver) for receiver in receivers)
             self._own_streams = [(generic(job.publishers[own]), generic(training)) for training in trainings]
         self._progress_us = context.now_us()
+        self.lost: tuple[str, ...] = ()
+        """Publishers that were given up."""
 
     # ---- Publishing ----
 
@@ -182,7 +184,8 @@ class Node:
                 self._probe(publisher)
 
     def serve_until(self, finished: Callable[[], bool], until_us: int | None = None) -> bool:
-        """False when stopped before, or when it is until_us."""
+        """False when stopped before, when it is until_us, or when nothing has come for so long of what is waited for
+        that it is given up (`lost`)."""
         self._progress_us = self.context.now_us()
         while True:
             self.serve()
@@ -191,10 +194,11 @@ class Node:
             if self.context.stopped or (until_us is not None and self.context.now_us() >= until_us):
                 return False
             give_up_us = self._progress_us + self.job.give_up_us
-            if until_us is None and self._awaited and self.context.now_us() >= give_up_us:
-                late = ", ".join(self.job.publishers[each] for each in sorted(self._awaited))
-                raise UserError(f"no news for {self.job.give_up_us / 1e6:g} s of {late}")
-            self.wait(until_us, give_up_us if self._awaited else None)
+            waits = until_us is None and bool(self._awaited)
+            if waits and self.context.now_us() >= give_up_us:
+                self.lost = tuple(self.job.publishers[each] for each in sorted(self._awaited))
+                return False
+            self.wait(until_us, give_up_us if waits else None)
 
     def wait(self, *until_us: int | None) -> None:
         """For frames, a command, or whatever is due next."""
@@ -254,8 +258,14 @@ class Node:
     # ---- The beginning and the end ----
 
     def join(self) -> bool:
-        """Subscribe to all publishers; False when stopped before they have acknowledged."""
-        return self.serve_until(lambda: self.subscriptions.acknowledged)
+        """Subscribe to all publishers; False when stopped before they have acknowledged. UserError if they do not."""
+        give_up_us = self.context.now_us() + self.job.give_up_us
+        if self.serve_until(lambda: self.subscriptions.acknowledged, give_up_us):
+            return True
+        if self.context.stopped:
+            return False
+        silent = ", ".join(name.decode() for name in self.subscriptions.unacknowledged)
+        raise UserError(f"no acknowledgement in {self.job.give_up_us / 1e6:g} s from {silent}: does it run?")
 
     def wait_for_begin(self) -> bool:
         """As that of the context, but others are served meanwhile."""
@@ -266,7 +276,7 @@ class Node:
         for publisher in list(self._awaited):
             self.stop_waiting(publisher, None)
         self.subscriptions.delete()
-        return self.join()
+        return self.serve_until(lambda: self.subscriptions.acknowledged)
 
     def linger(self) -> None:
         """Until stop: answer others, and count."""

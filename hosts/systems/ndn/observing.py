@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from hosts.learning.synthetic import sum_digest
 from hosts.systems.ndn.description import ObserverDescription
 from hosts.systems.ndn.node import Node
 from hosts.systems.ndn.reception import Version
-from hosts.systems.ndn.training import sum_digest, total_of
+from hosts.systems.ndn.training import total_of
 
 
 class Observation:

@@ -54,6 +54,11 @@ class Subscriptions:
         return all(each.acknowledged for each in self._all.values())
 
     @property
+    def unacknowledged(self) -> list[bytes]:
+        """Names of publishers, without type and length."""
+        return [each.publisher[2:] for each in self._all.values() if not each.acknowledged]
+
+    @property
     def deadline_us(self) -> int | None:
         return min((each.due_us for each in self._waiting()), default=None)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from functools import partial
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from hosts.learning.fragments import cut, join
 from hosts.learning.settings import TrainingSettings
 from hosts.learning.shifted_sums import as_sent
+from hosts.learning.synthetic import sum_digest
 from hosts.learning.workload import Workload, workload
 from hosts.systems.ndn.asynchronous import AsynchronousReplica
 from hosts.systems.ndn.description import PeerDescription
@@ -18,11 +18,6 @@ from hosts.systems.ndn.gradient_format import VersionHead
 from hosts.systems.ndn.node import Node
 from hosts.systems.ndn.publications import Publication
 from hosts.systems.ndn.reception import Version
-
-
-def sum_digest(total: NDArray[np.int64]) -> str:
-    """SHA-256 of a version's sum over all publishers (int64, little-endian), in hexadecimal."""
-    return hashlib.sha256(total.astype("<i8").tobytes()).hexdigest()
 
 
 def total_of(fragments: NDArray[np.int64], values: int, lanes: int) -> NDArray[np.int64]:

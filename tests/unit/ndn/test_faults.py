@@ -63,6 +63,41 @@ def test_a_killed_peer_does_not_stop_asynchronous_ones() -> None:
     assert versions["peer 1"] == 12 and versions["peer 2"] < 12
 
 
+WAITING = {"give_up_ms": 200}
+
+
+def test_peers_end_without_a_publisher_that_dies() -> None:
+    """Each says whom it gave up, and ends with the versions that it has; answers and deletions go on."""
+    result = run(
+        workload={**LONG, **WAITING, "observers": [{}]},
+        routers=ROUTERS,
+        timing=TIMING,
+        faults=[{"fault": "agent-stop", "at_ms": 105, "agent": "peer 2"}],
+    )
+    assert result.failures == []
+    dead = result.decisions["peers"][2]
+    alive = {*(f"peer {index}" for index in (0, 1, 3, 4, 5)), "observer 0"}
+    assert set(result.decisions["gave_up"]) == alive
+    assert all(dead in lost for lost in result.decisions["gave_up"].values())
+    assert 5 < result.metrics["versions"] < 12
+    assert len(result.tables["versions"]) <= result.metrics["versions"] + 1
+    # An error of agents would have had no result at all; the last version is followed by the wait alone.
+    ends = [row["at_s"] for row in result.tables["peers"]]
+    assert max(ends) < 0.3
+
+
+def test_a_publisher_that_is_cut_off_is_a_failure() -> None:
+    """No fault stopped it: that training ended early is said, and the run has failed."""
+    result = run(
+        workload={**LONG, **WAITING, "peers": 3},
+        routers=ROUTERS,
+        timing=TIMING,
+        faults=[{"fault": "link-change", "at_ms": 105, "link": ["e1", "h1"], "change": {"loss": 0.999999}}],
+    )
+    assert set(result.decisions["gave_up"]) == {"peer 0", "peer 1", "peer 2"}
+    assert any(line.startswith("peer 1 ended after") and " s without h1" in line for line in result.failures)
+
+
 def test_a_restarted_router_gets_its_subscriptions_back() -> None:
     for switch in ("e1", "c1", "a1"):
         result = run(

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from pathlib import Path
 
+import httpx
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from controller.rest.interface import create_app
+from controller.rest.server import RestServer, listening_socket
 from experiments.systems.ndn.counts import DROP_REASONS
 from hosts.systems.ndn.tlv import GENERIC, HOP_LIMIT, INTEREST, NAME, NONCE, number, tlv
 from tests.unit.ndn.one_router import ETHERNET, OneRouter, drops, gradient_frame, interest, name, ports
@@ -77,6 +81,28 @@ def test_it_is_dropped_for_its_reason(shared: OneRouter, what: str) -> None:
 def test_every_reason_has_its_counter(shared: OneRouter) -> None:
     names = {full.rsplit(".", 1)[-1] for full in shared.southbound.counters("s1")}
     assert {f"dropped_{reason}" for reason in DROP_REASONS} == {each for each in names if each.startswith("dropped_")}
+
+
+def test_the_table_of_drops_is_read_through_rest(router: OneRouter, tmp_path: Path) -> None:
+    """By a reader that knows the interface alone: every reason with its packets and bytes."""
+    sent: dict[str, list[bytes]] = {}
+    for frame, reason in MALFORMED.values():
+        assert router.exchange(2, frame) == {}
+        sent.setdefault(f"dropped_{reason}", []).append(frame)
+    path = str(tmp_path / "rest.sock")
+    server = RestServer(create_app(router.controller), [listening_socket(path)])
+    server.start()
+    try:
+        with httpx.Client(transport=httpx.HTTPTransport(uds=path), base_url="http://localhost", timeout=60) as client:
+            counters = client.get("/switches/s1/counters").json()
+    finally:
+        server.stop()
+    table = {full.rsplit(".", 1)[-1]: cells for full, cells in counters.items()}
+    found = {name: cells for name, cells in table.items() if name.startswith("dropped_")}
+    assert set(found) == {f"dropped_{reason}" for reason in DROP_REASONS}
+    assert {name: cells for name, cells in found.items() if cells} == {
+        name: [{"index": 0, "packets": len(frames), "bytes": sum(map(len, frames))}] for name, frames in sent.items()
+    }
 
 
 def test_a_name_of_10_000_components_is_dropped(shared: OneRouter) -> None:

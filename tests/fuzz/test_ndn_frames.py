@@ -1,0 +1,87 @@
+"""Packets of NDN, whole and damaged, to its routers: names, lengths and parts are random in ways that walks over the
+parser's states (test_frames.py) do not come to."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hosts.systems.ndn import tlv
+from hosts.systems.ndn.gradient_format import VersionHead, version_frames
+from hosts.systems.ndn.packets import data_frame, ethernet, interest_frame
+from hosts.systems.ndn.tlv import generic
+from switch.codegen.load import load_program
+from switch.program_cache import compiled_files
+from tests.fuzz.programs import ROOT
+from tests.fuzz.sanitized import build_driver, entry_for_all, run_driver, runtime_objects
+
+LANES = 64
+HEADER = ethernet(bytes.fromhex("020000000001"))
+FRAMES = 20_000
+NIGHTLY_RUNS, NIGHTLY_FRAMES = 10, 100_000
+
+
+def names(rng: random.Random) -> list[tuple[bytes, ...]]:
+    publisher, training = (generic(rng.choice("abc")) for _ in range(2))
+    numbers = tlv.numbered(tlv.VERSION, rng.randrange(400)), tlv.numbered(tlv.SEGMENT, rng.randrange(3))
+    return [
+        *((generic(operation), publisher, training) for operation in ("insert", "delete", "distribute")),
+        (training, publisher, *numbers),
+        (generic("distribute"), publisher, training, *numbers),
+        tuple(generic(rng.randbytes(rng.randrange(36))) for _ in range(rng.randrange(1, 12))),
+        tuple(generic(b"") for _ in range(rng.choice([8, 9, 700]))),
+    ]
+
+
+def packets(rng: random.Random) -> list[bytes]:
+    """Of every kind that routers treat in its own way."""
+    found = []
+    for name in names(rng):
+        found.append(
+            interest_frame(HEADER, name, rng.getrandbits(32), rng.choice([1, 300, 70_000]), rng.random() < 0.3)
+        )
+        found.append(data_frame(HEADER, name))
+        found.append(data_frame(HEADER, name, tlv.tlv(tlv.CONTENT, rng.randbytes(rng.randrange(400)))))
+    lanes = np.full((2, LANES), rng.getrandbits(20), np.int32)
+    for prefix in ((generic("distribute"), generic("a"), generic("b")), (generic("b"), generic("a"))):
+        for batch in version_frames(HEADER, prefix, rng.randrange(400), VersionHead(0.5), lanes):
+            found += [frame.tobytes() for frame in batch]
+    return found
+
+
+def with_lies(frame: bytes, rng: random.Random) -> bytes:
+    """Bytes that may be types or lengths are other ones."""
+    damaged = bytearray(frame)
+    for _ in range(rng.randrange(3)):
+        damaged[rng.randrange(len(HEADER), min(len(damaged), 80))] = rng.choice([0, 1, 7, 8, 32, 33, 253, 254, 255])
+    return bytes(damaged)
+
+
+def run(folder: Path, runs: int, frames: int) -> int:
+    """Random frames, in runs with packets of their own; how many came out."""
+    defines = {"LANES": str(LANES), "CONTENTS": "16", "SUBSCRIPTIONS": "8", "PENDING": "8"}
+    program = json.loads(compiled_files(ROOT / "p4src" / "ndn.p4", defines).json.read_text())
+    driver = build_driver(program, runtime_objects(folder), folder)
+    model = load_program(program)
+    everything = [entry_for_all(model, "fib", "towards", 1), entry_for_all(model, "port_sets", "has_group")]
+    out = 0
+    for seed in range(runs):
+        rng = random.Random(seed)
+        seeds = [with_lies(frame, rng) for frame in packets(rng) + packets(rng)]
+        out += run_driver(
+            driver, program, seed, frames, more=[*everything, *(f"seed {each.hex()}" for each in seeds)]
+        )
+    return out
+
+
+def test_packets_and_damaged_ones(tmp_path: Path) -> None:
+    assert run(tmp_path, 1, FRAMES) > FRAMES // 20
+
+
+@pytest.mark.slow
+def test_a_million_of_them(tmp_path: Path) -> None:
+    assert run(tmp_path, NIGHTLY_RUNS, NIGHTLY_FRAMES) > NIGHTLY_RUNS * NIGHTLY_FRAMES // 20

@@ -1,0 +1,74 @@
+"""Every kind of figure is drawn of a small study, of the numbers that its tables have."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from experiments.study.figures import KINDS
+from experiments.study.results import load_results
+from experiments.systems.ndn.figures.accuracy import courses
+from experiments.systems.ndn.figures.recoveries import answers
+
+ROOT = Path(__file__).resolve().parents[3]
+
+STUDY = """
+name: small
+system: ndn
+clock: virtual
+topology: {kind: "star:3", link: {loss: 0.05}}
+workload: {kind: training, peers: 3, rounds: 3, hidden_units: 8, lanes: 64}
+sweep:
+  product:
+    routers.contents: [64, 0]
+    topology.link.loss: [0.05]
+    workload.peers: [3]
+    workload.exchange: [push]
+    workload.slowness: [1]
+    workload.mode: [synchronous, asynchronous]
+figures:
+  byte-hops: {kind: ndn-byte-hops, x: workload.peers, y: gradient_hops, series: workload.exchange}
+  recoveries: {kind: ndn-recoveries, x: topology.link.loss, y: store_share, series: routers.contents}
+  accuracy: {kind: ndn-accuracy, x: workload.slowness, y: accuracy, series: workload.mode}
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("small")
+    (place / "small.yaml").write_text(STUDY)
+    ended = subprocess.run(
+        [sys.executable, "-m", "cli", "run", str(place / "small.yaml"), "-j", "1", "--output", str(place)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    return (place / "small" / "latest").resolve()
+
+
+@pytest.mark.parametrize("name", ["byte-hops", "recoveries", "accuracy"])
+def test_it_is_drawn(name: str, folder: Path) -> None:
+    assert f"ndn-{name}" in KINDS
+    assert (folder / f"{name}.png").stat().st_size > 0
+
+
+def test_numbers_of_figures_are_those_of_the_tables(folder: Path) -> None:
+    results = load_results(folder)
+    rows = [point.row for point in results.points]
+    # A tree of three links: two ways over each where switches sum, and each of three gradients once over each.
+    assert {(row["summed_hops"], row["expected_hops"]) for row in rows} == {(6, 9)}
+    found = answers(results)
+    assert set(found) == {(64, 0.05), (0, 0.05)}
+    assert found[64, 0.05][1] > 0
+    assert set(found[0, 0.05]) == {None}
+    course = courses(results)
+    assert set(course) == {(1, "synchronous"), (1, "asynchronous")}
+    for versions in course.values():
+        assert len(versions) == 3
+        assert [at for at, _ in versions] == sorted(at for at, _ in versions)
