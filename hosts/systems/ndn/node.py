@@ -69,6 +69,7 @@ class Node:
             trainings = dict.fromkeys(training_of(job, receiver) for receiver in receivers)
             self._own_streams = [(generic(job.publishers[own]), generic(training)) for training in trainings]
         self._progress_us = context.now_us()
+        """When a fragment came that was not there yet; refreshes of subscriptions are answered without publishers."""
         self.lost: tuple[str, ...] = ()
         """Publishers that were given up."""
 
@@ -226,7 +227,6 @@ class Node:
         if isinstance(packet, Data):
             if len(packet.name) == 3 and self.subscriptions.take(packet.name, self.context.now_us()):
                 self.statistics.acknowledged += 1
-                self._progress_us = self.context.now_us()
             else:
                 self.statistics.unwanted += 1
         else:
