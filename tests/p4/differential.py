@@ -98,8 +98,6 @@ def make_interfaces() -> None:
 
 def _compile(case: Case, compiler: str) -> CompiledFiles:
     p4c = find_p4c() if compiler == "p4c" else None
-    if compiler == "p4c" and p4c is None:
-        pytest.skip("p4c's p4c-bm2-ss is not installed")
     return compiled_files(case.source, dict(case.defines), p4c)
 
 

@@ -34,8 +34,16 @@ PACKET_TIMEOUT_S = 10.0
 MARKER_NETWORK = 0x0AFF0000  # 10.255.0.0, host part is the port
 MARKER = b"marker"
 
-KINDS = ("gradbed", "bmv2")
-COMPILERS = ("gradbed", "p4c")
+BMV2 = shutil.which(os.environ.get("GRADBED_BMV2", "simple_switch_grpc"))
+
+needs_bmv2 = pytest.mark.skipif(BMV2 is None, reason="BMv2's simple_switch_grpc is not installed")
+
+KINDS = ("gradbed", pytest.param("bmv2", marks=needs_bmv2))
+COMPILERS = (
+    "gradbed",
+    pytest.param("p4c", marks=pytest.mark.skipif(find_p4c() is None, reason="p4c is not installed")),
+)
+"""For parametrize. What is not installed is skipped before a sandbox is made for it."""
 
 
 @dataclass
@@ -115,10 +123,8 @@ def switch_under_test(
     folder: Path,
     name: str = "s1",
 ) -> Iterator[SwitchUnderTest]:
-    """A switch with the plan and routes for the markers. Skips where BMv2 or p4c is asked for and not installed."""
+    """A switch with the plan and routes for the markers. kind and compiler: of KINDS and COMPILERS."""
     p4c = find_p4c() if compiler == "p4c" else None
-    if compiler == "p4c" and p4c is None:
-        pytest.skip("p4c's p4c-bm2-ss is not installed")
     create_pairs(
         [
             VethPair(f"{name}-eth{p}", f"02:00:00:00:01:{p:02x}", f"{name}-t{p}", f"02:00:00:00:02:{p:02x}")
@@ -188,11 +194,9 @@ def serve_gradbed(ports: int, folder: Path, name: str = "s1") -> Iterator[str]:
 def serve_bmv2(ports: int, folder: Path, name: str = "s1") -> Iterator[str]:
     from switch.nodes.bmv2_node import Bmv2Switch, free_ports
 
-    binary = shutil.which(os.environ.get("GRADBED_BMV2", "simple_switch_grpc"))
-    if binary is None:
-        pytest.skip("BMv2's simple_switch_grpc is not installed")
+    assert BMV2 is not None
     grpc_port, thrift_port = free_ports(2)
-    switch = Bmv2Switch(name, DEVICE_ID, binary, grpc_port, thrift_port, folder / f"{name}.log")
+    switch = Bmv2Switch(name, DEVICE_ID, BMV2, grpc_port, thrift_port, folder / f"{name}.log")
     switch.intfs = {p: _Interface(f"{name}-eth{p}") for p in range(1, ports + 1)}
     switch.start([])
     try:

@@ -13,7 +13,7 @@ from finsy.proto import p4r
 
 from switch.compiler import compile_p4
 from tests.emulation.sandboxed import in_sandbox
-from tests.p4.switch_under_test import open_socket, serve_bmv2, serve_gradbed
+from tests.p4.switch_under_test import needs_bmv2, open_socket, serve_bmv2, serve_gradbed
 from tests.unit.p4runtime.client import DELETE, INSERT, MODIFY, Client, action, entry, exact
 from topo.veth import VethPair, create_pairs
 
@@ -115,6 +115,7 @@ def one_shots(balancer: Balancer) -> Choices:
     return result
 
 
+@needs_bmv2
 @pytest.mark.parametrize("program", [members_and_groups, one_shots])
 @in_sandbox
 def test_same_choices(program: object, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from finsy.proto import p4r
 from tests.emulation.sandboxed import in_sandbox
 from tests.p4.differential import Case, Names, make_interfaces, mend_ipv4_checksum, outputs
 from tests.p4.random_entries import PORTS, canonical
+from tests.p4.switch_under_test import COMPILERS, needs_bmv2
 from tests.unit.p4runtime.client import action, entry, exact, lpm, ternary
 
 pytestmark = [
@@ -300,13 +301,15 @@ def compare(name: str, compiler: str, seed: int, frames: int, folder: Path) -> N
     assert sum(bool(our) for our in ours) >= 5
 
 
-@pytest.mark.parametrize("compiler", ["gradbed", "p4c"])
+@needs_bmv2
+@pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("name", CASES)
 @in_sandbox
 def test_outputs_equal_those_of_bmv2(name: str, compiler: str, tmp_path: Path) -> None:
     compare(name, compiler, 1, FRAMES, tmp_path)
 
 
+@needs_bmv2
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [2, 3])
 @pytest.mark.parametrize("name", CASES)
