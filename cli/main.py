@@ -65,7 +65,7 @@ class GradbedCommands(Commands):
             network=("start", "switch"),
         ),
         "test": Entry(
-            "cli.test:test", "Check style and types, then run the tests.", ("test",), network=True, passes_on=True
+            "cli.test:test", "Check style and types, and run the tests.", ("test",), network=True, passes_on=True
         ),
     }
 

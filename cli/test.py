@@ -18,31 +18,51 @@ def test(
     context: typer.Context,
     slow: Annotated[bool, typer.Option("--slow", help="Also the tests that take long.")] = False,
 ) -> int:
-    """Check style and types, then run the tests; further arguments go to pytest."""
+    """Check style and types, and run the tests; further arguments go to pytest."""
     from topo.namespaces import require_root
     from topo.sandbox import run_in_sandbox
 
     require_root("gradbed test")
     arguments = list(context.args)
     _install_optional_programs(arguments)
-    if not arguments:
-        for command in (["ruff", "check"], ["ruff", "format", "--check"], ["mypy"]):
-            print(f"gradbed: {' '.join(command)}", flush=True)
-            status = subprocess.run([sys.executable, "-m", *command], cwd=ROOT, check=False).returncode
-            if status != 0:
-                return 1
-        # Files side by side, one process for each processor; those of tests/emulation make networks of their own.
-        arguments += ["-n", str(len(os.sched_getaffinity(0))), "--dist", "worksteal"]
-    if not slow:
-        arguments += ["-m", "not slow"]
-    command = [sys.executable, "-m", "pytest", "--rootdir", str(ROOT), *arguments]
+    marked = [] if slow else ["-m", "not slow"]
 
-    def pytest() -> int:
-        os.chdir(ROOT)
-        return subprocess.run(command, check=False).returncode
+    def pytest(*more: str) -> int:
+        def run() -> int:
+            os.chdir(ROOT)
+            command = [sys.executable, "-m", "pytest", "--rootdir", str(ROOT), *arguments, *more, *marked]
+            return subprocess.run(command, env=_keeping_bytecode(), check=False).returncode
 
-    # Whatever a test leaves behind (namespaces, interfaces, processes) ends with the sandbox.
-    return run_in_sandbox(pytest)
+        # Whatever a test leaves behind (namespaces, interfaces, processes) ends with the sandbox.
+        return run_in_sandbox(run)
+
+    if arguments:
+        return pytest()
+    for command in (["ruff", "check"], ["ruff", "format", "--check"]):
+        print(f"gradbed: {' '.join(command)}", flush=True)
+        if subprocess.run([sys.executable, "-m", *command], cwd=ROOT, check=False).returncode != 0:
+            return 1
+    # mypy keeps one processor busy for a minute: beside the tests, of which there is one process for each processor.
+    with subprocess.Popen([sys.executable, "-m", "mypy"], cwd=ROOT, stdout=subprocess.PIPE, text=True) as mypy:
+        try:
+            status = pytest("-n", str(len(os.sched_getaffinity(0))), "--dist", "worksteal")
+        except BaseException:
+            mypy.kill()
+            raise
+        said, _ = mypy.communicate()
+    print(f"gradbed: mypy\n{said}", end="", flush=True)
+    return status or mypy.returncode
+
+
+def _keeping_bytecode() -> dict[str, str]:
+    """The environment of the tests. They start hundreds of Pythons; where PYTHONDONTWRITEBYTECODE is set each would
+    compile all that it loads. Bytecode goes to the cache then, so that none appears beside the sources."""
+    from switch.build import cache_dir
+
+    environment = dict(os.environ)
+    if environment.pop("PYTHONDONTWRITEBYTECODE", ""):
+        environment.setdefault("PYTHONPYCACHEPREFIX", str(cache_dir() / "bytecode"))
+    return environment
 
 
 def _install_optional_programs(arguments: list[str]) -> None:
