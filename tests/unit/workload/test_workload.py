@@ -273,9 +273,22 @@ def test_a_trace_goes_through_all_programs(tmp_path: Path) -> None:
 # ---- What goes wrong ----
 
 
-def test_packets_that_recirculate_for_ever_end_the_run(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"round in circles.*recirculate"):
-        run(tmp_path, program={"macros": {"ENDLESS": "1"}}, traffic={"packets": 1})
+@pytest.mark.parametrize("kind", ["1", "2", "3"], ids=["recirculate", "resubmit", "clone"])
+def test_packets_that_go_round_inside_a_switch_end_the_run(tmp_path: Path, kind: str) -> None:
+    # Clones leave over a link, and so take time.
+    said = "s1 recirculated, .* does its program do so" if kind == "3" else "packets go round in circles, .* clone"
+    with pytest.raises(UserError, match=rf"{said} without end\?"):
+        run(tmp_path, f"{ROUTES}clone: {{5: [1]}}", program={"macros": {"ENDLESS": kind}}, traffic={"packets": 1})
+
+
+def test_packets_that_go_round_between_switches_end_the_run(tmp_path: Path) -> None:
+    entries = """
+switches:
+  l1: {tables: {routes: [{default_action: forward, params: {port: $to.s1}}]}}
+  s1: {tables: {routes: [{default_action: forward, params: {port: $to.l1}}]}}
+"""
+    with pytest.raises(UserError, match=r"still on their way 5 s after .*: do switches send them round in a circle\?"):
+        run(tmp_path, entries, topology={"kind": "leaf-spine:2,1,1"}, traffic={"packets": 4, "pattern": "pairs"})
 
 
 @pytest.mark.parametrize(

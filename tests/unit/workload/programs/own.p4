@@ -1,4 +1,5 @@
-// Routes IPv4 and counts in a register and a counter; drops what has 13 hops left; with ENDLESS packets recirculate for ever.
+// Routes IPv4 and counts in a register and a counter; drops what has 13 hops left. What
+// ENDLESS is (1: recirculate, 2: resubmit, 3: clone), packets do for ever.
 #include <core.p4>
 #include <v1model.p4>
 
@@ -65,6 +66,9 @@ control OwnIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
         seen.read(number, 1);
         seen.write(1, number + 1);
         arrived.count(2);
+#if ENDLESS == 2
+        resubmit_preserving_field_list(0);
+#endif
         if (hdr.ipv4.ttl == 13) {
             drop();
         } else {
@@ -75,8 +79,10 @@ control OwnIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
 
 control OwnEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
     apply {
-#ifdef ENDLESS
+#if ENDLESS == 1
         recirculate_preserving_field_list(0);
+#elif ENDLESS == 3
+        clone(CloneType.E2E, 5);
 #endif
     }
 }
