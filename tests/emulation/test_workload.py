@@ -131,6 +131,7 @@ def test_iperf3(tmp_path: Path) -> None:
     assert 0 < float(str(result.metrics["throughput_bps"])) < 10e6
 
 
+@pytest.mark.slow
 @in_sandbox
 def test_packets_that_recirculate_for_ever_end_the_run(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"still on their way .* s1 recirculated, .* without end\?") as caught:
