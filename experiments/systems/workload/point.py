@@ -85,7 +85,9 @@ def traffic_of(
     if frames.template is None:
         if frames.layers is not None:
             raise UserError("--layers goes with --template")
-        return plan_traffic(section, topology, scale, seed)
+        # Programs may put packets into headers of their own; those of the background are not to be taken for ours.
+        any_frame = not configuration.background.workers
+        return plan_traffic(section, topology, scale, seed, any_frame=any_frame)
     if section.sizes != "fixed":
         raise UserError("--template: frames of a template have a fixed size: use --sizes fixed")
     headers = Template(frames.template, frames.layers).headers(topology, section.frame_bytes)

@@ -50,6 +50,12 @@ def test_everything_arrives_and_is_counted_everywhere(tmp_path: Path) -> None:
     assert all(row["agrees"] for row in table(result, "hosts"))
 
 
+def test_packets_arrive_whatever_headers_they_are_given(tmp_path: Path) -> None:
+    result = run(tmp_path, program={"macros": {"TAGGED": "1"}})
+    assert (result.metrics["received_packets"], result.metrics["foreign_frames"]) == (300, 0)
+    assert list(result.failures) == [] and table(result, "notes") == []
+
+
 def test_drops_are_told_apart_by_their_cause(tmp_path: Path) -> None:
     """To h1 by the entries, to h2 without an entry, to h3 to a port that is not there."""
     entries = """

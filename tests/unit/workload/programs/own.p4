@@ -1,11 +1,16 @@
 // Routes IPv4 and counts in a register and a counter; drops what has 13 hops left. What
-// ENDLESS is (1: recirculate, 2: resubmit, 3: clone), packets do for ever.
+// ENDLESS is (1: recirculate, 2: resubmit, 3: clone), packets do for ever. With TAGGED they leave with a VLAN tag.
 #include <core.p4>
 #include <v1model.p4>
 
 header ethernet_t {
     bit<48> dst_addr;
     bit<48> src_addr;
+    bit<16> ether_type;
+}
+
+header tag_t {
+    bit<16> number;
     bit<16> ether_type;
 }
 
@@ -20,6 +25,7 @@ header ipv4_t {
 
 struct headers_t {
     ethernet_t ethernet;
+    tag_t tag;
     ipv4_t ipv4;
 }
 
@@ -79,6 +85,11 @@ control OwnIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
 
 control OwnEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
     apply {
+#ifdef TAGGED
+        hdr.tag.setValid();
+        hdr.tag.ether_type = hdr.ethernet.ether_type;
+        hdr.ethernet.ether_type = 0x8100;
+#endif
 #if ENDLESS == 1
         recirculate_preserving_field_list(0);
 #elif ENDLESS == 3
@@ -94,6 +105,7 @@ control NoChecksum(inout headers_t hdr, inout metadata_t meta) {
 control OwnDeparser(packet_out packet, in headers_t hdr) {
     apply {
         packet.emit(hdr.ethernet);
+        packet.emit(hdr.tag);
         packet.emit(hdr.ipv4);
     }
 }
