@@ -135,7 +135,7 @@ def test_iperf3(tmp_path: Path) -> None:
 @in_sandbox
 def test_packets_that_recirculate_for_ever_end_the_run(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"still on their way .* s1 recirculated, .* without end\?") as caught:
-        run(tmp_path, **{**SECTIONS, "program": {"macros": {"ENDLESS": "1"}}, "traffic": {"packets": 3}})
+        run(tmp_path, **{**SECTIONS, "program": {"macros": ["ENDLESS"]}, "traffic": {"packets": 3}})
     assert "\n" not in str(caught.value)
 
 

@@ -41,7 +41,7 @@ class ProgramSection(Section):
         default=(), description="What tables hold: YAML, Python, runtime JSON or commands."
     )
     entries_file: StudyPath | None = option(None, "What tables hold: a file of entries.", name="entries")
-    macros: dict[str, str] = Field(default_factory=dict)
+    macros: tuple[str, ...] = option((), "Macros of the program: NAME, or NAME=VALUE.", name="define")
     model: Model = Field(default="gradbed", json_schema_extra={"option": False})
     """What runs the switches."""
     coverage: bool = option(False, "Tell what of the program packets reached.")
@@ -53,6 +53,13 @@ class ProgramSection(Section):
     @property
     def all_entries(self) -> tuple[Path, ...]:
         return (*self.entries, *([self.entries_file] if self.entries_file is not None else []))
+
+    @property
+    def definitions(self) -> dict[str, str]:
+        """The macros' values; NAME alone is 1, as with cpp."""
+        return {
+            name: value if equals else "1" for name, equals, value in (each.partition("=") for each in self.macros)
+        }
 
     def with_digest(self, more: Sequence[Path | None]) -> ProgramSection:
         digest = hashlib.sha256()

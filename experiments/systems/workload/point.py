@@ -54,7 +54,7 @@ def network_of(configuration: WorkloadConfiguration, scale: Scale) -> NetworkSet
         program.path,
         program.all_entries,
         file=_file(configuration, scale),
-        macros=program.macros,
+        macros=program.definitions,
         model=program.model,
     )
 

@@ -51,7 +51,7 @@ def test_everything_arrives_and_is_counted_everywhere(tmp_path: Path) -> None:
 
 
 def test_packets_arrive_whatever_headers_they_are_given(tmp_path: Path) -> None:
-    result = run(tmp_path, program={"macros": {"TAGGED": "1"}})
+    result = run(tmp_path, program={"macros": ["TAGGED"]})
     assert (result.metrics["received_packets"], result.metrics["foreign_frames"]) == (300, 0)
     assert list(result.failures) == [] and table(result, "notes") == []
 
@@ -284,7 +284,7 @@ def test_packets_that_go_round_inside_a_switch_end_the_run(tmp_path: Path, kind:
     # Clones leave over a link, and so take time.
     said = "s1 recirculated, .* does its program do so" if kind == "3" else "packets go round in circles, .* clone"
     with pytest.raises(UserError, match=rf"{said} without end\?"):
-        run(tmp_path, f"{ROUTES}clone: {{5: [1]}}", program={"macros": {"ENDLESS": kind}}, traffic={"packets": 1})
+        run(tmp_path, f"{ROUTES}clone: {{5: [1]}}", program={"macros": [f"ENDLESS={kind}"]}, traffic={"packets": 1})
 
 
 def test_packets_that_go_round_between_switches_end_the_run(tmp_path: Path) -> None:
