@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from hosts.systems.aggregation.gradient_format import MAX_MAGNITUDE
 from hosts.systems.aggregation.sender import RETRIES
 from hosts.transport.congestion_window import CongestionControl
-from tests.unit.hosts.labels import labels
-from tests.unit.hosts.reordering_network import Hop, ReorderingNetwork
-from tests.unit.hosts.simulation import JobSettings, JobSimulation
-from tests.unit.hosts.slot_model import Label
+from tests.unit.hosts.aggregation.labels import labels
+from tests.unit.hosts.aggregation.reordering_network import Hop, ReorderingNetwork
+from tests.unit.hosts.aggregation.simulation import JobSettings, JobSimulation
+from tests.unit.hosts.aggregation.slot_model import Label
 
 PERFECT = Hop(loss=0, duplicate=0, delay_us=100, jitter_us=0)
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.unit.hosts.ring_network import RingSettings, RingSimulation
+from tests.unit.hosts.collectives.ring_network import RingSettings, RingSimulation
 
 LARGEST = (1 << 31) - 1
 

@@ -22,7 +22,7 @@ from hosts.agents.virtual_context import udp_datagrams
 from hosts.agents.virtual_launcher import VirtualLauncher
 from switch.errors import UserError
 from tests.unit.engine.instructed import pass_through
-from tests.unit.hosts.virtual_network import Places, SimulatedNetwork, virtual_agents
+from tests.unit.hosts.agents.virtual_network import Places, SimulatedNetwork, virtual_agents
 from tests.unit.virtual.conftest import instructed_fabric
 
 ETHER_TYPE = 0x88B5

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 
 from hosts.protocols.lanes import frame_bytes
 from switch.link import LinkModel
-from tests.unit.hosts.labels import labels
-from tests.unit.hosts.simulation import JOB, Clock
-from tests.unit.hosts.slot_model import Label, Packet, SwitchModel
+from tests.unit.hosts.aggregation.labels import labels
+from tests.unit.hosts.aggregation.simulation import JOB, Clock
+from tests.unit.hosts.aggregation.slot_model import Label, Packet, SwitchModel
 
 LANES = 256
 SLOTS = 4096

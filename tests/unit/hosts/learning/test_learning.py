@@ -24,7 +24,7 @@ from hosts.learning.shifted_sums import as_sent, restored, shifted
 from hosts.learning.trainer import Replica, Shard
 from hosts.learning.workload import TrainingWorkload, gradient_values, workload
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 
 
 def test_digits_are_those_of_scikit_learn() -> None:

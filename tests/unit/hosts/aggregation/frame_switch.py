@@ -12,7 +12,7 @@ from hosts.protocols.datagram_format import CE, ECN_MASK, ECT_0
 from hosts.systems.aggregation.description import JobDescription
 from hosts.systems.aggregation.gradient import Gradient, gradient_frame
 from hosts.systems.aggregation.gradient_format import Flags
-from tests.unit.hosts.slot_model import Label, Packet, SwitchModel
+from tests.unit.hosts.aggregation.slot_model import Label, Packet, SwitchModel
 
 
 class FrameSwitch:
@@ -27,7 +27,7 @@ class FrameSwitch:
         self._random = random.Random(seed)
 
     def forward(self, frame: bytes) -> Iterator[tuple[str, bytes]]:
-        """tests.unit.hosts.virtual_network.Forward."""
+        """tests.unit.hosts.agents.virtual_network.Forward."""
         received = Ether(frame)
         header, ip = received[Gradient], received[IP]
         packet = Packet(

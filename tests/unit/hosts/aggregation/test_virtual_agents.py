@@ -14,8 +14,8 @@ from hosts.learning.settings import SyntheticSettings, TrainingSettings
 from hosts.protocols.lanes import frame_bytes
 from hosts.systems.aggregation.description import JobDescription
 from switch.errors import UserError
-from tests.unit.hosts.frame_switch import FrameSwitch
-from tests.unit.hosts.virtual_network import SimulatedNetwork, by_destination, virtual_agents
+from tests.unit.hosts.agents.virtual_network import SimulatedNetwork, by_destination, virtual_agents
+from tests.unit.hosts.aggregation.frame_switch import FrameSwitch
 
 TRAINING = {"kind": "training", "hidden_units": 8, "rounds": 4, "batch_samples": 16}
 GROUP = {"ip": "239.66.0.3", "mac": "01:00:5e:42:00:03"}

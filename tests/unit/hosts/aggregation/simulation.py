@@ -17,7 +17,7 @@ from hosts.systems.aggregation.gradient_format import MAX_MAGNITUDE, Flags
 from hosts.systems.aggregation.paths import aggregation_paths
 from hosts.systems.aggregation.sender import RETRIES, Attempt, Sender
 from hosts.transport.congestion_window import CongestionControl
-from tests.unit.hosts.slot_model import Label, Packet
+from tests.unit.hosts.aggregation.slot_model import Label, Packet
 
 JOB = 7
 MAX_EVENTS = 4_000_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tests.unit.hosts.slot_model import Label
+from tests.unit.hosts.aggregation.slot_model import Label
 
 
 def labels(designated: Sequence[Sequence[int]], second: int = 0) -> list[list[Label]]:

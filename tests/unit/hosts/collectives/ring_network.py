@@ -12,7 +12,7 @@ from hosts.learning.shifted_sums import restored, shifted
 from hosts.transport.congestion_window import CongestionControl
 from hosts.transport.stream_receiver import StreamReceiver
 from hosts.transport.stream_sender import StreamSender
-from tests.unit.hosts.simulation import Clock
+from tests.unit.hosts.aggregation.simulation import Clock
 
 
 @dataclass(frozen=True)

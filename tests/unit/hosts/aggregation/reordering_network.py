@@ -6,8 +6,8 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from tests.unit.hosts.simulation import JOB, Clock
-from tests.unit.hosts.slot_model import Label, Packet, SwitchModel
+from tests.unit.hosts.aggregation.simulation import JOB, Clock
+from tests.unit.hosts.aggregation.slot_model import Label, Packet, SwitchModel
 
 
 @dataclass(frozen=True)
