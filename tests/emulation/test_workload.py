@@ -82,6 +82,7 @@ def test_a_packet_is_followed_through_processes(tmp_path: Path) -> None:
     assert all("OwnIngress.routes" in row["text"] for row in rows)
 
 
+@pytest.mark.slow
 @in_sandbox
 def test_rounds_and_packets_share_the_links(tmp_path: Path) -> None:
     result = run(tmp_path, **{**SECTIONS, "background": {"workers": ["all"], "values": 500}})
@@ -103,6 +104,7 @@ def test_tcp_of_the_kernel(tmp_path: Path) -> None:
     assert float(str(result.metrics["rtt_us"])) > 8000
 
 
+@pytest.mark.slow
 @in_sandbox
 def test_flows_of_published_sizes_are_connections(tmp_path: Path) -> None:
     traffic = {"transport": "tcp", "sizes": "web-search", "most_flow_kbytes": 50, "packets": 6, "load": 0.5}
@@ -112,6 +114,7 @@ def test_flows_of_published_sizes_are_connections(tmp_path: Path) -> None:
     assert 4000 < float(str(result.metrics["flow_p50_us"])) <= float(str(result.metrics["flow_p99_us"]))
 
 
+@pytest.mark.slow
 @in_sandbox
 def test_connections_that_never_come_to_be_are_told(tmp_path: Path) -> None:
     traffic = {"transport": "tcp", "pattern": "pairs", "packets": 10}
@@ -121,6 +124,7 @@ def test_connections_that_never_come_to_be_are_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(shutil.which("iperf3") is None, reason="iperf3 is not installed")
+@pytest.mark.slow
 @in_sandbox
 def test_iperf3(tmp_path: Path) -> None:
     traffic = {"transport": "iperf3", "pattern": "incast", "packets": None, "duration_ms": 500, "flows": 2}
@@ -145,6 +149,7 @@ def test_templates_are_counted_beside_what_kernels_send(tmp_path: Path) -> None:
     assert (result.metrics["sent_packets"], result.metrics["received_packets"]) == (200, 200)
 
 
+@pytest.mark.slow
 def test_two_kinds_of_switches_under_the_same_packets(tmp_path: Path) -> None:
     """By the command line, with our own executable of BMv2's name and arguments in BMv2's place."""
     write_shims(tmp_path / "bin")

@@ -41,6 +41,10 @@ class WorkloadSystem(System):
         if configuration.program.model == "bmv2":
             if configuration.clock == "virtual":
                 raise UserError("--switch: bmv2 needs the real clock: use --switch gradbed, or --clock real")
+            if configuration.program.coverage or configuration.program.trace is not None:
+                raise UserError(
+                    "--switch: bmv2 does not tell what programs do, as --coverage and --trace need: use gradbed"
+                )
             from switch.nodes.bmv2_node import find_simple_switch_grpc
 
             find_simple_switch_grpc()

@@ -309,6 +309,8 @@ switches:
         ({"clock": "real", "traffic": {"transport": "tcp", "warm_up_ms": 1}}, "--warm-up-ms does not go"),
         ({"clock": "real", "traffic": {"transport": "tcp"}, "frames": {"template": "Ether()"}}, "goes without"),
         ({"traffic": {"transport": "tcp"}, "background": {"workers": ["all"]}}, "tcp is the kernel's"),
+        ({"clock": "real", "program": {"model": "bmv2", "coverage": True}}, "bmv2 does not tell"),
+        ({"clock": "real", "program": {"model": "bmv2", "trace": "dst=h1"}}, "bmv2 does not tell"),
         ({"traffic": {"pattern": "incst"}}, "no traffic is called 'incst'.*incast"),
         ({"samples": {"interval_us": 5, "links": ["s1-s9"]}}, "s9"),
         ({"program": {"trace": "to=h1"}}, "'to=h1' is no condition"),
