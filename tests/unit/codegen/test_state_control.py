@@ -67,11 +67,13 @@ def test_meters_count_by_colour() -> None:
 def test_direct_meters_count_by_colour() -> None:
     switch = BareSwitch(build_program(direct_program().json()))
     state = switch.state
+    other = state.table_insert("t", [KeyMatch(3)], ActionCall("go", (5,)))
     handle = state.table_insert("t", [KeyMatch(1)], ActionCall("go", (5,)))
     state.table_meter_write("t", handle, MeterRates(0, 1, 0, 2))
-    for key in (1, 1, 1, 1, 2):
+    for key in (1, 1, 1, 1, 2, 3):
         switch.through(bytes([key, 0]) + bytes(8))
     assert state.table_meter_counts("t", handle) == MeterCounts((1, 10), (1, 10), (2, 20))
+    assert state.table_meter_counts("t", other) == MeterCounts((1, 10), (0, 0), (0, 0))
     state.table_meter_counts_clear("t", handle)
     assert state.table_meter_counts("t", handle) == MeterCounts((0, 0), (0, 0), (0, 0))
     with pytest.raises(IndexError):

@@ -21,7 +21,7 @@ from experiments.program_watch import ProgramWatch
 from experiments.scale import Scale
 from experiments.system import NetworkSetup, PointTask
 
-PATIENCE_S = 120
+PATIENCE_S = 60
 
 
 class Testbed:

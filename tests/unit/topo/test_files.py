@@ -171,6 +171,17 @@ def test_a_script_of_p4_utils(tmp_path: Path) -> None:
     assert "p4utils" not in sys.modules
 
 
+def test_a_program_that_a_file_does_not_name_runs_on_all_switches(tmp_path: Path) -> None:
+    more = 'net.l3()\nnet.setP4Source("s1", "p4src/a.p4")\nnet.setP4Source("s2", "p4src/b.p4")'
+    kind = scripted(tmp_path, more)
+    a, b, other = (tmp_path / "p4src" / name for name in ("a.p4", "b.p4", "other.p4"))
+    for source in (a, b, other):
+        source.touch()
+    found = topology_file(kind)
+    assert found is not None
+    assert found.sources(a) == {"s1": a, "s2": b} and found.sources(other) == {"s1": other, "s2": other}
+
+
 def test_a_script_may_give_addresses_itself(tmp_path: Path) -> None:
     more = 'net.l3()\nnet.setIntfIp("h1", "s2", "10.9.1.2/24")\nnet.setDefaultRoute("h1", "10.9.1.1")'
     found = topology_file(scripted(tmp_path, more + '\nnet.setIntfMac("h1", "s2", "02:00:00:00:00:77")'))

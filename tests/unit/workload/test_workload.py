@@ -371,6 +371,22 @@ def test_notes_say_nothing_where_all_is_well() -> None:
 # ---- Studies ----
 
 
+def test_a_study_finds_its_topology_beside_it(tmp_path: Path) -> None:
+    sections = two_programs(tmp_path)
+    (tmp_path / "s1-commands.txt").write_text("table_set_default routes drop\n")
+    described = json.loads((tmp_path / "p4app.json").read_text())
+    described["topology"]["switches"]["s1"]["cli_input"] = "s1-commands.txt"
+    (tmp_path / "p4app.json").write_text(json.dumps(described))
+    study = tmp_path / "study.yaml"
+    study.write_text("name: own\nsystem: workload\ntopology: {kind: p4app.json}\ntraffic: {packets: 10}\n")
+    (point,) = load_study(study).points
+    assert point.configuration.topology.kind == sections["topology"]["kind"]
+    before = point.configuration.canonical()
+    # Other commands of the same name make another point.
+    (tmp_path / "s1-commands.txt").write_text("table_set_default routes wander\n")
+    assert before != load_study(study).points[0].configuration.canonical()
+
+
 def test_a_study_finds_its_files_beside_it(tmp_path: Path) -> None:
     (tmp_path / "own.p4").write_text(OWN.read_text())
     (tmp_path / "entries.yaml").write_text(ROUTES)
