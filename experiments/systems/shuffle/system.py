@@ -28,7 +28,8 @@ class ShuffleSystem(System):
     metrics: Mapping[str, Metric] = METRICS
     service = "controller.systems.shuffle.service:ShuffleService"
     assurance = (
-        "Every worker holds exactly the samples that it was to hold, byte for byte, and nothing that was lent."
+        "Every demand is met; where schedules were sent, every worker holds exactly the samples that it was to hold, "
+        "byte for byte, and nothing that was lent."
     )
     defaults: Mapping[str, Any] = {"clock": "virtual"}
     benches: Mapping[str, str] = {"shuffle": "experiments.systems.shuffle.bench.commands:shuffle"}

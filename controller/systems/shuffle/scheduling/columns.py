@@ -79,10 +79,8 @@ class Network:
         shortest = None if self.steiner is None else self.steiner.hops(receivers)
         if shortest is not None:
             return int(shortest[list(members(holders))].min())
-        return min(
-            self.trees.hops(sender, receivers)
-            for sender in (members(holders) if every else self.nearest_senders(holders, receivers, SENDERS_OF_A_RING))
-        )
+        senders = members(holders) if every else self.nearest_senders(holders, receivers, SENDERS_OF_A_RING)
+        return min(self.trees.hops_of_each(senders, receivers))
 
     def nearest_senders(self, holders: int, receivers: int, most: int) -> Iterator[int]:
         """For each receiver the holders nearest to it, at most so many of them."""

@@ -181,12 +181,12 @@ class Growth:
         best: Solution | None = None
         samples = [sample for _, sample in cluster.receivers]
         left = self.limits.loans - len(loans) if len(samples) > 1 else 0
-        for sender in self.joinable_nodes(cluster, left):
+        senders = list(self.joinable_nodes(cluster, left))
+        for sender, hops in zip(senders, self.trees.hops_of_each(senders, cluster.workers), strict=True):
             own = self._borrowed(sender, samples)
             if own is None or len(own) > left or any(loan.borrower == sender for loan in loans):
                 continue
             borrowed = (*loans, *own)
-            hops = self.trees.hops(sender, cluster.workers)
             if self.count_loans:
                 hops += sum(int(self.trees.distances[loan.lender, loan.borrower]) for loan in borrowed)
             loss = hops / len(samples)

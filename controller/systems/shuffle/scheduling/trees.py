@@ -21,6 +21,7 @@ from itertools import islice, product
 import numpy as np
 from numpy.typing import NDArray
 
+from controller.systems.shuffle.scheduling.bits import members
 from switch.errors import UserError
 from topo.graph import Topology
 from topo.hops import is_hop
@@ -153,15 +154,30 @@ class Trees:
 
     def hops_on(self, tree: int, sender: int, receivers: int) -> int:
         """Links of a tree that a packet takes from a host to a set of hosts."""
+        return self._joined(tree, sender, self._span(tree, receivers))
+
+    def _span(self, tree: int, hosts: int) -> tuple[int, int]:
+        """Links above some of a set of hosts, and above all of them."""
         up = self._up[tree]
-        union = common = up[sender]
-        while receivers:
-            lowest = receivers & -receivers
-            receivers ^= lowest
-            links = up[lowest.bit_length() - 1]
-            union |= links
-            common &= links
-        return (union ^ common).bit_count()
+        union, common = 0, -1
+        for host in members(hosts):
+            union |= up[host]
+            common &= up[host]
+        return union, common
+
+    def _joined(self, tree: int, sender: int, span: tuple[int, int]) -> int:
+        up = self._up[tree][sender]
+        return ((span[0] | up) ^ (span[1] & up)).bit_count()
+
+    def hops_of_each(self, senders: Iterable[int], receivers: int) -> Iterator[int]:
+        """The fewest hops from each of some hosts to a set of hosts."""
+        spans: dict[int, tuple[int, int]] = {}
+        for sender in senders:
+            unlike = self._unlike[sender]
+            for tree in unlike:
+                if tree not in spans:
+                    spans[tree] = self._span(tree, receivers)
+            yield min(self._joined(tree, sender, spans[tree]) for tree in unlike)
 
     def best(self, sender: int, receivers: int) -> tuple[int, int]:
         """The fewest hops, and the first of the sender's trees that takes no more."""

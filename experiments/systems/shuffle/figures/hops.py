@@ -51,5 +51,5 @@ def draw(results: StudyResults, section: FigureSection, metrics: Mapping[str, Me
         assert len(series) <= len(COLOURS), "each scheduler has a colour of its own"
         axes[0].set_ylabel("hops of all packets")
         handles, labels = axes[-1].get_legend_handles_labels()
-        made.legend(handles, labels, loc="outside lower center", ncols=5)
+        made.legend(handles, labels, loc="outside lower center", ncols=2 * len(found))
         return save(made, path, results.heading)
