@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
-from controller.systems.shuffle.scheduling import exact
+from controller.systems.shuffle.scheduling import exact, partition
 from controller.systems.shuffle.scheduling.bits import members
 from controller.systems.shuffle.scheduling.bounds import bounds, cut_bound, packet_bound, regions
 from controller.systems.shuffle.scheduling.checking import check_schedule
+from controller.systems.shuffle.scheduling.columns import Column
 from controller.systems.shuffle.scheduling.exact import Exact
 from controller.systems.shuffle.scheduling.improved import Improved
 from controller.systems.shuffle.scheduling.instance import Instance
+from controller.systems.shuffle.scheduling.partition import best_columns
 from controller.systems.shuffle.scheduling.schedule import Schedule, Transmission
 from controller.systems.shuffle.scheduling.schedulers import SCHEDULERS
 from controller.systems.shuffle.scheduling.storage import epochs
@@ -118,6 +122,12 @@ def test_the_exact_scheduler_refuses_what_takes_too_long(monkeypatch: pytest.Mon
     monkeypatch.setattr(exact, "MAX_COLUMNS", 10)
     with pytest.raises(UserError, match="more than 10 clusters"):
         Exact().schedule(instance, trees, seed=1)
+
+
+def test_where_the_search_ends_without_any_result_the_best_columns_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(partition, "milp", lambda *arguments, **options: SimpleNamespace(x=None))
+    best, beside, apart = Column((0, 1), 3, 4), Column((1, 2), 3, 3), Column((3, 4), 3, 1)
+    assert best_columns(5, [apart, beside, best]) == [best, apart]
 
 
 def test_large_shuffles_are_parted() -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 
 import pytest
 from pydantic import TypeAdapter
 
+from controller.systems.shuffle.messages import ShuffleRequest
 from controller.systems.shuffle.scheduling.checking import BadSchedule, check_schedule
 from controller.systems.shuffle.scheduling.instance import Instance
 from controller.systems.shuffle.scheduling.queues import Loan, Packet, Queues, Timing
@@ -14,6 +16,7 @@ from controller.systems.shuffle.scheduling.schedule import Schedule
 from controller.systems.shuffle.scheduling.schedulers import SCHEDULERS, scheduler_named
 from controller.systems.shuffle.scheduling.storage import epochs
 from controller.systems.shuffle.scheduling.trees import Trees
+from experiments.systems.shuffle.configuration import ShuffleSection
 from switch.errors import UserError
 from topo.registry import parse_topology
 from topo.star import star
@@ -157,3 +160,25 @@ def test_an_unknown_scheduler() -> None:
 def test_nothing_is_sent_where_everybody_stores_everything(name: str) -> None:
     instance, trees = small(share=1.0)
     assert scheduler_named(name).schedule(instance, trees, seed=1).transmissions == ()
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_default_is_as_safe_as_unicast_and_no_dearer(seed: int) -> None:
+    """Whatever is stored and needed: also several who need one sample, some who need nothing, and storages of any
+    size."""
+    draw = random.Random(seed)
+    topology = parse_topology(["fat-tree:4", "bcube:3,1", "star:7", "leaf-spine:3,2,2"][seed % 4])
+    hosts = [host.name for host in draw.sample(topology.hosts, draw.randint(2, 6))]
+    samples = range(draw.randint(1, 20))
+    stored = {host: draw.sample(samples, draw.randint(0, len(samples))) for host in hosts}
+    stored[hosts[0]] = list(samples)
+    needed = {host: draw.sample(samples, draw.randint(0, len(samples))) for host in hosts}
+    instance = Instance.of(stored, needed, [10] * len(samples))
+    trees = Trees(topology, instance.hosts, variants=draw.randint(1, 3))
+    schedule = scheduler_named(ShuffleRequest.model_fields["scheduler"].default).schedule(instance, trees, seed)
+    check_schedule(instance, schedule, trees)
+    assert schedule.hops <= scheduler_named("unicast-nearest").schedule(instance, trees, seed).hops
+
+
+def test_runs_and_requests_have_the_same_default() -> None:
+    assert ShuffleRequest.model_fields["scheduler"].default == ShuffleSection().scheduler == "improved"

@@ -10,6 +10,7 @@ from itertools import combinations
 import networkx as nx
 import pytest
 
+from controller.systems.shuffle.delivery import hosts_behind
 from controller.systems.shuffle.scheduling import steiner
 from controller.systems.shuffle.scheduling.bits import bits_of
 from controller.systems.shuffle.scheduling.checking import BadSchedule, check_schedule
@@ -133,3 +134,12 @@ def test_the_check_counts_on_the_tree_that_the_schedule_names() -> None:
             check_schedule(instance, replace(schedule, trees=(*schedule.trees[:-1], *wrong)), trees)
     with pytest.raises(BadSchedule, match="takes 8 hops, not 7"):
         check_schedule(instance, replace(schedule, trees=(*schedule.trees[:-1], schedule.trees[0])), trees)
+
+
+def test_behind_the_links_of_a_tree_are_the_hosts_that_it_reaches() -> None:
+    trees = trees_of("bcube:4,1")
+    tree = SteinerTrees(trees).tree(0, bits_of((5, 6, 9)))
+    behind = hosts_behind(tree, trees.hosts)
+    for parent, child in tree.links:
+        assert behind[parent, child] | behind[child, parent] == bits_of((0, 5, 6, 9))
+        assert not behind[parent, child] & behind[child, parent]
