@@ -17,7 +17,7 @@ def real_point(system: str, options: str, folder: Path) -> dict[str, str]:
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
     assert ended.returncode == 0, ended.stdout + ended.stderr
