@@ -216,7 +216,8 @@ class MininetTestbed:
     def _take_records(self) -> Mapping[int, int]:
         """Since the last call, of all switches; when each came up, in microseconds."""
         found = self.network.records(self.folder / "records")
-        self._watching.see(found.words, found.devices)
+        for words, devices in found.parts:
+            self._watching.see(words, devices)
         for device_id, words in found.entries.items():
             self._watching.see_entries(device_id, words)
         return found.start_us

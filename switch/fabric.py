@@ -105,7 +105,7 @@ class Fabric:
     def restart_device(self, device_id: int) -> None:
         """Let a switch lose its program and all state, and its controllers, where it is served, their streams."""
         if self.recorder is not None:
-            self.recorder.note_states()
+            self.recorder.before_restart()
         if self.server is None:
             self.devices[device_id].restart()
         else:

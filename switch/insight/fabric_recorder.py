@@ -19,66 +19,68 @@ class FabricRecorder:
         self._engine = engine
         self._devices = devices
         self._recorder = Recorder(level)
-        self._addresses: dict[int, list[int]] = {device_id: [] for device_id in devices}
-        """Of the states that each switch has had."""
+        self._addresses: dict[int, int] = {}
+        """Device ids by the addresses of their states, the last that each address had."""
+        self._parts: list[tuple[bytes, dict[int, int]]] = []
+        """Words, and what addresses meant in them."""
+        self._lost = False
         engine.record(self._recorder.pointer)
 
     def close(self) -> None:
         self._recorder.close()
 
-    def note_states(self) -> None:
-        """Call it before a switch loses its state."""
-        for device_id, device in self._devices.items():
-            if device.program is not None and device.state.pointer not in self._addresses[device_id]:
-                self._addresses[device_id].append(device.state.pointer)
+    def before_restart(self) -> None:
+        """A switch is about to lose its state, whose address may become another one's."""
+        with self._engine.guard:
+            self._take()
+
+    def _take(self) -> None:
+        running = {device.state.pointer: number for number, device in self._devices.items() if device.program}
+        self._addresses = {**self._addresses, **running}
+        try:
+            self._parts.append((self._recorder.take(), dict(self._addresses)))
+        except MemoryError:
+            self._lost = True
 
     def write(self, file: Path) -> dict[str, Any]:
         """Write the words since the last call, and behind them those of the entries of each switch as they are now;
         what is to be known to read them (read_recording). MemoryError if they were too many."""
-        self.note_states()
         told = []
         with self._engine.guard, file.open("wb") as target:
-            words = target.write(self._recorder.take()) // 8
+            self._take()
+            if self._lost:
+                raise MemoryError("more was recorded than can be kept")
+            taken, self._parts = self._parts, []
+            parts = [{"words": target.write(words) // 8, "devices": list(of.items())} for words, of in taken]
             for device_id, device in self._devices.items():
                 entries = 0
                 if isinstance(device.program, InstrumentedProgram):
                     found = self._recorder.entries(device.state, len(device.program.model.tables))
                     entries = target.write(found) // 8
-                addresses = self._addresses[device_id]
-                told.append(
-                    {
-                        "device_id": device_id,
-                        "start_ns": device.start_ns,
-                        "addresses": addresses,
-                        "entry_words": entries,
-                    }
-                )
-        return {"words": words, "devices": told}
+                told.append({"device_id": device_id, "start_ns": device.start_ns, "entry_words": entries})
+        return {"parts": parts, "devices": told}
 
 
 @dataclass(frozen=True)
 class Recording:
-    """devices: device ids by the addresses of their states. entries: words by device id. start_us: when each switch
-    came up, after the first one."""
+    """parts: words, and device ids by the addresses of states in them. entries: words by device id. start_us: when
+    each switch came up, after the first one."""
 
-    words: Sequence[int]
-    devices: Mapping[int, int]
+    parts: Sequence[tuple[Sequence[int], Mapping[int, int]]]
     entries: Mapping[int, Sequence[int]]
     start_us: Mapping[int, int]
 
 
 def read_recording(file: Path, told: Mapping[str, Any]) -> Recording:
     """told: what FabricRecorder.write returned."""
-    every = as_words(file.read_bytes())
-    at = told["words"]
-    first_ns = min(each["start_ns"] for each in told["devices"])
-    entries = {}
+    every, at = as_words(file.read_bytes()), 0
+    parts, entries = [], {}
+    for part in told["parts"]:
+        parts.append((every[at : at + part["words"]], dict(part["devices"])))
+        at += part["words"]
     for each in told["devices"]:
         entries[each["device_id"]] = every[at : at + each["entry_words"]]
         at += each["entry_words"]
-    return Recording(
-        every[: told["words"]],
-        {address: each["device_id"] for each in told["devices"] for address in each["addresses"]},
-        entries,
-        {each["device_id"]: (each["start_ns"] - first_ns) // 1000 for each in told["devices"]},
-    )
+    first_ns = min(each["start_ns"] for each in told["devices"])
+    start_us = {each["device_id"]: (each["start_ns"] - first_ns) // 1000 for each in told["devices"]}
+    return Recording(parts, entries, start_us)

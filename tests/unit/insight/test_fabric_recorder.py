@@ -1,0 +1,98 @@
+"""What a data plane that is a thread of its own records, and what is read of it elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from switch.errors import UserError
+from switch.fabric import Fabric, serve_commands
+from switch.fabric_config import FabricConfig
+from switch.insight.fabric_recorder import Recording, read_recording
+from switch.insight.instrumented import InstrumentedProgram
+from switch.insight.records import Begin, SwitchPass, read_entries, switch_passes
+from tests.unit.insight import tracing
+
+FRAME = bytes([5]).ljust(64, b"\0")
+
+
+def configuration(**record: str) -> FabricConfig:
+    switches = [{"device_id": number, "name": f"s{number}"} for number in (1, 2)]
+    return FabricConfig.model_validate({"switches": switches, **record})
+
+
+@pytest.fixture(scope="module")
+def program() -> InstrumentedProgram:
+    return tracing.program(tracing.ORDERS)[0]
+
+
+@pytest.fixture
+def fabric(program: InstrumentedProgram) -> Iterator[Fabric]:
+    with Fabric(configuration(record="values")) as running:
+        for device_id, device in running.devices.items():
+            running.engine.add_open_port(device_id, 1)
+            device.load(program)
+        yield running
+
+
+def recorded(fabric: Fabric, folder: Path) -> Recording:
+    assert fabric.engine.quiesce(5.0)
+    file = folder / "records"
+    (told,) = serve_commands(fabric, [f'{{"command": "records", "file": "{file}"}}'])
+    return read_recording(file, told)
+
+
+def passes(found: Recording, program: InstrumentedProgram) -> list[SwitchPass]:
+    return [
+        each
+        for words, devices in found.parts
+        for each in switch_passes({address: (number, program) for address, number in devices.items()}, True, words)
+    ]
+
+
+def frames(found: list[SwitchPass]) -> list[tuple[int, bytes]]:
+    """Of the parsers: device and frame."""
+    begins = [(each.device_id, each.records[0]) for each in found]
+    return [(number, begin.frame) for number, begin in begins if isinstance(begin, Begin) and begin.frame]
+
+
+def test_every_switch_is_told_from_the_others(fabric: Fabric, program: InstrumentedProgram, tmp_path: Path) -> None:
+    for device_id in (2, 1, 2):
+        fabric.engine.inject(device_id, 1, FRAME)
+    assert sorted(frames(passes(recorded(fabric, tmp_path), program))) == [(1, FRAME), (2, FRAME), (2, FRAME)]
+    # What was handed over does not come again.
+    assert passes(recorded(fabric, tmp_path), program) == []
+
+
+def test_restarted_switches_are_known_by_all_their_states(
+    fabric: Fabric, program: InstrumentedProgram, tmp_path: Path
+) -> None:
+    """Also where one gets the memory that another had."""
+    expected = []
+    for round_number in range(4):
+        for device_id in (1, 2):
+            fabric.engine.inject(device_id, 1, FRAME + bytes([round_number]))
+            assert fabric.engine.quiesce(5.0)
+            expected.append((device_id, FRAME + bytes([round_number])))
+        for device_id in (1, 2):
+            fabric.restart_device(device_id)
+        for device_id in (2, 1) if round_number % 2 else (1, 2):
+            fabric.devices[device_id].load(program)
+    assert frames(passes(recorded(fabric, tmp_path), program)) == expected
+
+
+def test_entries_come_along(fabric: Fabric, program: InstrumentedProgram, tmp_path: Path) -> None:
+    found = recorded(fabric, tmp_path)
+    constant = [entry.table for entry in read_entries(program, found.entries[1])]
+    assert list(found.entries) == [1, 2] and found.start_us[1] == 0 <= found.start_us[2]
+    assert constant == [entry.table for entry in read_entries(program, found.entries[2])]
+
+
+def test_nothing_is_kept_where_the_configuration_does_not_say_so(tmp_path: Path) -> None:
+    with Fabric(configuration()) as running:
+        (told,) = serve_commands(running, [f'{{"command": "records", "file": "{tmp_path}/records"}}'])
+        assert told == {"event": "error", "message": "nothing is recorded: the configuration does not say so"}
+        with pytest.raises(UserError, match="recording what the data plane does"):
+            running.engine.record(0)
