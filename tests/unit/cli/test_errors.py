@@ -91,6 +91,13 @@ WRONG = [
     ([*AGGREGATION, "--fast"], ["--fast"]),
     (["run", "agregation"], ["agregation"]),
     (["run", "torch"], ["script"]),
+    (
+        ["run", "torch", "x.py", "--compress", "sign", "--placement", "none"],
+        ["--placement", "--compress", "leave one"],
+    ),
+    (["run", "compression", "--transport", "tcp"], ["--transport tcp", "--clock real"]),
+    (["run", "compression", "--transport", "tcp", "--clock", "real"], ["--pacing none", "--ratio none"]),
+    (["run", "compression", "--background-load", "0.5"], ["8 workers and a server and a sender", "10 hosts"]),
     (["run", "study"], ["STUDY.yaml"]),
     (["run", "absent.yaml"], ["absent.yaml"]),
     (["demo", "extra"], ["extra"]),
