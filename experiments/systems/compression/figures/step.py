@@ -53,7 +53,7 @@ def draw(results: StudyResults, section: FigureSection, metrics: Mapping[str, Me
             for panel, x, y in zip(
                 of_scene,
                 ("time (s)", "iteration", "time (s)"),
-                (f"rate of {WORKER} (Mbit/s)", "ratio, mean of workers", "packets that wait for the server's link"),
+                (f"rate of {WORKER} (Mbit/s)", "ratio, mean of workers", "queue of the server's link (packets)"),
                 strict=True,
             ):
                 panel.set_title(scene, fontsize=9)
