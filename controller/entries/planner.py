@@ -70,14 +70,17 @@ class EntriesPlanner:
         collection = Collection(schema, self._settings.lenient)
         own = self._settings.switch_files.get(switch.name)
         if own is not None:
-            self._read_own(own, program, reader, collection)
+            self._read(own, program, reader, collection, own=True)
         for file in self._settings.files:
-            document = made.get(file) or self._document(file)
-            if isinstance(document, Element):
+            document = made.get(file)
+            if document is None:
+                self._read(file, program, reader, collection)
+            elif isinstance(document, Element):
                 reader.read(document, collection)
         return collection.plan(program)
 
-    def _read_own(self, file: Path, program: str, reader: Reader, collection: Collection) -> None:
+    def _read(self, file: Path, program: str, reader: Reader, collection: Collection, own: bool = False) -> None:
+        """own: the file is for this switch alone."""
         if file.suffix == ".txt":
             read_commands(file, self._p4infos[program], reader.schema, collection)
             return
@@ -85,7 +88,7 @@ class EntriesPlanner:
         if is_runtime_json(document):
             read_runtime_json(document, reader.schema, reader.variables, collection)
         else:
-            reader.read(document, collection, own=True)
+            reader.read(document, collection, own=own)
 
     def _document(self, file: Path) -> Element:
         if file not in self._documents:

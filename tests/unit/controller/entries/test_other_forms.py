@@ -122,6 +122,12 @@ def test_commands_of_simple_switch_cli(written: Written) -> None:
     assert [entry.meter for entry in stations] == [rates, rates, faster]
 
 
+def test_files_for_one_switch_may_be_given_for_all(written: Written) -> None:
+    for text, name in ((COMMANDS, "commands.txt"), (RUNTIME, "runtime.json")):
+        plan, own = written.plan(text, name), written.own_plan(text, name)
+        assert plan["l2"] == plan["l1"] == own["l1"] != own["l2"]
+
+
 def test_commands_that_only_show_something_change_nothing(written: Written) -> None:
     assert written.own_plan(SHOWING, "s1-commands.txt")["l1"] == written.own_plan("#", "s1-commands.txt")["l1"]
 
