@@ -38,7 +38,7 @@ class ShuffleSection(Section):
     workers: int = option(0, "Hosts that take part; 0: all.", ge=0)
     scheduler: str = option("improved", f"Who decides which packets are sent: {', '.join(SCHEDULERS)}.")
     trees: int = option(1, "Trees that every sender may choose from, at most.", ge=1)
-    send: bool = option(True, "Send what was scheduled; otherwise schedules are made, and nothing else.")
+    plan_only: bool = option(False, "Make schedules and send nothing.")
     shuffles: int = option(1, "One after the other, each before an epoch.", ge=1)
     multicast: Multicast = option("bit-string", "Receivers in a bit string, or a group for each set of them.")
     bits: int = option(128, "Length of bit strings.", ge=8, le=256, multiple_of=8)

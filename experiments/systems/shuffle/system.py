@@ -40,8 +40,8 @@ class ShuffleSystem(System):
         scheduler_named(shuffle.scheduler)
         workers, _ = choose_hosts(configuration.topology.build(Scale()), shuffle.workers, shuffle.scheduler)
         places_of(samples.samples, len(workers), samples.storage)
-        if configuration.training.train and not shuffle.send:
-            raise UserError("--train: without --send no worker gets samples to train on")
+        if configuration.training.train and shuffle.plan_only:
+            raise UserError("--train: with --plan-only no worker gets samples to train on")
         if configuration.training.train and samples.data != "digits":
             raise UserError("--train: there is nothing to learn of random bytes: take --data digits")
         samples.source(seed=1).sizes_bytes(samples.samples)
@@ -58,5 +58,5 @@ class ShuffleSystem(System):
 
     def point(self, task: PointTask) -> PointRun:
         assert isinstance(task.configuration, ShuffleConfiguration)
-        kind = ShufflePoint if task.configuration.shuffle.send else PlannedPoint
+        kind = PlannedPoint if task.configuration.shuffle.plan_only else ShufflePoint
         return kind(task, task.configuration)

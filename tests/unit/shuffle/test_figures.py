@@ -47,7 +47,7 @@ name: small
 system: shuffle
 clock: virtual
 samples: {data: synthetic, samples: 60, storage: 0.3}
-shuffle: {send: false, workers: 8}
+shuffle: {plan_only: true, workers: 8}
 sweep:
   product:
     topology.kind: ["star:9", "bcube:3,1"]

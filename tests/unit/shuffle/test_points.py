@@ -226,7 +226,7 @@ def test_global_shuffling_helps_where_first_samples_are_of_few_classes(tmp_path:
         ({"samples": {"storage": 0.01}}, "a worker stores between 1/16 and 1 of all samples, got 0.01"),
         ({"samples": {"samples": 5000}}, "the digits data set has 1438 training samples, not 5000"),
         ({"samples": {"data": "synthetic", "spread_bytes": 1000}}, "the spread of their sizes must be less"),
-        ({"shuffle": {"send": False}, "training": {"train": True}}, "--train: without --send"),
+        ({"shuffle": {"plan_only": True}, "training": {"train": True}}, "--train: with --plan-only"),
         ({"samples": {"data": "synthetic"}, "training": {"train": True}}, "--train: there is nothing to learn"),
     ],
 )

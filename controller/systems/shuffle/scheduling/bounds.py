@@ -72,13 +72,21 @@ def cut_bound(instance: Instance, trees: Trees) -> int:
     wanted: defaultdict[int, int] = defaultdict(int)
     for worker, sample in instance.demands:
         wanted[sample] |= 1 << worker
+    found = regions(trees)
+    around: list[list[int]] = [[] for _ in trees.hosts]
+    for number, inside in enumerate(found):
+        for host in members(inside):
+            around[host].append(number)
     total = 0
-    for inside in regions(trees):
-        for sample, takers in wanted.items():
-            holders = instance.holders[sample]
-            enters = takers & inside and not holders & inside
-            leaves = takers & ~inside and not holders & ~inside
-            total += bool(enters) + bool(leaves)
+    for sample, takers in wanted.items():
+        holders = instance.holders[sample]
+        # It enters regions of takers alone, and leaves those alone that have all holders, the first one as well.
+        entered = {number for worker in members(takers) for number in around[worker]}
+        total += sum(not holders & found[number] for number in entered)
+        total += sum(
+            not holders & ~found[number] and bool(takers & ~found[number])
+            for number in around[next(members(holders))]
+        )
     return total
 
 
