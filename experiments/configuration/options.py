@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -114,8 +113,6 @@ def _members(annotation: Any) -> list[Any]:
 def _option_type(annotation: Any) -> Any:
     """What typer makes of a field; None if it is no single value and no list of words."""
     members = [each for each in _members(annotation) if each is not NoneType]
-    if len(members) > 1 and all(get_origin(each) is Literal for each in members):
-        return functools.reduce(_joined, members)
     if len(members) != 1:
         return str if all(each in (int, float, str) for each in members) else None
     (kind,) = members

@@ -10,7 +10,7 @@ from pydantic import model_validator
 from experiments.configuration.sections import Section, option
 from experiments.scale import Scale
 from experiments.traffic.patterns import Within
-from hosts.traffic.description import ArrivalKind, Arrivals, FlowSizes, PacketSizes, Sizes
+from hosts.traffic.description import ArrivalKind, Arrivals, Sizes
 
 
 class TrafficSection(Section):
@@ -40,7 +40,7 @@ class TrafficSection(Section):
     bursts: Literal["constant", "exponential"] = option(
         "exponential", "Lengths of bursts and pauses; constant: all hosts at the same times."
     )
-    sizes: PacketSizes | FlowSizes = option(
+    sizes: Literal["fixed", "uniform", "exponential", "web-search", "data-mining"] = option(
         "fixed", "Of frames: fixed, uniform, exponential; of flows, as published: web-search, data-mining."
     )
     frame_bytes: int = option(1000, "Of whole frames without FCS: their size, mean or maximum.", ge=64, le=9234)

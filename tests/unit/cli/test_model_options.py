@@ -36,7 +36,6 @@ class Breakfast(Section):
     drink: Annotated[Tea | Coffee, Field(discriminator="kind")] = Tea()
     guests: tuple[str, ...] | None = option(None, "Who comes.", name="with")
     hours: tuple[Literal["early", "late"], ...] = option(("early",), "When.")
-    bread: Literal["white", "brown"] | Literal["rye"] = option("white", "What is toasted.")
     wishes: tuple[str, ...] = Field(default=(), json_schema_extra={"repeated": True})
     place: Path = option(Path("kitchen"), "Where.")
     secret: str = Field(default="", json_schema_extra={"option": False})
@@ -74,7 +73,6 @@ def test_every_field_is_one_flag() -> None:
         "--milk",
         "--with",
         "--hours",
-        "--bread",
         "--wishes",
         "--place",
     ]
@@ -99,12 +97,6 @@ def test_a_union_by_its_kind() -> None:
     assert drink == Coffee(cups=2, milk=True)
     assert read("--minutes", "7", defaults={"drink.kind": "tea"}).drink == Tea(minutes=7)
     assert read("--drink", "coffee", defaults={"drink.kind": "tea"}).drink == Coffee()
-
-
-def test_values_of_several_literals_are_one_option() -> None:
-    assert read("--bread", "rye").bread == "rye"
-    with pytest.raises(ValidationError):
-        read("--bread", "stale")
 
 
 def test_what_may_be_repeated_is_a_list() -> None:

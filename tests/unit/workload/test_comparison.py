@@ -109,6 +109,30 @@ def test_expectations_of_the_command_line_decide_its_status(
     assert "--expect: 'loss~0' is no condition such as loss=0" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (("--packets", "0"), "gradbed: --packets: Input should be greater than or equal to 1, got 0"),
+        (("--load", "0"), "gradbed: --load: Input should be greater than 0, got 0.0"),
+        (("--sizes", "wide"), "gradbed: --sizes: Input should be 'fixed', 'uniform', .*'data-mining', got 'wide'"),
+        (
+            ("--background", "h1"),
+            "gradbed: --background: gradients of one host need no network: name two hosts or more",
+        ),
+        (("--transport", "tcp"), "gradbed: --transport: tcp is the kernel's: use --clock real, or --transport udp"),
+    ],
+)
+def test_wrong_options_are_one_line(
+    arguments: tuple[str, ...],
+    line: str,
+    two: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert gradbed(monkeypatch, *RUN, *arguments) == 2
+    assert re.fullmatch(line, capsys.readouterr().err.strip())
+
+
 def test_conditions_of_a_list_are_those_of_a_mapping() -> None:
     lines = ["loss=0", "p99_us < 200", "register:seen[0]>0", "mean_us=10..20", "sent_packets==5"]
     expect = {
