@@ -102,8 +102,6 @@ def _add_table(described: Any, table: Table, ids: _Identifiers) -> None:
         described.const_default_action_id = ids.of("action", names[0]) if names else 0
     if table.profile is not None:
         described.implementation_id = ids.of("action_profile", table.profile)
-    if table.direct_meter is not None:
-        described.direct_resource_ids.append(ids.of("direct_meter", table.direct_meter))
     if table.with_timeouts:
         described.idle_timeout_behavior = p4i.Table.NOTIFY_CONTROL
 
@@ -128,6 +126,7 @@ def _add_arrays(info: Any, model: ProgramModel, ids: _Identifiers) -> None:
         elif meter.table in described_tables:
             described = info.direct_meters.add(direct_table_id=ids.of("table", meter.table))
             ids.name("direct_meter", meter.name, described)
+            described_tables[meter.table].direct_resource_ids.append(described.preamble.id)
         else:
             continue
         described.spec.unit = _METER_UNITS[meter.unit]
