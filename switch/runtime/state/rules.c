@@ -11,6 +11,8 @@
 #include "state/tables.h"
 
 enum { BLOCK_RULES = 512, BLOCK_WORDS = BLOCK_RULES / 64, NIBBLE_VALUES = 16, CHECK_EVERY = 4, MAX_NIBBLES = 1024 };
+/* Looking at so many nibbles takes longer than comparing a rule word by word. */
+enum { NIBBLES_A_RULE = 8 };
 
 /* A cache line; parts are what every 64-bit processor has vector registers for. */
 typedef uint64_t part __attribute__((vector_size(16)));
@@ -236,8 +238,33 @@ static inline bool block_match(vector *match, const struct gb_rule_block *block,
     return left;
 }
 
+/* Whether a block has so few rules, for keys so long, that they are better compared one by one. Masks do not say
+ * what a range allows. */
+static inline bool has_few(const struct gb_rules *rules, const struct gb_rule_block *block,
+                           const struct gb_table_layout *layout) {
+    return block->count * NIBBLES_A_RULE <= rules->nibble_count && layout->match != GB_RANGE;
+}
+
+/* The first rule of a block that matches; NULL if none does. */
+static struct gb_entry *first_match(const struct gb_rule_block *block, const uint64_t *key, uint32_t words) {
+    for (uint32_t i = 0; i < block->count; i++) {
+        struct gb_entry *entry = block->entries[i];
+        const uint64_t *mask = entry->tuple->mask;
+        uint32_t word = 0;
+        while (word < words && (key[word] & mask[word]) == entry->key[word])
+            word++;
+        if (word == words)
+            return entry;
+    }
+    return NULL;
+}
+
 struct gb_entry *gb_rules_lookup(const struct gb_rules *rules, const struct gb_table_layout *layout,
                                  const uint64_t *key, struct gb_entry *best) {
+    if (rules->block_count == 1 && has_few(rules, rules->blocks[0], layout)) {
+        struct gb_entry *entry = first_match(rules->blocks[0], key, layout->key_words);
+        return !entry || (best && gb_precedes(best, entry)) ? best : entry;
+    }
     uint8_t values[MAX_NIBBLES];
     for (uint32_t n = 0; n < rules->nibble_count; n++)
         values[n] = (uint8_t)nibble_at(key, &rules->nibbles[n]);
