@@ -57,7 +57,8 @@ def train_synchronously(node: Node, peer: PeerDescription) -> bool:
         if node.puller is not None:
             node.puller.begin(current, sorted(others))
         wanted = {(publisher, current) for publisher in others}
-        if not node.serve_until(partial(wanted.issubset, complete)):
+        # What waits for the pace leaves before the next gradient is computed: others wait for it.
+        if not node.serve_until(partial(_all_there, node, wanted, complete)):
             return False
         complete_us = context.now_us()
         fragments = cut(gradient.astype(np.int64), job.lanes)
@@ -84,6 +85,10 @@ def train_synchronously(node: Node, peer: PeerDescription) -> bool:
         if job.target_loss is not None and mean_loss < job.target_loss:
             break
     return True
+
+
+def _all_there(node: Node, wanted: set[tuple[int, int]], complete: set[tuple[int, int]]) -> bool:
+    return node.all_sent and wanted <= complete
 
 
 def train_asynchronously(node: Node, peer: PeerDescription) -> bool:

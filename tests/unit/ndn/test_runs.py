@@ -161,4 +161,5 @@ def test_a_slow_peer_holds_up_only_those_who_wait_for_it() -> None:
     def end_s(result: object, peer: str) -> float:
         return max(row["at_s"] for row in result.tables["peers"] if row["peer"] == peer)  # type: ignore[attr-defined]
 
-    assert end_s(waiting, "peer 0") > 0.2 > 0.05 > end_s(free, "peer 0")
+    # Four gradients of 50 ms, and no more: what the slow peer has made it sends before it makes the next.
+    assert 0.25 > end_s(waiting, "peer 0") > 0.2 > 0.05 > end_s(free, "peer 0")

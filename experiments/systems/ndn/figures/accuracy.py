@@ -45,7 +45,7 @@ def draw(results: StudyResults, section: FigureSection, metrics: Mapping[str, Me
                 label=f"{mode}, slowest computes {slowness} x as long",
             )
         axes.set_xlabel("time (s)")
-        axes.set_xscale("log")
+        axes.set_xlim(left=0)
         axes.set_ylabel("test accuracy of a peer that is not slow (%)")
         axes.set_ylim(0, 100)
         axes.legend(fontsize="small")
