@@ -56,5 +56,5 @@ def draw(results: StudyResults, section: FigureSection, metrics: Mapping[str, Me
             each.grid(visible=False, axis="x")
             each.set_title(f"{contents} Data in a store" if contents else "no content stores")
         axes[0].set_ylabel("of the answers to probes (%)")
-        axes[0].legend(fontsize="small", loc="lower left")
+        made.legend(*axes[0].get_legend_handles_labels(), loc="outside right center")
         return save(made, path, results.heading)
