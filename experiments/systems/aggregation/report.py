@@ -61,7 +61,8 @@ def closing(row: Row, of_job: Sequence[Row], figure: Path, beside: bool) -> list
     """What the table means, where the figure is, and what to try next. Of times that the machine may have made it
     says so, and claims nothing. row: of the points table; beside: whether the other clock has been told of."""
     trusted = row["verdict"] in ("model", "valid")
-    what_next = "gradbed run aggregation --programmable 4 --baselines parameter-server,ring"
+    clock = " --clock virtual" if row["verdict"] == "model" else ""  # who has no root needs none next time either
+    what_next = f"gradbed run aggregation{clock} --programmable 4 --baselines parameter-server,ring"
     if not trusted and not beside:
         what_next = "gradbed run aggregation --clock virtual   (the network's times, on any machine)"
     return [f"means: {meaning(of_job, trusted)}", f"figure: {figure}", f"next: {what_next}"]
