@@ -48,7 +48,7 @@ def start(
 ) -> int:
     """How long k=4 and k=6 fat-trees take to come up, and a whole run of one round."""
     from experiments.bench.start import run_bench_start
-    from topo.namespaces import require_root
+    from topo.machine.namespaces import require_root
 
     require_root("gradbed bench start")
     return run_bench_start(repetitions)
@@ -61,8 +61,8 @@ def switch(
 ) -> int:
     """The switch beside a forwarder without P4, and BMv2 where GRADBED_BMV2 names it."""
     from experiments.bench.switch.run import run_bench_switch
-    from topo.namespaces import require_root
-    from topo.sandbox import run_in_sandbox
+    from topo.machine.namespaces import require_root
+    from topo.machine.sandbox import run_in_sandbox
 
     require_root("gradbed bench switch")
     return run_in_sandbox(lambda: run_bench_switch(rounds, seconds))

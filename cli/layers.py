@@ -33,7 +33,7 @@ NETWORK_PROGRAMS = {
     "ps": "procps",
 }
 """What networks on the real clock run, and the Debian packages that have it. Open vSwitch is for those who ask for
-legacy switches, which say so (topo/ovs_processes.py)."""
+legacy switches, which say so (topo/emulation/ovs_processes.py)."""
 
 TEST_PACKAGES = ("openvswitch-switch", "libc6-dev", "iperf3")
 """What the tests take besides."""

@@ -15,7 +15,7 @@ from cli.commands import Commands, Entry
 from cli.interrupts import raise_interrupts
 from switch.errors import UserError, nobody_reads, trouble
 from switch.version import VERSION
-from topo.json_lines import own_program
+from topo.machine.json_lines import own_program
 
 INVALID = r"^Invalid value for '([^']+)': "
 """How typer begins; the option comes first here, as in all other complaints."""
@@ -56,7 +56,7 @@ class GradbedCommands(Commands):
         "calibrate": Entry(
             "cli.calibrate:calibrate", "Find how fast a network this machine carries.", ("run", "study"), network=True
         ),
-        "p4": Entry("cli.p4:app", "Work with P4 programs.", ("p4",), of={"plan": ("run",)}),
+        "p4": Entry("cli.p4.commands:app", "Work with P4 programs.", ("p4",), of={"plan": ("run",)}),
         "bench": Entry(
             "cli.bench:app",
             "Measure this machine.",

@@ -19,8 +19,8 @@ def test(
     slow: Annotated[bool, typer.Option("--slow", help="Also the tests that take long.")] = False,
 ) -> int:
     """Check style and types, and run the tests; further arguments go to pytest."""
-    from topo.namespaces import require_root
-    from topo.sandbox import run_in_sandbox
+    from topo.machine.namespaces import require_root
+    from topo.machine.sandbox import run_in_sandbox
 
     require_root("gradbed test")
     arguments = list(context.args)

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from pydantic import BaseModel
 
 from switch.errors import UserError
-from topo.json_lines import JsonLinesProcess, own_program
+from topo.machine.json_lines import JsonLinesProcess, own_program
 
 SILENCE_TIMEOUT_S = 60.0
 """Nothing at all of the launcher for so long, which gives signs of life as long as there are agents, is an error."""
@@ -36,7 +36,7 @@ class AgentSpec:
 
 
 class Hosts(Protocol):
-    """Where agents live; topo.network.EmulatedNetwork."""
+    """Where agents live; topo.emulation.network.EmulatedNetwork."""
 
     def host_pid(self, host: str) -> int:
         """A process in the host's namespaces."""

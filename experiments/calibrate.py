@@ -9,7 +9,7 @@ from experiments.fidelity.report import FidelityReport
 from experiments.scale import Scale
 from experiments.study.execution import run_now
 from experiments.systems import DEFAULT_SYSTEM, find_system
-from topo.namespaces import require_root
+from topo.machine.namespaces import require_root
 
 TRIAL_S = 3.0
 BUSY_OTHERS = 0.15

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from experiments.accounting import HostAccount, Tally
-from topo.fabric_layout import interface_name
+from topo.emulation.fabric_layout import interface_name
 from topo.graph import Topology
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from experiments.system import PointTask, System
 from switch.errors import UserError
 from switch.outside_address import OutsideAddress
 from switch.server_tls import ServerTls
-from topo.namespaces import require_root
-from topo.sandbox import run_in_sandbox
-from topo.size import announce
+from topo.emulation.size import announce
+from topo.machine.namespaces import require_root
+from topo.machine.sandbox import run_in_sandbox
 
 
 def run_interactive(
@@ -60,7 +60,7 @@ def run_interactive(
 def _prompt(system: System, task: PointTask, rest: socket.socket, outside: OutsideAddress | None) -> int:
     from experiments.mininet_testbed import MininetTestbed
     from experiments.prompt.prompt import run_prompt
-    from topo.fabric_switches import P4RUNTIME_SOCKET
+    from topo.emulation.fabric_switches import P4RUNTIME_SOCKET
 
     try:
         setup = system.network(task)

@@ -26,10 +26,10 @@ from switch.errors import UserError
 from switch.insight.instrumented import InstrumentedProgram, build_instrumented
 from switch.insight.recorder import Level
 from switch.outside_address import OutsideAddress
-from topo.json_lines import JsonLinesProcess, own_program
-from topo.link_statistics import DirectionStatistics
-from topo.network import EmulatedNetwork
-from topo.size import estimate
+from topo.emulation.link_statistics import DirectionStatistics
+from topo.emulation.network import EmulatedNetwork
+from topo.emulation.size import estimate
+from topo.machine.json_lines import JsonLinesProcess, own_program
 
 if TYPE_CHECKING:
     from experiments.agents import AgentSpec
@@ -43,7 +43,7 @@ START_TIMEOUT_S, READY_TIMEOUT_S = 90.0, 60.0
 """For small networks: of the controller as a whole, and of its switches."""
 
 PATIENCE = 4
-"""Times the estimate of what a network takes to come up (topo/size.py): machines have other things to do."""
+"""Times the estimate of what a network takes to come up (topo/emulation/size.py): machines have more to do."""
 
 STOP_TIMEOUT_S = 3.0
 

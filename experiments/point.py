@@ -19,7 +19,7 @@ from experiments.sampling import SampleOrder, Sampler
 from experiments.system import Measured, Phase, PointResult, PointTask, Progress, System
 from experiments.testbed import Testbed, open_testbed
 from switch.errors import UserError
-from topo.fabric_layout import link_seed
+from topo.emulation.fabric_layout import link_seed
 
 QUIESCE_TIMEOUT_S = 5.0
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from switch.program_cache import CompiledFiles
-    from topo.network import SwitchKind
+    from topo.emulation.network import SwitchKind
 
 P4_SOURCES = Path(__file__).resolve().parent.parent / "p4src"
 

@@ -18,7 +18,7 @@ from typing import Any
 from experiments.tables import replace_file, write_tables
 from switch.errors import UserError
 from switch.version import VERSION
-from topo.caller import caller
+from topo.machine.caller import caller
 
 LIBRARIES = (
     "numpy",

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from experiments.configuration.sections import Section, option
 from experiments.scale import Scale
 from switch.errors import UserError
+from topo.emulation.link_statistics import DirectionStatistics
 from topo.graph import Topology
-from topo.link_statistics import DirectionStatistics
 
 if TYPE_CHECKING:
     from experiments.testbed import Testbed

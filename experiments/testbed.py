@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pydantic import BaseModel
 
 from experiments.fidelity.report import FidelityReport
+from topo.emulation.link_statistics import DirectionStatistics
 from topo.graph import Topology
-from topo.link_statistics import DirectionStatistics
 
 if TYPE_CHECKING:
     from experiments.agents import AgentSpec

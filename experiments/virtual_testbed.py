@@ -32,8 +32,8 @@ from switch.errors import UserError
 from switch.insight.instrumented import InstrumentedProgram, build_instrumented
 from switch.insight.recorder import as_words, recording
 from switch.virtual import HostInterface, Message, VirtualFabric
-from topo.fabric_layout import fabric_config, interface_name, name_statistics
-from topo.link_statistics import DirectionStatistics
+from topo.emulation.fabric_layout import fabric_config, interface_name, name_statistics
+from topo.emulation.link_statistics import DirectionStatistics
 
 if TYPE_CHECKING:
     from experiments.agents import AgentSpec

@@ -1,1 +1,1 @@
-"""What a network is: graphs of hosts, switches and links, and how they come up on Mininet."""
+"""What a network is: graphs of hosts, switches and links (graph.py), and how they come up on Mininet (emulation/)."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from topo.graph import Link, Topology
 
 RELAY = "relay"
-"""Tier of a switch that is the forwarding part of a server (topo.bcube)."""
+"""Tier of a switch that is the forwarding part of a server (topo.shapes.bcube)."""
 
 
 def is_hop(topology: Topology, link: Link) -> bool:

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 from switch.errors import UserError
 from switch.link import LinkModel
-from topo.bcube import bcube
-from topo.dragonfly import dragonfly
-from topo.fat_tree import fat_tree
 from topo.files import read_topology
 from topo.graph import Topology
-from topo.leaf_spine import leaf_spine
-from topo.optical_electrical import KIND as OPTICAL_ELECTRICAL
-from topo.optical_electrical import optical_electrical
-from topo.star import star
-from topo.torus import torus
+from topo.shapes.bcube import bcube
+from topo.shapes.dragonfly import dragonfly
+from topo.shapes.fat_tree import fat_tree
+from topo.shapes.leaf_spine import leaf_spine
+from topo.shapes.optical_electrical import KIND as OPTICAL_ELECTRICAL
+from topo.shapes.optical_electrical import optical_electrical
+from topo.shapes.star import star
+from topo.shapes.torus import torus
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from topo.star import star
+from topo.shapes.star import star
 
 TOPOLOGY: dict[str, Any] = star(2, rate_bps=20_000_000).model_dump(mode="json", by_alias=True)
 

@@ -23,8 +23,8 @@ from experiments.scale import Scale
 from experiments.system import PointTask
 from experiments.systems import DEFAULT_SYSTEM, find_system
 from switch.errors import UserError
-from topo.json_lines import own_program
-from topo.sandbox import run_in_sandbox
+from topo.machine.json_lines import own_program
+from topo.machine.sandbox import run_in_sandbox
 
 GOALS_S = {"fat-tree:4": 5.0, "fat-tree:6": 15.0}
 """By topology: what bring-up should take at most, from a warm cache."""

@@ -13,11 +13,11 @@ from experiments.fidelity.machine import MachineTimes, machine_times
 from experiments.fidelity.processes import SWITCH_ROLES, ThreadTimes, thread_times
 from experiments.fidelity.report import FidelityMeasures, FidelityReport
 from experiments.fidelity.verdict import judge
+from topo.emulation.link_statistics import DataPlaneStatistics, DirectionStatistics
 from topo.graph import Topology
-from topo.link_statistics import DataPlaneStatistics, DirectionStatistics
 
 if TYPE_CHECKING:
-    from topo.network import EmulatedNetwork
+    from topo.emulation.network import EmulatedNetwork
 
 SAMPLE_INTERVAL_S = 0.2
 """Processes of a run may end before it does; what they used is known up to the last sample."""

@@ -25,8 +25,8 @@ from experiments.study.summary import summary_table
 from experiments.system import System
 from experiments.systems import find_system
 from switch.errors import UserError
-from topo.namespaces import require_root
-from topo.size import announce
+from topo.emulation.size import announce
+from topo.machine.namespaces import require_root
 
 FILE_COLUMNS = 200
 """A file takes what a terminal would have to fold."""

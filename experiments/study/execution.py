@@ -108,7 +108,7 @@ class OneByOne:
 
 def run_sandboxed(order: PointOrder, bars: bool = False) -> Outcome:
     """One point in a sandbox of its own. KeyboardInterrupt if it was interrupted."""
-    from topo.sandbox import run_in_sandbox
+    from topo.machine.sandbox import run_in_sandbox
 
     with tempfile.TemporaryDirectory(prefix="gradbed-point-") as folder:
         told = Path(folder) / "outcome.json"

@@ -34,7 +34,7 @@ class _Agent:
 
 
 class VirtualLauncher:
-    """Starts agents as greenlets. `send` and `event` are those of topo.json_lines.JsonLinesProcess."""
+    """Starts agents as greenlets. `send` and `event` are those of topo.machine.json_lines.JsonLinesProcess."""
 
     def __init__(
         self, clock: VirtualClock, cards: Mapping[str, Card], compute_us: ComputeUs = lambda job, name: 0

@@ -14,7 +14,7 @@ from hosts.agents.description import Description
 from hosts.collectives.process_group import process_group_environment
 from hosts.torch_hook.session import Session
 from switch.errors import UserError
-from topo.caller import caller
+from topo.machine.caller import caller
 
 
 class Script(Description):

@@ -14,7 +14,7 @@ from hosts.collectives.exchange import Exchange
 from hosts.collectives.job import CollectiveJob
 from hosts.learning.settings import ExternalSettings
 from switch.errors import UserError
-from topo.caller import as_root
+from topo.machine.caller import as_root
 
 OpenExchange = Callable[[AgentContext, Any, int], contextlib.AbstractContextManager[Exchange]]
 """Opens the exchange of a job, whose type is the system's own, for the worker with this index."""

@@ -10,7 +10,7 @@ from controller.rest.server import RestServer, listening_socket
 from tests.browser.browser import BROWSER, WHY_NOT, dom
 from tests.unit.controller.fake_southbound import FakeSouthbound
 from tests.unit.controller.lamps import LAMPS
-from topo.star import star
+from topo.shapes.star import star
 
 pytestmark = pytest.mark.skipif(BROWSER is None, reason=WHY_NOT)
 

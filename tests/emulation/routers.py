@@ -14,8 +14,8 @@ from google.protobuf import text_format
 
 from switch.program_cache import compiled_files
 from tests.emulation.sandboxed import ROOT
+from topo.emulation.network import EmulatedNetwork
 from topo.graph import Switch, Topology
-from topo.network import EmulatedNetwork
 
 ELECTION = p4r.Uint128(low=1)
 TIMEOUT_S = 60

@@ -64,7 +64,7 @@ def _main(
     os.chdir(ROOT)
     os.environ.clear()
     os.environ.update(environment)
-    from topo.sandbox import run_in_sandbox
+    from topo.machine.sandbox import run_in_sandbox
 
     def body() -> int:
         test = getattr(importlib.import_module(module), name).__wrapped__

@@ -21,7 +21,7 @@ from controller.southbound.pipeline import Pipeline
 from controller.southbound.target import Target
 from switch.program_cache import compiled_files
 from tests.unit.controller.networks import routes_alone, shared_path_job
-from topo.star import star
+from topo.shapes.star import star
 
 BMV2 = shutil.which("simple_switch_grpc")
 PATIENCE_S = 60.0

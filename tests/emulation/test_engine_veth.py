@@ -19,8 +19,8 @@ from switch.engine import Engine, LinkStatistics
 from switch.errors import UserError
 from switch.link import LinkModel
 from tests.unit.engine.instructed import Egress, instructed_program, pass_through, read_report
-from topo import kernel
-from topo.namespaces import in_network_namespace
+from topo.machine import kernel
+from topo.machine.namespaces import in_network_namespace
 
 pytestmark = pytest.mark.root
 

@@ -38,7 +38,7 @@ def losses(testbed: MininetTestbed, a: str, b: str) -> int:
 @in_sandbox
 @pytest.mark.parametrize(("links", "legacy"), [("memory", "none"), ("veth", "none"), ("memory", "openflow")])
 def test_links_are_cut_mended_and_changed(links: str, legacy: str, tmp_path: Path) -> None:
-    from topo.ovs_processes import require_open_vswitch
+    from topo.emulation.ovs_processes import require_open_vswitch
 
     if legacy == "openflow":
         try:

@@ -16,7 +16,7 @@ import pytest
 
 from switch.errors import UserError
 from switch.nodes.bmv2_node import find_simple_switch_grpc
-from topo.ovs_processes import require_open_vswitch
+from topo.emulation.ovs_processes import require_open_vswitch
 
 pytestmark = [
     pytest.mark.root,

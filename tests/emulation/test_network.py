@@ -20,13 +20,13 @@ import pytest
 from switch.errors import UserError
 from switch.link import LinkModel
 from tests.emulation.sandboxed import in_sandbox
-from topo.fat_tree import fat_tree
+from topo.emulation.link_statistics import DirectionStatistics
+from topo.emulation.network import EmulatedNetwork
 from topo.graph import Topology
-from topo.link_statistics import DirectionStatistics
-from topo.namespaces import in_network_namespace
-from topo.network import EmulatedNetwork
-from topo.star import star
-from topo.veth import VethPair, create_pairs
+from topo.machine.namespaces import in_network_namespace
+from topo.machine.veth import VethPair, create_pairs
+from topo.shapes.fat_tree import fat_tree
+from topo.shapes.star import star
 
 pytestmark = pytest.mark.root
 
@@ -300,7 +300,7 @@ class Interruption:
 def test_an_interrupted_start_leaves_nothing(tmp_path: Path) -> None:
     from mininet.node import Node
 
-    from topo import veth
+    from topo.machine import veth
 
     tempfile.tempdir = str(tmp_path)
     before = leftovers(tmp_path)
@@ -333,7 +333,7 @@ def test_an_interrupted_start_leaves_nothing(tmp_path: Path) -> None:
 
 @in_sandbox
 def test_an_interrupted_stop_can_be_repeated(tmp_path: Path) -> None:
-    from topo.mininet_parts import EmulatedHost
+    from topo.emulation.mininet_parts import EmulatedHost
 
     tempfile.tempdir = str(tmp_path)
     before = leftovers(tmp_path)
@@ -383,7 +383,7 @@ def test_without_bmv2(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @in_sandbox
 def test_the_kernel_takes_our_traffic_control() -> None:
-    from topo import interface_counters, kernel, traffic_control
+    from topo.machine import interface_counters, kernel, traffic_control
 
     assert kernel.has_veth()
     if not kernel.has_htb():
@@ -406,7 +406,7 @@ def test_the_kernel_takes_our_traffic_control() -> None:
 
 @in_sandbox
 def test_netem_is_found_if_and_only_if_it_works() -> None:
-    from topo import kernel
+    from topo.machine import kernel
 
     command = ["unshare", "--net", "tc", "qdisc", "add", "dev", "lo", "root", "netem", "delay", "1ms"]
     works = subprocess.run(command, capture_output=True, check=False).returncode == 0

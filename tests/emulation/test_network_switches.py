@@ -16,13 +16,13 @@ from switch.errors import UserError
 from tests.emulation.programs import PATIENCE_S, descendants, eventually, started
 from tests.emulation.sandboxed import in_sandbox
 from topo.addressing import host_port_mac, make_host, make_switch
-from topo.fat_tree import fat_tree
+from topo.emulation.network import EmulatedNetwork
 from topo.graph import Endpoint, Link, Topology
-from topo.leaf_spine import leaf_spine
-from topo.namespaces import in_network_namespace
-from topo.network import EmulatedNetwork
-from topo.sandbox import run_in_sandbox
-from topo.star import star
+from topo.machine.namespaces import in_network_namespace
+from topo.machine.sandbox import run_in_sandbox
+from topo.shapes.fat_tree import fat_tree
+from topo.shapes.leaf_spine import leaf_spine
+from topo.shapes.star import star
 
 pytestmark = pytest.mark.root
 
@@ -135,7 +135,7 @@ def test_nothing_is_left_of_a_network_whose_run_is_ended(number: signal.Signals)
 def test_bmv2_routers() -> None:
     from switch.nodes.bmv2_node import find_simple_switch_grpc
     from tests.emulation.routers import route_everything
-    from topo import kernel
+    from topo.machine import kernel
 
     try:
         find_simple_switch_grpc()
@@ -160,7 +160,7 @@ def test_bmv2_routers() -> None:
 
 @in_sandbox
 def test_bmv2_links_need_netem_for_delay() -> None:
-    from topo import kernel
+    from topo.machine import kernel
 
     if kernel.has_netem():
         pytest.skip("this kernel has netem")

@@ -18,8 +18,8 @@ from hosts.systems.aggregation.gradient_format import Flags
 from switch.errors import UserError
 from tests.emulation.programs import PATIENCE_S, eventually
 from tests.emulation.sandboxed import in_sandbox
-from topo.leaf_spine import leaf_spine
-from topo.star import star
+from topo.shapes.leaf_spine import leaf_spine
+from topo.shapes.star import star
 
 pytestmark = pytest.mark.root
 
@@ -33,7 +33,7 @@ SERVER, WORKERS = "h1", ("h3", "h4", "h5", "h6")
 
 
 def require_open_vswitch() -> None:
-    from topo.ovs_processes import require_open_vswitch
+    from topo.emulation.ovs_processes import require_open_vswitch
 
     try:
         require_open_vswitch()
@@ -49,7 +49,7 @@ class Frames:
     """What hosts send and receive, by packet sockets."""
 
     def __init__(self, network: Any, hosts: tuple[str, ...]) -> None:
-        from topo.namespaces import in_network_namespace
+        from topo.machine.namespaces import in_network_namespace
 
         self._sockets = {
             host: in_network_namespace(network.host_pid(host), lambda name=host: self._open(f"{name}-eth0"))
@@ -253,7 +253,7 @@ def test_two_programmable_switches_among_legacy_ones(legacy: str, tmp_path: Path
 
 @in_sandbox
 def test_links_of_legacy_switches_have_the_same_model(tmp_path: Path) -> None:
-    from topo.network import EmulatedNetwork
+    from topo.emulation.network import EmulatedNetwork
 
     require_open_vswitch()
     topology = star(2, delay_us=20_000, rate_bps=1_000_000).with_links([("h2", "s1")], loss=0.5)
@@ -283,8 +283,8 @@ def test_links_of_legacy_switches_have_the_same_model(tmp_path: Path) -> None:
 
 @in_sandbox
 def test_without_open_vswitch_one_line_says_what_to_do(tmp_path: Path) -> None:
-    from topo import ovs_processes
-    from topo.network import EmulatedNetwork
+    from topo.emulation import ovs_processes
+    from topo.emulation.network import EmulatedNetwork
 
     ovs_processes._SYSTEM_PATHS = str(tmp_path)
     kept = [path for path in os.environ["PATH"].split(os.pathsep) if not shutil.which("ovs-vsctl", path=path)]

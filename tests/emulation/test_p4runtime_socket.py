@@ -9,9 +9,9 @@ from finsy.proto import p4r
 
 from tests.emulation.sandboxed import in_sandbox
 from tests.unit.p4runtime.client import TIMEOUT_S, Client
-from topo.fabric_switches import P4RUNTIME_SOCKET, SOCKET_PATH_BYTES
-from topo.network import EmulatedNetwork
-from topo.star import star
+from topo.emulation.fabric_switches import P4RUNTIME_SOCKET, SOCKET_PATH_BYTES
+from topo.emulation.network import EmulatedNetwork
+from topo.shapes.star import star
 
 pytestmark = pytest.mark.root
 

@@ -21,8 +21,8 @@ import pytest
 from switch.errors import UserError
 from tests.emulation.programs import PATIENCE_S, descendants, eventually, run_program, started
 from tests.emulation.sandboxed import ROOT, in_sandbox
-from topo import sandbox
-from topo.sandbox import run_in_sandbox
+from topo.machine import sandbox
+from topo.machine.sandbox import run_in_sandbox
 
 pytestmark = [
     pytest.mark.root,

@@ -22,7 +22,7 @@ from tests.fuzz.parser_frames import parser_frames
 from tests.p4.random_entries import PORTS, random_entries
 from tests.p4.switch_under_test import PACKET_TIMEOUT_S, open_socket, serve_bmv2, serve_gradbed
 from tests.unit.p4runtime.client import INSERT, Client
-from topo.veth import VethPair, create_pairs
+from topo.machine.veth import VethPair, create_pairs
 
 ENTRIES = 25
 CHUNK_UPDATES = 200

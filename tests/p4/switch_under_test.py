@@ -25,8 +25,8 @@ from controller.southbound.target import Target
 from switch.link import LinkModel
 from switch.p4c import find_p4c
 from switch.program_cache import compiled_files
-from topo.fabric_process import FabricProcess, fabric_command
-from topo.veth import VethPair, create_pairs
+from topo.emulation.fabric_process import FabricProcess, fabric_command
+from topo.machine.veth import VethPair, create_pairs
 
 P4_SOURCES = Path(__file__).resolve().parents[2] / "p4src"
 DEVICE_ID = 1

@@ -29,11 +29,11 @@ MAY_IMPORT = {
 
 ROOMS = {
     "switch": "codegen compiler corpus engine insight nodes p4runtime runtime shims simple_switch stf virtual",
-    "topo": "files",
+    "topo": "emulation files machine shapes",
     "controller": "core entries planning rest southbound systems",
     "hosts": "agents collectives compressors learning protocols systems torch_hook traffic transport",
     "experiments": "bench configuration fidelity plotting prompt study systems traffic",
-    "cli": "",
+    "cli": "p4",
 }
 """The folders of each package: a new one is named here and in docs/architecture.md."""
 

@@ -10,7 +10,7 @@ from controller.planning.plan import Lpm, TableEntry
 from controller.systems.interconnect.policies import Policy
 from controller.systems.interconnect.reach import Place, Reach
 from topo.graph import Topology
-from topo.optical_electrical import PLANES, hybrid_name, mesh_port, uplink_port
+from topo.shapes.optical_electrical import PLANES, hybrid_name, mesh_port, uplink_port
 
 SUBNET_BITS = 24
 

@@ -20,7 +20,7 @@ from controller.systems.interconnect.policies import POLICIES, PolicyName
 from controller.systems.interconnect.reach import Reach
 from switch.errors import UserError
 from topo.graph import Topology
-from topo.optical_electrical import OPTICAL, hybrid_name
+from topo.shapes.optical_electrical import OPTICAL, hybrid_name
 
 HYBRID_PROGRAM = "interconnect"
 OPTICAL_PROGRAM = "optical"

@@ -23,7 +23,7 @@ from switch.engine import Engine
 from switch.fabric_config import FabricConfig, SwitchConfig
 from switch.program_cache import compiled_files
 from switch.runtime.library import runtime_library
-from topo.fabric_process import FabricProcess, fabric_command
+from topo.emulation.fabric_process import FabricProcess, fabric_command
 
 BATCH_UPDATES = 1000
 DEVICE_ID = 1

@@ -23,8 +23,8 @@ from switch.link import LinkModel
 from switch.nodes.bmv2_node import Bmv2Switch, find_simple_switch_grpc, free_ports
 from switch.p4c import find_p4c
 from switch.program_cache import compiled_files
-from topo.fabric_process import FabricProcess, fabric_command
-from topo.veth import VethPair, create_pairs, delete_group
+from topo.emulation.fabric_process import FabricProcess, fabric_command
+from topo.machine.veth import VethPair, create_pairs, delete_group
 
 READY_TIMEOUT_S = 120.0
 PROCESSOR_TICK_S = 1 / os.sysconf("SC_CLK_TCK")

@@ -16,7 +16,7 @@ from switch.codegen import build_program
 from switch.device import ActionCall, KeyMatch
 from switch.program_cache import compiled_files
 from switch.virtual import Generator, VirtualFabric
-from topo.fabric_layout import fabric_config
+from topo.emulation.fabric_layout import fabric_config
 from topo.graph import Host
 
 ROUTER = Path(__file__).resolve().parents[3] / "p4src" / "router.p4"

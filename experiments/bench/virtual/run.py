@@ -21,7 +21,7 @@ from experiments.bench.virtual.workload import (
     Permutation,
 )
 from switch.errors import UserError
-from topo.json_lines import own_program
+from topo.machine.json_lines import own_program
 
 HOPS = 3_000_000
 """Of one measurement, about: long enough for a clock of processor time."""

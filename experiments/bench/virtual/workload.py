@@ -7,8 +7,8 @@ from functools import cached_property
 
 import networkx
 
-from topo.fat_tree import fat_tree
 from topo.graph import Host, Topology
+from topo.shapes.fat_tree import fat_tree
 
 LINK_RATE_BPS = 1_000_000_000
 LINK_DELAY_US = 5

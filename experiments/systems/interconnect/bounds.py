@@ -16,7 +16,7 @@ from scipy.sparse import coo_array
 
 from experiments.systems.interconnect.links import light_share
 from topo.graph import Topology
-from topo.optical_electrical import PLANES, place_of, size_of
+from topo.shapes.optical_electrical import PLANES, place_of, size_of
 
 Place = tuple[int, int]
 Member = tuple[int | str, ...]

@@ -21,7 +21,7 @@ from experiments.systems.interconnect.model.shortest_paths import ShortestPaths
 from experiments.systems.interconnect.model.slots import Found, simulate
 from experiments.systems.interconnect.model.traffic import of_rates
 from experiments.traffic.rates import pair_rates
-from topo.optical_electrical import size_of
+from topo.shapes.optical_electrical import size_of
 
 RATE_MBPS = 100.0
 FRAME_BYTES = 1000

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from experiments.configuration.sections import Section, option
 from topo.graph import Topology
-from topo.optical_electrical import hybrid_name, optical_name, size_of
+from topo.shapes.optical_electrical import hybrid_name, optical_name, size_of
 
 FailureKind = Literal["none", "uplink", "optical-switch", "mesh-link"]
 

@@ -9,7 +9,7 @@ from typing import Literal
 from experiments.accounting import Tally
 from experiments.counts import Counts
 from topo.graph import Topology
-from topo.optical_electrical import HYBRID, OPTICAL, light_links, size_of
+from topo.shapes.optical_electrical import HYBRID, OPTICAL, light_links, size_of
 
 LinkClass = Literal["mesh", "uplink", "light-path"]
 """mesh: a direction between hybrid switches. uplink: from a hybrid switch to an optical one, all wavelengths.

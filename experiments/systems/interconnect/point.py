@@ -21,7 +21,7 @@ from experiments.systems.interconnect.phase import TrafficPhase
 from experiments.traffic.agents import MODULE
 from experiments.traffic.results import TrafficResults
 from topo.graph import Topology
-from topo.optical_electrical import HYBRID, OPTICAL, size_of, with_circuits, with_wavelengths
+from topo.shapes.optical_electrical import HYBRID, OPTICAL, size_of, with_circuits, with_wavelengths
 
 MOST_FAILURES = 5
 

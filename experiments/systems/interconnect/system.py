@@ -20,7 +20,7 @@ from switch.errors import UserError
 from switch.link import MOST_CHANNELS
 from switch.suggestion import suggestion
 from topo.graph import Topology
-from topo.optical_electrical import WAVELENGTH_BYTES, size_of, with_wavelengths
+from topo.shapes.optical_electrical import WAVELENGTH_BYTES, size_of, with_wavelengths
 
 
 class InterconnectSystem(System):

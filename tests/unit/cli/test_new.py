@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from cli.new import new
-from cli.stf import stf
+from cli.p4.stf import stf
 from controller.planning.routing import shortest_routes
 from experiments.own_program import own_network
 from switch.errors import UserError
-from topo.leaf_spine import leaf_spine
+from topo.shapes.leaf_spine import leaf_spine
 
 
 def test_program_entries_and_packet_test_fit_each_other(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

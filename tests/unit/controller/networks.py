@@ -12,10 +12,10 @@ from controller.planning.routing import routing_plan, shortest_routes
 from controller.systems.aggregation.job_plan import JobPlan, choose_job, job_plan
 from controller.systems.aggregation.placement.planner import SharedPathPlacement
 from topo.addressing import make_host, make_switch
-from topo.fat_tree import fat_tree
 from topo.graph import Endpoint, Link, Topology
-from topo.leaf_spine import leaf_spine
-from topo.star import star
+from topo.shapes.fat_tree import fat_tree
+from topo.shapes.leaf_spine import leaf_spine
+from topo.shapes.star import star
 
 REGULAR = {
     "fat-tree:4": fat_tree(4),

@@ -25,10 +25,10 @@ from controller.systems.aggregation.slots import SlotRange
 from switch.errors import UserError
 from tests.unit.controller.networks import REGULAR, network, random_networks, routes_alone
 from tests.unit.controller.plan_walker import PlanWalker
-from topo.fat_tree import fat_tree
 from topo.graph import Topology
-from topo.leaf_spine import leaf_spine
-from topo.star import star
+from topo.shapes.fat_tree import fat_tree
+from topo.shapes.leaf_spine import leaf_spine
+from topo.shapes.star import star
 
 
 def planned(

@@ -13,7 +13,7 @@ from controller.systems.aggregation.job_plan import AggregationJob
 from controller.systems.aggregation.slots import SlotRange
 from switch.errors import UserError
 from tests.unit.controller.fake_southbound import FakeSouthbound
-from topo.fat_tree import fat_tree
+from topo.shapes.fat_tree import fat_tree
 
 TOPOLOGY = fat_tree(4)
 NUMBER = {switch.name: switch.number for switch in TOPOLOGY.switches}

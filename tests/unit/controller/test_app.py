@@ -22,7 +22,7 @@ from controller.config import ControllerConfig
 from switch.errors import UserError
 from tests.unit.controller.fake_p4runtime import FakeP4Runtime
 from tests.unit.controller.p4info import aggregation_p4info
-from topo.leaf_spine import leaf_spine
+from topo.shapes.leaf_spine import leaf_spine
 
 ROOT = Path(__file__).parents[3]
 TOPOLOGY = leaf_spine(2, 1, 2)

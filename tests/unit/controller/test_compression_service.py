@@ -7,8 +7,8 @@ import pytest
 from controller.planning.routing import shortest_routes
 from controller.systems.compression.service import CompressionService, CompressionSettings, JobRequest
 from switch.errors import UserError
-from topo.fat_tree import fat_tree
 from topo.graph import Topology
+from topo.shapes.fat_tree import fat_tree
 
 
 def service(topology: Topology, packets: int | None = None) -> CompressionService:

@@ -24,7 +24,7 @@ from tests.unit.controller.fake_southbound import FakeSouthbound
 from tests.unit.controller.lamps import BELLS, LAMPS, LampService
 from tests.unit.controller.networks import network, routes_alone
 from topo.graph import Topology
-from topo.leaf_spine import leaf_spine
+from topo.shapes.leaf_spine import leaf_spine
 
 TOPOLOGY = leaf_spine(2, 2, 1)
 """Leaves l1 and l2, each linked to both spines s1 and s2."""

@@ -23,7 +23,7 @@ from controller.switches import unrouted_programs
 from switch.compiler import compile_p4
 from switch.engine import Engine
 from switch.p4runtime import P4RuntimeServer
-from topo.star import star
+from topo.shapes.star import star
 
 PATIENCE_S = 30.0
 CPU_PORT = 510

@@ -36,7 +36,7 @@ from controller.systems.aggregation.slots import SlotRange
 from switch.errors import UserError
 from tests.unit.controller.fake_openflow import FakeSwitch
 from tests.unit.controller.networks import routes_alone
-from topo.leaf_spine import leaf_spine
+from topo.shapes.leaf_spine import leaf_spine
 
 TOPOLOGY = leaf_spine(2, 2, 2)
 LEAF = TOPOLOGY.switch("l1")

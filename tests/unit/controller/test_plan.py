@@ -22,7 +22,7 @@ from controller.planning.plan import (
 from controller.planning.text import plan_text
 from switch.errors import UserError
 from tests.unit.controller.networks import routes_alone, shared_path_job
-from topo.leaf_spine import leaf_spine
+from topo.shapes.leaf_spine import leaf_spine
 
 
 def entry(value: int, action: str = "forward", priority: int = 0, **params: int) -> TableEntry:

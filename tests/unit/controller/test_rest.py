@@ -19,8 +19,8 @@ from controller.rest.server import RestServer, inherited_socket, listening_socke
 from controller.southbound.interface import CounterCell, SouthboundError, SouthboundTimeout
 from switch.errors import UserError
 from tests.unit.controller.fake_southbound import FakeSouthbound
-from topo.fat_tree import fat_tree
 from topo.graph import Topology
+from topo.shapes.fat_tree import fat_tree
 
 TOPOLOGY = fat_tree(4, rate_bps=10_000_000)
 PATIENCE_S = 60.0

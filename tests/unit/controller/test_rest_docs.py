@@ -21,7 +21,7 @@ from controller.rest.server import RestServer, listening_socket
 from controller.southbound.interface import CounterCell, SwitchStatus
 from tests.unit.controller.fake_southbound import FakeSouthbound
 from tests.unit.controller.lamps import LAMPS, LampService
-from topo.star import star
+from topo.shapes.star import star
 
 AGGREGATION = "controller.systems.aggregation.service:AggregationService"
 

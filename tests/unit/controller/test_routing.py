@@ -11,9 +11,9 @@ from controller.planning.routing import shortest_routes
 from switch.errors import UserError
 from tests.unit.controller.networks import REGULAR, network, random_networks, routes_alone
 from tests.unit.controller.plan_walker import PlanWalker
-from topo.fat_tree import fat_tree
 from topo.graph import Topology
-from topo.leaf_spine import leaf_spine
+from topo.shapes.fat_tree import fat_tree
+from topo.shapes.leaf_spine import leaf_spine
 
 
 def check_all_pairs(topology: Topology) -> None:

@@ -22,7 +22,7 @@ from tests.unit.controller.fake_p4runtime import FakeDevice, FakeP4Runtime
 from tests.unit.controller.fake_southbound import News
 from tests.unit.controller.networks import routes_alone, shared_path_job
 from tests.unit.controller.p4info import aggregation_p4info
-from topo.leaf_spine import leaf_spine
+from topo.shapes.leaf_spine import leaf_spine
 
 TOPOLOGY = leaf_spine(3, 2, 2)
 ROUTES = shortest_routes(TOPOLOGY)

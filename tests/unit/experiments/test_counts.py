@@ -22,8 +22,8 @@ from experiments.systems.aggregation.counts import (
     received_from,
     sent_to,
 )
-from topo.link_statistics import DirectionStatistics
-from topo.star import star
+from topo.emulation.link_statistics import DirectionStatistics
+from topo.shapes.star import star
 
 TOPOLOGY = star(4)
 """Host hN at port N of s1."""

@@ -11,8 +11,8 @@ from experiments.systems.aggregation.configuration import AggregationConfigurati
 from experiments.systems.aggregation.point import programs_of
 from experiments.systems.aggregation.programmable import choose_programmable
 from switch.errors import UserError
-from topo.fat_tree import fat_tree
-from topo.leaf_spine import leaf_spine
+from topo.shapes.fat_tree import fat_tree
+from topo.shapes.leaf_spine import leaf_spine
 
 TOPOLOGY = fat_tree(4, rate_bps=10_000_000)
 

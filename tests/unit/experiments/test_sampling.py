@@ -11,7 +11,7 @@ from experiments.scale import Scale
 from experiments.traffic.configuration import TrafficSection
 from switch.errors import UserError
 from tests.unit.traffic.bare import run_sampled
-from topo.star import star
+from topo.shapes.star import star
 
 INTERVAL_US = 10_000
 

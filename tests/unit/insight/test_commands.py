@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from scapy.utils import PcapWriter
 
-from cli.p4 import app
+from cli.p4.commands import app
 from switch.engine import Engine
 from switch.errors import UserError
 from switch.p4runtime import P4RuntimeServer

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from finsy.proto import p4d, p4r
 
-from cli import p4_setup
+from cli.p4 import setup as p4_setup
 from controller.planning.plan import Lpm, MulticastGroup, Plan, RegisterValue, SwitchPlan, TableEntry
 from controller.southbound.codec import encode_entry
 from controller.southbound.schema import ProgramSchema

@@ -18,9 +18,9 @@ from controller.southbound.local import LocalSouthbound
 from controller.southbound.pipeline import Pipeline
 from experiments.programs import Program
 from switch.virtual import HostInterface, VirtualFabric
-from topo.fabric_layout import fabric_config
+from topo.emulation.fabric_layout import fabric_config
 from topo.graph import Host, Topology
-from topo.optical_electrical import HYBRID, optical_electrical, with_circuits, with_wavelengths
+from topo.shapes.optical_electrical import HYBRID, optical_electrical, with_circuits, with_wavelengths
 
 RATE_BPS = 8_000_000
 """A byte takes a microsecond."""
@@ -114,7 +114,7 @@ class Interconnect:
         """Packets of every direction between switches."""
         from dataclasses import asdict
 
-        from topo.fabric_layout import name_statistics
+        from topo.emulation.fabric_layout import name_statistics
 
         rows = name_statistics(self.topology, "memory", map(asdict, self.fabric.link_statistics()))
         return Counter({(row.from_node, row.to_node): row.packets for row in rows})

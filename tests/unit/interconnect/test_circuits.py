@@ -6,7 +6,7 @@ import pytest
 
 from experiments.systems.interconnect.links import light_share
 from tests.unit.interconnect.network import Interconnect
-from topo.optical_electrical import optical_electrical, optical_name, with_circuits, with_wavelengths
+from topo.shapes.optical_electrical import optical_electrical, optical_name, with_circuits, with_wavelengths
 
 SLOT_US, GUARD_US = 1000, 200
 """Light of 104 us that begins before the guard time has come to the optical switch, and gone on, in the slot."""

@@ -14,7 +14,7 @@ from controller.southbound.openflow_codec import flow_mod, held_flows
 from controller.systems.interconnect.crossbar import TO_IN_PORT, VLAN_PRESENT, crossbar
 from tests.unit.controller.fake_openflow import FakeSwitch
 from tests.unit.controller.fake_southbound import FakeSouthbound
-from topo.optical_electrical import HYBRID, optical_electrical
+from topo.shapes.optical_electrical import HYBRID, optical_electrical
 
 
 def table(plan: SwitchPlan) -> dict[tuple[int, int], int]:

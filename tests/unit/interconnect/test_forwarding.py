@@ -10,7 +10,7 @@ import pytest
 from controller.planning.entries import mac_number
 from controller.planning.plan import Lpm, Plan, SwitchPlan, TableEntry
 from tests.unit.interconnect.network import FRAME_BYTES, Interconnect, frame, ttl
-from topo.optical_electrical import PLANES, hybrid_name, optical_name, uplink_port
+from topo.shapes.optical_electrical import PLANES, hybrid_name, optical_name, uplink_port
 
 SENT_TTL = 64
 STRAY, NO_ROUTE = 1, 3

@@ -8,7 +8,7 @@ import pytest
 
 from controller.systems.interconnect.reach import Reach
 from tests.unit.interconnect.network import Interconnect
-from topo.optical_electrical import PLANES, hybrid_name, mesh_port, optical_electrical, uplink_port
+from topo.shapes.optical_electrical import PLANES, hybrid_name, mesh_port, optical_electrical, uplink_port
 
 NO_WAY = 4
 

@@ -13,8 +13,8 @@ from experiments.systems.interconnect.model.shortest_paths import ShortestPaths
 from experiments.systems.interconnect.model.slots import simulate
 from experiments.systems.interconnect.model.traffic import of_pattern
 from experiments.systems.interconnect.sizes import balanced_dragonfly, size_of_network, sizes
-from topo.optical_electrical import optical_electrical
 from topo.registry import parse_topology
+from topo.shapes.optical_electrical import optical_electrical
 
 
 @pytest.mark.parametrize("n", [2, 3, 4])

@@ -21,7 +21,7 @@ from hosts.systems.ndn.gradient_format import VersionHead, version_frames
 from hosts.systems.ndn.packets import ethernet, interest_frame
 from switch.link import LinkModel
 from switch.virtual import VirtualFabric
-from topo.fabric_layout import fabric_config
+from topo.emulation.fabric_layout import fabric_config
 from topo.registry import parse_topology
 
 LANES = 64

@@ -20,8 +20,8 @@ from controller.systems.shuffle.scheduling.schedulers import SCHEDULERS
 from controller.systems.shuffle.scheduling.storage import epochs
 from controller.systems.shuffle.scheduling.trees import Trees
 from switch.errors import UserError
-from topo.fat_tree import fat_tree
 from topo.registry import parse_topology
+from topo.shapes.fat_tree import fat_tree
 
 LENDING = ("hop-aware", "hop-aware-loans-counted")
 """Schedulers that let neighbours lend."""

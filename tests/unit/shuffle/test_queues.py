@@ -8,7 +8,7 @@ from controller.systems.shuffle.scheduling.instance import Instance
 from controller.systems.shuffle.scheduling.queues import Loan, Packet, Queues, Timing
 from controller.systems.shuffle.scheduling.schedule import Schedule
 from controller.systems.shuffle.scheduling.trees import Trees
-from topo.star import star
+from topo.shapes.star import star
 
 HOST_US, ROUTER_US = 10, 4
 LOAN_US = ROUTER_US + HOST_US

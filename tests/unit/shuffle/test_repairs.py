@@ -12,8 +12,8 @@ from controller.systems.shuffle.scheduling.trees import Trees
 from hosts.systems.shuffle.coded_format import COMPONENTS
 from hosts.systems.shuffle.description import RepairGroup, RepairTree
 from hosts.systems.shuffle.repairs import RepairPlanner, RepairWay, Wanted
-from topo.fat_tree import fat_tree
 from topo.registry import parse_topology
+from topo.shapes.fat_tree import fat_tree
 
 TOPOLOGY = fat_tree(4)
 TREES = Trees(TOPOLOGY, [host.name for host in TOPOLOGY.hosts])

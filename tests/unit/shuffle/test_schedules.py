@@ -19,7 +19,7 @@ from controller.systems.shuffle.scheduling.trees import Trees
 from experiments.systems.shuffle.configuration import ShuffleSection
 from switch.errors import UserError
 from topo.registry import parse_topology
-from topo.star import star
+from topo.shapes.star import star
 
 
 def small(share: float = 0.4, samples: int = 48, fabric: str = "fat-tree:4") -> tuple[Instance, Trees]:

@@ -21,7 +21,7 @@ from switch.errors import UserError
 from topo.graph import Topology
 from topo.hops import is_hop
 from topo.registry import parse_topology
-from topo.star import star
+from topo.shapes.star import star
 
 SAMPLES = 48
 

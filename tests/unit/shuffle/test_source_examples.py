@@ -11,7 +11,7 @@ from controller.systems.shuffle.scheduling.hop_aware import Growth, HopAware, Li
 from controller.systems.shuffle.scheduling.instance import Instance
 from controller.systems.shuffle.scheduling.queues import Loan, Queues, Timing
 from controller.systems.shuffle.scheduling.trees import Trees
-from topo.fat_tree import fat_tree
+from topo.shapes.fat_tree import fat_tree
 
 HOSTS = ("h1", "h5", "h9", "h10", "h13")
 """Machines #3 and #4 share a rack; the others are in pods of their own."""

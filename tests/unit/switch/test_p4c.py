@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.stf import _compile_with_p4c
+from cli.p4.stf import _compile_with_p4c
 from switch.errors import UserError
 from switch.p4c import version_number
 from switch.program_cache import compiled_files

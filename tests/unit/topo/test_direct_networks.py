@@ -8,9 +8,9 @@ import networkx
 import pytest
 
 from switch.errors import UserError
-from topo.dragonfly import dragonfly
 from topo.graph import Topology
-from topo.torus import torus
+from topo.shapes.dragonfly import dragonfly
+from topo.shapes.torus import torus
 
 
 def between_switches(topology: Topology) -> networkx.Graph:

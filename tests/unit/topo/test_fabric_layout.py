@@ -7,10 +7,10 @@ import pytest
 
 from switch.fabric_config import FabricConfig, ForeignEnd, HostEnd
 from switch.link import LinkModel
-from topo.fabric_layout import fabric_config, link_seed, name_statistics
-from topo.fat_tree import fat_tree
+from topo.emulation.fabric_layout import fabric_config, link_seed, name_statistics
+from topo.emulation.link_statistics import DirectionStatistics
 from topo.graph import Topology
-from topo.link_statistics import DirectionStatistics
+from topo.shapes.fat_tree import fat_tree
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from switch.errors import UserError
-from topo import fabric_process
-from topo.fabric_process import FabricProcess
+from topo.emulation import fabric_process
+from topo.emulation.fabric_process import FabricProcess
 
 ANSWERS = """
 import json, sys

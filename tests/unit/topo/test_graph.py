@@ -11,10 +11,10 @@ from pydantic import ValidationError
 from switch.errors import UserError
 from switch.link import LinkModel
 from topo.addressing import host_port_mac, make_host, make_switch
-from topo.fat_tree import fat_tree
 from topo.graph import Endpoint, Link, Topology
-from topo.leaf_spine import leaf_spine
-from topo.star import star
+from topo.shapes.fat_tree import fat_tree
+from topo.shapes.leaf_spine import leaf_spine
+from topo.shapes.star import star
 
 link_fields = st.fixed_dictionaries(
     {},

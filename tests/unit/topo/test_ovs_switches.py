@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from switch.errors import UserError
-from topo import ovs_processes, ovs_switches, veth
-from topo.leaf_spine import leaf_spine
-from topo.ovs_switches import FIRST_PORT, OvsSwitches
+from topo.emulation import ovs_processes, ovs_switches
+from topo.emulation.ovs_switches import FIRST_PORT, OvsSwitches
+from topo.machine import veth
+from topo.shapes.leaf_spine import leaf_spine
 
 NOTHING = ["set", []]
 

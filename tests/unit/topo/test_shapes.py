@@ -10,16 +10,16 @@ import pytest
 
 from switch.errors import UserError
 from switch.link import LinkModel
-from topo.bcube import bcube
-from topo.dragonfly import dragonfly
-from topo.fat_tree import fat_tree
 from topo.graph import Topology
 from topo.hops import is_hop
-from topo.leaf_spine import leaf_spine
-from topo.optical_electrical import optical_electrical
 from topo.registry import SHAPES, parse_topology, usage
-from topo.star import star
-from topo.torus import torus
+from topo.shapes.bcube import bcube
+from topo.shapes.dragonfly import dragonfly
+from topo.shapes.fat_tree import fat_tree
+from topo.shapes.leaf_spine import leaf_spine
+from topo.shapes.optical_electrical import optical_electrical
+from topo.shapes.star import star
+from topo.shapes.torus import torus
 
 
 def _tier(topology: Topology, tier: str) -> list[str]:

@@ -4,8 +4,8 @@ import pytest
 
 from switch.errors import UserError
 from switch.link import LinkModel
-from topo import kernel, traffic_control
-from topo.traffic_control import commands
+from topo.machine import kernel, traffic_control
+from topo.machine.traffic_control import commands
 
 
 def test_a_link_without_limits_needs_no_commands() -> None:

@@ -8,7 +8,7 @@ from scapy.layers.l2 import ARP, Ether
 
 from experiments.traffic.choice import packet_choice
 from switch.errors import UserError
-from topo.star import star
+from topo.shapes.star import star
 
 TOPOLOGY = star(3)
 H1, H2 = (TOPOLOGY.host(name).ip for name in ("h1", "h2"))

@@ -13,9 +13,9 @@ from experiments.traffic.matrix import read_matrix
 from experiments.traffic.patterns import demands, pods
 from experiments.traffic.rates import pair_rates, shares
 from switch.errors import UserError
-from topo.fat_tree import fat_tree
-from topo.leaf_spine import leaf_spine
-from topo.star import star
+from topo.shapes.fat_tree import fat_tree
+from topo.shapes.leaf_spine import leaf_spine
+from topo.shapes.star import star
 
 FAT_TREE = fat_tree(4, rate_bps=100_000_000)
 HOSTS = [host.name for host in FAT_TREE.hosts]

@@ -10,7 +10,7 @@ from scapy.layers.l2 import Ether
 
 from experiments.traffic.template import Template
 from switch.errors import UserError
-from topo.star import star
+from topo.shapes.star import star
 
 LAYERS = """
 from scapy.fields import ByteField, ShortField

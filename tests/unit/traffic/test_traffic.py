@@ -11,8 +11,8 @@ import pytest
 from experiments.scale import Scale
 from experiments.traffic.configuration import TrafficSection
 from tests.unit.traffic.bare import run_traffic
-from topo.fat_tree import fat_tree
-from topo.star import star
+from topo.shapes.fat_tree import fat_tree
+from topo.shapes.star import star
 
 RATE_BPS = 10_000_000
 

@@ -27,7 +27,7 @@ from controller.systems.aggregation.placement.rates import RateSolver
 from experiments.bench.console import bench_console
 from experiments.systems.aggregation.bench.random_fabrics import random_fabric
 from switch.errors import UserError
-from topo.fat_tree import fat_tree
+from topo.shapes.fat_tree import fat_tree
 
 LINK_RATE_BPS = 10_000_000_000
 GOALS_S = {(8, 8): 20.0, (16, 16): 600.0}

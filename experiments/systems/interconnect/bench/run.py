@@ -17,8 +17,8 @@ from experiments.systems.interconnect.model.shortest_paths import ShortestPaths
 from experiments.systems.interconnect.model.slots import Fabric, simulate
 from experiments.systems.interconnect.model.traffic import of_pattern
 from experiments.systems.interconnect.sizes import balanced_dragonfly
-from topo.fat_tree import fat_tree
-from topo.torus import torus
+from topo.shapes.fat_tree import fat_tree
+from topo.shapes.torus import torus
 
 ACCEPTED_GOAL, LATENCY_GOAL = 0.10, 0.20
 """By how much the model may differ from packets in throughput and mean latency."""

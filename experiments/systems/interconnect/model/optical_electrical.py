@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from controller.systems.interconnect.policies import POLICIES, PolicyName, Rule
 from experiments.systems.interconnect.model.slots import DELIVERED, Integers, Packets
-from topo.optical_electrical import PLANES
+from topo.shapes.optical_electrical import PLANES
 
 TURNS = 8
 

@@ -15,7 +15,7 @@ from controller.systems.shuffle.scheduling.improved import Improved
 from controller.systems.shuffle.scheduling.storage import epochs
 from controller.systems.shuffle.scheduling.trees import Trees
 from controller.systems.shuffle.scheduling.unicast import Unicast
-from topo.fat_tree import fat_tree
+from topo.shapes.fat_tree import fat_tree
 
 GOALS_S = {(8, 50_000): 60.0, (16, 200_000): 3600.0}
 """(k, samples): of processor time; the scheduler is one process, so that an idle machine takes no longer."""

@@ -15,7 +15,7 @@ from controller.planning.plan import Plan
 from controller.planning.routing import shortest_routes
 from switch.program_cache import compiled_files
 from topo.graph import Topology
-from topo.leaf_spine import leaf_spine
+from topo.shapes.leaf_spine import leaf_spine
 
 SOURCE = Path(__file__).parent / "everything.p4"
 TOPOLOGY = leaf_spine(2, 2, 2)

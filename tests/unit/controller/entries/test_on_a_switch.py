@@ -17,8 +17,8 @@ from controller.southbound.pipeline import Pipeline
 from switch.program_cache import compiled_files
 from switch.virtual import HostInterface, VirtualFabric
 from tests.unit.controller.entries.planning import SOURCE, Written
-from topo.fabric_layout import fabric_config
-from topo.star import star
+from topo.emulation.fabric_layout import fabric_config
+from topo.shapes.star import star
 
 TOPOLOGY = star(3)
 EVERYTHING = """

@@ -17,7 +17,7 @@ from controller.planning.plan import (
     Ternary,
 )
 from tests.unit.controller.entries.planning import TOPOLOGY, Written
-from topo.fat_tree import fat_tree
+from topo.shapes.fat_tree import fat_tree
 
 
 def routes_of(plan: SwitchPlan) -> dict[str, tuple[int, int]]:

@@ -22,7 +22,7 @@ from controller.systems.aggregation.placement.realised import realised_rates
 from switch.errors import UserError
 from tests.unit.controller.networks import network
 from tests.unit.controller.placement.examples import problems_with_switches, two_racks
-from topo.fat_tree import fat_tree
+from topo.shapes.fat_tree import fat_tree
 
 Labels = dict[str, tuple[Designation, ...]]
 

@@ -19,7 +19,7 @@ from controller.systems.aggregation.placement.place import place
 from controller.systems.aggregation.placement.problem import AggregationProblem
 from controller.systems.aggregation.placement.rates import Rates, RateSolver
 from experiments.systems.aggregation.bench.random_fabrics import random_fabric
-from topo.fat_tree import fat_tree
+from topo.shapes.fat_tree import fat_tree
 
 FABRICS = range(40)
 CAPACITY_BPS = 20e6

@@ -15,8 +15,8 @@ from experiments.systems.aggregation.bench.random_fabrics import random_fabric
 from switch.errors import UserError
 from tests.unit.controller.networks import network
 from tests.unit.controller.placement.examples import random_problems, two_racks
-from topo.fat_tree import fat_tree
-from topo.leaf_spine import leaf_spine
+from topo.shapes.fat_tree import fat_tree
+from topo.shapes.leaf_spine import leaf_spine
 
 
 def test_greedy_breaks_the_tie_of_two_racks() -> None:

@@ -14,8 +14,8 @@ from controller.systems.aggregation.placement.rate_program import ReturnedSums
 from controller.systems.aggregation.placement.rates import SPLITS, RateSolver, solve_rates
 from tests.unit.controller.placement.examples import problems_with_switches, two_racks
 from tests.unit.controller.placement.plain_program import plain_gamma
-from topo.fat_tree import fat_tree
-from topo.star import star
+from topo.shapes.fat_tree import fat_tree
+from topo.shapes.star import star
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ from controller.systems.aggregation.placement.problem import AggregationProblem
 from controller.systems.aggregation.placement.rates import solve_rates
 from controller.systems.aggregation.placement.realised import realised_rates
 from controller.systems.aggregation.placement.returned_sums import returned_sum_links
-from topo.fat_tree import fat_tree
 from topo.registry import parse_topology
+from topo.shapes.fat_tree import fat_tree
 
 
 def leaf_spine_problem() -> AggregationProblem:

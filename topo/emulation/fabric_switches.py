@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Literal
 from switch.insight.fabric_recorder import Recording
 from switch.link import LinkModel
 from switch.outside_address import OutsideAddress
-from topo.fabric_layout import LinkKind, fabric_config, name_statistics
-from topo.fabric_process import FabricProcess, fabric_command
+from topo.emulation.fabric_layout import LinkKind, fabric_config, name_statistics
+from topo.emulation.fabric_process import FabricProcess, fabric_command
+from topo.emulation.link_statistics import DataPlaneStatistics, DirectionStatistics
 from topo.graph import Link, Topology
-from topo.link_statistics import DataPlaneStatistics, DirectionStatistics
 
 if TYPE_CHECKING:
     from mininet.net import Mininet
@@ -25,7 +25,7 @@ SOCKET_PATH_BYTES = 108
 
 
 class FabricSwitches:
-    """The gradbed back end of EmulatedNetwork (topo.network.SwitchBackend).
+    """The gradbed back end of EmulatedNetwork (topo.emulation.network.SwitchBackend).
 
     It runs all switches but the foreign ones, and is the model of every link, of those between foreign ones too.
     p4runtime: where it serves P4Runtime besides, outside the network. record: as of switch.fabric_config.
@@ -131,7 +131,7 @@ class FabricSwitches:
     def _ports(self, link: Link) -> list[tuple[int, int]]:
         """(device id, port) of the ends at which the fabric process has a link: its own switches, or else those that
         it stands for. Of two, each models what leaves there, but of a pair of its own interfaces the first models
-        everything (topo/fabric_layout.py)."""
+        everything (topo/emulation/fabric_layout.py)."""
         ends = [end for end in (link.a, link.b) if not self.topology.is_host(end.node)]
         own = [end for end in ends if end.node not in self.foreign]
         return [(self.topology.switch(end.node).number, end.port) for end in own or ends]

@@ -9,7 +9,8 @@ from typing import Annotated
 
 import typer
 
-from cli import options, p4_setup
+from cli import options
+from cli.p4 import setup as p4_setup
 from switch.errors import UserError
 
 

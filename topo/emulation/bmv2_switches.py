@@ -11,10 +11,10 @@ from pyroute2 import IPRoute
 
 from switch.errors import UserError
 from switch.link import LinkModel
-from topo import interface_counters, traffic_control
-from topo.fabric_layout import interface_name
+from topo.emulation.fabric_layout import interface_name
+from topo.emulation.link_statistics import DirectionStatistics
 from topo.graph import Link, Topology
-from topo.link_statistics import DirectionStatistics
+from topo.machine import interface_counters, traffic_control
 
 if TYPE_CHECKING:
     from mininet.net import Mininet
@@ -27,7 +27,7 @@ QUIET_S = 0.05
 
 
 class Bmv2Switches:
-    """The BMv2 back end of EmulatedNetwork (topo.network.SwitchBackend).
+    """The BMv2 back end of EmulatedNetwork (topo.emulation.network.SwitchBackend).
 
     It runs all switches but the foreign ones, and shapes every link.
     """

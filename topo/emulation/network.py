@@ -19,17 +19,17 @@ from switch.errors import UserError
 from switch.insight.fabric_recorder import Recording
 from switch.link import LinkModel
 from switch.outside_address import OutsideAddress
-from topo import veth
 from topo.addressing import host_port_mac, port_mac
-from topo.bmv2_switches import Bmv2Switches
-from topo.fabric_layout import LinkKind, interface_name, is_wire, wire_interface_name
-from topo.fabric_switches import FabricSwitches
+from topo.emulation.bmv2_switches import Bmv2Switches
+from topo.emulation.fabric_layout import LinkKind, interface_name, is_wire, wire_interface_name
+from topo.emulation.fabric_switches import FabricSwitches
+from topo.emulation.link_statistics import DataPlaneStatistics, DirectionStatistics
+from topo.emulation.mixed_switches import MixedSwitches
+from topo.emulation.ovs_switches import OvsSwitches
+from topo.emulation.size import DESCRIPTORS_OF_A_HOST, require_room
 from topo.graph import Endpoint, Host, Link, Topology
-from topo.link_statistics import DataPlaneStatistics, DirectionStatistics
-from topo.mixed_switches import MixedSwitches
-from topo.namespaces import require_root
-from topo.ovs_switches import OvsSwitches
-from topo.size import DESCRIPTORS_OF_A_HOST, require_room
+from topo.machine import veth
+from topo.machine.namespaces import require_root
 
 if TYPE_CHECKING:
     from mininet.net import Mininet
@@ -91,14 +91,14 @@ class EmulatedNetwork:
         to capture on); with bmv2 always veth. Links to hosts are veth.
     run_dir: where configuration and logs go; without one, a temporary directory that goes with the network.
     seed: of everything random in the links; the same seed gives the same decisions.
-    kinds: which switches are "openflow", each a bridge of one Open vSwitch (topo.ovs_switches); the others, and those
+    kinds: which switches are "openflow", each a bridge of one Open vSwitch (ovs_switches.py); the others, and those
         not named, are "p4". The links' model is the same everywhere: links that touch no P4 switch run through the
         fabric process, too (with bmv2 the kernel shapes all links). Links to Open vSwitch are veth.
     p4runtime: where gradbed's switches serve P4Runtime besides, for clients outside the network.
     record: what gradbed's switches keep of what their programs do, for `records` (switch.fabric_config).
 
-    Run it in topo.sandbox.run_in_sandbox: then not even SIGKILL leaves anything behind. A context manager; `stop`
-    may be called at any time, again, and after an interrupted `start`, which has cleaned up then already.
+    Run it in topo.machine.sandbox.run_in_sandbox: then not even SIGKILL leaves anything behind. A context manager;
+    `stop` may be called at any time, again, and after an interrupted `start`, which has cleaned up then already.
     """
 
     def __init__(
@@ -276,7 +276,7 @@ class EmulatedNetwork:
     def _add_nodes(self) -> None:
         from mininet.net import Mininet
 
-        from topo.mininet_parts import EmulatedHost, RecordedIntf, RecordedLink
+        from topo.emulation.mininet_parts import EmulatedHost, RecordedIntf, RecordedLink
 
         Mininet.inited = True  # skip its changes to the machine's sysctl settings
         self._mininet = net = Mininet(controller=None, host=EmulatedHost, link=RecordedLink, intf=RecordedIntf)
@@ -287,7 +287,7 @@ class EmulatedNetwork:
         net.built = True
 
     def _add_links(self) -> None:
-        from topo.mininet_parts import MemoryIntf, RecordedIntf
+        from topo.emulation.mininet_parts import MemoryIntf, RecordedIntf
 
         for link in self.topology.links:
             recorded = self.mininet.addLink(

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from switch.errors import UserError
-from topo import veth
-from topo.fabric_layout import interface_name
+from topo.emulation.fabric_layout import interface_name
+from topo.emulation.ovs_processes import OPENFLOW_VERSION, OvsProcesses, require_open_vswitch
 from topo.graph import Endpoint, Switch, Topology
-from topo.ovs_processes import OPENFLOW_VERSION, OvsProcesses, require_open_vswitch
+from topo.machine import veth
 
 if TYPE_CHECKING:
     from mininet.net import Mininet
@@ -33,7 +33,7 @@ class OvsSwitches:
 
     A bridge bears its switch's name, its datapath id is the switch's number, its ports have the numbers of the graph,
     and it listens for one controller at `openflow_address`. Until a controller installs flows it forwards nothing
-    (fail-mode secure): no learning, no flooding. Links are not its business (topo.fabric_switches).
+    (fail-mode secure): no learning, no flooding. Links are not its business (topo.emulation.fabric_switches).
     """
 
     def __init__(self, topology: Topology, names: Collection[str]) -> None:

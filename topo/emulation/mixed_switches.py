@@ -7,22 +7,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from switch.link import LinkModel
+from topo.emulation.link_statistics import DataPlaneStatistics, DirectionStatistics
+from topo.emulation.ovs_switches import OvsSwitches
 from topo.graph import Link
-from topo.link_statistics import DataPlaneStatistics, DirectionStatistics
-from topo.ovs_switches import OvsSwitches
 
 if TYPE_CHECKING:
     from mininet.net import Mininet
 
     from switch.insight.fabric_recorder import Recording
-    from topo.network import SwitchBackend
+    from topo.emulation.network import SwitchBackend
 
 QUIET_S = 0.02
 """Open vSwitch does not tell what it holds; this long without a packet on any link counts as nothing."""
 
 
 class MixedSwitches:
-    """Both back ends as one (topo.network.SwitchBackend). `p4` runs the P4 switches and models every link."""
+    """Both back ends as one (SwitchBackend of network.py). `p4` runs the P4 switches and models every link."""
 
     def __init__(self, p4: SwitchBackend, openflow: OvsSwitches) -> None:
         self._p4 = p4

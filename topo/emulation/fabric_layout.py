@@ -17,8 +17,8 @@ from switch.fabric_config import (
     WireConfig,
 )
 from switch.link import LinkModel
+from topo.emulation.link_statistics import DirectionStatistics
 from topo.graph import Endpoint, Link, Topology
-from topo.link_statistics import DirectionStatistics
 
 LinkKind = Literal["memory", "veth"]
 

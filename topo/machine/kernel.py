@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from pyroute2 import IPRoute, NetlinkError
 
-from topo.namespaces import in_new_network_namespace
+from topo.machine.namespaces import in_new_network_namespace
 
 _LOOPBACK_INDEX = 1
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli import options, p4_setup
+from cli import options
+from cli.p4 import setup as p4_setup
 from switch.errors import UserError
 
 if TYPE_CHECKING:

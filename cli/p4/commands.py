@@ -8,7 +8,13 @@ from typing import Annotated
 
 import typer
 
-from cli import options, p4_corpus, p4_coverage, p4_plan, p4_shell, p4_trace, stf
+from cli import options
+from cli.p4 import corpus as p4_corpus
+from cli.p4 import coverage as p4_coverage
+from cli.p4 import plan as p4_plan
+from cli.p4 import shell as p4_shell
+from cli.p4 import stf
+from cli.p4 import trace as p4_trace
 from switch.errors import UserError
 
 app = typer.Typer(help="Work with P4 programs.", no_args_is_help=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from pyroute2 import IPRoute
 
-from topo.namespaces import in_network_namespace
+from topo.machine.namespaces import in_network_namespace
 
 
 @dataclass(frozen=True)

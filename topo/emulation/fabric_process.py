@@ -11,7 +11,7 @@ from switch.engine.statistics import Direction
 from switch.errors import UserError
 from switch.insight.fabric_recorder import Recording, read_recording
 from switch.link import LinkModel
-from topo.json_lines import JsonLinesProcess, own_program
+from topo.machine.json_lines import JsonLinesProcess, own_program
 
 READY_TIMEOUT_S = 60.0
 """Covers a first build of the switch's runtime library by a slow C compiler."""

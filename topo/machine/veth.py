@@ -16,7 +16,7 @@ from pyroute2 import IPRoute, NetlinkError
 
 from switch.errors import UserError
 from topo.graph import Host
-from topo.namespaces import in_network_namespace
+from topo.machine.namespaces import in_network_namespace
 
 _LOOPBACK_INDEX = 1
 _IFA_F_NOPREFIXROUTE = 0x200  # <linux/if_addr.h>

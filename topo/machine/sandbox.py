@@ -28,7 +28,7 @@ from typing import NoReturn
 
 from switch.errors import UserError, nobody_reads, trouble
 from switch.parent_death import die_with_parent
-from topo.namespaces import (
+from topo.machine.namespaces import (
     CLONE_NEWIPC,
     CLONE_NEWNET,
     CLONE_NEWNS,

@@ -12,8 +12,8 @@ from functools import partial
 
 from switch.errors import UserError
 from switch.link import LinkModel
-from topo import kernel
-from topo.namespaces import in_network_namespace
+from topo.machine import kernel
+from topo.machine.namespaces import in_network_namespace
 
 FRAME_BYTES = 1514
 """The largest frame without FCS at an MTU of 1500."""

@@ -1,0 +1,1 @@
+"""What of the machine networks are made of: namespaces, interfaces, processes."""
