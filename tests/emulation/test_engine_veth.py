@@ -73,6 +73,14 @@ class Namespace:
         self._process.wait()
 
 
+def wait_until_up(namespace: Namespace, interface: str) -> None:
+    """An interface drops what it is to send until the kernel has seen to its carrier, which on a busy machine takes a
+    while."""
+    deadline = time.monotonic() + 5
+    while "state UP" not in namespace.run("ip", "link", "show", interface) and time.monotonic() < deadline:
+        time.sleep(0.001)
+
+
 class Bench:
     """A namespace with the switch's ends s1 and s2, two with a host's end each, all called eth0."""
 
@@ -85,6 +93,8 @@ class Bench:
             switch.run("ip", "link", "set", f"s{number}", "up")
             host.run("ip", "link", "set", "eth0", "up")
             host.run("ethtool", "-K", "eth0", "tx", "off", "tso", "off", "gso", "off")
+            wait_until_up(switch, f"s{number}")
+            wait_until_up(host, "eth0")
         self.sockets = [host.call(raw_socket) for host in hosts]
 
     def add_ports(self, engine: Engine, link: LinkModel = PERFECT, seed: int = 0) -> None:
@@ -257,9 +267,7 @@ def test_an_interface_may_go_down_and_come_back(bench: Bench, engine: Engine) ->
     bench.switch.run("ip", "link", "set", "s2", "up")
     bench.sockets[0].send(pass_through(2) + ethernet(2))
     assert bench.receive(2, 1) == [ethernet(2)]
-    # The host's end drops what it sends until the kernel has seen to its carrier.
-    while "state UP" not in bench.hosts[1].run("ip", "link", "show", "eth0") and time.monotonic() < deadline:
-        time.sleep(0.001)
+    wait_until_up(bench.hosts[1], "eth0")
     bench.sockets[1].send(pass_through(1) + ethernet(3))
     assert bench.receive(1, 1) == [ethernet(3)]
 

@@ -14,6 +14,7 @@ from cli import layers
 from cli.main import GradbedCommands
 from switch.errors import UserError
 from tests.unit.cli.test_bootstrap import write_program
+from topo.machine.json_lines import own_program
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -182,7 +183,7 @@ def test_what_an_option_needs_is_installed_and_the_command_starts_again(monkeypa
     monkeypatch.setattr(sys, "argv", ["gradbed", "run", "aggregation", "--placement", "lp"])
     with pytest.raises(SystemExit):
         main.main()
-    assert done == [["study"], [sys.executable, "-m", "cli", "run", "aggregation", "--placement", "lp"]]
+    assert done == [["study"], own_program("cli", "run", "aggregation", "--placement", "lp")]
     monkeypatch.setattr(layers, "is_installed", lambda layer: True)
     with pytest.raises(ModuleNotFoundError):
         main.main()
