@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,8 +13,7 @@ from experiments.study.results import load_results
 from experiments.systems.compression.figures.ratio import rate_left
 from experiments.systems.compression.figures.step import name_of, scenes
 from experiments.systems.compression.figures.variants import variant
-
-ROOT = Path(__file__).resolve().parents[3]
+from tests.unit.small_study import run_study_named_small
 
 STUDY = """
 name: small
@@ -52,19 +49,9 @@ figures:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place = tmp_path_factory.mktemp("small")
-    (place / "small.yaml").write_text(STUDY)
-    ended = subprocess.run(
-        [sys.executable, "-m", "cli", "run", str(place / "small.yaml"), "-j", "1", "--output", str(place)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    assert "at_ms 1 link-change h1, s1 rate_mbps 50" in " ".join(ended.stdout.split())
-    return (place / "small" / "latest").resolve()
+    results, printed = run_study_named_small(STUDY, tmp_path_factory.mktemp("small"))
+    assert "at_ms 1 link-change h1, s1 rate_mbps 50" in " ".join(printed.split())
+    return results
 
 
 @pytest.mark.parametrize("name", ["workers", "step", "accuracy", "queue", "ratio"])

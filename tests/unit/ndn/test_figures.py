@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,8 +10,7 @@ from experiments.study.figures import KINDS
 from experiments.study.results import load_results
 from experiments.systems.ndn.figures.accuracy import courses
 from experiments.systems.ndn.figures.recoveries import answers
-
-ROOT = Path(__file__).resolve().parents[3]
+from tests.unit.small_study import run_study_named_small
 
 STUDY = """
 name: small
@@ -38,18 +35,7 @@ figures:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place = tmp_path_factory.mktemp("small")
-    (place / "small.yaml").write_text(STUDY)
-    ended = subprocess.run(
-        [sys.executable, "-m", "cli", "run", str(place / "small.yaml"), "-j", "1", "--output", str(place)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    return (place / "small" / "latest").resolve()
+    return run_study_named_small(STUDY, tmp_path_factory.mktemp("small"))[0]
 
 
 @pytest.mark.parametrize("name", ["byte-hops", "recoveries", "accuracy"])

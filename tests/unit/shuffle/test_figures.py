@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -17,8 +15,7 @@ from experiments.systems.shuffle.figures.loads import spread
 from experiments.systems.shuffle.figures.time import mean_times
 from experiments.systems.shuffle.figures.waits import planned_waits_us
 from experiments.systems.shuffle.planned import below_bound
-
-ROOT = Path(__file__).resolve().parents[3]
+from tests.unit.small_study import run_study_named_small
 
 STUDY = """
 name: small
@@ -60,23 +57,9 @@ figures:
 """
 
 
-def run(study: str, place: Path) -> Path:
-    (place / "small.yaml").write_text(study)
-    ended = subprocess.run(
-        [sys.executable, "-m", "cli", "run", str(place / "small.yaml"), "-j", "1", "--output", str(place)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    return (place / "small" / "latest").resolve()
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return run(STUDY, tmp_path_factory.mktemp("small"))
+    return run_study_named_small(STUDY, tmp_path_factory.mktemp("small"))[0]
 
 
 @pytest.mark.parametrize("name", ["time", "loads", "waits", "accuracy"])
@@ -97,7 +80,7 @@ def test_numbers_of_figures_are_those_of_the_tables(folder: Path) -> None:
 
 
 def test_schedules_alone_are_drawn_too(tmp_path: Path) -> None:
-    folder = run(PLANNED, tmp_path)
+    folder = run_study_named_small(PLANNED, tmp_path)[0]
     for name in ("hops", "growth"):
         assert f"shuffle-{name}" in KINDS and (folder / f"{name}.png").stat().st_size > 0
     results = load_results(folder)
