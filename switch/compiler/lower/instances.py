@@ -129,7 +129,17 @@ def _has_fixed_places(declaration: s.ParserDeclaration | s.ControlDeclaration) -
     """Whether there are tables in a control, or perhaps in controls inside it: they refer to fixed variables."""
     return isinstance(declaration, s.ControlDeclaration) and (
         bool(declaration.constructor_parameters)
-        or any(isinstance(local, (s.TableDeclaration, s.Instantiation)) for local in declaration.locals)
+        or any(isinstance(local, s.TableDeclaration) or _holds_tables(local) for local in declaration.locals)
+    )
+
+
+def _holds_tables(local: s.Declaration) -> bool:
+    """Whether this declares an instance of a control with tables. Objects, such as registers, have none."""
+    if not isinstance(local, s.Instantiation) or local.call is None or local.call.target is None:
+        return False
+    signature = local.call.target.declaration
+    return isinstance(signature, Signature) and (
+        isinstance(signature.node, (s.ParserDeclaration, s.ControlDeclaration)) and _has_fixed_places(signature.node)
     )
 
 

@@ -183,6 +183,25 @@ control Inner(inout bit<8> v) {
     assert run(body, bytes([1, 2, 0, 0]), "Inner() inner;", before=inner) == bytes([7, 8, 0, 0])
 
 
+def test_headers_are_not_copied_for_an_instance_without_tables_that_is_applied_twice() -> None:
+    inner = """
+control Inner(inout headers_t hdr, in bit<8> add) {
+    register<bit<8>>(4) sum;
+    bit<8> so_far;
+    apply { sum.read(so_far, 0); hdr.h.d = so_far + add; sum.write(0, hdr.h.d); }
+}
+control Outer(inout headers_t hdr, in bit<8> add) {
+    Inner() inner;
+    apply { inner.apply(hdr, add); }
+}
+"""
+    body = "outer.apply(hdr, 1); outer.apply(hdr, 2);"
+    text = control(body, "Outer() outer;", before=inner)
+    assert model(text).run(bytes([1, 2, 0, 0]))[0] == bytes([1, 2, 0, 3])
+    stored = [header["name"] for header in compile_text(text).json["headers"] if not header["metadata"]]
+    assert stored == ["h", "g"]
+
+
 # --- branches and loops in actions ---
 
 
