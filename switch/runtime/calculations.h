@@ -2,8 +2,7 @@
 #ifndef GRADBED_CALCULATIONS_H
 #define GRADBED_CALCULATIONS_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "bits.h"
 
 /* The bytes that go into a calculation: fields put together bit by bit, then perhaps the payload, which stays
  * where it is. */
@@ -32,11 +31,34 @@ uint64_t gb_xxh64(const struct gb_bytes *);
 /* One more with each call in the process, whatever the bytes. */
 uint64_t gb_round_robin(const struct gb_bytes *);
 
+/* In any place, of any width: the general form of what comes below. */
+void gb_bytes_append_any(struct gb_bytes *, const uint64_t *words, uint32_t width);
+void gb_bytes_append_raw_any(struct gb_bytes *, const uint8_t *raw, uint32_t bits);
+
 /* A modulus of 0 counts as 1. */
 static inline uint64_t gb_hash_modulo(uint64_t hash, uint64_t modulus) { return modulus ? hash % modulus : 0; }
 
-/* Put `width` bits in front of what is there. `words`: least significant first. */
-void gb_bytes_append(struct gb_bytes *, const uint64_t *words, uint32_t width);
-void gb_bytes_append_raw(struct gb_bytes *, const uint8_t *raw, uint32_t bits);
+/* Put `width` bits behind what is there. `words`: least significant first. */
+static inline void gb_bytes_append(struct gb_bytes *bytes, const uint64_t *words, uint32_t width) {
+    if (bytes->bits % 8 || width % 8) {
+        gb_bytes_append_any(bytes, words, width);
+        return;
+    }
+    uint8_t *at = bytes->data + (bytes->bits + width) / 8;
+    bytes->bits += width;
+    for (; width >= 64; width -= 64)
+        gb_store64(at -= 8, *words++);
+    if (width)
+        gb_store_whole(at - width / 8, width, *words);
+}
+
+static inline void gb_bytes_append_raw(struct gb_bytes *bytes, const uint8_t *raw, uint32_t bits) {
+    if (bytes->bits % 8 || bits % 8) {
+        gb_bytes_append_raw_any(bytes, raw, bits);
+        return;
+    }
+    memcpy(bytes->data + bytes->bits / 8, raw, bits / 8);
+    bytes->bits += bits;
+}
 
 #endif

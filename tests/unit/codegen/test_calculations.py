@@ -102,7 +102,7 @@ def hash_switch() -> BareSwitch:
 def test_hashes_over_bits_in_order(with_g: bool) -> None:
     switch = hash_switch()
     rng = random.Random(4)
-    for length in (0, 1, 2, 3, 7, 64):
+    for length in (*range(18), 64):
         values = [(rng.getrandbits(w), w) for w in WIDTHS]
         g = [(rng.getrandbits(24), 24)] if with_g else []
         payload = rng.randbytes(length)
@@ -114,6 +114,32 @@ def test_hashes_over_bits_in_order(with_g: bool) -> None:
         for i, (name, over_payload) in enumerate(ROUNDS):
             wanted = ALGORITHMS[name](data + (payload if over_payload else b"")) % (2**64 - 1)
             assert int.from_bytes(out[8 * i : 8 * i + 8], "big") == wanted, (name, over_payload, length)
+
+
+def test_hashes_over_whole_bytes() -> None:
+    """Of 1 to 17 bytes, so that checks which take eight at a time begin with any number of odd ones."""
+    most, names = 17, ("crc16", "crc32")
+    maker = make.ProgramMaker()
+    maker.add_header("h", [[f"f{i}", 8, False] for i in range(most)])
+    maker.add_header(
+        "results", [[f"r{name}{n}", 32, False] for n in range(1, most + 1) for name in ("crc16", "crc32")]
+    )
+    maker.states = [make.state("start", [make.extract("h")])]
+    primitives = [make.call("add_header", make.header("results"))]
+    for n in range(1, most + 1):
+        for name in names:
+            maker.add(
+                "calculations", name=f"{name}{n}", algo=name, input=[make.field("h", f"f{i}") for i in range(n)]
+            )
+            target, calculation = make.field("results", f"r{name}{n}"), make.named("calculation", f"{name}{n}")
+            hashed = [target, make.constant(0), calculation, make.constant(1 << 32)]
+            primitives.append(make.call("modify_field_with_hash_based_offset", *hashed))
+    maker.run(primitives)
+    maker.order = ["results"]
+    data = random.Random(5).randbytes(most)
+    out = BareSwitch(build_program(maker.json())).through(data).frame
+    wanted = [ALGORITHMS[name](data[:n]) for n in range(1, most + 1) for name in names]
+    assert [int.from_bytes(out[i : i + 4], "big") for i in range(0, len(out), 4)] == wanted
 
 
 def test_xxh64_reference_values() -> None:
