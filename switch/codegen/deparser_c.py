@@ -6,7 +6,7 @@ import functools
 
 from switch.codegen import expressions as ex
 from switch.codegen import model as m
-from switch.codegen.headers_c import bits_before, split_at_variable, store_fields
+from switch.codegen.headers_c import split_at_variable, store_fields, store_variable
 from switch.codegen.layout import Layout, field_offsets, field_words
 from switch.codegen.probes import NO_PROBES, ChecksumDone, HeaderEmitted, Probes
 from switch.codegen.statements import Statements
@@ -110,9 +110,7 @@ class DeparserWriter:
             slot = int(place.first) + field_offsets(kind)[variable]
             limit = 64 * (field_words(kind.fields[variable]) - 1)
             lines.append(f"uint32_t variable_bits = (uint32_t)gb_min(phv[{slot}], {limit});")
-            lines.append(
-                f"gb_copy_bits(at, {bits_before(kind, variable)}, (uint8_t *)&phv[{slot + 1}], 0, variable_bits);"
-            )
+            lines.append(store_variable(kind, variable, "at", str(slot + 1)))
             lines.append("at += variable_bits / 8;")
             lines.extend(store_fields(kind, after, "at", place.first))
         return [*lines, f"at += {fixed_bytes};", *self._probes.at(HeaderEmitted(name)), "}"]

@@ -19,21 +19,26 @@ def _plus(base: str, offset: int) -> str:
     return f"{base} + {offset}"
 
 
+def load_number(at: str, bit: int, width: int) -> str:
+    """C for the number of 1 to 64 bits at bit offset `bit` from the byte pointer `at`."""
+    first, total, below = _container(bit, width)
+    if total > 64:
+        return f"gb_load_bits({at}, {bit}, {width})"
+    load = f"gb_load{total}({_plus(at, first)})"
+    if below:
+        load = f"{load} >> {below}"
+    if total - below > width:
+        load = f"({load}) & {(1 << width) - 1:#x}ULL" if below else f"{load} & {(1 << width) - 1:#x}ULL"
+    return load
+
+
 def load_field(at: str, bit: int, width: int, slot: str) -> str:
     """Read the field at bit offset `bit` from the byte pointer `at` into the PHV words from index `slot` on."""
     if width == 0:
         return ""
     if width > 64:
         return f"gb_load_field(&phv[{slot}], {at}, {bit}, {width});"
-    first, total, below = _container(bit, width)
-    if total > 64:
-        return f"phv[{slot}] = gb_load_bits({at}, {bit}, {width});"
-    load = f"gb_load{total}({_plus(at, first)})"
-    if below:
-        load = f"{load} >> {below}"
-    if total - below > width:
-        load = f"({load}) & {(1 << width) - 1:#x}ULL" if below else f"{load} & {(1 << width) - 1:#x}ULL"
-    return f"phv[{slot}] = {load};"
+    return f"phv[{slot}] = {load_number(at, bit, width)};"
 
 
 def split_at_variable(header: HeaderType) -> tuple[list[int], int | None, list[int]]:
@@ -45,6 +50,22 @@ def split_at_variable(header: HeaderType) -> tuple[list[int], int | None, list[i
 
 def bits_before(header: HeaderType, index: int) -> int:
     return sum(f.width for f in header.fields[:index] if not f.variable)
+
+
+def load_variable(header: HeaderType, index: int, at: str, slot: str) -> str:
+    """Read the variable-length field, of `variable_bits` bits, from behind `at` into the bytes from a PHV word on."""
+    before = bits_before(header, index)
+    if before % 8 == 0:
+        return f"memcpy(&phv[{slot}], {_plus(at, before // 8)}, variable_bits / 8);"
+    return f"gb_copy_bits((uint8_t *)&phv[{slot}], 0, {at}, {before}, (uint32_t)variable_bits);"
+
+
+def store_variable(header: HeaderType, index: int, at: str, slot: str) -> str:
+    """Write what load_variable reads."""
+    before = bits_before(header, index)
+    if before % 8 == 0:
+        return f"memcpy({_plus(at, before // 8)}, &phv[{slot}], variable_bits / 8);"
+    return f"gb_copy_bits({at}, {before}, (uint8_t *)&phv[{slot}], 0, variable_bits);"
 
 
 def load_fields(header: HeaderType, indices: list[int], at: str, first: str) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from switch.codegen import expressions as ex
 from switch.codegen import model as m
-from switch.codegen.headers_c import bits_before, load_fields, split_at_variable
+from switch.codegen.headers_c import load_fields, load_variable, split_at_variable
 from switch.codegen.layout import Layout, field_offsets
 from switch.codegen.probes import NO_PROBES, OperationDone, Probes, StateEntered, TransitionTaken
 from switch.codegen.reader import MalformedProgram
@@ -147,10 +147,7 @@ class ParserWriter:
         lines.extend(self._variable_length(variable_bits, kind, fixed_bytes))
         lines.extend(load_fields(kind, before, "at", first))
         lines.append(f"phv[{slot}] = variable_bits;")
-        lines.append(
-            f"gb_copy_bits((uint8_t *)&phv[{slot} + 1], 0, at, {bits_before(kind, variable)}, "
-            "(uint32_t)variable_bits);"
-        )
+        lines.append(load_variable(kind, variable, "at", f"{slot} + 1"))
         if after:
             lines.append("at += variable_bits / 8;")
             lines.extend(load_fields(kind, after, "at", first))

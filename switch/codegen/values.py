@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from switch.codegen import expressions as ex
+from switch.codegen.headers_c import load_number
 from switch.codegen.layout import HeaderPlace, Layout, StackPlace, field_offsets, field_words, words_of
 from switch.codegen.model import ActionParameter, FieldType, ProgramModel
 from switch.codegen.ranges import LIMIT_BITS, Range, Ranges, signed_range, unsigned_range
@@ -281,7 +282,8 @@ class Values:
         self.lookahead_bits = max(self.lookahead_bits, value.offset + value.width)
         own = words_of(value.width)
         if own == 1:
-            return self._resize(f"gb_load_bits({self.lookahead}, {value.offset}, {value.width})", 1, False, words)
+            number = load_number(self.lookahead, value.offset, value.width) if value.width else "0"
+            return self._resize(f"({number})", 1, False, words)
         name = self.temporary(own)
         # Read only after the parser has seen that the frame is long enough (lookahead_bits).
         self.lines.append(f"gb_load_field({name}, {self.lookahead}, {value.offset}, {value.width});")
