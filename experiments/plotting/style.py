@@ -64,6 +64,9 @@ def save(made: Any, path: Path, heading: str = "") -> list[Path]:
     is and how its points were measured, a line each."""
     if heading:
         made.suptitle(heading, fontsize=9, x=0.01, ha="left")
+    # Arranged once, not anew for each format.
+    made.get_layout_engine().execute(made)
+    made.set_layout_engine("none")
     written = []
     for suffix in FORMATS:
         target = path.with_name(f"{path.name}.{suffix}")

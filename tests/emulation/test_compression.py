@@ -24,11 +24,15 @@ pytestmark = [
 SMALL = ["--topology", "star:4", "--workers", "2", "--rounds", "3", "--hidden-units", "16", "--scale", "0.1"]
 
 
+def rows(table: Path) -> list[dict[str, str]]:
+    with table.open() as file:
+        return list(csv.DictReader(file))
+
+
 def point_of(folder: Path, ended: subprocess.CompletedProcess[str]) -> dict[str, str]:
     """Of a run whose sums were all right."""
     assert ended.returncode == 0, ended.stdout + ended.stderr
-    with (folder / "compression" / "latest" / "points.csv").open() as file:
-        (point,) = csv.DictReader(file)
+    (point,) = rows(folder / "compression" / "latest" / "points.csv")
     return point
 
 
@@ -45,6 +49,33 @@ def test_one_point_on_the_real_clock(options: list[str], tmp_path: Path) -> None
     point = point_of(tmp_path, gradbed(ROOT, "run", "compression", "--clock", "real", *SMALL, *options, *output))
     assert point["clock"] == "real" and point["failures"] == ""
     assert 0 < float(point["accuracy"]) <= 1 and float(point["server_bytes"]) > 0
+
+
+TWO_LEAVE = """
+name: leaving
+system: compression
+clock: real
+topology: {kind: "star:4"}
+ratio: {rule: none}
+transport: {protocol: tcp, pacing: none, left_after_us: 100000, give_up_us: 3000000}
+workload: {workers: 3, rounds: 2, values: 70400}
+faults:
+  - {fault: agent-stop, agent: worker 0, at_ms: 10}
+  - {fault: link-down, link: [h3, s1], at_ms: 20}
+  - {fault: agent-stop, agent: worker 1, at_ms: 21}
+"""
+"""Gradients that take 68 ms together. Of the first worker the kernel closes the connection, the second only falls
+silent."""
+
+
+def test_workers_that_leave_in_the_middle_are_not_waited_for_over_tcp(tmp_path: Path) -> None:
+    (tmp_path / "leaving.yaml").write_text(TWO_LEAVE)
+    ended = gradbed(ROOT, "run", str(tmp_path / "leaving.yaml"), "--scale", "0.1", "--output", str(tmp_path))
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    folder = tmp_path / "leaving" / "latest"
+    (point,) = rows(folder / "points.csv")
+    assert point["failures"] == ""
+    assert [row["summed_workers"] for row in rows(folder / "rounds.csv")] == ["3", "1"]
 
 
 # ---- A script ----

@@ -69,7 +69,8 @@ def metrics(phase: CompressionPhase, found: Measured, topology: Topology, scale:
 
 
 def round_rows(phase: CompressionPhase, scale: Scale) -> Iterable[dict[str, Any]]:
-    """A row for each round, over all workers that were there to its end."""
+    """A row for each round, over all workers that were there to its end. summed_workers: of which at least a part is
+    in the sum."""
     for number, report in enumerate(phase.rounds):
         told = list(report.exchanged.values())
         ratios = [each["planned_bytes"] / each["total_bytes"] for each in told]
@@ -82,6 +83,7 @@ def round_rows(phase: CompressionPhase, scale: Scale) -> Iterable[dict[str, Any]
             "least_ratio": min(ratios),
             "wire_bytes": statistics.fmean(each["planned_bytes"] for each in told),
             "values": told[0]["values"],
+            "summed_workers": len(report.received),
             **_learning(report),
         }
 

@@ -23,6 +23,7 @@ from hosts.systems.compression.frames import (
 )
 from hosts.systems.compression.incoming import Incoming
 from hosts.systems.compression.outgoing import Outgoing
+from hosts.systems.compression.silence import Silence
 from hosts.systems.compression.summation import Summation
 from hosts.transport.group_acknowledgement import GroupAcknowledgement
 from hosts.transport.pacing import TokenBucket
@@ -42,7 +43,6 @@ class _Worker:
     gradient: Assembly
     heard_us: int
     done: bool = False
-    """Its gradient of this round is here."""
 
 
 class Server:
@@ -53,6 +53,7 @@ class Server:
         self._interface = interface
         self._context = context
         self._sum = Summation(job, context)
+        self._silence = Silence(job.left_after_us)
         first = job.first_packet_number
         now_us = context.now_us()
         gateway = job.server.gateway_mac
@@ -95,25 +96,14 @@ class Server:
         context.emit("final", statistics={**self._sender.statistics.to_json(), "rejected": self._sum.rejected})
 
     def _wait(self, now_us: int) -> None:
-        times = [self._outgoing.deadline_us(now_us)]
+        times = [self._outgoing.deadline_us(now_us), self._silence.ends_us(self._workers)]
         if self._outgoing.bucket is not None and self._outgoing.finished:
             self._outgoing.bucket.rest(now_us)
-        if self._waited_for():
-            times.append(min(worker.heard_us for worker in self._waited_for()) + self._job.left_after_us)
         self._context.wait(min((each for each in times if each is not None), default=None))
-
-    def _waited_for(self) -> list[_Worker]:
-        """Those whose gradient is missing, while another's is here."""
-        missing = [worker for worker in self._workers.values() if not worker.done]
-        return missing if len(missing) < len(self._workers) else []
 
     def _find_left(self, now_us: int) -> None:
         """Nobody waits any longer for workers that have been silent for too long; what has come of them counts."""
-        left = [
-            ip
-            for ip, worker in self._workers.items()
-            if worker in self._waited_for() and now_us - worker.heard_us >= self._job.left_after_us
-        ]
+        left = self._silence.left(self._workers, now_us)
         for ip in left:
             worker = self._workers.pop(ip)
             self._sum.add(worker.index, worker.gradient, is_whole=False)

@@ -3,39 +3,43 @@ paced, accuracy that compression does not cost, and an end to every trouble."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from hosts.systems.compression.frames import HEADER_BYTES
 from switch.errors import UserError
 from tests.unit.compression.points import run
 
-HALVED = [{"fault": "link-change", "link": ["h1", "s1"], "change": {"rate_mbps": 50}, "at_ms": 30}]
-"""Of gradients that take 285 ms to be sent."""
-GRADIENT = {"workers": 12, "rounds": 1, "values": 70_400}
+GRADIENT = {"workers": 12, "rounds": 1, "values": 35_200}
+"""143 ms of the server's link, and a twelfth of that for the sum."""
 
 
-def iteration_s(rule: str, *, halved: bool) -> float:
+def less(rate_mbps: int, at_ms: float) -> list[dict[str, Any]]:
+    """The server's link, of 100 Mbit/s, has this rate from then on."""
+    return [{"fault": "link-change", "link": ["h1", "s1"], "change": {"rate_mbps": rate_mbps}, "at_ms": at_ms}]
+
+
+def seconds(rule: str, *, rate_mbps: int) -> tuple[float, float]:
+    """Of the iteration, and of sending alone."""
     found = run(
-        topology={"kind": "star:13"},
-        ratio={"rule": rule},
-        workload=GRADIENT,
-        faults=HALVED if halved else [],
+        topology={"kind": "star:13"}, ratio={"rule": rule}, workload=GRADIENT, faults=less(rate_mbps, at_ms=15)
     )
     assert found.failures == []
-    seconds = found.metrics["iteration_time_s"]
-    assert isinstance(seconds, float)
-    return seconds
+    return found.metrics["iteration_time_s"], found.metrics["sending_time_s"]  # type: ignore[return-value]
 
 
 def test_the_repaired_rule_keeps_the_iteration_as_short_when_the_servers_link_is_halved() -> None:
-    undisturbed = iteration_s("repaired", halved=False)
-    assert iteration_s("repaired", halved=True) == pytest.approx(undisturbed, rel=0.15)
-    assert iteration_s("none", halved=True) == pytest.approx(2 * undisturbed, rel=0.15)
+    iteration_s, sending_s = seconds("repaired", rate_mbps=100)
+    assert seconds("repaired", rate_mbps=50) == pytest.approx((iteration_s, sending_s), rel=0.15)
+    # Whatever is left of the rate; the sum comes back over the same link, whole.
+    assert seconds("repaired", rate_mbps=25)[1] == pytest.approx(sending_s, rel=0.1)
+    assert seconds("none", rate_mbps=50)[0] == pytest.approx(2 * iteration_s, rel=0.15)
 
 
 def test_the_sources_rule_gives_up_most_of_every_gradient() -> None:
     """An unchanged rate has it send nothing more."""
-    found = run(topology={"kind": "star:13"}, ratio={"rule": "source"}, workload=GRADIENT)
+    found = run(topology={"kind": "star:13"}, ratio={"rule": "source"}, workload={**GRADIENT, "values": 70_400})
     assert found.failures == []
     assert found.metrics["ratio"] < 0.15  # type: ignore[operator]
 
@@ -61,7 +65,7 @@ def test_a_queue_of_a_packet_for_each_worker_suffices_if_workers_are_paced(worke
 def test_the_repaired_rule_costs_less_than_a_point_of_accuracy(seed: int) -> None:
     """The link loses half of its rate early in the training and all gradients are cut from then on."""
     accuracies = {}
-    for rule, faults in (("none", []), ("repaired", [{**HALVED[0], "at_ms": 100}])):
+    for rule, faults in (("none", []), ("repaired", less(50, at_ms=100))):
         found = run(
             seed,
             ratio={"rule": rule, "initial_rate": "run", "interval_us": 4000},
@@ -78,15 +82,15 @@ def test_the_repaired_rule_costs_less_than_a_point_of_accuracy(seed: int) -> Non
 # ---- Pacing ----
 
 
-def sending_s(pacing: str, *, with_a_short_one: bool) -> float:
+def sending_s(pacing: str, *, half_of_them_leave: bool) -> float:
     """Until the gradients of all workers that stay are at the server; of the last round."""
     found = run(
         topology={"kind": "star:9"},
         ratio={"rule": "none"},
         transport={"pacing": pacing, "left_after_us": 20_000},
-        workload={"workers": 8, "rounds": 2, "values": 52_800},
+        workload={"workers": 8, "rounds": 2, "values": 26_400},
         faults=[
-            {"fault": "agent-stop", "agent": f"worker {index}", "at_ms": 1} for index in range(4 * with_a_short_one)
+            {"fault": "agent-stop", "agent": f"worker {index}", "at_ms": 1} for index in range(4 * half_of_them_leave)
         ],
     )
     assert found.failures == []
@@ -97,26 +101,33 @@ def sending_s(pacing: str, *, with_a_short_one: bool) -> float:
 
 def test_the_links_rate_is_divided_among_the_workers_that_still_send() -> None:
     """With half of the workers gone the others have twice the rate; at B1/N they have what they had."""
-    everybody = sending_s("active", with_a_short_one=False)
-    assert sending_s("active", with_a_short_one=True) == pytest.approx(everybody / 2, rel=0.05)
-    assert sending_s("even", with_a_short_one=True) == pytest.approx(everybody, rel=0.05)
+    everybody = sending_s("active", half_of_them_leave=False)
+    assert sending_s("active", half_of_them_leave=True) == pytest.approx(everybody / 2, rel=0.05)
+    assert sending_s("even", half_of_them_leave=True) == pytest.approx(everybody, rel=0.05)
+
+
+AIMD_SHARE = 5 / 8
+"""Of the link, at least. At a mark a worker halves its rate; what it sends next still finds a queue above the
+threshold, and the next round trip halves it once more. From there it grows evenly. A line from a quarter to the whole
+is five eighths in the mean, and the queue of which the marks tell only adds to that."""
 
 
 @pytest.mark.parametrize("workers", [2, 8])
-def test_aimd_uses_three_quarters_of_the_link_and_keeps_the_queue_near_its_threshold(workers: int) -> None:
+def test_aimd_carries_what_its_sawtooth_does_and_keeps_the_queue_near_its_threshold(workers: int) -> None:
     found = run(
         topology={"kind": f"star:{workers + 1}", "link": {"queue_packets": 256}},
         switches={"congestion_packets": 20},
         ratio={"rule": "none"},
         transport={"pacing": "aimd"},
-        workload={"workers": workers, "rounds": 2, "values": 352_000 // workers},
+        workload={"workers": workers, "rounds": 1, "values": 352_000 // workers},
     )
     assert found.failures == []
     assert found.metrics["queue_drops"] == 0 < found.metrics["marked"]  # type: ignore[operator]
-    assert found.metrics["longest_queue"] < 60  # type: ignore[operator]
-    # 352,000 values at 100 Mbit/s; all halve their rates at the same marks.
+    # Until the news of the threshold is back, 2.5 ms, the queue grows by what the rate is too high: 5 steps of a
+    # sixteenth at most, since 4 of them fill 20 packets. And a packet of each worker may come at once.
+    assert found.metrics["longest_queue"] <= 20 + 7 + workers  # type: ignore[operator]
     least_s = 32 * 352_000 / 1e8
-    assert found.metrics["sending_time_s"] < least_s / 0.72  # type: ignore[operator]
+    assert found.metrics["sending_time_s"] < least_s / AIMD_SHARE  # type: ignore[operator]
 
 
 def test_a_workers_rate_is_within_2_percent_over_100_ms() -> None:
@@ -125,11 +136,11 @@ def test_a_workers_rate_is_within_2_percent_over_100_ms() -> None:
         topology={"kind": "star:5"},
         ratio={"rule": "none"},
         samples={"interval_us": 100_000},
-        workload={"workers": 4, "rounds": 1, "values": 352_000},
+        workload={"workers": 4, "rounds": 1, "values": 264_000},
     )
     assert found.failures == []
-    whole = [row["load"] for row in found.tables["link_samples"]][1:4]
-    assert whole == pytest.approx([1.0] * 3, rel=0.02)
+    whole = [row["load"] for row in found.tables["link_samples"]][1:3]
+    assert whole == pytest.approx([1.0] * 2, rel=0.02)
 
 
 # ---- Troubles ----
@@ -159,8 +170,8 @@ def test_a_link_that_never_comes_back_ends_the_run_with_one_line() -> None:
         )
 
 
-@pytest.mark.parametrize("compress", ["none", "powersgd:2"])
-def test_a_worker_that_leaves_in_the_middle_is_not_waited_for(compress: str) -> None:
+@pytest.mark.parametrize(("compress", "summed"), [("none", [4, 3, 3]), ("powersgd:16", [3, 3, 3])])
+def test_a_worker_that_leaves_in_the_middle_is_not_waited_for(compress: str, summed: list[int]) -> None:
     """What has come of its gradient counts, if it can be read without the rest."""
     found = run(
         topology={"kind": "star:5"},
@@ -173,6 +184,7 @@ def test_a_worker_that_leaves_in_the_middle_is_not_waited_for(compress: str) -> 
     assert found.failures == []
     times = [row["iteration_time_s"] for row in found.tables["rounds"]]
     assert max(times) > 0.04 > times[-1]
+    assert [row["summed_workers"] for row in found.tables["rounds"]] == summed
     assert "h3" not in {row["host"] for row in found.tables["hosts"]}
 
 
