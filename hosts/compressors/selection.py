@@ -49,11 +49,12 @@ def at_least(values: NDArray[Any], bound: Any) -> NDArray[np.intp]:
 
 
 def _bound(values: NDArray[Any], k: int) -> Any:
-    """A magnitude that probably somewhat more than k values reach."""
-    sample = magnitudes(values[:: len(values) // SAMPLE_VALUES])
+    """A magnitude that probably somewhat more than k values reach. Of places drawn at random, since every n-th could
+    be of one column of a matrix."""
+    sample = magnitudes(values[np.random.default_rng(0).integers(0, len(values), SAMPLE_VALUES)])
     if sample.dtype.kind == "f":
         sample = sample[~np.isnan(sample)]
-    expected = len(sample) * k / len(values)
+    expected = SAMPLE_VALUES * k / len(values)
     rank = math.ceil(expected + SAFETY * math.sqrt(expected) + SAFETY)
     if rank >= len(sample):
         return sample.dtype.type(0)

@@ -7,7 +7,6 @@ import hashlib
 import importlib.util
 import json
 import os
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -21,32 +20,19 @@ pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="needs root"),
 ]
 
-SMALL = ["--topology", "star:4", "--workers", "2", "--rounds", "3", "--hidden-units", "16", "--scale", "0.1"]
-
 
 def rows(table: Path) -> list[dict[str, str]]:
     with table.open() as file:
         return list(csv.DictReader(file))
 
 
-def point_of(folder: Path, ended: subprocess.CompletedProcess[str]) -> dict[str, str]:
-    """Of a run whose sums were all right."""
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    (point,) = rows(folder / "compression" / "latest" / "points.csv")
-    return point
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        ["--background-load", "0.3", "--background-ms", "20"],
-        ["--transport", "tcp", "--pacing", "none", "--ratio", "none", "--compress", "topk:0.1"],
-    ],
-    ids=["own packets", "tcp"],
-)
-def test_one_point_on_the_real_clock(options: list[str], tmp_path: Path) -> None:
+def test_one_point_on_the_real_clock(tmp_path: Path) -> None:
+    small = ["--topology", "star:4", "--workers", "2", "--rounds", "3", "--hidden-units", "16", "--scale", "0.1"]
+    background = ["--background-load", "0.3", "--background-ms", "20"]
     output = ["--output", str(tmp_path)]
-    point = point_of(tmp_path, gradbed(ROOT, "run", "compression", "--clock", "real", *SMALL, *options, *output))
+    ended = gradbed(ROOT, "run", "compression", "--clock", "real", *small, *background, *output)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    (point,) = rows(tmp_path / "compression" / "latest" / "points.csv")
     assert point["clock"] == "real" and point["failures"] == ""
     assert 0 < float(point["accuracy"]) <= 1 and float(point["server_bytes"]) > 0
 
@@ -55,10 +41,10 @@ TWO_LEAVE = """
 name: leaving
 system: compression
 clock: real
-topology: {kind: "star:4"}
+topology: {kind: "star:5"}
 ratio: {rule: none}
 transport: {protocol: tcp, pacing: none, left_after_us: 100000, give_up_us: 3000000}
-workload: {workers: 3, rounds: 2, values: 70400}
+workload: {workers: 4, rounds: 2, values: 52800}
 faults:
   - {fault: agent-stop, agent: worker 0, at_ms: 10}
   - {fault: link-down, link: [h3, s1], at_ms: 20}
@@ -69,18 +55,19 @@ silent."""
 
 
 def test_workers_that_leave_in_the_middle_are_not_waited_for_over_tcp(tmp_path: Path) -> None:
+    """The second round is one like any other, of those that are there."""
     (tmp_path / "leaving.yaml").write_text(TWO_LEAVE)
     ended = gradbed(ROOT, "run", str(tmp_path / "leaving.yaml"), "--scale", "0.1", "--output", str(tmp_path))
     assert ended.returncode == 0, ended.stdout + ended.stderr
     folder = tmp_path / "leaving" / "latest"
     (point,) = rows(folder / "points.csv")
     assert point["failures"] == ""
-    assert [row["summed_workers"] for row in rows(folder / "rounds.csv")] == ["3", "1"]
+    assert [row["summed_workers"] for row in rows(folder / "rounds.csv")] == ["4", "2"]
 
 
 # ---- A script ----
 
-WORKERS, STEPS, SAMPLES, PART = 2, 12, 16, 0.05
+WORKERS, STEPS, SAMPLES, PART = 2, 5, 16, 0.05
 
 
 def example() -> Any:
@@ -107,7 +94,6 @@ def single_process() -> str:
     parameters = list(model.parameters())
     order = list(range(len(parameters)))
     scales = TensorScales([parameter.numel() for parameter in parameters], exponent=EXPONENT)
-    optimizer = torch.optim.SGD(parameters, lr=digits.LEARNING_RATE)
     feedback = [ErrorFeedback(scales.values) for _ in range(WORKERS)]
     top = compressor(f"topk:{PART}")
     for step in range(STEPS):
@@ -115,7 +101,7 @@ def single_process() -> str:
         for rank in range(WORKERS):
             shard = slice(rank, 1400, WORKERS)
             inputs, targets = digits.minibatch(features[shard], labels[shard], rank, step, SAMPLES)
-            optimizer.zero_grad()
+            model.zero_grad()
             torch.nn.functional.cross_entropy(model(inputs), targets).backward()
             flat = torch.cat([parameter.grad.flatten() for parameter in parameters]).double().numpy()
             feedback[rank].take(scales.quantised(order, flat).values)
@@ -124,8 +110,8 @@ def single_process() -> str:
             total += content.decoded()
         mean = torch.from_numpy(scales.mean(order, total, WORKERS))
         for parameter, part in zip(parameters, mean.split([p.numel() for p in parameters]), strict=True):
-            parameter.grad = part.to(parameter).reshape(parameter.shape)
-        optimizer.step()
+            # As torch.optim.SGD, of which the import takes long.
+            parameter.data.add_(part.to(parameter).reshape(parameter.shape), alpha=-digits.LEARNING_RATE)
     return hashlib.sha256(b"".join(p.detach().numpy().tobytes() for p in parameters)).hexdigest()
 
 

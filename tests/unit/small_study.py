@@ -1,26 +1,20 @@
-"""A study as a user runs it, in a process of its own."""
+"""A study as `gradbed run FILE` runs it, in this process, with its figures in one format alone."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
+import contextlib
+import io
 from pathlib import Path
+from unittest.mock import patch
 
-ROOT = Path(__file__).resolve().parents[2]
-TIMEOUT_S = 600
-"""No measure of speed: other programs may keep the machine busy."""
+from experiments.plotting import style
+from experiments.study.command import RunOptions, run_study_file
 
 
 def run_study_named_small(study: str, place: Path) -> tuple[Path, str]:
     """Run a study (YAML text) whose name is "small" in a folder. The folder of its results, and what was printed."""
     (place / "small.yaml").write_text(study)
-    ended = subprocess.run(
-        [sys.executable, "-m", "cli", "run", str(place / "small.yaml"), "-j", "1", "--output", str(place)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT_S,
-        check=False,
-    )
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    return (place / "small" / "latest").resolve(), ended.stdout
+    with contextlib.redirect_stdout(io.StringIO()) as printed, patch.object(style, "FORMATS", ("png",)):
+        status = run_study_file(place / "small.yaml", RunOptions(output=place, jobs=1))
+    assert status == 0, printed.getvalue()
+    return (place / "small" / "latest").resolve(), printed.getvalue()

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from experiments.systems.compression.bench import compressors
+from experiments.systems.compression.bench.compressors import peak_copies
 from hosts.compressors.error_feedback import ErrorFeedback
 from hosts.compressors.fingerprint import MODULUS, fingerprint
 from hosts.compressors.low_rank import nearly_square
@@ -136,7 +138,7 @@ def test_top_k_is_that_of_a_sort(dtype: type, values: int, k: int, spread: str) 
     drawn: NDArray[Any] = {
         "normal": np.random.default_rng(2).normal(size=values) * 1e6,
         "few different ones": np.random.default_rng(2).integers(-3, 4, values),
-        "rising": np.arange(values) % 5_000,  # misleads a sample that takes every n-th
+        "rising": np.arange(values) % 5_000,
     }[spread].astype(dtype)
     expected = np.sort(np.lexsort((np.arange(values), -np.abs(drawn.astype(np.float64))))[:k])
     assert np.array_equal(top_k(drawn, k), expected)
@@ -149,6 +151,26 @@ def test_nan_is_never_chosen_and_infinity_first(values: int) -> None:
     chosen = top_k(drawn, 5)
     assert 7 in chosen and len(chosen) == 5 and not np.isnan(drawn[chosen]).any()
     assert len(top_k(drawn, values)) == np.count_nonzero(~np.isnan(drawn))
+
+
+@pytest.mark.parametrize("numbers", ["all", "two of three"])
+def test_selection_needs_a_fraction_of_the_gradients_memory(numbers: str) -> None:
+    """The sample's bound spares all others, whatever is no number among them, and wherever."""
+    drawn = np.random.default_rng(3).standard_normal(2_000_000, dtype=np.float32)
+    if numbers != "all":
+        drawn[::3] = np.nan
+    found, copies = peak_copies(lambda: top_k(drawn, 20_000), drawn.nbytes)
+    assert len(found) == 20_000 and copies < 0.5
+
+
+@pytest.mark.parametrize(("is_right", "status"), [(True, 0), (False, 1)])
+def test_the_bench_tells_whether_the_goals_are_met(
+    is_right: bool, status: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if not is_right:
+        monkeypatch.setattr(compressors, "top_k", lambda values, k: top_k(values, k - 1))
+    assert compressors.run_bench_compressors(300_000, 0.01, 1) == status
+    assert ("met" if is_right else "missed") in capsys.readouterr().out
 
 
 def test_the_least_integer_has_the_largest_magnitude() -> None:

@@ -20,6 +20,23 @@ def content(values: int, kept: int, width_bits: int = 32, seed: int = 1) -> Cont
     return Content(values, codes, width_bits, 3, indices)
 
 
+@pytest.mark.parametrize(
+    ("made", "form", "expected"),
+    [
+        (Content(5000, np.array([1, -2]), 32, 3, np.array([2, 70])), 2, "00000002 00000046 00000001 fffffffe"),
+        (Content(5000, np.array([1, -2]), 4, 3, np.array([2, 700])), 2, "00000002 000002bc 1e"),
+        (Content(5000, np.array([1, -2, 5]), 8, 3, np.array([2, 5, 12])), 1, "9020 01fe05"),
+        (Content(5000, np.array([1, -1, -1]), 1, 3, np.array([2, 5, 12])), 1, "9020 80"),
+        (Content(3, np.array([1 << 32, -1, 0]), 64, 3), 0, "0000000100000000 ffffffffffffffff 0000000000000000"),
+    ],
+)
+def test_payloads_byte_for_byte(made: Content, form: int, expected: str) -> None:
+    """Places, or a bit for each place from the first to the last; then codes in two's complement; all big-endian."""
+    found = written(made, HEADER_BYTES)
+    assert found.form == form
+    assert found.payload[0, : found.payload_bytes[0]].tobytes() == bytes.fromhex(expected)
+
+
 def packet(made: Written, number: int) -> tuple[int, int, int, int, int, int, NDArray[np.uint8]]:
     """The arguments of `read` but for the length."""
     payload = made.payload[number, : made.payload_bytes[number]]

@@ -52,11 +52,17 @@ def measure(
         start_ns = time.process_time_ns()
         select()
         times_ms.append((time.process_time_ns() - start_ns) / 1e6)
+    found, copies = peak_copies(select, gradient_bytes)
+    return statistics.median(times_ms), copies, set(found.tolist()) == expected
+
+
+def peak_copies(select: Callable[[], Any], gradient_bytes: int) -> tuple[Any, float]:
+    """What it selects, and the peak of its memory in gradients."""
     tracemalloc.start()
     found = select()
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    return statistics.median(times_ms), peak / gradient_bytes, set(found.tolist()) == expected
+    return found, peak / gradient_bytes
 
 
 def _torch_ms(gradient: np.ndarray[Any, Any], k: int, repetitions: int) -> float | None:
