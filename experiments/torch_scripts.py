@@ -12,6 +12,7 @@ from pydantic import Field
 from experiments.agents import AgentSpec
 from experiments.configuration.point import PointConfiguration
 from experiments.configuration.sections import Section, option
+from experiments.system import PointTask, Progress
 from hosts.collectives.job import CollectiveJob
 from hosts.torch_hook.agent import ScriptDescription
 from hosts.torch_hook.script import Script
@@ -100,6 +101,22 @@ class ScriptRanks:
     def complete(self) -> bool:
         """Whether all scripts have ended."""
         return self._workers > 0 and self._ended == self._workers
+
+
+class ScriptWorkers:
+    """What phases whose workers run a script have in common, before a system's own: class X(ScriptWorkers, Own)."""
+
+    waits = True
+    _configuration: Any
+    _task: PointTask
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._ranks = ScriptRanks(self._configuration.workload, self._task.folder)
+        self.keep_open = self._ranks.keep_open
+
+    def progress(self) -> list[Progress]:
+        return []  # the terminal is the script's
 
 
 def check_script(configuration: PointConfiguration, workload: ScriptSection) -> None:

@@ -6,27 +6,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from experiments.agents import AgentSpec
-from experiments.system import Progress
 from experiments.systems.aggregation.agents import MODULE, WORKER_RANK, server_spec
 from experiments.systems.aggregation.configuration import AggregationConfiguration, ScriptWorkload
 from experiments.systems.aggregation.jobs import describe_job
 from experiments.systems.aggregation.phase import AggregationPhase, RoundReport
-from experiments.torch_scripts import SILENCE_US, ScriptRanks, check_script
+from experiments.torch_scripts import SILENCE_US, ScriptWorkers, check_script
 from hosts.learning.settings import ExternalSettings
 from switch.errors import UserError
 
 
-class ScriptPhase(AggregationPhase):
+class ScriptPhase(ScriptWorkers, AggregationPhase):
     """One job. Without a reference nothing is compared."""
-
-    waits = True
-
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        workload = self._configuration.workload
-        assert isinstance(workload, ScriptWorkload)
-        self._ranks = ScriptRanks(workload, self._task.folder)
-        self.keep_open = self._ranks.keep_open
 
     @property
     def values(self) -> int:
@@ -57,9 +47,6 @@ class ScriptPhase(AggregationPhase):
     @property
     def complete(self) -> bool:
         return self._ranks.complete
-
-    def progress(self) -> list[Progress]:
-        return []  # the terminal is the script's
 
 
 def check_script_jobs(configuration: AggregationConfiguration) -> None:

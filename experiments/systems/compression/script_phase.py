@@ -6,23 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from experiments.agents import AgentSpec
-from experiments.system import Progress
-from experiments.systems.compression.configuration import ScriptWorkload
 from experiments.systems.compression.phase import MODULE, WORKER_RANK, CompressionPhase, RoundReport
-from experiments.torch_scripts import SILENCE_US, ScriptRanks
+from experiments.torch_scripts import SILENCE_US, ScriptWorkers
 
 
-class ScriptPhase(CompressionPhase):
+class ScriptPhase(ScriptWorkers, CompressionPhase):
     """As many rounds as the script takes."""
-
-    waits = True
-
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        workload = self._configuration.workload
-        assert isinstance(workload, ScriptWorkload)
-        self._ranks = ScriptRanks(workload, self._task.folder)
-        self.keep_open = self._ranks.keep_open
 
     def agents(self, answers: Sequence[Mapping[str, Any]]) -> list[AgentSpec]:
         patience = {"give_up_us": SILENCE_US, "left_after_us": SILENCE_US}
@@ -47,6 +36,3 @@ class ScriptPhase(CompressionPhase):
     @property
     def complete(self) -> bool:
         return self._ranks.complete and self.background_is_over
-
-    def progress(self) -> list[Progress]:
-        return []  # the terminal is the script's
