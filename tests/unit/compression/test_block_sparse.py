@@ -77,11 +77,11 @@ def test_what_is_held_back_needs_a_scale_that_stays() -> None:
 def run(blocks: float | None, **sections: Any) -> PointResult:
     """Its failures tell of every sum and every worker's weights that are not bit for bit the reference's."""
     system = find_system("aggregation")
-    workload = {"kind": "training", "workers": 4, "rounds": 20, "blocks": blocks}
+    workload = {"kind": "training", "workers": 6, "rounds": 20, "blocks": blocks}
     configuration = system.configuration.model_validate(
         {
             "clock": "virtual",
-            "topology": {"kind": "star:5", **sections.pop("topology", {})},
+            "topology": {"kind": "star:7", **sections.pop("topology", {})},
             "switches": {"placement": "greedy", "programmable": 1},
             "workload": {**workload, **sections.pop("workload", {})},
         }

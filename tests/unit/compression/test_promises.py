@@ -155,8 +155,10 @@ def test_workers_that_begin_together_take_turns_so_that_their_rates_settle() -> 
 
 
 def test_a_link_that_stands_still_for_a_while_decides_nothing() -> None:
+    """Nor has anybody left whom nobody waits for, however long the silence is."""
     found = run(
         ratio={"interval_us": 2000},
+        transport={"left_after_us": 20_000},
         workload={"workers": 4, "rounds": 1, "values": 35_200},
         faults=[
             {"fault": "link-down", "link": ["h1", "s1"], "at_ms": 10},
@@ -166,6 +168,7 @@ def test_a_link_that_stands_still_for_a_while_decides_nothing() -> None:
     assert found.failures == []
     stalled = [row for row in found.tables["rates"] if row["rate_bps"] == 0]
     assert stalled and all(not row["settled"] and row["ratio"] is None for row in stalled)
+    assert [row["summed_workers"] for row in found.tables["rounds"]] == [4]
     assert 0.04 < found.metrics["iteration_time_s"] < 0.3  # type: ignore[operator]
 
 

@@ -6,11 +6,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hosts.protocols.addresses import AgentAddress, WorkerAddress
-from hosts.systems.compression.description import JobDescription, MulticastAddress
 from hosts.systems.compression.rate_adaptation import RateAdaptation
 from hosts.systems.compression.rate_monitor import RateMonitor
 from hosts.systems.compression.ratio import repaired_ratio, source_ratio
+from tests.unit.compression.jobs import job_of
 
 TOTALS = st.integers(1, 10**9)
 PARTS = st.floats(0, 1)
@@ -133,20 +132,7 @@ def test_nothing_is_read_before_the_first_acknowledgement() -> None:
 
 
 def adaptation(**fields: object) -> RateAdaptation:
-    def address(number: int) -> dict[str, str]:
-        mac = f"02:00:00:00:00:{number:02x}"
-        return {"name": f"h{number}", "ip": f"10.0.0.{number}", "mac": mac, "gateway_mac": "02:00:00:00:01:00"}
-
-    job = JobDescription(
-        job=1,
-        workers=(WorkerAddress(index=0, **address(2)),),
-        server=AgentAddress(**address(1)),
-        multicast=MulticastAddress(ip="239.66.0.16", mac="01:00:5e:42:00:10"),
-        server_link_bps=10**8,
-        interval_us=10,
-        **fields,  # type: ignore[arg-type]
-    )
-    return RateAdaptation(job)
+    return RateAdaptation(job_of(1, server_link_bps=10**8, interval_us=10, **fields))
 
 
 def decisions(

@@ -1,0 +1,22 @@
+"""Jobs as agents are told of them."""
+
+from __future__ import annotations
+
+from hosts.protocols.addresses import AgentAddress, WorkerAddress
+from hosts.systems.compression.description import JobDescription, MulticastAddress
+
+
+def job_of(workers: int, **fields: object) -> JobDescription:
+    """The server is 10.0.0.1, the workers come after it."""
+
+    def address(number: int) -> dict[str, str]:
+        mac = f"02:00:00:00:00:{number:02x}"
+        return {"name": f"h{number}", "ip": f"10.0.0.{number}", "mac": mac, "gateway_mac": "02:00:00:00:01:00"}
+
+    return JobDescription(
+        job=1,
+        workers=tuple(WorkerAddress(index=index, **address(2 + index)) for index in range(workers)),
+        server=AgentAddress(**address(1)),
+        multicast=MulticastAddress(ip="239.66.0.16", mac="01:00:5e:42:00:10"),
+        **fields,  # type: ignore[arg-type]
+    )
