@@ -78,6 +78,7 @@ class MininetTestbed:
             option = "--coverage" if setup.coverage else "--trace"
             raise UserError(f"{option}: {setup.model} does not tell what its programs do: use --switch gradbed")
         self._watch: PacketWatch | None = None
+        self._meter: FidelityMeter | None = None
         self.topology = setup.topology
         self.preload = setup.preload
         self._system = system
@@ -267,6 +268,8 @@ class MininetTestbed:
 
     def change_link(self, a: str, b: str, **fields: Any) -> None:
         self.network.change_link(a, b, **fields)
+        if self._meter is not None and "rate_bps" in fields:
+            self._meter.rates_changed()
 
     def restart_switch(self, switch: str) -> None:
         self.network.restart_switch(switch)
@@ -278,7 +281,8 @@ class MininetTestbed:
         self.network.start_capture(file, host)
 
     def meter(self) -> AbstractContextManager[FidelityMeter]:
-        return FidelityMeter(self.topology, lambda: NetworkCounts.read(self.network))
+        self._meter = FidelityMeter(self.topology, lambda: NetworkCounts.read(self.network))
+        return self._meter
 
     # The controller.
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from experiments.fidelity.machine import MachineTimes, machine_times
@@ -32,14 +34,18 @@ LEAST_BACKLOG_NS = 200_000_000
 
 @dataclass(frozen=True)
 class NetworkCounts:
-    """What links and switches counted up to one moment; data_plane is None where nobody counts."""
+    """What links and switches counted up to one moment; data_plane is None where nobody counts.
+
+    rates_bps: of links, from that moment on; those of the topology where it has none.
+    """
 
     links: Sequence[DirectionStatistics] = ()
     data_plane: DataPlaneStatistics | None = None
+    rates_bps: Mapping[frozenset[str], int | None] = field(default_factory=dict)
 
     @classmethod
     def read(cls, network: EmulatedNetwork) -> NetworkCounts:
-        return cls(network.link_statistics(), network.data_plane_statistics())
+        return cls(network.link_statistics(), network.data_plane_statistics(), network.changed_rates_bps())
 
 
 class FidelityMeter:
@@ -56,6 +62,7 @@ class FidelityMeter:
         self._sampler = threading.Thread(target=self._sample_until_stopped, name="fidelity", daemon=True)
         self._first: dict[tuple[int, int], ThreadTimes] = {}
         self._last: dict[tuple[int, int], ThreadTimes] = {}
+        self._between: list[NetworkCounts] = []
 
     def __enter__(self) -> FidelityMeter:
         self.begin()
@@ -74,6 +81,10 @@ class FidelityMeter:
         self._started_s = time.monotonic()
         self._take_sample()
         self._sampler.start()
+
+    def rates_changed(self) -> None:
+        """Links have other rates from now on."""
+        self._between.append(self._read_network())
 
     def end(self) -> None:
         """It has ended."""
@@ -100,13 +111,14 @@ class FidelityMeter:
             topology=self._topology,
             before=self._before,
             after=self._after,
+            between=self._between,
             socket_drops=socket_drops,
             socket_packets=socket_packets,
         )
 
     def achieved_rates(self) -> Mapping[tuple[str, str], float]:
         """The share of its rate that a direction of a link achieved while it was backlogged, for those that were."""
-        return achieved_rates(self._topology, self._before.links, self._after.links)
+        return achieved_rates(self._topology, [self._before, *self._between, self._after])
 
     def _sample_until_stopped(self) -> None:
         while not self._stop.wait(SAMPLE_INTERVAL_S):
@@ -126,14 +138,16 @@ def measures(
     topology: Topology,
     before: NetworkCounts,
     after: NetworkCounts,
+    between: Sequence[NetworkCounts] = (),
     socket_drops: int,
     socket_packets: int,
 ) -> FidelityMeasures:
-    """Differences between two moments, as shares. threads: (first, last) sample of each."""
+    """Differences between two moments, as shares. threads: (first, last) sample of each. between: after each change
+    of a link's rate."""
     switches = [(a, b) for a, b in threads if b.role in SWITCH_ROLES]
     agents = [(a, b) for a, b in threads if b.role == "agents"]
     waits = sum(b.waits - a.waits for a, b in agents)
-    achieved = achieved_rates(topology, before.links, after.links)
+    achieved = achieved_rates(topology, [before, *between, after])
     late = _lateness(before.data_plane, after.data_plane)
     drops, frames = _sockets(before.data_plane, after.data_plane)
     return FidelityMeasures(
@@ -157,21 +171,24 @@ def measures(
     )
 
 
-def achieved_rates(
-    topology: Topology, before: Sequence[DirectionStatistics], after: Sequence[DirectionStatistics]
-) -> dict[tuple[str, str], float]:
-    """Rate achieved over rate configured, of each link direction that was backlogged long enough."""
-    earlier = {(row.from_node, row.to_node): row for row in before}
-    achieved = {}
-    for row in after:
-        direction = (row.from_node, row.to_node)
-        first = earlier.get(direction)
-        taken_ns = row.backlogged_ns - (first.backlogged_ns if first else 0)
-        sent_bytes = row.backlogged_bytes - (first.backlogged_bytes if first else 0)
-        configured_bps = topology.link(*direction).model.rate_bps
-        if configured_bps and taken_ns >= LEAST_BACKLOG_NS:
-            achieved[direction] = 8e9 * sent_bytes / taken_ns / configured_bps
-    return achieved
+def achieved_rates(topology: Topology, moments: Sequence[NetworkCounts]) -> dict[tuple[str, str], float]:
+    """Rate achieved over rate configured, of each link direction that was backlogged long enough between the first
+    and the last of these moments, of which each tells the rates until the next."""
+    taken_ns: Counter[tuple[str, str]] = Counter()
+    sent_bits: Counter[tuple[str, str]] = Counter()
+    due_bits: Counter[tuple[str, str]] = Counter()
+    for earlier, later in pairwise(moments):
+        first = {(row.from_node, row.to_node): row for row in earlier.links}
+        for row in later.links:
+            way = (row.from_node, row.to_node)
+            rate_bps = earlier.rates_bps.get(frozenset(way), topology.link(*way).model.rate_bps)
+            if rate_bps:
+                before = first.get(way)
+                span_ns = row.backlogged_ns - (before.backlogged_ns if before else 0)
+                taken_ns[way] += span_ns
+                sent_bits[way] += 8 * (row.backlogged_bytes - (before.backlogged_bytes if before else 0))
+                due_bits[way] += span_ns * rate_bps
+    return {way: 1e9 * sent_bits[way] / due_bits[way] for way, ns in taken_ns.items() if ns >= LEAST_BACKLOG_NS}
 
 
 @dataclass(frozen=True)

@@ -44,8 +44,9 @@ clock: real
 topology: {kind: "star:5"}
 ratio: {rule: none}
 transport: {protocol: tcp, pacing: none, left_after_us: 100000, give_up_us: 3000000}
-workload: {workers: 4, rounds: 2, values: 52800}
+workload: {workers: 4, rounds: 2, values: 26400}
 faults:
+  - {fault: link-change, link: [h1, s1], change: {rate_mbps: 50}, at_ms: 5}
   - {fault: agent-stop, agent: worker 0, at_ms: 10}
   - {fault: link-down, link: [h3, s1], at_ms: 20}
   - {fault: agent-stop, agent: worker 1, at_ms: 21}
@@ -62,6 +63,8 @@ def test_workers_that_leave_in_the_middle_are_not_waited_for_over_tcp(tmp_path: 
     folder = tmp_path / "leaving" / "latest"
     (point,) = rows(folder / "points.csv")
     assert point["failures"] == ""
+    # The link is held to the rate that it has now.
+    assert float(point["fidelity_link_achieved"]) == pytest.approx(1, abs=0.1)
     assert [row["summed_workers"] for row in rows(folder / "rounds.csv")] == ["4", "2"]
 
 

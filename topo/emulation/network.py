@@ -231,6 +231,10 @@ class EmulatedNetwork:
         """What the link between two nodes does to packets now, when it is up."""
         return self._models.get(frozenset((a, b)), self.topology.link(a, b).model)
 
+    def changed_rates_bps(self) -> dict[frozenset[str], int | None]:
+        """The rates that links have now, of those that were changed."""
+        return {pair: model.rate_bps for pair, model in self._models.items()}
+
     def change_link(self, a: str, b: str, **fields: Any) -> None:
         """Change fields of the model of the link between two nodes (switch.link.LinkModel), in both directions, from
         now on. UserError with BMv2."""

@@ -8,6 +8,12 @@
 
 /* ---- Links ---- */
 
+/* It gets another one: a stretch of backlog is counted at one rate. */
+static void forget_rate(struct direction *direction) {
+    direction->busy_remainder = 0;
+    direction->backlog_start_ns = 0;
+}
+
 int gb_engine_set_link(struct gb_engine *engine, uint64_t device_id, uint32_t port, uint32_t outwards,
                        const struct gb_link_model *model) {
     engine_lock_control(&engine->lock);
@@ -20,9 +26,9 @@ int gb_engine_set_link(struct gb_engine *engine, uint64_t device_id, uint32_t po
         uint64_t seed = direction->model.seed;
         uint32_t channels = direction->model.channels;
         if (model->rate_bps != direction->model.rate_bps) {
-            direction->busy_remainder = 0;
+            forget_rate(direction);
             for (uint32_t i = 0; i < direction->more_channels; i++)
-                direction->channels[i]->busy_remainder = 0;
+                forget_rate(direction->channels[i]);
         }
         direction->model = *model;
         direction->model.seed = seed;

@@ -32,8 +32,20 @@ def times(role: str, busy_ms: int, waiting_ms: int = 0, waits: int = 0, tid: int
 def test_the_rate_of_links_that_were_backlogged_long_enough() -> None:
     before = [link("h1", "s1", 1000, 100), link("s1", "h3", 0, 0)]
     after = [link("h1", "s1", 251_000, 300), link("s1", "h3", 150_000, 300), link("h2", "s1", 9, 199)]
-    rates = achieved_rates(TOPOLOGY, before, after)
+    rates = achieved_rates(TOPOLOGY, [NetworkCounts(before), NetworkCounts(after)])
     assert rates == {("h1", "s1"): 1.0, ("s1", "h3"): 0.8}
+
+
+def test_a_rate_that_changes_is_the_one_to_be_achieved_from_then_on() -> None:
+    """100 ms at 10 Mbit/s, 200 ms at a quarter of that, 100 ms at the whole: all that it could; h2 half of it."""
+    quarter = {frozenset(("h1", "s1")): 2_500_000}
+    moments = [
+        NetworkCounts([link("h1", "s1", 500, 50)]),
+        NetworkCounts([link("h1", "s1", 125_500, 150), link("h2", "s1", 0, 0)], rates_bps=quarter),
+        NetworkCounts([link("h1", "s1", 188_000, 350)], rates_bps={frozenset(("h1", "s1")): 10_000_000}),
+        NetworkCounts([link("h1", "s1", 313_000, 450), link("h2", "s1", 250_000, 400)]),
+    ]
+    assert achieved_rates(TOPOLOGY, moments) == {("h1", "s1"): 1.0, ("h2", "s1"): 0.5}
 
 
 def test_shares_of_the_busiest_thread_and_lateness_from_the_histogram() -> None:
