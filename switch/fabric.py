@@ -66,7 +66,12 @@ def add_switches(engine: Engine, config: FabricConfig) -> dict[int, EngineDevice
     """The configuration's P4 switches by device id."""
     return {
         switch.device_id: engine.add_switch(
-            switch.device_id, switch.name, switch.cpu_port, drop_port=switch.drop_port, priorities=switch.priorities
+            switch.device_id,
+            switch.name,
+            switch.cpu_port,
+            drop_port=switch.drop_port,
+            priorities=switch.priorities,
+            seed=switch.seed,
         )
         for switch in config.switches
     }

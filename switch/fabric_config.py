@@ -25,6 +25,7 @@ class SwitchConfig(_Part):
     cpu_port: int | None = Field(default=510, ge=0, le=511)
     drop_port: int = Field(default=511, ge=0, le=511)
     priorities: int = Field(default=8, ge=1, le=8)
+    seed: int = Field(default=0, ge=0, lt=2**64)
 
 
 class InterfaceConfig(_Part):

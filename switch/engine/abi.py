@@ -61,7 +61,7 @@ class LinkModelStruct(ctypes.Structure):
 class SwitchOptionsStruct(ctypes.Structure):
     """struct gb_switch_options."""
 
-    _fields_ = (("cpu_port", c_uint32), ("drop_port", c_uint32), ("priorities", c_uint32))
+    _fields_ = (("cpu_port", c_uint32), ("drop_port", c_uint32), ("priorities", c_uint32), ("seed", c_uint64))
 
 
 class LinkStatisticsStruct(ctypes.Structure):

@@ -113,6 +113,7 @@ class Engine:
         *,
         drop_port: int = abi.DROP_PORT,
         priorities: int = abi.PRIORITIES,
+        seed: int = 0,
     ) -> EngineDevice:
         """A switch without program: it drops and counts what arrives until one is loaded.
 
@@ -120,6 +121,7 @@ class Engine:
         drop_port: what mark_to_drop writes to egress_spec.
         priorities: how many queues each port has, one for each value of standard_metadata.priority from 0 on; the
         largest goes first. Packets of larger priorities are dropped (priority_drops).
+        seed: of what its programs draw (random), beside the device id.
         """
         who = f"switch {name or device_id}"
         if not 0 <= drop_port < abi.MAX_PORTS:
@@ -130,7 +132,7 @@ class Engine:
             )
         if not 1 <= priorities <= abi.PRIORITIES:
             raise UserError(f"{who}: a port has 1..{abi.PRIORITIES} priority queues, not {priorities}")
-        options = abi.SwitchOptionsStruct(abi.NO_PORT if cpu_port is None else cpu_port, drop_port, priorities)
+        options = abi.SwitchOptionsStruct(abi.NO_PORT if cpu_port is None else cpu_port, drop_port, priorities, seed)
         code = self._call("add_switch", device_id, ctypes.byref(options))
         if code == -errno.EEXIST:
             raise UserError(f"there are two switches with device id {device_id}: give each its own")

@@ -151,7 +151,7 @@ static void read_input(void) {
 }
 
 static void build(void) {
-    struct gb_switch_options options = {CPU_PORT, GB_PORT_DROP, GB_PRIORITIES};
+    struct gb_switch_options options = {CPU_PORT, GB_PORT_DROP, GB_PRIORITIES, 0};
     check(gb_engine_add_switch(engine, 1, &options), "add switch");
     check(gb_engine_load(engine, 1, state), "load");
     check(gb_engine_listen(engine, 1, ~0u), "listen");

@@ -40,7 +40,10 @@ def is_wire(topology: Topology, link: Link, foreign: Collection[str]) -> bool:
 
 def link_seed(seed: int, link: Link) -> int:
     """The seed of a link's random generators: 63 bits that depend on the network's seed and the link's place."""
-    text = f"{seed} {link.a.node}:{link.a.port} {link.b.node}:{link.b.port}"
+    return _seed(f"{seed} {link.a.node}:{link.a.port} {link.b.node}:{link.b.port}")
+
+
+def _seed(text: str) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big") >> 1
 
 
@@ -51,7 +54,7 @@ def fabric_config(
     grpc_addresses: Sequence[str],
     foreign: Collection[str] = (),
 ) -> FabricConfig:
-    """The configuration of the fabric process. foreign: switches that other programs run."""
+    """The configuration of the fabric process. seed: of what links and programs draw. foreign: switches that other programs run."""
     interfaces: list[InterfaceConfig] = []
     memory_links: list[LinkConfig] = []
     wires: list[WireConfig] = []
@@ -81,7 +84,7 @@ def fabric_config(
     return FabricConfig(
         grpc_addresses=tuple(grpc_addresses),
         switches=tuple(
-            SwitchConfig(device_id=switch.number, name=switch.name)
+            SwitchConfig(device_id=switch.number, name=switch.name, seed=_seed(f"{seed} {switch.name}"))
             for switch in topology.switches
             if switch.name not in foreign
         ),

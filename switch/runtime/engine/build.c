@@ -53,6 +53,7 @@ static int add_switch(struct gb_engine *engine, uint64_t device_id, const struct
     device->cpu_port = options->cpu_port;
     device->drop_port = options->drop_port;
     device->priorities = options->priorities;
+    device->seed = options->seed;
     device->start_ns = engine_clock(engine);
     struct gb_link_model direct = {.queue_packets = 1};
     device->nowhere = direction_create(engine, &direct, device, GB_MAX_PORTS, true);

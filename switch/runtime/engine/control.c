@@ -59,7 +59,7 @@ int gb_engine_load(struct gb_engine *engine, uint64_t device_id, struct gb_switc
             state->digest = upcall_digest;
             state->log = upcall_log;
             /* Switches that run the same program draw different numbers. */
-            uint64_t seed = state->random_state + device_id;
+            uint64_t seed = state->random_state + device_id + device->seed;
             state->random_state = random_next(&seed);
             gb_switch_watch_ports(state, device->ports_down);
             if (state->program->phv_words > engine->pool.phv_words)

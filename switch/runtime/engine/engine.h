@@ -45,6 +45,7 @@ struct gb_switch_options {
     uint32_t cpu_port;              /* or GB_NO_PORT */
     uint32_t drop_port;             /* what mark_to_drop makes of egress_spec */
     uint32_t priorities;            /* 1..GB_PRIORITIES: packets of larger priorities are dropped */
+    uint64_t seed;                  /* of what its programs draw, beside its device id */
 };
 
 #define GB_BACKLOG_NS 10000000      /* shorter stretches say little about a rate: one late packet would show */

@@ -275,7 +275,7 @@ struct port {
 
 struct device {
     struct gb_engine *engine;
-    uint64_t device_id;
+    uint64_t device_id, seed;
     struct gb_switch *state;        /* NULL: no program */
     uint64_t start_ns;
     uint32_t cpu_port, drop_port, priorities, listens;

@@ -51,7 +51,7 @@ static void load(unsigned device) {
 
 static void build(unsigned *seed) {
     for (unsigned device = 0; device < SWITCHES; device++) {
-        struct gb_switch_options options = {CPU_PORT, GB_PORT_DROP, 1 + pick(seed, GB_PRIORITIES)};
+        struct gb_switch_options options = {CPU_PORT, GB_PORT_DROP, 1 + pick(seed, GB_PRIORITIES), 0};
         check(gb_engine_add_switch(engine, device, &options), "add switch");
         load(device);
         check(gb_engine_listen(engine, device, ~0u), "listen");

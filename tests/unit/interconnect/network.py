@@ -38,6 +38,7 @@ class Interconnect:
         channels: bool = True,
         circuits: tuple[int, int] | None = None,
         queue_packets: int = 1000,
+        seed: int = 1,
         **settings: Any,
     ) -> None:
         """circuits: slot and guard time in us."""
@@ -48,7 +49,7 @@ class Interconnect:
             topology = with_wavelengths(topology)
         self.n = n
         self.topology: Topology = topology
-        self.fabric = VirtualFabric(fabric_config(topology, "memory", 1, ()))
+        self.fabric = VirtualFabric(fabric_config(topology, "memory", seed, ()))
         programs = {
             "interconnect": Program.own("interconnect"),
             "optical": Program.own("optical", UNITS=n, CHANNELS=int(channels and circuits is None)),

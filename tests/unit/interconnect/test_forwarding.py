@@ -139,6 +139,21 @@ def test_policies(policy: str, planes: set[int], orders: set[str]) -> None:
             assert len(taken) == 1 or all(7 <= count <= 33 for count in counts)
 
 
+def test_coins_fall_as_the_seed_says() -> None:
+    """So that the repetitions of a study differ, and each comes out the same every time."""
+
+    def planes(seed: int) -> list[int]:
+        with Interconnect(2, seed=seed) as network:
+            counts = []
+            for _ in range(24):
+                network.send("h1", ["h5"])
+                network.settle()
+                counts.append(network.carried()["m0_0", "a0"])
+            return counts
+
+    assert planes(1) == planes(1) != planes(2)
+
+
 def test_ecmp_keeps_a_flow_on_one_way_and_spreads_flows() -> None:
     with Interconnect(2, policy="ecmp") as network:
         ways: Counter[tuple[str, str]] = Counter()

@@ -69,6 +69,8 @@ def test_seeds_depend_on_seed_and_place_only(topology: Topology) -> None:
     assert not set(seeds) & {link_seed(2, link) for link in topology.links}
     # Written down: a run repeated after an upgrade must make the same decisions.
     assert link_seed(1, topology.link("h1", "e1")) == 7324693967110083839
+    of_switches = [[s.seed for s in fabric_config(topology, "memory", seed, []).switches] for seed in (1, 2)]
+    assert len(set(of_switches[0] + of_switches[1])) == 2 * len(topology.switches)
 
 
 def test_statistics_get_the_names_of_both_ends(topology: Topology) -> None:
