@@ -54,7 +54,8 @@ def fabric_config(
     grpc_addresses: Sequence[str],
     foreign: Collection[str] = (),
 ) -> FabricConfig:
-    """The configuration of the fabric process. seed: of what links and programs draw. foreign: switches that other programs run."""
+    """The configuration of the fabric process. seed: of what links and programs draw.
+    foreign: switches that other programs run."""
     interfaces: list[InterfaceConfig] = []
     memory_links: list[LinkConfig] = []
     wires: list[WireConfig] = []
