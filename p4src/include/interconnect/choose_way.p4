@@ -13,6 +13,10 @@ enum bit<3> Rule {
     FLOW_HASH = 3           // a flow keeps its way
 }
 
+// Packets. Light first leads to the mesh link at the far end, whose queue is not seen from here, and it may be the busier
+// one; after the mesh there are two planes left to choose from. So light first has to be the shorter queue by more.
+const bit<32> UNSEEN = 1;
+
 // What this switch is, and how it chooses.
 struct here_t {
     bit<16> units;          // N
@@ -101,9 +105,9 @@ control ChooseWay(in here_t here, in place_t place, in standard_metadata_t std, 
                 if (last != Choice.NONE) {
                     light_first = last != Choice.MESH;
                 } else {
-                    // A tie goes to the mesh: light first leads to the mesh link at the far end, whose queue is not
-                    // seen from here; after the mesh there are two planes left to choose from.
-                    prefer_order.apply(here.order_rule, mesh.load, light.load, 0, flow_bits[1:1], light_first);
+                    // A tie goes to the mesh.
+                    prefer_order.apply(here.order_rule, mesh.load, light.load + UNSEEN, 0, flow_bits[1:1],
+                        light_first);
                 }
             }
             if (light_first) {

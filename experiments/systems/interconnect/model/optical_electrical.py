@@ -17,6 +17,9 @@ from topo.shapes.optical_electrical import PLANES
 
 TURNS = 8
 
+UNSEEN = 1
+"""Packets that are supposed in the queue at the far end when light is first (choose_way.p4)."""
+
 
 @dataclass(frozen=True)
 class OpticalElectrical:
@@ -96,7 +99,9 @@ class OpticalElectrical:
         by_second = _second(policy.plane, waiting[first], waiting[second], salt & 1, flow & 1)
         light = np.where(by_second, second, first)
         # A tie goes to the mesh.
-        light_first = _second(policy.order, waiting[mesh], waiting[light], np.zeros_like(salt), flow >> 1 & 1)
+        light_first = _second(
+            policy.order, waiting[mesh], waiting[light] + UNSEEN, np.zeros_like(salt), flow >> 1 & 1
+        )
         return np.where((sub_unit == there_y) | light_first, light, mesh)
 
     def _places(self, queues: Integers) -> tuple[Integers, Integers]:

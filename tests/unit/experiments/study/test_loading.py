@@ -11,7 +11,7 @@ from experiments.study.model import Study
 from experiments.study.yaml_text import StudyError
 from tests.unit.experiments.study import coin  # registers the system
 
-STUDIES = Path(__file__).resolve().parents[4] / "experiments" / "systems" / "aggregation" / "studies"
+SYSTEMS = Path(__file__).resolve().parents[4] / "experiments" / "systems"
 
 GOOD = """\
 name: tosses
@@ -132,7 +132,7 @@ def test_what_is_wrong_with_quick(tmp_path: Path, old: str, new: str, line: int,
     assert message in str(caught.value)
 
 
-@pytest.mark.parametrize("path", sorted(STUDIES.glob("*.yaml")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted(SYSTEMS.glob("*/studies/*_*.yaml")), ids=lambda path: path.stem)
 @pytest.mark.parametrize("quick", [False, True])
 def test_the_studies_that_come_with_it_are_right(path: Path, quick: bool) -> None:
     study = load_study(path, quick)
