@@ -9,7 +9,7 @@
  *     seed BYTES (two digits each, no spaces)
  *
  * While frames pass, entries are deleted and others come back. Exits with 0 when no frame caused more than MAX_EVENTS
- * events, and every packet has been given back.
+ * events, and every packet has been given back; prints how many frames came out, and what the counters have.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -202,6 +202,20 @@ static uint32_t make_frame(uint8_t *frame) {
     return length;
 }
 
+/* Packets, by the names of the program's counters. */
+static void print_counters(void) {
+    for (uint32_t i = 0; i < state->program->layout->counter_count; i++) {
+        const struct gb_counter_layout *counter = &state->program->layout->counters[i];
+        uint64_t packets = 0;
+        for (uint32_t index = 0; index < counter->size; index++) {
+            struct gb_count cell;
+            check(gb_counter_get(&state->counters[i], index, 1, &cell), "counter");
+            packets += cell.packets;
+        }
+        printf("%s %llu\n", counter->name, (unsigned long long)packets);
+    }
+}
+
 static uint64_t take_all(void) {
     uint64_t frames = 0;
     struct gb_drained drained;
@@ -243,12 +257,13 @@ int main(int count, char **arguments) {
     struct gb_engine_statistics statistics;
     gb_engine_statistics(engine, &statistics);
     check(statistics.live_packets == 0 ? 0 : -1, "packets that nobody has");
+    printf("%llu\n", (unsigned long long)out);
+    print_counters();
     gb_engine_free(engine);
     gb_switch_free(state);
     for (uint32_t i = 0; i < seed_count; i++)
         free(seeds[i]);
     for (uint32_t i = 0; i < entry_count; i++)
         free(entries[i]);
-    printf("%llu\n", (unsigned long long)out);
     return 0;
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import subprocess
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -66,18 +67,21 @@ def run_driver(
     *,
     entries: int = ENTRIES,
     parser_of: dict[str, Any] | None = None,
+    walks: int = SEED_FRAMES,
     more: Sequence[str] = (),
+    counted: Counter[str] | None = None,
 ) -> int:
     """Send that many frames, all made from the seed; how many came out. Fails the test on any finding.
 
     entries: of each table, at most. parser_of: the program whose parser takes the frames apart, if not this one.
-    more: further lines for the driver (frame_driver.c).
+    walks: so many of the frames to start from are walks over the parser's states. more: further lines for the driver
+    (frame_driver.c). counted: what the program's counters have is added, by the last parts of their names.
     """
     rng = random.Random(seed)
     lines = [
         *more,
         *_table_lines(load_program(program), entries, rng),
-        *(f"seed {frame.hex()}" for frame in parser_frames(parser_of or program, rng, SEED_FRAMES)),
+        *(f"seed {frame.hex()}" for frame in parser_frames(parser_of or program, rng, walks)),
         f"seed {rng.randbytes(200).hex()}",
         "seed ",
     ]
@@ -89,7 +93,11 @@ def run_driver(
         check=False,
     )
     assert outcome.returncode == 0, f"seed {seed}: {outcome.stderr}"
-    return int(outcome.stdout)
+    out, *counters = outcome.stdout.splitlines()
+    for name, packets in map(str.split, counters):
+        if counted is not None:
+            counted[name.rsplit(".", 1)[-1]] += int(packets)
+    return int(out)
 
 
 # ---- Tables: the program's own defaults and entries, and random ones with small numbers ----
