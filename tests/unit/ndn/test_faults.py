@@ -31,6 +31,8 @@ def test_observers_come_late_and_leave_early() -> None:
     assert seen["observer 0"] == [1, 29]
     assert 5 < seen["observer 1"][0] < 20 and seen["observer 1"][1] == 29
     assert 2 < seen["observer 2"][0] < seen["observer 2"][1] < 25
+    # Nobody else lost a push over that, nor over the epochs that have gone by.
+    assert result.metrics["probes"] == 0
 
 
 def test_a_killed_observer_is_forgotten_and_the_others_go_on() -> None:
@@ -38,6 +40,7 @@ def test_a_killed_observer_is_forgotten_and_the_others_go_on() -> None:
     alive, dead = observed(observers=[{}]), observed(observers=[{}], faults=kill)
     assert dead.failures == []
     assert len(dead.tables["versions"]) == 30
+    assert dead.metrics["probes"] == alive.metrics["probes"] == 0
     received = {name: _to_observer(result) for name, result in (("alive", alive), ("dead", dead))}
     # An epoch, or two, after its death nothing is sent to it any more.
     versions_in_two_epochs = 2 * EPOCH_MS / 10
@@ -77,8 +80,7 @@ def test_peers_end_without_a_publisher_that_dies() -> None:
     assert result.failures == []
     dead = result.decisions["peers"][2]
     alive = {*(f"peer {index}" for index in (0, 1, 3, 4, 5)), "observer 0"}
-    assert set(result.decisions["gave_up"]) == alive
-    assert all(dead in lost for lost in result.decisions["gave_up"].values())
+    assert result.decisions["gave_up"] == {name: [dead] for name in alive}
     assert 5 < result.metrics["versions"] < 12
     assert len(result.tables["versions"]) <= result.metrics["versions"] + 1
     # An error of agents would have had no result at all; the last version is followed by the wait alone.
@@ -99,15 +101,17 @@ def test_a_publisher_that_is_cut_off_is_a_failure() -> None:
 
 
 def test_a_restarted_router_gets_its_subscriptions_back() -> None:
+    """From those who miss pushes, not in the next epoch, which this run does not come to."""
     for switch in ("e1", "c1", "a1"):
         result = run(
             workload=LONG,
-            routers=ROUTERS,
             timing=TIMING,
             faults=[{"fault": "switch-restart", "at_ms": 105, "switch": switch}],
         )
         assert result.failures == []
         assert len(result.tables["versions"]) == 30
+        # At most a version of five others to each of six peers had to be asked for.
+        assert 0 < 30 * result.metrics["recoveries"] <= 6 * 5 * 2
 
 
 def test_a_path_around_a_link_that_went_down() -> None:

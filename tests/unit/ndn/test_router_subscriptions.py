@@ -80,6 +80,8 @@ def test_pushes_go_to_subscribers_and_to_nobody_else(router: OneRouter) -> None:
     subscribe(router, 2, 4)
     frame = gradient_frame("distribute", "h1", "t", version=7, segment=3)
     assert router.exchange(PUBLISHER, frame) == {2: [frame], 4: [frame]}
+    # Never back to where it came from.
+    assert router.exchange(2, frame) == {4: [frame]}
     # Another publisher, another training.
     assert router.exchange(PUBLISHER, gradient_frame("distribute", "h2", "t")) == {}
     assert router.exchange(PUBLISHER, gradient_frame("distribute", "h1", "u")) == {}
