@@ -37,7 +37,7 @@ class ShuffleSection(Section):
 
     workers: int = option(0, "Hosts that take part; 0: all.", ge=0)
     scheduler: str = option("improved", f"Who decides which packets are sent: {', '.join(SCHEDULERS)}.")
-    trees: int = option(1, "Trees that every sender may choose from, at most.", ge=1)
+    trees: int = option(4, "Trees that every sender may choose from, at most.", ge=1)
     plan_only: bool = option(False, "Make schedules and send nothing.")
     shuffles: int = option(1, "One after the other, each before an epoch.", ge=1)
     multicast: Multicast = option("bit-string", "Receivers in a bit string, or a group for each set of them.")
