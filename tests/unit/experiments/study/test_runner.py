@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from experiments.scale import Scale
 from experiments.study import digest, runner
 from experiments.study.loading import load_study
 from experiments.study.results import load_results
-from experiments.study.run_files import StoredPoint
+from experiments.study.run_files import DonePoint, RunFiles, StoredPoint
 from experiments.study.runner import StudyRun, run_study
 from switch.errors import UserError
 from tests.unit.experiments.study import coin
@@ -242,6 +243,31 @@ def test_ctrl_c_keeps_what_is_done(tmp_path: Path) -> None:
     assert done.interrupted
     assert len(done.done) == 2
     assert len((done.folder / "points.csv").read_text().splitlines()) == 3
+
+
+def test_large_tables_are_not_written_after_every_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A point takes a second here, and tables take ten: they are written first and last, not 30 times."""
+    clock_s = 0.0
+    written: list[int] = []
+    write, outcome = runner.write_point_tables, runner._outcome
+
+    def slow_tables(files: RunFiles, planned: Sequence[runner.PlannedPoint]) -> list[DonePoint]:
+        nonlocal clock_s
+        clock_s += 10
+        done = write(files, planned)
+        written.append(len(done))
+        return done
+
+    def point_told(point: StoredPoint) -> str:
+        nonlocal clock_s
+        clock_s += 1
+        return outcome(point)
+
+    monkeypatch.setattr(runner, "write_point_tables", slow_tables)
+    monkeypatch.setattr(runner, "_outcome", point_told)
+    monkeypatch.setattr(runner.time, "monotonic", lambda: clock_s)
+    run(tmp_path, STUDY.replace("repetitions: 2", "repetitions: 10"))
+    assert written == [1, 30]
 
 
 def test_sigkill_in_the_middle_costs_only_the_point_that_ran(tmp_path: Path, trace: Path) -> None:
