@@ -31,6 +31,9 @@ _ALGORITHMS = {
     "round_robin_consistent": "gb_xxh64",
 }
 
+_RUNNING = ("gb_csum16", "gb_crc16", "gb_crc32")
+"""Those that can take whole bytes one after the other."""
+
 _WORD_BITS = 64
 
 
@@ -54,16 +57,51 @@ def calculation_function(
         raise MalformedProgram(f"BMv2 JSON: hash algorithm '{calculation.algorithm[:40]}' is not supported")
     values = Values(model, layout)
     pieces = [piece for given in calculation.inputs for piece in _pieces(given, values)]
-    payload = "p->data + p->payload_offset, p->length - p->payload_offset" if calculation.with_payload else "NULL, 0"
+    joined = list(_joined(pieces))
+    whole_bytes = all(piece.width % 8 == 0 for piece in joined)
+    body = _running if whole_bytes and algorithm in _RUNNING else _put_together
     return [
         f"static uint64_t {name}(struct gb_switch *sw, struct gb_packet *p) {{",
         "uint64_t *phv = p->phv;",
-        f"uint8_t buffer[{sum(piece.width for piece in pieces) // 8 + 1}];",
-        f"struct gb_bytes bytes = {{buffer, 0, {payload}}};",
-        *(_append(piece) for piece in _joined(pieces)),
-        f"return {algorithm}(&bytes);",
+        *body(algorithm, joined, calculation.with_payload),
         "}",
     ]
+
+
+def _running(algorithm: str, pieces: list[_Piece], with_payload: bool) -> Iterator[str]:
+    """From piece to piece."""
+    yield f"struct gb_running running = {algorithm}_begin();"
+    for piece in pieces:
+        yield _guarded(piece, _take(algorithm, piece))
+    if with_payload:
+        yield f"{algorithm}_bytes(&running, p->data + p->payload_offset, p->length - p->payload_offset);"
+    yield f"return {algorithm}_end(running);"
+
+
+def _take(algorithm: str, piece: _Piece) -> list[str]:
+    if piece.variable is not None:
+        return [f"{algorithm}_bytes(&running, (uint8_t *)(&{piece.variable} + 1), {piece.variable} / 8);"]
+    odd_bytes = piece.width % _WORD_BITS // 8
+    lengths = [8] * (piece.width // _WORD_BITS) + [odd_bytes] * (odd_bytes > 0)
+    numbers = zip(piece.words, lengths, strict=True)
+    return [f"{algorithm}_number(&running, {word}, {length});" for word, length in numbers][::-1]
+
+
+def _put_together(algorithm: str, pieces: list[_Piece], with_payload: bool) -> Iterator[str]:
+    """Bit by bit, before the algorithm sees them."""
+    payload = "p->data + p->payload_offset, p->length - p->payload_offset" if with_payload else "NULL, 0"
+    yield f"uint8_t buffer[{sum(piece.width for piece in pieces) // 8 + 1}];"
+    yield f"struct gb_bytes bytes = {{buffer, 0, {payload}}};"
+    for piece in pieces:
+        yield _guarded(piece, [_append(piece)])
+    yield f"return {algorithm}(&bytes);"
+
+
+def _guarded(piece: _Piece, statements: list[str]) -> str:
+    text = " ".join(statements)
+    if piece.guard == "1":
+        return text
+    return f"if ({piece.guard}) {text}" if len(statements) == 1 else f"if ({piece.guard}) {{ {text} }}"
 
 
 def _pieces(given: m.CalculationInput, values: Values) -> Iterator[_Piece]:
@@ -113,7 +151,6 @@ def _joined(pieces: Iterable[_Piece]) -> Iterator[_Piece]:
 
 
 def _append(piece: _Piece) -> str:
-    guard = "" if piece.guard == "1" else f"if ({piece.guard}) "
     if piece.variable is not None:
-        return f"{guard}gb_bytes_append_raw(&bytes, (uint8_t *)(&{piece.variable} + 1), (uint32_t){piece.variable});"
-    return f"{guard}gb_bytes_append(&bytes, (const uint64_t[]){{{', '.join(piece.words)}}}, {piece.width});"
+        return f"gb_bytes_append_raw(&bytes, (uint8_t *)(&{piece.variable} + 1), (uint32_t){piece.variable});"
+    return f"gb_bytes_append(&bytes, (const uint64_t[]){{{', '.join(piece.words)}}}, {piece.width});"

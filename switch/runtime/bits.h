@@ -78,20 +78,6 @@ static inline void gb_store56(uint8_t *at, uint64_t value) {
     gb_store24(at + 4, value);
 }
 
-/* Whole bytes: `bits` is a multiple of 8 from 8 to 64. */
-static inline void gb_store_whole(uint8_t *at, uint32_t bits, uint64_t value) {
-    switch (bits) {
-    case 8: gb_store8(at, value); break;
-    case 16: gb_store16(at, value); break;
-    case 24: gb_store24(at, value); break;
-    case 32: gb_store32(at, value); break;
-    case 40: gb_store40(at, value); break;
-    case 48: gb_store48(at, value); break;
-    case 56: gb_store56(at, value); break;
-    default: gb_store64(at, value);
-    }
-}
-
 /* Copy `count` bits between bit offsets (bit 0 is the most significant of byte 0); other bits of `to` stay. */
 void gb_copy_bits(uint8_t *to, uint32_t to_bit, const uint8_t *from, uint32_t from_bit, uint32_t count);
 

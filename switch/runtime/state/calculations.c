@@ -8,15 +8,7 @@
 
 static uint32_t data_bytes(const struct gb_bytes *bytes) { return (bytes->bits + 7) / 8; }
 
-void gb_bytes_append_any(struct gb_bytes *bytes, const uint64_t *words, uint32_t width) {
-    uint32_t last = (bytes->bits + width + 7) / 8;
-    for (uint32_t i = data_bytes(bytes); i < last; i++)
-        bytes->data[i] = 0;
-    gb_store_field(bytes->data, bytes->bits, width, words);
-    bytes->bits += width;
-}
-
-void gb_bytes_append_raw_any(struct gb_bytes *bytes, const uint8_t *raw, uint32_t bits) {
+void gb_bytes_append_raw(struct gb_bytes *bytes, const uint8_t *raw, uint32_t bits) {
     uint32_t last = (bytes->bits + bits + 7) / 8;
     for (uint32_t i = data_bytes(bytes); i < last; i++)
         bytes->data[i] = 0;
@@ -24,9 +16,31 @@ void gb_bytes_append_raw_any(struct gb_bytes *bytes, const uint8_t *raw, uint32_
     bytes->bits += bits;
 }
 
+static void append_whole_bytes(struct gb_bytes *bytes, const uint64_t *words, uint32_t count) {
+    uint8_t *begin = bytes->data + bytes->bits / 8, *at = begin + count;
+    bytes->bits += 8 * count;
+    for (; count >= 8; count -= 8)
+        gb_store64(at -= 8, *words++);
+    for (uint64_t rest = count ? *words : 0; at > begin; rest >>= 8)
+        *--at = (uint8_t)rest;
+}
+
+void gb_bytes_append(struct gb_bytes *bytes, const uint64_t *words, uint32_t width) {
+    if (bytes->bits % 8 == 0 && width % 8 == 0) {
+        append_whole_bytes(bytes, words, width / 8);
+        return;
+    }
+    uint32_t last = (bytes->bits + width + 7) / 8;
+    for (uint32_t i = data_bytes(bytes); i < last; i++)
+        bytes->data[i] = 0;
+    gb_store_field(bytes->data, bytes->bits, width, words);
+    bytes->bits += width;
+}
+
 /* ---- Checksums ---- */
 
-static uint64_t sum_words(uint64_t sum, const uint8_t *at, uint32_t length) {
+uint64_t gb_sum_bytes(const uint8_t *at, uint64_t length) {
+    uint64_t sum = 0;
     for (; length >= 4; at += 4, length -= 4)
         sum += gb_load32(at);
     if (length >= 2) {
@@ -38,44 +52,31 @@ static uint64_t sum_words(uint64_t sum, const uint8_t *at, uint32_t length) {
 }
 
 uint64_t gb_csum16(const struct gb_bytes *bytes) {
-    /* Sums of 32-bit words are congruent to sums of 16-bit words modulo 2^16 - 1. */
-    uint32_t length = data_bytes(bytes);
-    uint64_t sum;
-    if (length % 2 && bytes->payload_length) {
-        /* The payload begins in the middle of a word. */
-        uint8_t middle[2] = {bytes->data[length - 1], bytes->payload[0]};
-        sum = sum_words(0, bytes->data, length - 1);
-        sum = sum_words(sum, middle, 2);
-        sum = sum_words(sum, bytes->payload + 1, bytes->payload_length - 1);
-    } else {
-        sum = sum_words(0, bytes->data, length);
-        sum = sum_words(sum, bytes->payload, bytes->payload_length);
-    }
-    while (sum >> 16)
-        sum = (sum & 0xffff) + (sum >> 16);
-    return ~sum & 0xffff;
+    struct gb_running sum = gb_csum16_begin();
+    gb_csum16_bytes(&sum, bytes->data, data_bytes(bytes));
+    gb_csum16_bytes(&sum, bytes->payload, bytes->payload_length);
+    return gb_csum16_end(sum);
 }
 
 /* ---- Cyclic redundancy checks ---- */
 
-enum { SLICES = 8 };
-
 struct crc {
     unsigned width;
-    uint64_t polynomial, initial, final;
+    uint64_t polynomial, initial;
     bool reflected;
     uint64_t table[256];
-    uint32_t slices[SLICES][256];       /* reflected ones of up to 32 bits: of a byte and as many zero bytes after it */
 };
 
 static struct crc crcs[] = {
-    {.width = 16, .polynomial = 0x8005, .reflected = true},
-    {.width = 32, .polynomial = 0x04c11db7, .initial = 0xffffffff, .final = 0xffffffff, .reflected = true},
-    {.width = 16, .polynomial = 0x1021, .initial = 0xffff},
-    {.width = 8, .polynomial = 0x07},
-    {.width = 64, .polynomial = 0x1b, .reflected = true},
+    {16, 0x8005, 0, true, {0}},
+    {32, 0x04c11db7, 0xffffffff, true, {0}},
+    {16, 0x1021, 0xffff, false, {0}},
+    {8, 0x07, 0, false, {0}},
+    {64, 0x1b, 0, true, {0}},
 };
 enum { CRC16, CRC32, CRC_CCITT, CRC8, CRC64 };
+
+uint32_t gb_crc16_slices[8][256], gb_crc32_slices[8][256];
 
 static uint64_t reflect(uint64_t value, unsigned width) {
     uint64_t result = 0;
@@ -98,11 +99,14 @@ static void fill_table(struct crc *crc) {
         }
         crc->table[byte] = rest;
     }
-    for (unsigned byte = 0; crc->reflected && byte < 256; byte++) {
+}
+
+static void fill_slices(uint32_t slices[8][256], const struct crc *crc) {
+    for (unsigned byte = 0; byte < 256; byte++) {
         uint64_t rest = byte;
-        for (unsigned i = 0; i < SLICES; i++) {
+        for (unsigned i = 0; i < 8; i++) {
             rest = crc->table[rest & 0xff] ^ rest >> 8;
-            crc->slices[i][byte] = (uint32_t)rest;
+            slices[i][byte] = (uint32_t)rest;
         }
     }
 }
@@ -110,33 +114,34 @@ static void fill_table(struct crc *crc) {
 __attribute__((constructor)) static void fill_tables(void) {
     for (size_t i = 0; i < sizeof crcs / sizeof *crcs; i++)
         fill_table(&crcs[i]);
+    fill_slices(gb_crc16_slices, &crcs[CRC16]);
+    fill_slices(gb_crc32_slices, &crcs[CRC32]);
 }
 
-/* 1 to 8 bytes, the first one lowest, without a loop and without touching others. */
-static uint64_t first_bytes(const uint8_t *at, uint32_t count) {
+/* 1 to 8 bytes in the high end of a word, the first one lowest: without a loop, and without touching others. */
+static uint64_t high_bytes(const uint8_t *at, uint64_t count) {
     uint32_t low, high;
     if (count < 4)
-        return at[0] | (uint64_t)at[count / 2] << count / 2 * 8 | (uint64_t)at[count - 1] << (count - 1) * 8;
+        return ((uint64_t)at[0] << (8 - count) * 8) | (uint64_t)at[count / 2] << (8 - count + count / 2) * 8 |
+               (uint64_t)at[count - 1] << 56;
     memcpy(&low, at, sizeof low);
     memcpy(&high, at + count - 4, sizeof high);
-    return low | (uint64_t)high << (count - 4) * 8;
+    return (uint64_t)low << (8 - count) * 8 | (uint64_t)high << 32;
 }
 
-/* Eight bytes at a time, which do not wait for each other. The odd ones come first, as if zeros were before them. */
-static uint64_t sliced(const struct crc *crc, uint64_t rest, const uint8_t *at, uint32_t length) {
-    for (uint32_t step = length % 8 ? length % 8 : 8; length; at += step, length -= step, step = 8) {
-        uint64_t bytes = (first_bytes(at, step) ^ (rest & gb_mask(8 * step))) << (64 - 8 * step);
-        rest = step < 8 ? rest >> 8 * step : 0;
-#pragma GCC unroll 8
-        for (unsigned i = 0; i < SLICES; i++)
-            rest ^= crc->slices[SLICES - 1 - i][bytes >> 8 * i & 0xff];
+/* The odd bytes come first, as those of a shorter number would. */
+uint64_t gb_crc_bytes(uint32_t slices[8][256], uint64_t rest, const uint8_t *at, uint64_t length) {
+    uint64_t odd = length % 8;
+    if (odd) {
+        uint64_t bytes = high_bytes(at, odd) ^ rest << (64 - 8 * odd);
+        rest = gb_crc_step(slices, 0, bytes, 8) ^ rest >> 8 * odd;
     }
+    for (at += odd; length >= 8; at += 8, length -= 8)
+        rest = gb_crc_step(slices, rest, high_bytes(at, 8), 8);
     return rest;
 }
 
 static uint64_t crc_run(const struct crc *crc, uint64_t rest, const uint8_t *at, uint32_t length) {
-    if (crc->reflected && crc->width <= 32)
-        return sliced(crc, rest, at, length);
     if (crc->reflected)
         for (uint32_t i = 0; i < length; i++)
             rest = crc->table[(rest ^ at[i]) & 0xff] ^ rest >> 8;
@@ -149,11 +154,23 @@ static uint64_t crc_run(const struct crc *crc, uint64_t rest, const uint8_t *at,
 static uint64_t crc_compute(int which, const struct gb_bytes *bytes) {
     const struct crc *crc = &crcs[which];
     uint64_t rest = crc_run(crc, crc->initial, bytes->data, data_bytes(bytes));
-    return crc_run(crc, rest, bytes->payload, bytes->payload_length) ^ crc->final;
+    return crc_run(crc, rest, bytes->payload, bytes->payload_length);
 }
 
-uint64_t gb_crc16(const struct gb_bytes *bytes) { return crc_compute(CRC16, bytes); }
-uint64_t gb_crc32(const struct gb_bytes *bytes) { return crc_compute(CRC32, bytes); }
+uint64_t gb_crc16(const struct gb_bytes *bytes) {
+    struct gb_running crc = gb_crc16_begin();
+    gb_crc16_bytes(&crc, bytes->data, data_bytes(bytes));
+    gb_crc16_bytes(&crc, bytes->payload, bytes->payload_length);
+    return gb_crc16_end(crc);
+}
+
+uint64_t gb_crc32(const struct gb_bytes *bytes) {
+    struct gb_running crc = gb_crc32_begin();
+    gb_crc32_bytes(&crc, bytes->data, data_bytes(bytes));
+    gb_crc32_bytes(&crc, bytes->payload, bytes->payload_length);
+    return gb_crc32_end(crc);
+}
+
 uint64_t gb_crcCCITT(const struct gb_bytes *bytes) { return crc_compute(CRC_CCITT, bytes); }
 uint64_t gb_crc8_custom(const struct gb_bytes *bytes) { return crc_compute(CRC8, bytes); }
 uint64_t gb_crc64_custom(const struct gb_bytes *bytes) { return crc_compute(CRC64, bytes); }

@@ -117,28 +117,27 @@ def test_hashes_over_bits_in_order(with_g: bool) -> None:
 
 
 def test_hashes_over_whole_bytes() -> None:
-    """Of 1 to 17 bytes, so that checks which take eight at a time begin with any number of odd ones."""
-    most, names = 17, ("crc16", "crc32")
+    """1 to 17 bytes, then three of another header, so that what follows begins anywhere in a word."""
+    most, names = 17, ("crc16", "crc32", "csum16")
+    rounds = [(n, name) for n in range(1, most + 1) for name in names]
     maker = make.ProgramMaker()
     maker.add_header("h", [[f"f{i}", 8, False] for i in range(most)])
-    maker.add_header(
-        "results", [[f"r{name}{n}", 32, False] for n in range(1, most + 1) for name in ("crc16", "crc32")]
-    )
-    maker.states = [make.state("start", [make.extract("h")])]
+    maker.add_header("g", [["a", 24, False]])
+    maker.add_header("results", [[f"r{i}", 32, False] for i in range(len(rounds))])
+    maker.states = [make.state("start", [make.extract("h"), make.extract("g")])]
     primitives = [make.call("add_header", make.header("results"))]
-    for n in range(1, most + 1):
-        for name in names:
-            maker.add(
-                "calculations", name=f"{name}{n}", algo=name, input=[make.field("h", f"f{i}") for i in range(n)]
-            )
-            target, calculation = make.field("results", f"r{name}{n}"), make.named("calculation", f"{name}{n}")
-            hashed = [target, make.constant(0), calculation, make.constant(1 << 32)]
-            primitives.append(make.call("modify_field_with_hash_based_offset", *hashed))
+    for i, (n, name) in enumerate(rounds):
+        first = [make.field("h", f"f{i}") for i in range(n)]
+        inputs = [*first, make.field("g", "a"), make.field("h", "f0"), make.field("h", "f1")]
+        maker.add("calculations", name=f"c{i}", algo=name, input=inputs)
+        target, calculation = make.field("results", f"r{i}"), make.named("calculation", f"c{i}")
+        hashed = [target, make.constant(0), calculation, make.constant(1 << 32)]
+        primitives.append(make.call("modify_field_with_hash_based_offset", *hashed))
     maker.run(primitives)
     maker.order = ["results"]
-    data = random.Random(5).randbytes(most)
-    out = BareSwitch(build_program(maker.json())).through(data).frame
-    wanted = [ALGORITHMS[name](data[:n]) for n in range(1, most + 1) for name in names]
+    frame = random.Random(5).randbytes(most + 3)
+    out = BareSwitch(build_program(maker.json())).through(frame).frame
+    wanted = [ALGORITHMS[name](frame[:n] + frame[most:] + frame[:2]) for n, name in rounds]
     assert [int.from_bytes(out[i : i + 4], "big") for i in range(0, len(out), 4)] == wanted
 
 
