@@ -25,7 +25,8 @@ def draw_series(
     x_of: dict[Any, float] | None = None,
     possible: Range = (0.0, None),
 ) -> None:
-    """Draw one series in the colour and marker of its number: estimates with 95 % intervals, joined by a line.
+    """Draw one series in the colour and marker of its number: estimates with 95 % intervals, joined by a line, dashed
+    once all colours are taken.
 
     Doubtful points have hollow markers. Points of which every repetition is invalid are crosses off the line, and say
     only that something ran there. x_of: places of x values that are not numbers. An interval that leaves what is
@@ -33,13 +34,14 @@ def draw_series(
     """
     again, place = divmod(number, len(COLOURS))
     colour, marker = COLOURS[place], MARKERS[(place + again) % len(MARKERS)]
+    line = "--" if again else "-"
     places = [float(point.x) if x_of is None else x_of[point.x] for point in points]
     measured = sorted(
         (x, confidence_interval(point.values, statistic), point.verdict)
         for x, point in zip(places, points, strict=True)
         if point.values
     )
-    axes.plot([x for x, *_ in measured], [i.estimate for _, i, _ in measured], color=colour, zorder=2)
+    axes.plot([x for x, *_ in measured], [i.estimate for _, i, _ in measured], line, color=colour, zorder=2)
     for x, interval, verdict in measured:
         known = not math.isnan(interval.low)
         low, high = cut(interval, possible)
@@ -63,7 +65,7 @@ def draw_series(
         if point.other_clock:
             beside = [x] * len(point.other_clock)
             axes.plot(beside, point.other_clock, OTHER_CLOCK, color=colour, **OPEN, zorder=4)
-    axes.plot([], [], color=colour, marker=marker, label=label)
+    axes.plot([], [], line, color=colour, marker=marker, label=label)
 
 
 OPEN = {"markerfacecolor": "none", "markersize": 9, "linestyle": "none"}

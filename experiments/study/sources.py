@@ -21,6 +21,7 @@ NOT_PART = (
     "experiments/bench",
     "experiments/plotting",
     "experiments/study",
+    *(f"experiments/systems/{folder.parent.name}/figures" for folder in ROOT.glob("experiments/systems/*/figures")),
     "switch/stf",
     "switch/shims",
 )

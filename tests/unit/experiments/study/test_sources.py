@@ -44,10 +44,18 @@ def test_what_a_point_runs_is_part_of_it(tree: Path, name: str) -> None:
     assert digest() != before
 
 
-@pytest.mark.parametrize("name", ["experiments/plotting/style.py", "hosts/notes.md", "docs/hosts.py"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "experiments/plotting/style.py",
+        "experiments/systems/aggregation/figures/loss.py",
+        "hosts/notes.md",
+        "docs/hosts.py",
+    ],
+)
 def test_what_draws_or_explains_it_is_not(tree: Path, name: str) -> None:
     before = digest()
-    (tree / name).parent.mkdir(exist_ok=True)
+    (tree / name).parent.mkdir(parents=True, exist_ok=True)
     (tree / name).write_text("second\n")
     assert digest() == before
 
