@@ -31,10 +31,17 @@ class StudyResults:
     @property
     def heading(self) -> str:
         """What stands above figures: the study's title, and how its points were measured."""
+        return self._heading(f"mean and {100 * CONFIDENCE:.0f} % interval of")
+
+    @property
+    def heading_of_first(self) -> str:
+        """The same above figures that show the first repetition alone."""
+        return self._heading("the first of")
+
+    def _heading(self, what_of: str) -> str:
         repetitions = max((1 + point.repetition for point in self.points), default=1)
-        interval = f"mean and {100 * CONFIDENCE:.0f} % interval of {repetitions} repetitions"
         measured = [
-            *([interval] if repetitions > 1 else []),
+            *([f"{what_of} {repetitions} repetitions"] if repetitions > 1 else []),
             *clock_words([point.row for point in self.points]),
             *(["quick form"] if self.resolved["quick"] else []),
         ]

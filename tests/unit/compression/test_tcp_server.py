@@ -170,9 +170,13 @@ def test_while_nobody_is_done_nobody_is_waited_for() -> None:
 
 
 def test_strangers_and_second_connections_are_closed() -> None:
-    _, bench = connected()
+    streams, bench = connected()
     stranger, again = Stream(7), Stream(0)
     bench.knocking += [stranger, again]
-    bench.steps = [lambda: None]
+
+    def both_are_closed() -> None:
+        assert stranger.closed and again.closed and not streams[0].closed
+
+    bench.steps = [lambda: None, both_are_closed]
     serve(bench)
-    assert stranger.closed and again.closed and bench.of("left") == []
+    assert bench.of("left") == [] and not bench.steps

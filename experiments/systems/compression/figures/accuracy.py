@@ -42,4 +42,4 @@ def draw(results: StudyResults, section: FigureSection, metrics: Mapping[str, Me
         axes[0].plot([], [], "--", color="grey", label="without error feedback")
         handles, labels = axes[0].get_legend_handles_labels()
         made.legend(handles, labels, loc="outside lower center", ncols=3)
-        return save(made, path, results.heading)
+        return save(made, path, results.heading_of_first)

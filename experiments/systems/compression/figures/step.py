@@ -62,7 +62,7 @@ def draw(results: StudyResults, section: FigureSection, metrics: Mapping[str, Me
                 panel.set_ylim(bottom=0)
         handles, labels = axes[0].get_legend_handles_labels()
         made.legend(handles, labels, loc="outside lower center", ncols=4)
-        return save(made, path, results.heading)
+        return save(made, path, results.heading_of_first)
 
 
 def _draw_point(axes: Sequence[Any], point: DonePoint, name: str, of_it: str) -> None:
