@@ -37,7 +37,10 @@ class InterconnectSystem(System):
     def check(self, configuration: PointConfiguration) -> None:
         assert isinstance(configuration, InterconnectConfiguration)
         topology = configuration.topology.build(Scale())
-        size_of(topology)
+        try:
+            size_of(topology)
+        except UserError as error:
+            raise UserError(f"--topology: {error}") from error
         routing = configuration.routing
         if configuration.clock == "virtual" and routing.optical == "openflow":
             raise UserError("--optical: Open vSwitch needs the real clock: use --optical p4, or --clock real")
@@ -82,13 +85,18 @@ def _require_channels(topology: Topology) -> None:
 
 
 def _check_guard(configuration: InterconnectConfiguration) -> None:
-    """UserError if a packet that is the last one of its slot is still on its way when the switch is set."""
-    rate_mbps = configuration.topology.link.rate_mbps
+    """UserError if slots have no time to send, or if the last packet of one is on its way when the switch is set."""
+    routing, rate_mbps = configuration.routing, configuration.topology.link.rate_mbps
+    if routing.slot_us <= routing.guard_us:
+        raise UserError(
+            f"--slot-us: a slot of {routing.slot_us:g} us is all guard time (--guard-us {routing.guard_us:g}): "
+            "take a longer one"
+        )
     if rate_mbps is None:
         return
     longest = configuration.traffic.frame_bytes + WAVELENGTH_BYTES
     least_us = math.ceil(8 * longest / rate_mbps)
-    if configuration.routing.guard_us < least_us:
+    if routing.guard_us < least_us:
         raise UserError(
             f"--guard-us: a packet of {longest} bytes takes {least_us} us, and must have left before the optical "
             f"switch is set: take {least_us} or more"

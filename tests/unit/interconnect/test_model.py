@@ -5,7 +5,15 @@ from __future__ import annotations
 import pytest
 
 from controller.systems.interconnect.policies import PolicyName
-from experiments.systems.interconnect.bench.run import COMMON, Largest, comparison_table, largest_loads, meets
+from experiments.study.command import make_console
+from experiments.systems.interconnect.bench.run import (
+    COMMON,
+    Largest,
+    comparison_table,
+    largest_loads,
+    largest_table,
+    meets,
+)
 from experiments.systems.interconnect.bounds import least_largest_load
 from experiments.systems.interconnect.comparison import Case, compare
 from experiments.systems.interconnect.model.optical_electrical import OpticalElectrical
@@ -99,13 +107,28 @@ def test_model_and_packets_agree(case: Case) -> None:
 @pytest.mark.slow
 def test_model_and_packets_agree_on_all_common_cases() -> None:
     compared = [compare(case) for case in COMMON]
-    print(comparison_table(compared))
+    make_console().print(comparison_table(compared))
     assert [each.case for each in compared if not meets(each)] == []
 
 
+MOST_WORSE, MOST_WORSE_ON_AVERAGE = 0.01, 0.001
+"""Coins between planes fall differently in two runs of packets."""
+
+
+def test_least_loaded_has_no_larger_link_load_where_a_far_link_is_the_busiest() -> None:
+    """Permutation 3 of N = 2: a mesh link that carries all of one host's packets, and to which another unit may send
+    by light first."""
+    (found,) = largest_loads(2, ("permutation",), range(3, 4), 0.6, 1600)
+    assert found.worse <= MOST_WORSE
+    assert found.loads["least-loaded"] < 0.98 < 1 < found.loads["mesh-first"]
+
+
 @pytest.mark.slow
+@pytest.mark.parametrize(("n", "seeds"), [(2, 14), (3, 3)])
 @pytest.mark.parametrize("pattern", ["permutation", "hotspot:0.2"])
-def test_least_loaded_has_no_larger_link_load(pattern: str) -> None:
-    """Than fixed plane and mesh first; within 3 %, since the policies' coins and queues fall differently."""
-    found: list[Largest] = list(largest_loads(3, (pattern,), range(1, 4), 0.6, 1600))
-    assert [each for each in found if each.worse > 0.03] == []
+def test_least_loaded_has_no_larger_link_load(n: int, seeds: int, pattern: str) -> None:
+    """Than fixed plane and mesh first: on average, and in each run but for chance."""
+    found: list[Largest] = list(largest_loads(n, (pattern,), range(1, 1 + seeds), 0.6, 1600))
+    make_console().print(largest_table(found))
+    assert [each for each in found if each.worse > MOST_WORSE] == []
+    assert sum(each.worse for each in found) <= MOST_WORSE_ON_AVERAGE * len(found)

@@ -89,14 +89,14 @@ def test_an_optical_switch_is_cut_off_and_the_controller_hears_of_nothing(tmp_pa
 @pytest.mark.parametrize(
     ("sections", "words"),
     [
-        ({"kind": "fat-tree:4"}, "fat-tree:4 is not of the kind optical-electrical:N"),
+        ({"kind": "fat-tree:4"}, "--topology: fat-tree:4 is not of the kind optical-electrical:N"),
         ({"kind": "optical-electrical:9"}, "--channels: 9 units have 9 wavelengths"),
         ({"routing": {"model": "bmv2"}}, "--channels: BMv2's ports are one channel"),
         ({"routing": {"model": "bmv2", "channels": "uplink"}}, "--switch: bmv2 needs the real clock"),
         ({"routing": {"optical": "openflow"}}, "--optical: Open vSwitch needs the real clock: use --optical p4, or"),
         ({"clock": "real", "routing": {"optical": "openflow"}}, "one channel: take --channels uplink"),
         ({"routing": {"channels": "circuit", "guard_us": 80}}, "1004 bytes takes 81 us, .* take 81 or more"),
-        ({"routing": {"channels": "circuit", "slot_us": 100}}, "turns are longer than their guard time"),
+        ({"routing": {"channels": "circuit", "slot_us": 100}}, "--slot-us: .* all guard time .--guard-us 100.:"),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(sections: dict[str, Any], words: str) -> None:

@@ -60,8 +60,10 @@ class Largest:
 
     @property
     def worse(self) -> float:
-        """By how much least-loaded is above the better of the others; below zero: it is better."""
-        return self.loads["least-loaded"] / min(self.loads[policy] for policy in SETTLED) - 1
+        """By how much least-loaded is above the better of the others; below zero: it is better. Full links are alike:
+        what is above 1 left after the end."""
+        own, *others = (min(1.0, self.loads[policy]) for policy in ("least-loaded", *SETTLED))
+        return own / min(others) - 1
 
 
 def largest_loads(n: int, patterns: tuple[str, ...], seeds: range, load: float, slots: int) -> Iterator[Largest]:
@@ -79,7 +81,8 @@ def run_bench(largest: int, slots: int) -> int:
     console = make_console()
     compared = [compare(case) for case in COMMON]
     console.print(comparison_table(compared))
-    console.print(largest_table(list(largest_loads(3, ("permutation", "hotspot:0.2"), range(1, 4), 0.6, slots))))
+    for n in (2, 3):
+        console.print(largest_table(list(largest_loads(n, ("permutation", "hotspot:0.2"), range(1, 4), 0.6, slots))))
     console.print(networks_table(range(2, largest + 1), slots))
     return int(any(not meets(each) for each in compared))
 
