@@ -6,12 +6,29 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from experiments.point import run_point
 from experiments.scale import Scale
 from experiments.system import PointResult, PointTask
 from experiments.systems.ndn.configuration import NdnConfiguration
 from experiments.systems.ndn.system import NdnSystem
+from experiments.virtual_testbed import VirtualTestbed
+
+LONGEST_US = 30_000_000
+
+
+def _begin_with_an_end(testbed: VirtualTestbed) -> None:
+    """Peers that wait for ever would never let the clock come to an end."""
+
+    def too_long() -> None:
+        raise TimeoutError(f"not all peers have ended by {LONGEST_US / 1e6:g} s on the virtual clock")
+
+    BEGIN(testbed)
+    testbed.call_after(LONGEST_US, too_long)
+
+
+BEGIN = VirtualTestbed.begin
 
 
 def run(seed: int = 1, **sections: Any) -> PointResult:
@@ -21,7 +38,8 @@ def run(seed: int = 1, **sections: Any) -> PointResult:
         del sections["workload"]["values"]
     with tempfile.TemporaryDirectory() as folder:
         task = PointTask(NdnConfiguration.model_validate(sections), seed, Scale(), Path(folder))
-        return run_point(NdnSystem(), task)
+        with mock.patch.object(VirtualTestbed, "begin", _begin_with_an_end):
+            return run_point(NdnSystem(), task)
 
 
 def recoveries(result: PointResult) -> Mapping[Any, int]:
