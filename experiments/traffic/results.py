@@ -22,7 +22,7 @@ Columns = dict[str, NDArray[Any]]
 
 @dataclass(frozen=True)
 class TrafficResults:
-    """Packets of the warm-up are in none of it. Times and rates are nominal.
+    """Packets of the warm-up are in none of it but delivered_bps. Times and rates are nominal.
 
     flows: one row for each flow that was sent, as columns: sender, receiver, packets, bytes, begin_ns; and, of what
     its receiver got, those of hosts.traffic.arrived (received_packets, received_bytes). misdelivered: packets that
@@ -35,6 +35,8 @@ class TrafficResults:
     misdelivered: int
     foreign: int
     replayed: int = 0
+    measured_bytes: int = 0
+    """Of all frames that arrived while what is measured was sent."""
 
     @classmethod
     def of(cls, traffic: Traffic, final: Final, job: int = 1) -> TrafficResults:
@@ -64,6 +66,7 @@ class TrafficResults:
             misdelivered,
             sum(each["foreign"] for each in told.values()),
             sum(each["replayed"] for each in told.values()),
+            sum(each["measured_bytes"] for each in told.values()),
         )
 
     # ---- Totals ----
@@ -107,6 +110,15 @@ class TrafficResults:
         """Of frames that arrived, all hosts together, in that time."""
         taken_ns = self.taken_ns
         return None if taken_ns is None else self._rate_bps(int(self.flows["received_bytes"].sum()), taken_ns)
+
+    @property
+    def delivered_bps(self) -> float | None:
+        """Of frames that arrived while what is measured was sent, all hosts together: what the network carries,
+        without what has only filled its queues. None where a number of packets is sent."""
+        section = self.traffic.section
+        if section.packets is not None:
+            return None
+        return 8e3 * self.measured_bytes / (section.duration_ms - section.warm_up_ms)
 
     def latency_us(self, percent: float) -> float | None:
         """A percentile of all packets that arrived, duplicates left out."""

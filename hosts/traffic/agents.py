@@ -34,6 +34,7 @@ def endpoint(context: AgentContext, description: EndpointDescription) -> None:
             _take(interface, arrived)
 
         schedule = Schedule(description, context.now_ns() + 1000 * description.begin_us)
+        arrived.measured_ns = schedule.measured_ns
         packets = 0
         if description.streams:
             packets = _send_all(context, interface, _made(schedule, FrameMaker(description)), take, stamp=True)

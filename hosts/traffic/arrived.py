@@ -23,11 +23,16 @@ _RECORD = np.dtype(
 
 
 class Arrived:
-    """Packets that were received, in order. Those of the warm-up, and foreign ones, are only counted."""
+    """Packets that were received, in order. Those of the warm-up, and foreign ones, are only counted.
 
-    def __init__(self) -> None:
+    measured_ns: begin and end of the time whose arrivals are counted together, whenever they were sent.
+    """
+
+    def __init__(self, measured_ns: tuple[int, int] = (0, 0)) -> None:
         self.foreign = 0
         self.warm_up = 0
+        self.measured_ns = measured_ns
+        self.measured_bytes = 0
         self._parts: list[NDArray[np.void]] = []
 
     def add(self, buffer: NDArray[np.uint8], lengths: NDArray[np.uint32], times_ns: NDArray[np.int64]) -> None:
@@ -39,12 +44,15 @@ class Arrived:
             if name in _RECORD.names:  # type: ignore[operator]
                 records[name] = found[name]
         records["bytes"], records["arrived_ns"] = lengths[chosen], times_ns[chosen]
+        begin_ns, end_ns = self.measured_ns
+        in_time = (records["arrived_ns"] >= begin_ns) & (records["arrived_ns"] < end_ns)
+        self.measured_bytes += int(records["bytes"][in_time].sum(dtype=np.int64))
         measured = records["source"] < WARM_UP
         self.warm_up += len(records) - int(measured.sum())
         self._parts.append(records[measured])
 
     def statistics(self) -> dict[str, Any]:
-        """As JSON: counts; `flows`, columns with one element for each flow of which anything has arrived; and the
+        """As JSON: counts; measured_bytes, of all frames of the traffic that arrived in the measured time; `flows`, columns with one element for each flow of which anything has arrived; and the
         histogram of the latencies of all packets but duplicates.
 
         Of a flow: packets, duplicates (of which a copy came before), reordered (RFC 4737: a packet with a larger
@@ -69,6 +77,7 @@ class Arrived:
         return {
             "foreign": self.foreign,
             "warm_up": self.warm_up,
+            "measured_bytes": self.measured_bytes,
             "histogram": LatencyHistogram.of(latencies_ns).as_json(),
             "flows": {
                 "source": (flow_keys >> 32).tolist(),

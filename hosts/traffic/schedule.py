@@ -157,6 +157,14 @@ class Schedule:
         distance_ns = 8e9 * (sizes.frame_bytes if self._has_flows else mean_bytes(sizes)) / rate_bps
         return max(1, min(LONGEST_WINDOW_NS, round(WINDOW_PACKETS * distance_ns)))
 
+    @property
+    def measured_ns(self) -> tuple[int, int]:
+        """Begin and end of the time in which what is measured is sent; an empty one if it has no set end."""
+        duration_us = self._description.duration_us
+        if duration_us is None:
+            return 0, 0
+        return self._begin_ns + self._measured_ns, self._begin_ns + 1000 * duration_us
+
     def windows(self) -> Iterator[tuple[int, Packets]]:
         """The time at which each window begins, and its packets, which may be none."""
         if not self._sources:

@@ -108,8 +108,7 @@ def compare(case: Case) -> Compared:
     found, measured = model(case), packets(case).metrics
     if case.policy == ROUTES:
         hosts = len(case.configuration().topology.build(Scale()).hosts)
-        # What was sent in the measured time, whenever it arrived, as accepted_load has it.
-        accepted = float(measured["received_packets"] or 0) / (hosts * (case.slots - case.slots // 8))
+        accepted = float(measured["delivered_bps"] or 0) / (1e6 * RATE_MBPS * hosts)
         latency_s = float(measured["mean_us"] or 0) / 1e6
     else:
         accepted, latency_s = float(measured["accepted_load"] or 0), float(measured["latency_s"] or 0)

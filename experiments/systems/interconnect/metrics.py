@@ -16,15 +16,15 @@ from topo.graph import Topology
 SHARE = (0.0, 1.0)
 
 METRICS: Mapping[str, Metric] = {
-    "offered_load": Metric("", "sent by a host on average, of its link"),
-    "accepted_load": Metric("", "received of that, of a host's link"),
+    "offered_load": Metric("", "sent by a host, on average, of its link"),
+    "accepted_load": Metric("", "received by a host while that was sent, on average, of its link"),
     "throughput_bps": Metric("bit/s", "received by all hosts", "rate"),
     "saturation_bound": Metric("", "offered load at which the best split fills a link"),
     "latency_s": Metric("s", "mean latency of packets", "time"),
     "latency_p99_s": Metric("s", "99th percentile of packets' latency", "time"),
     "loss": Metric("", "lost packets, of those sent", possible=SHARE),
     "reordered": Metric("", "packets that came after a later one of their flow (RFC 4737)", possible=SHARE),
-    "largest_link_load": Metric("", "busiest direction or light path between switches, of its rate"),
+    "largest_link_load": Metric("", "load of the busiest direction or light path"),
     **{
         f"{name.replace('-', '_')}_{what}": Metric("", f"{name}: {words}", possible=possible)
         for name in CLASSES
@@ -48,7 +48,6 @@ def metrics(
     hosts = len(topology.hosts)
     rate_bps = topology.host_links[0].model.rate_bps
     sent_bits = 8 * int(found.flows["bytes"].sum())
-    received_bits = 8 * int(found.flows["received_bytes"].sum())
     rows = list(loads(topology, counts))
     largest = None
     if rate_bps and measured_s:
@@ -58,11 +57,12 @@ def metrics(
         shares |= {"uplink": 1.0} if share is None else {"light-path": share}
         loaded = (8 * row.bytes / shares[row.link_class] for row in rows if row.link_class in shares)
         largest = max(loaded) / fabric_s / rate_bps
+    delivered_bps = found.delivered_bps
     latency_us, p99_us = found.mean_latency_us, found.latency_us(99)
     result: dict[str, Any] = {
         "offered_load": sent_bits / measured_s / hosts / rate_bps if rate_bps and measured_s else None,
-        "accepted_load": received_bits / measured_s / hosts / rate_bps if rate_bps and measured_s else None,
-        "throughput_bps": scale.nominal_rate(received_bits / measured_s) if measured_s else found.throughput_bps,
+        "accepted_load": delivered_bps / hosts / scale.nominal_rate(rate_bps) if rate_bps and delivered_bps else None,
+        "throughput_bps": found.throughput_bps if delivered_bps is None else delivered_bps,
         "latency_s": None if latency_us is None else latency_us / 1e6,
         "latency_p99_s": None if p99_us is None else p99_us / 1e6,
         "loss": found.loss,

@@ -20,6 +20,7 @@ METRICS: Mapping[str, Metric] = {
     "received_packets": Metric("", "of these, those that their receivers got, each once"),
     "loss": Metric("", "share of the sent packets that did not arrive", possible=(None, 1.0)),
     "throughput_bps": Metric("bit/s", "of frames (TCP: of payload) that arrived, all hosts together", "rate"),
+    "delivered_bps": Metric("bit/s", "of frames that arrived while what is measured was sent", "rate"),
     "mean_us": Metric("us", "latency, from leaving the sender to arriving, mean"),
     **{
         name: Metric("us", f"latency that {percent:g} % of the packets do not exceed")
@@ -64,6 +65,7 @@ def traffic_metrics(results: TrafficResults) -> dict[str, Value]:
         "received_packets": received,
         "loss": 1 - received / sent if sent else None,
         "throughput_bps": results.throughput_bps,
+        "delivered_bps": results.delivered_bps,
         "mean_us": results.mean_latency_us,
         **{name: results.latency_us(percent) for name, percent in PERCENTILES.items()},
         "duplicates": results.duplicates,

@@ -30,12 +30,13 @@ def received(rows: list[tuple[int, int, int, int, int]]) -> tuple[np.ndarray, np
     return buffer, lengths, times_ns
 
 
-@given(st.lists(packets, max_size=40), st.integers(0, 40))
+@given(st.lists(packets, max_size=40), st.integers(0, 40), st.integers(0, 500_000))
 def test_statistics_are_those_of_one_packet_after_the_other(
-    rows: list[tuple[int, int, int, int, int]], split: int
+    rows: list[tuple[int, int, int, int, int]], split: int, begin_ns: int
 ) -> None:
     buffer, lengths, times_ns = received(rows)
-    arrived = Arrived()
+    measured_ns = (begin_ns, begin_ns + 100_000)
+    arrived = Arrived(measured_ns)
     for part in (slice(None, split), slice(split, None)):
         arrived.add(buffer[part], lengths[part], times_ns[part])
     expected: dict[tuple[int, int], dict[str, int]] = {}
@@ -73,6 +74,8 @@ def test_statistics_are_those_of_one_packet_after_the_other(
     assert found == expected
     assert statistics["warm_up"] == sum(row[0] >= WARM_UP for row in rows)
     assert statistics["foreign"] == 0
+    in_time = [measured_ns[0] <= time_ns < measured_ns[1] for time_ns in times_ns.tolist()]
+    assert statistics["measured_bytes"] == sum(row[3] for row, counts in zip(rows, in_time, strict=True) if counts)
     assert LatencyHistogram.from_json(statistics["histogram"]).count == len(latencies)
 
 

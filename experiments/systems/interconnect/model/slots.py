@@ -61,7 +61,7 @@ class Packets:
 
 @dataclass(frozen=True)
 class Found:
-    """Of packets that were made after the warm-up. latency_slots, links: of those that arrived. carried: packets by
+    """Of packets that were made after the warm-up; accepted_load: of what arrived in that time. latency_slots, links: of those that arrived. carried: packets by
     queue, of all; slots: in which."""
 
     offered_load: float
@@ -116,10 +116,11 @@ def simulate(
         slot += 1
     measured = packets.born >= warm_up_slots
     there = measured & (arrived >= 0)
+    in_time = (arrived >= warm_up_slots) & (arrived < slots)
     span = fabric.hosts * (slots - warm_up_slots)
     return Found(
         offered_load=float(measured.sum()) / span,
-        accepted_load=float(there.sum()) / span,
+        accepted_load=float(in_time.sum()) / span,
         loss=1 - float(there.sum()) / max(1, int(measured.sum())),
         latency_slots=(arrived[there] - packets.born[there]).astype(np.float64),
         links=packets.links[there].astype(np.int64),
