@@ -52,8 +52,9 @@ class Arrived:
         self._parts.append(records[measured])
 
     def statistics(self) -> dict[str, Any]:
-        """As JSON: counts; measured_bytes, of all frames of the traffic that arrived in the measured time; `flows`, columns with one element for each flow of which anything has arrived; and the
-        histogram of the latencies of all packets but duplicates.
+        """As JSON: counts; measured_bytes, of all frames of the traffic that arrived in the measured time; `flows`,
+        columns with one element for each flow of which anything has arrived; and the histogram of
+        the latencies of all packets but duplicates.
 
         Of a flow: packets, duplicates (of which a copy came before), reordered (RFC 4737: a packet with a larger
         number came before) and extent, the greatest distance by which a number was too late; bytes, first_sent_ns,

@@ -61,8 +61,8 @@ class Packets:
 
 @dataclass(frozen=True)
 class Found:
-    """Of packets that were made after the warm-up; accepted_load: of what arrived in that time. latency_slots, links: of those that arrived. carried: packets by
-    queue, of all; slots: in which."""
+    """Of packets that were made after the warm-up. accepted_load: of all that arrived in that time. latency_slots,
+    links: of those that arrived. carried: packets by queue, of all; slots: in which."""
 
     offered_load: float
     accepted_load: float
