@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +14,9 @@ COLOURS = ("#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE", "#AA3377", "#B
 """Paul Tol's "bright" qualitative scheme (SRON/EPS/TN/09-002), which colour-blind readers can tell apart."""
 
 MARKERS = ("o", "s", "^", "X", "v", "P", "h")
+
+CHARACTERS_PER_INCH = 13
+"""Of the common font, about."""
 
 OTHER_CLOCK = "D"
 """Marker of points of any series that were measured on the other clock."""
@@ -59,11 +63,28 @@ def figure(
             plt.close(made)
 
 
+def _fit_labels(axes: Any, width_in: float, height_in: float) -> None:
+    """Break the label of the y axis, and turn words along the x axis, where they are longer than there is room."""
+    grid = axes.get_subplotspec().get_gridspec()
+    room = int(0.75 * height_in / grid.nrows * CHARACTERS_PER_INCH)
+    axes.set_ylabel(textwrap.fill(axes.get_ylabel(), room))
+    words = [text.get_text() for text in axes.get_xticklabels()]
+    if sum(map(len, words)) > 0.75 * width_in / grid.ncols * CHARACTERS_PER_INCH:
+        axes.tick_params(axis="x", labelrotation=15)
+
+
 def save(made: Any, path: Path, heading: str = "") -> list[Path]:
     """Write the figure as PNG, SVG and PDF, without dates in them; `path` is without suffix. heading: what the study
     is and how its points were measured, a line each."""
+    width_in, height_in = made.get_size_inches()
     if heading:
-        made.suptitle(heading, fontsize=9, x=0.01, ha="left")
+        lines = [
+            textwrap.fill(line, int(width_in * CHARACTERS_PER_INCH), break_on_hyphens=False)
+            for line in heading.splitlines()
+        ]
+        made.suptitle("\n".join(lines), fontsize=9, x=0.01, ha="left")
+    for axes in made.axes:
+        _fit_labels(axes, width_in, height_in)
     # Arranged once, not anew for each format.
     made.get_layout_engine().execute(made)
     made.set_layout_engine("none")

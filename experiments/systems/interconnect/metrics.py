@@ -17,7 +17,7 @@ SHARE = (0.0, 1.0)
 
 METRICS: Mapping[str, Metric] = {
     "offered_load": Metric("", "sent by a host, on average, of its link"),
-    "accepted_load": Metric("", "received by a host while that was sent, on average, of its link"),
+    "accepted_load": Metric("", "received by a host, on average, of its link"),
     "throughput_bps": Metric("bit/s", "received by all hosts", "rate"),
     "saturation_bound": Metric("", "offered load at which the best split fills a link"),
     "latency_s": Metric("s", "mean latency of packets", "time"),
