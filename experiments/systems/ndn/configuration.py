@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
@@ -9,6 +10,7 @@ from pydantic import Field, field_validator, model_validator
 from experiments.configuration.gradients import SYNTHETIC_UNLESS_SAID, SyntheticGradients, TrainedGradients
 from experiments.configuration.point import Clock, PointConfiguration
 from experiments.configuration.sections import Section, option
+from experiments.scale import Scale
 from hosts.systems.ndn.description import Mode
 
 Exchange = Literal["push", "pull", "unicast", "ring"]
@@ -23,6 +25,10 @@ class RoutersSection(Section):
     epoch_shift: int = option(
         20, "An epoch is 2^N us; a port without a refresh for a whole one is no subscriber's.", ge=14, le=40
     )
+
+    def emulated_epoch_shift(self, scale: Scale) -> int:
+        """Of an epoch that has at least as many transmission times of a packet as the nominal one."""
+        return self.epoch_shift + math.ceil(-math.log2(scale.factor))
 
     @field_validator("contents", "subscriptions", "pending")
     @classmethod

@@ -114,7 +114,7 @@ def ndn_job(job: JobSetup, configuration: NdnConfiguration, scale: Scale) -> Ndn
         first_probe_us=scale.time_us(workload.first_probe_us),
         least_probe_us=scale.time_us(workload.least_probe_us),
         retry_us=scale.time_us(workload.retry_us),
-        refresh_us=round(EPOCHS_A_REFRESH * (1 << configuration.routers.epoch_shift)),
+        refresh_us=round(EPOCHS_A_REFRESH * (1 << configuration.routers.emulated_epoch_shift(scale))),
         window_fragments=workload.window_fragments,
         target_loss=workload.target_loss,
         give_up_us=scale.time_us(1000 * workload.give_up_ms),

@@ -44,4 +44,4 @@ class NdnSystem(System):
     def network(self, task: PointTask) -> NetworkSetup:
         configuration = task.configuration
         assert isinstance(configuration, NdnConfiguration)
-        return network_of(configuration, configuration.topology.build(task.scale))
+        return network_of(configuration, configuration.topology.build(task.scale), task.scale)

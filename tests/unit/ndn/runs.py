@@ -31,13 +31,13 @@ def _begin_with_an_end(testbed: VirtualTestbed) -> None:
 BEGIN = VirtualTestbed.begin
 
 
-def run(seed: int = 1, **sections: Any) -> PointResult:
+def run(seed: int = 1, factor: float = 1.0, **sections: Any) -> PointResult:
     """It ends only if all peers have, and every sum or weight that is not the reference's is a failure."""
     sections["workload"] = {"rounds": 3, "values": 960, **sections.get("workload", {})}
     if sections["workload"].get("kind") == "training":
         del sections["workload"]["values"]
     with tempfile.TemporaryDirectory() as folder:
-        task = PointTask(NdnConfiguration.model_validate(sections), seed, Scale(), Path(folder))
+        task = PointTask(NdnConfiguration.model_validate(sections), seed, Scale(factor), Path(folder))
         with mock.patch.object(VirtualTestbed, "begin", _begin_with_an_end):
             return run_point(NdnSystem(), task)
 

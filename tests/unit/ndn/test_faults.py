@@ -123,3 +123,15 @@ def test_a_path_around_a_link_that_went_down() -> None:
     )
     assert result.failures == []
     assert len(result.tables["versions"]) == 30
+
+
+def test_subscriptions_last_where_links_are_slow() -> None:
+    """Epochs are stretched like all times: at a fiftieth of the rates insertions wait long in queues, and still come
+    in time."""
+    result = run(
+        factor=0.02,
+        topology={"kind": "star:6", "link": {"rate_mbps": 100, "queue_packets": 1000}},
+        workload={"exchange": "unicast", "peers": 6, "values": 9600, "rounds": 2},
+        routers=ROUTERS,
+    )
+    assert result.failures == []
