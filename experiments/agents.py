@@ -46,7 +46,7 @@ class Hosts(Protocol):
 
 
 class Launcher(Protocol):
-    """Takes the commands, and gives the events, of hosts.agents.launcher: a process, or all of it on virtual time."""
+    """Takes commands and gives events of hosts.agents.kernel.launcher: a process, or all on virtual time."""
 
     def send(self, command: str, **arguments: Any) -> None: ...
 
@@ -71,11 +71,11 @@ class Agents:
         launcher: Launcher | None = None,
     ) -> None:
         """hosts: need not be up before the first agent starts. preload: modules that the launcher loads at once.
-        keep_open: descriptors that the agents inherit. launcher: one that is there (hosts.agents.virtual_launcher)
+        keep_open: descriptors that the agents inherit. launcher: one that is there (hosts.agents.virtual.launcher)
         instead of a process."""
         self._launcher: Launcher = launcher or JsonLinesProcess(
             "agent launcher",
-            own_program("hosts.agents.launcher", *preload),
+            own_program("hosts.agents.kernel.launcher", *preload),
             log=folder / "agents.log",
             keep_open=keep_open,
         )

@@ -25,8 +25,8 @@ from experiments.agents import Agents
 from experiments.fidelity.report import FidelityMeasures, FidelityReport
 from experiments.packet_watch import PacketWatch, watch_level
 from experiments.programs import Program
-from hosts.agents.virtual_clock import VirtualClock
-from hosts.agents.virtual_launcher import VirtualLauncher
+from hosts.agents.virtual.clock import VirtualClock
+from hosts.agents.virtual.launcher import VirtualLauncher
 from switch.codegen import build_program
 from switch.errors import UserError
 from switch.insight.instrumented import InstrumentedProgram, build_instrumented

@@ -13,7 +13,7 @@ from experiments.scale import Scale
 from experiments.traffic.agents import NAME, plan_traffic
 from experiments.traffic.configuration import TrafficSection
 from experiments.traffic.rates import shares
-from hosts.agents.iperf3 import find_iperf3
+from hosts.agents.kernel.iperf3 import find_iperf3
 from hosts.traffic.connections import Connection, ConnectionsDescription
 from hosts.traffic.description import EndpointDescription
 from hosts.traffic.schedule import flow_arrivals

@@ -1,1 +1,1 @@
-"""Worker and parameter server, each inside its host's network namespace, and the process that forks them."""
+"""What an agent is told and has of the world; the rooms run it on the kernel's network or on the virtual clock."""

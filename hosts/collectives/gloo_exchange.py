@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from torch import distributed
 
 from hosts.agents.context import AgentContext
-from hosts.agents.host_names import name_hosts
-from hosts.agents.tcp import retransmitted_segments
+from hosts.agents.kernel.host_names import name_hosts
+from hosts.agents.kernel.tcp import retransmitted_segments
 from hosts.collectives.job import CollectiveJob
 from hosts.collectives.process_group import process_group_environment
 from hosts.learning.quantise import VALUE_LIMIT

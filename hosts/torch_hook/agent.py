@@ -9,7 +9,7 @@ from pydantic import Field
 from hosts.agents.context import AgentContext
 from hosts.agents.description import Description, parse_description
 from hosts.agents.functions import description_type, find_function
-from hosts.agents.host_names import name_hosts
+from hosts.agents.kernel.host_names import name_hosts
 from hosts.collectives.job import CollectiveJob
 from hosts.torch_hook.script import Script, run_script
 from hosts.torch_hook.session import Session

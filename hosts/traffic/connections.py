@@ -11,8 +11,8 @@ from pydantic import Field
 
 from hosts.agents.context import AgentContext
 from hosts.agents.description import Description
-from hosts.agents.iperf3 import Iperf3Server, run_iperf3
-from hosts.agents.kernel_streams import StreamOutcome, StreamServer, send_stream
+from hosts.agents.kernel.iperf3 import Iperf3Server, run_iperf3
+from hosts.agents.kernel.streams import StreamOutcome, StreamServer, send_stream
 from hosts.protocols.addresses import Ip
 from switch.errors import UserError
 

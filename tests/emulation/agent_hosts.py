@@ -132,11 +132,11 @@ def start_fields(star: StarOfHosts, spec: AgentSpec) -> dict[str, Any]:
 
 
 class LauncherProcess:
-    """`python -m hosts.agents.launcher`, its commands and events."""
+    """`python -m hosts.agents.kernel.launcher`, its commands and events."""
 
     def __init__(self, *options: str) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "hosts.agents.launcher", *options],
+            [sys.executable, "-m", "hosts.agents.kernel.launcher", *options],
             cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -186,7 +186,7 @@ def running(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
 
 def count_agents(mark: Path) -> int:
     """The launcher forks agents, so they have its command line; the launcher itself is not counted."""
-    return sum(b"hosts.agents.launcher" in line for line in marked(mark)) - 1
+    return sum(b"hosts.agents.kernel.launcher" in line for line in marked(mark)) - 1
 
 
 def marked(mark: Path) -> list[bytes]:

@@ -260,8 +260,8 @@ def test_planners_and_learning_need_neither_root_nor_network(place: str) -> None
     ],
 )
 def test_agents_know_time_and_network_by_their_context_alone(room: str) -> None:
-    """hosts/agents/real_context.py is what asks the kernel, so that another clock can take its place."""
-    asking = ("time", "select", "selectors", "socket", "ctypes", "hosts.agents.real_context")
+    """hosts/agents/kernel/context.py is what asks the kernel, so that another clock can take its place."""
+    asking = ("time", "select", "selectors", "socket", "ctypes", "hosts.agents.kernel.context")
     wrong = [
         f"{shown(path)} imports {name}"
         for path in files(f"hosts/{room}")

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hosts.agents.context import AgentContext
-from hosts.agents.tcp import TcpStream, retransmitted_segments
+from hosts.agents.kernel.tcp import TcpStream, retransmitted_segments
 from hosts.compressors.wire import written
 from hosts.systems.compression.assembly import Assembly
 from hosts.systems.compression.description import JobDescription

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from hosts.agents.context import AgentContext
-from hosts.agents.tcp import TcpListener, TcpStream
+from hosts.agents.kernel.tcp import TcpListener, TcpStream
 from hosts.compressors.wire import written
 from hosts.systems.compression.assembly import Assembly
 from hosts.systems.compression.description import JobDescription

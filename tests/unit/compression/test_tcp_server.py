@@ -33,7 +33,7 @@ JOB = job_of(
 
 
 class Stream:
-    """hosts.agents.tcp.TcpStream to the worker of that number, or to a stranger."""
+    """hosts.agents.kernel.tcp.TcpStream to the worker of that number, or to a stranger."""
 
     def __init__(self, index: int) -> None:
         self.peer_ip = f"10.0.0.{2 + index}"
@@ -62,7 +62,7 @@ class Stream:
 
 
 class Bench:
-    """hosts.agents.context.AgentContext and hosts.agents.tcp.TcpListener: each wait is a step of the test."""
+    """hosts.agents.context.AgentContext and hosts.agents.kernel.tcp.TcpListener: each wait is a step of the test."""
 
     def __init__(self, *steps: Callable[[], None]) -> None:
         self.steps = list(steps)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from hosts.agents.tcp import Connections, TcpListener, TcpStream
+from hosts.agents.kernel.tcp import Connections, TcpListener, TcpStream
 from switch.errors import UserError
 
 LONG = bytes(range(256)) * 40_000

@@ -30,7 +30,7 @@ time.sleep(60)
 @pytest.fixture
 def proc(tmp_path: Path) -> Iterator[Path]:
     """A /proc with a fabric, an agent and a stranger, and no other process of the machine."""
-    commands = [["switch.fabric"], ["hosts.agents.launcher"], ["stranger"]]
+    commands = [["switch.fabric"], ["hosts.agents.kernel.launcher"], ["stranger"]]
     started = [
         subprocess.Popen([sys.executable, "-c", PROGRAM, *words], stdout=subprocess.PIPE, start_new_session=True)
         for words in commands

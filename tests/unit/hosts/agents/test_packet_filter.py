@@ -10,7 +10,7 @@ from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet
 
-from hosts.agents.packet_filter import DROP_ALL, Instruction, attach_filter, udp_destination_port
+from hosts.agents.kernel.packet_filter import DROP_ALL, Instruction, attach_filter, udp_destination_port
 
 
 def accepts(program: tuple[Instruction, ...], frame: bytes) -> bool:

@@ -17,9 +17,9 @@ from scapy.packet import Packet, Raw
 from experiments.agents import Agents, AgentSpec
 from hosts.agents.context import AgentContext
 from hosts.agents.description import Description
-from hosts.agents.virtual_clock import VirtualClock
-from hosts.agents.virtual_context import udp_datagrams
-from hosts.agents.virtual_launcher import VirtualLauncher
+from hosts.agents.virtual.clock import VirtualClock
+from hosts.agents.virtual.context import udp_datagrams
+from hosts.agents.virtual.launcher import VirtualLauncher
 from switch.errors import UserError
 from tests.unit.engine.instructed import pass_through
 from tests.unit.hosts.agents.virtual_network import Places, SimulatedNetwork, virtual_agents

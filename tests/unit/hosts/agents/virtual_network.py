@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from experiments.agents import Agents
-from hosts.agents.virtual_clock import VirtualClock
-from hosts.agents.virtual_launcher import VirtualLauncher
+from hosts.agents.virtual.clock import VirtualClock
+from hosts.agents.virtual.launcher import VirtualLauncher
 from hosts.protocols.datagram_frames import DATAGRAM
 
 Forward = Callable[[bytes], Iterable[tuple[str, bytes]]]
@@ -25,7 +25,7 @@ CAPACITY_BYTES = 2048
 
 @dataclass(eq=False)
 class SimulatedCard:
-    """hosts.agents.virtual_clock.Card."""
+    """hosts.agents.virtual.clock.Card."""
 
     name: str
     network: SimulatedNetwork
@@ -71,7 +71,7 @@ class SimulatedStop:
 
 
 class SimulatedNetwork:
-    """hosts.agents.virtual_clock.Network. Each host has a card "NAME-eth0"; delay_us is that of each link."""
+    """hosts.agents.virtual.clock.Network. Each host has a card "NAME-eth0"; delay_us is that of each link."""
 
     def __init__(
         self,

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from hosts.agents.channel import BEGIN, STOP
-from hosts.agents.real_context import RealContext
+from hosts.agents.kernel.context import RealContext
 from switch.errors import UserError
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="raw sockets need root")

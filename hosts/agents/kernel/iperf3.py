@@ -9,7 +9,7 @@ import subprocess
 import time
 from typing import Any
 
-from hosts.agents.kernel_streams import StreamOutcome
+from hosts.agents.kernel.streams import StreamOutcome
 from switch.errors import UserError
 
 INSTALL = "the program iperf3 is missing: apt-get install --no-install-recommends iperf3"

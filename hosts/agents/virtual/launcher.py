@@ -1,4 +1,4 @@
-"""The launcher of agents on simulated time: the commands and events of hosts.agents.launcher, without a process."""
+"""The launcher of agents on simulated time: commands and events of hosts.agents.kernel.launcher, in one process."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from pydantic import BaseModel
 
 from hosts.agents.channel import BEGIN, STOP
 from hosts.agents.functions import one_line, prepare_agent
-from hosts.agents.virtual_clock import Card, Timer, VirtualClock
-from hosts.agents.virtual_context import VirtualContext, VirtualPort
+from hosts.agents.virtual.clock import Card, Timer, VirtualClock
+from hosts.agents.virtual.context import VirtualContext, VirtualPort
 from switch.errors import UserError
 
 STOP_PATIENCE_S = 5

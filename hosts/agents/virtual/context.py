@@ -17,7 +17,7 @@ from hosts.agents.channel import BEGIN, INTERFACES, STOP
 from hosts.agents.context import Result
 from hosts.agents.interface_counts import InterfaceCounts, by_interface
 from hosts.agents.time_stamps import stamped
-from hosts.agents.virtual_clock import Card, VirtualClock
+from hosts.agents.virtual.clock import Card, VirtualClock
 from switch.errors import UserError
 
 Batch = tuple[NDArray[np.uint8], NDArray[np.uint32], NDArray[np.int64]]
@@ -181,7 +181,7 @@ class VirtualInterface:
         return 0
 
     def _wanted(self, buffer: NDArray[np.uint8], lengths: NDArray[np.uint32]) -> NDArray[np.bool_]:
-        """As hosts.agents.packet_filter, shape (frames,)."""
+        """As hosts.agents.kernel.packet_filter, shape (frames,)."""
         frames = buffer[: len(lengths)]
         if self._udp_port is not None:
             return udp_datagrams(frames, lengths, self._udp_port)

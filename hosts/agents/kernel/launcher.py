@@ -1,6 +1,6 @@
 """Forks agents from one warmed-up process into the namespaces of their hosts.
 
-    python -m hosts.agents.launcher [--sign-of-life SECONDS] [MODULE ...]
+    python -m hosts.agents.kernel.launcher [--sign-of-life SECONDS] [MODULE ...]
 
 loads the modules and reads JSON lines from standard input:
 
@@ -40,8 +40,8 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from hosts.agents.channel import BEGIN, STOP, write_event
 from hosts.agents.functions import one_line, prepare_agent
-from hosts.agents.namespace import enter_network_namespace
-from hosts.agents.real_context import RealContext
+from hosts.agents.kernel.context import RealContext
+from hosts.agents.kernel.namespace import enter_network_namespace
 from switch.errors import UserError
 from switch.parent_death import die_with_parent
 

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hosts.agents.interface_counts import InterfaceCounts
-from hosts.agents.message_batch import ReceiveBatch, SendBatch
-from hosts.agents.packet_filter import DROP_ALL, attach_filter, udp_destination_port
+from hosts.agents.kernel.message_batch import ReceiveBatch, SendBatch
+from hosts.agents.kernel.packet_filter import DROP_ALL, attach_filter, udp_destination_port
+from hosts.agents.kernel.timed_frames import TimedFrames
 from hosts.agents.time_stamps import stamped
-from hosts.agents.timed_frames import TimedFrames
 from switch.errors import UserError
 
 _ETH_P_ALL = 0x0003

@@ -1,0 +1,1 @@
+"""Agents as greenlets on the virtual clock."""
