@@ -81,3 +81,11 @@ def test_without_the_kernel_the_first_study_has_no_tcp() -> None:
         for clock in (None, "virtual")
     }
     assert protocols == {None: {"packets", "tcp"}, "virtual": {"packets"}}
+
+
+@pytest.mark.parametrize("rate_mbps", [10.0, 25.0, 50.0, 75.0, 90.0, 100.0])
+def test_the_rate_that_is_left_is_the_same_on_both_clocks(rate_mbps: float) -> None:
+    faults = [{"change": {"rate_mbps": rate_mbps}}]
+    virtual = rate_left({"faults": faults, "link_rate_bps": 100_000_000, "scale_factor": 1.0})
+    real = rate_left({"faults": faults, "link_rate_bps": 3_000_000, "scale_factor": 0.03})
+    assert virtual == real == rate_mbps / 100
