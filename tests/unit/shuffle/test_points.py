@@ -92,6 +92,7 @@ def test_steiner_trees_carry_what_was_counted_on_them(tmp_path: Path) -> None:
             tmp_path,
             topology={"kind": "bcube:4,1", "link": {"loss": loss}},
             samples={**SYNTHETIC, "samples": 128, "storage": 0.3},
+            shuffle={"trees": 1},
         )
         assert found.failures == []
         assert found.decisions["joined_trees"][0] > 0
