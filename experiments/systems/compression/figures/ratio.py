@@ -21,9 +21,9 @@ SENT = 0.05
 
 
 def rate_left(row: Row) -> float:
-    """Of the server's link, the part that the first fault leaves. Rounded, so that it is the same on both clocks."""
+    """Of the server's link, the part that the first fault leaves. Both rates are nominal."""
     rate_bps: float = 1e6 * row["faults"][0]["change"]["rate_mbps"]
-    return round(rate_bps / float(row["link_rate_bps"]) * float(row["scale_factor"]), 6)
+    return rate_bps / float(row["link_rate_bps"])
 
 
 def draw(results: StudyResults, section: FigureSection, metrics: Mapping[str, Metric], path: Path) -> list[Path]:
