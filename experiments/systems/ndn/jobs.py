@@ -25,6 +25,8 @@ from topo.graph import Topology
 MODULE = "hosts.systems.ndn.agents"
 RING_MODULE = "hosts.systems.ndn.ring"
 TRAINING = "training"
+MOST_PROBE_US = 1_000_000
+"""Repeated probes back off to this; nominal."""
 EPOCHS_A_REFRESH = 0.4
 """Of an epoch, the time between two refreshes."""
 
@@ -113,6 +115,7 @@ def ndn_job(job: JobSetup, configuration: NdnConfiguration, scale: Scale) -> Ndn
         pace_bps=pace_bps,
         first_probe_us=scale.time_us(workload.first_probe_us),
         least_probe_us=scale.time_us(workload.least_probe_us),
+        most_probe_us=scale.time_us(MOST_PROBE_US),
         retry_us=scale.time_us(workload.retry_us),
         refresh_us=round(EPOCHS_A_REFRESH * (1 << configuration.routers.emulated_epoch_shift(scale))),
         window_fragments=workload.window_fragments,

@@ -30,6 +30,8 @@ from experiments.systems.ndn.metrics import (
 from experiments.systems.ndn.phase import NdnPhase
 from topo.graph import Topology
 
+REPEAT_TICKS, MOST_REPEAT_TICKS = 8, 0x7FFF
+"""Of 1,024 us: so long a router holds back an Interest that is repeated."""
 MOST_FAILURES = 5
 """Of a kind that a point tells."""
 
@@ -44,6 +46,7 @@ def network_of(configuration: NdnConfiguration, topology: Topology, scale: Scale
         SUBSCRIPTIONS=routers.subscriptions,
         PENDING=routers.pending,
         EPOCH_SHIFT=routers.emulated_epoch_shift(scale),
+        REPEAT_TICKS=min(MOST_REPEAT_TICKS, scale.time_us(REPEAT_TICKS)),
     )
     return NetworkSetup(
         topology, {switch.name: program for switch in topology.switches}, NoSettings(), preload=[MODULE]
