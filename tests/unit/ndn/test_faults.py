@@ -135,3 +135,13 @@ def test_subscriptions_last_where_links_are_slow() -> None:
         routers=ROUTERS,
     )
     assert result.failures == []
+
+
+def test_recovery_takes_as_long_at_a_slower_scale() -> None:
+    """Timers of peers and of routers are stretched alike."""
+    link = {"rate_mbps": 100, "delay_us": 50, "queue_packets": 1000, "loss": 0.05}
+    sections = {"topology": {"kind": "fat-tree:4", "link": link}, "workload": {"rounds": 2, "peers": 16}}
+    nominal, slower = (run(factor=factor, **sections) for factor in (1.0, 0.05))
+    assert nominal.failures == slower.failures == []
+    ratio = float(slower.metrics["recovery_time_s"]) / float(nominal.metrics["recovery_time_s"])
+    assert 0.93 < ratio < 1.07
