@@ -85,7 +85,7 @@ def metrics(point: NdnPoint, found: Measured) -> dict[str, Any]:
         "contents_held": max(row["contents_held"] for row in router_rows(point, found)),
         "staleness": _mean(staleness(point)),
         "accuracy": accuracies[-1] if accuracies else None,
-        "total_time_s": _total_time_s(point),
+        "total_time_s": total_time_s(point),
     }
 
 
@@ -93,8 +93,8 @@ def _mean(values: list[int]) -> float | None:
     return statistics.fmean(values) if values else None
 
 
-def _total_time_s(point: NdnPoint) -> float | None:
-    """From the first event's beginning to the last."""
+def total_time_s(point: NdnPoint) -> float | None:
+    """From the first event's beginning to the last, nominal; None: there was none."""
     versions = [
         version for report in point.phase.peers.values() for version in report.versions if "now_us" in version
     ]

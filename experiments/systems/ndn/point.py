@@ -25,6 +25,7 @@ from experiments.systems.ndn.metrics import (
     peer_rows,
     recovery_rows,
     router_rows,
+    total_time_s,
     version_rows,
 )
 from experiments.systems.ndn.phase import NdnPhase
@@ -167,17 +168,20 @@ class NdnPoint:
         return lines
 
     def _subscriptions_left(self, found: Measured) -> list[str]:
-        """Without faults everybody deletes what he has subscribed to. Where insertions are lost, rows may have aged
-        besides, and been made anew."""
+        """Without faults everybody deletes what he has subscribed to. Where insertions are lost, and a run lasts for
+        an epoch, rows may have aged besides, and been made anew."""
         if self.configuration.faults:
             return []
         lost = any(each.losses.packets or each.queue_drops.packets for each in found.counts.effects.values())
+        epoch_us = 1 << self.configuration.routers.emulated_epoch_shift(self.task.scale)
+        # Insertions come before the first version, deletions after the last.
+        may_age = lost and (total_time_s(self) or 0.0) > self.task.scale.nominal_time(epoch_us / 1e6) / 2
         return [
             f"{switch.name}: {made} rows of the persistent PIT were made, {ended} deleted"
             for switch in self.topology.switches
             if (made := router_count(found.counts, switch.name, "subscriptions_made"))
             < (ended := router_count(found.counts, switch.name, "subscriptions_ended"))
-            or (made > ended and not lost)
+            or (made > ended and not may_age)
         ]
 
 

@@ -145,3 +145,14 @@ def test_recovery_takes_as_long_at_a_slower_scale() -> None:
     assert nominal.failures == slower.failures == []
     ratio = float(slower.metrics["recovery_time_s"]) / float(nominal.metrics["recovery_time_s"])
     assert 0.93 < ratio < 1.07
+
+
+def test_rows_may_age_where_insertions_are_lost() -> None:
+    """With many short epochs rows are made more often than deleted, and that is no failure."""
+    result = run(
+        topology={"kind": "fat-tree:4", "link": {"rate_mbps": 100, "loss": 0.05}},
+        workload={"peers": 6, "values": 192, "rounds": 20},
+        routers=ROUTERS,
+    )
+    assert result.failures == []
+    assert rows(result, "subscriptions_made") > rows(result, "subscriptions_ended")
