@@ -114,9 +114,9 @@ class TrafficResults:
     @property
     def delivered_bps(self) -> float | None:
         """Of frames that arrived while what is measured was sent, all hosts together: what the network carries,
-        without what has only filled its queues. None where a number of packets is sent."""
+        without what has only filled its queues. None where a number of packets is sent, or a capture file."""
         section = self.traffic.section
-        if section.packets is not None:
+        if section.packets is not None or self.replayed:
             return None
         return 8e3 * self.measured_bytes / (section.duration_ms - section.warm_up_ms)
 

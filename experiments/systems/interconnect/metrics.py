@@ -61,7 +61,9 @@ def metrics(
     latency_us, p99_us = found.mean_latency_us, found.latency_us(99)
     result: dict[str, Any] = {
         "offered_load": sent_bits / measured_s / hosts / rate_bps if rate_bps and measured_s else None,
-        "accepted_load": delivered_bps / hosts / scale.nominal_rate(rate_bps) if rate_bps and delivered_bps else None,
+        "accepted_load": (
+            delivered_bps / hosts / scale.nominal_rate(rate_bps) if rate_bps and delivered_bps is not None else None
+        ),
         "throughput_bps": found.throughput_bps if delivered_bps is None else delivered_bps,
         "latency_s": None if latency_us is None else latency_us / 1e6,
         "latency_p99_s": None if p99_us is None else p99_us / 1e6,
