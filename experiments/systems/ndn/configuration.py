@@ -27,8 +27,9 @@ class RoutersSection(Section):
     )
 
     def emulated_epoch_shift(self, scale: Scale) -> int:
-        """Of an epoch that has at least as many transmission times of a packet as the nominal one."""
-        return self.epoch_shift + math.ceil(-math.log2(scale.factor))
+        """Of an epoch that has at least as many transmission times of a packet as the nominal one, or of 2^40 us,
+        which no run lasts for."""
+        return min(40, self.epoch_shift + math.ceil(-math.log2(scale.factor)))
 
     @field_validator("contents", "subscriptions", "pending")
     @classmethod
