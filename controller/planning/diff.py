@@ -77,8 +77,11 @@ class SwitchDiff:
 def switch_diff(old: SwitchPlan, new: SwitchPlan) -> SwitchDiff:
     """Names must be spelt alike in both plans. Register cells that `new` does not mention are left alone."""
     before = set(old.registers)
-    # Filling a whole register overwrites its cells: they are written again.
-    filled = {cell.register_name for cell in new.registers if cell.index is None and cell not in before}
+    # A register is filled anew if its fill is new, or to overwrite a cell that has no value of its own any more.
+    held = {(cell.register_name, cell.index) for cell in new.registers}
+    stale = {cell.register_name for cell in before if (cell.register_name, cell.index) not in held}
+    fills = [cell for cell in new.registers if cell.index is None]
+    filled = {cell.register_name for cell in fills if cell not in before or cell.register_name in stale}
     return SwitchDiff(
         entries=_changes(old.entries, new.entries, lambda entry: entry.key),
         groups=_changes(old.groups, new.groups, lambda group: group.id),

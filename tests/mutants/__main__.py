@@ -1,0 +1,104 @@
+"""python -m tests.mutants [NAME...]: try the mutants of these lists (all of them), each in a copy of the tree.
+
+A mutant dies if one of its tests fails, or has not ended after ten minutes. Status 1 if one lives that should not, or
+if tests fail without any mistake: then they would say nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from tests.mutants.entries import ROOT, Mutant, lists, mutants_of
+
+TIMEOUT_S = 600
+PROCESSORS = len(os.sched_getaffinity(0))
+
+
+def main(names: Sequence[str]) -> int:
+    if unknown := sorted(set(names) - set(lists())):
+        print(f"no list of mutants is called {unknown[0]}: there are {', '.join(lists())}", file=sys.stderr)
+        return 2
+    mutants = [(name, mutant) for name in names or lists() for mutant in mutants_of(name)]
+    with tempfile.TemporaryDirectory(prefix="gradbed-mutants-") as folder, ThreadPoolExecutor(PROCESSORS) as pool:
+        copies: queue.Queue[Path] = queue.Queue()
+        for number in range(PROCESSORS):
+            copies.put(_copy(Path(folder) / str(number)))
+        sound = list(pool.map(lambda tests: _passes(copies, tests), {tuple(mutant.tests) for _, mutant in mutants}))
+        for failed in (text for text in sound if text):
+            print(f"fails without any mistake: {failed}")
+        if any(sound):
+            return 1
+        verdicts = list(pool.map(lambda entry: _try(copies, *entry), mutants))
+    died = verdicts.count("died")
+    print(f"{len(mutants)} mutants: {died} died, {verdicts.count('lives')} live with a reason")
+    return int(verdicts.count("LIVES") > 0)
+
+
+def _try(copies: queue.Queue[Path], name: str, mutant: Mutant) -> str:
+    with _borrowed(copies) as copy:
+        original = copy / mutant.file
+        text = mutant.mutated(copy)
+        kept = original.read_bytes()
+        try:
+            original.write_text(text, encoding="utf-8")
+            passed = _run(copy, mutant.tests)
+        finally:
+            original.write_bytes(kept)
+    verdict = "died" if not passed else "lives" if mutant.lives else "LIVES"
+    change = f"{mutant.replace.strip()} -> {mutant.by.strip()}".replace("\n", " / ")
+    print(f"{verdict:5} {name} {mutant.file}: {change[:90]}{': ' + mutant.lives if mutant.lives else ''}", flush=True)
+    return verdict
+
+
+def _passes(copies: queue.Queue[Path], tests: Sequence[str]) -> str:
+    """Nothing, or the tests if they fail in the tree as it is."""
+    with _borrowed(copies) as copy:
+        return "" if _run(copy, tests) else " ".join(tests)
+
+
+def _run(copy: Path, tests: Sequence[str]) -> bool:
+    command = [str(copy / ".venv/bin/python"), "-I", "-m", "cli", "test", "-x", "-q", *tests]
+    try:
+        done = subprocess.run(command, cwd=copy, capture_output=True, timeout=TIMEOUT_S, check=False)
+    except subprocess.TimeoutExpired:
+        return False
+    return done.returncode == 0
+
+
+@contextlib.contextmanager
+def _borrowed(copies: queue.Queue[Path]) -> Iterator[Path]:
+    copy = copies.get()
+    try:
+        yield copy
+    finally:
+        copies.put(copy)
+
+
+def _copy(folder: Path) -> Path:
+    """The tree's files, with an environment that has this one's packages and imports the copy's modules."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for name in filter(None, listed.split("\0")):
+        if (ROOT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, folder / name)
+    venv = folder / ".venv"
+    subprocess.run([sys.executable, "-I", "-m", "venv", "--without-pip", str(venv)], check=True)
+    packages = f"lib/python{sys.version_info[0]}.{sys.version_info[1]}/site-packages"
+    (venv / packages / "gradbed.pth").write_text(f"{folder}\n{Path(sys.prefix) / packages}\n", encoding="utf-8")
+    stamp = (Path(sys.prefix) / ".complete").read_text(encoding="utf-8")
+    (venv / ".complete").write_text(stamp.replace(str(ROOT), str(folder)), encoding="utf-8")
+    return folder
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

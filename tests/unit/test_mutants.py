@@ -1,0 +1,18 @@
+"""The lists of mutants fit the code: the text that each replaces stands there once, and its tests exist."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.mutants.entries import ROOT, lists, mutants_of
+
+
+@pytest.mark.parametrize("name", lists())
+def test_each_can_be_made(name: str) -> None:
+    for mutant in mutants_of(name):
+        assert mutant.mutated() != (ROOT / mutant.file).read_text(encoding="utf-8")
+        for target in mutant.tests:
+            path, *names = target.split("::")
+            text = (ROOT / path).read_text(encoding="utf-8") if (ROOT / path).is_file() else None
+            assert text is not None, f"{target} of {mutant.file}: no such file of tests"
+            assert all(part.split("[")[0] in text for part in names), f"{target} is not there"
