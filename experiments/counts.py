@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from experiments.accounting import HostAccount, LinkEffect, Tally
@@ -32,9 +32,14 @@ class Counts:
     @classmethod
     def read(cls, testbed: Testbed) -> Counts:
         """Ask every switch and every link now."""
+        counters = {switch.name: _by_name(testbed.counters(switch.name)) for switch in testbed.topology.switches}
+        return replace(cls.of_links(testbed), counters=counters)
+
+    @classmethod
+    def of_links(cls, testbed: Testbed) -> Counts:
+        """Without the counters of programs, which take a while."""
         links = testbed.link_statistics()
         return cls(
-            counters={switch.name: _by_name(testbed.counters(switch.name)) for switch in testbed.topology.switches},
             delivered={(row.from_node, row.to_node): Tally(row.packets, row.bytes) for row in links},
             effects={
                 (row.from_node, row.to_node): LinkEffect(

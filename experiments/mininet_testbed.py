@@ -277,6 +277,10 @@ class MininetTestbed:
     def quiesce(self, timeout_s: float) -> bool:
         return self.network.quiesce(timeout_s)
 
+    def packets_on_their_way(self) -> int | None:
+        data_plane = self.network.data_plane_statistics()
+        return None if data_plane is None else data_plane.live_packets
+
     def start_capture(self, file: Path, host: str) -> None:
         self.network.start_capture(file, host)
 

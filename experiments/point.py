@@ -16,15 +16,10 @@ from experiments.counts import Counts
 from experiments.fidelity.report import FidelityReport
 from experiments.fidelity.verdict import worst_report
 from experiments.sampling import SampleOrder, Sampler
+from experiments.settling import longest_stand_s, settle
 from experiments.system import Measured, Phase, PointResult, PointTask, Progress, System
 from experiments.testbed import Testbed, open_testbed
-from switch.errors import UserError
 from topo.emulation.fabric_layout import link_seed
-
-QUIESCE_TIMEOUT_S = 5.0
-
-CIRCLE = 100
-"""So many passes of a packet are no program's intention."""
 
 OnProgress = Callable[[Sequence[Progress]], None]
 """Told after every event of an agent."""
@@ -52,6 +47,14 @@ def run_point(system: System, task: PointTask, on_progress: OnProgress = lambda 
     return replace(
         result,
         fidelity=worst_report(reports),
+        failures=[
+            *(
+                f"after {phase.name} had ended, {found.unsettled}"
+                for phase, found in zip(point.phases, measured, strict=True)
+                if found.unsettled
+            ),
+            *result.failures,
+        ],
         decisions={
             **result.decisions,
             # The n-th packet of a direction has the n-th draw of its generator, whatever the time.
@@ -106,11 +109,7 @@ def run_phase(
                 testbed.begin()
             on_progress(phase.progress())
         testbed.cancel_calls()
-        if not testbed.quiesce(QUIESCE_TIMEOUT_S):
-            circle = _circle(Counts.read(testbed).since(before))
-            raise UserError(
-                f"packets were still on their way {QUIESCE_TIMEOUT_S:.0f} s after {phase.name} had ended{circle}"
-            )
+        unsettled = settle(testbed, before, longest_stand_s(testbed.topology, task.configuration.faults, task.scale))
     final = testbed.stop_agents()
     counts = Counts.read(testbed).since(before)
     cells = {(switch, name): testbed.registers(switch, name) for switch, name in registers}
@@ -118,25 +117,8 @@ def run_phase(
         testbed.delete_job(answer["job"])
     links = counts.link_rows(meter.achieved_rates())
     sampled = {} if sampler is None else sampler.rows()
-    return Measured(answers, final, counts, links, sampled, cells, testbed.coverage(), testbed.trace()), meter.report(
-        *socket_counts(final)
-    )
-
-
-def _circle(counts: Counts) -> str:
-    """Why packets may never come to rest, as the end of a sentence; "": switches do not tell."""
-    if not counts.devices:
-        return ""
-    again = {
-        switch: device["recirculated"] + device["resubmitted"] + device["cloned"]
-        for switch, device in counts.devices.items()
-    }
-    most = max(again, key=lambda switch: again[switch])
-    if again[most] > CIRCLE * max(1, counts.devices[most]["received"]):
-        return (
-            f": {most} recirculated, resubmitted or cloned {again[most]:,} times: does its program do so without end?"
-        )
-    return ": do switches send them round in a circle?"
+    measured = Measured(answers, final, counts, links, sampled, cells, testbed.coverage(), testbed.trace(), unsettled)
+    return measured, meter.report(*socket_counts(final))
 
 
 def socket_counts(final: Mapping[tuple[int, str], Mapping[str, Any]]) -> tuple[int, int]:

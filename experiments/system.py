@@ -148,6 +148,7 @@ class Measured:
     table "links"). samples: rows by table (experiments.sampling.Sampler.rows), if any were ordered. registers: by
     switch and name, those of the network's setup: their cells that are not zero. coverage, trace: since the network
     is up; coverage is a report for each program, the trace a row for each switch, with what happened there as text.
+    unsettled: in words, why packets were still on their way when it was counted; "": none was.
     """
 
     answers: Sequence[Mapping[str, Any]]
@@ -158,6 +159,7 @@ class Measured:
     registers: Mapping[tuple[str, str], Mapping[int, int]] = field(default_factory=dict)
     coverage: Sequence[CoverageReport] = ()
     trace: Sequence[Row] = ()
+    unsettled: str = ""
 
 
 class Phase(Protocol):

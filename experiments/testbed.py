@@ -106,6 +106,9 @@ class Testbed(Protocol):
     def quiesce(self, timeout_s: float) -> bool:
         """Wait until no packet is on its way between switches; False if some still are."""
 
+    def packets_on_their_way(self) -> int | None:
+        """At most so many are now; None: nobody can tell."""
+
     def start_capture(self, file: Path, host: str) -> None:
         """Write what passes a host's access link, both ways, to a pcap file from now on."""
 

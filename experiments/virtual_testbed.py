@@ -247,6 +247,9 @@ class VirtualTestbed:
                 return self._fabric.engine.quiesce(0)
         return True
 
+    def packets_on_their_way(self) -> int:
+        return self._fabric.engine.statistics().live_packets
+
     def start_capture(self, file: Path, host: str) -> None:
         switch = self.topology.attachment(host)
         port = self.topology.port(switch.name, host)

@@ -105,6 +105,7 @@ class FabricSwitches:
             late_counts=tuple(found["engine"]["late_counts"]),
             socket_frames=drops + sum(row["received"] for row in found["interfaces"]),
             socket_drops=drops,
+            live_packets=found["engine"]["live_packets"],
         )
 
     def records(self, file: Path) -> Recording:

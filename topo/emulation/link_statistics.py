@@ -40,10 +40,12 @@ class DataPlaneStatistics:
     """How well the process that runs switches and links kept up, since its start.
 
     late_counts: link events by how late they were worked on: [0] by less than 1 us, [n] by 2^(n-1) to 2^n us.
-    socket_drops of socket_frames frames from hosts were lost for want of buffer.
+    socket_drops of socket_frames frames from hosts were lost for want of buffer. live_packets: in switches and on
+    links now.
     """
 
     late_ns_total: int
     late_counts: tuple[int, ...]
     socket_frames: int
     socket_drops: int
+    live_packets: int

@@ -49,8 +49,8 @@ def test_a_rate_that_changes_is_the_one_to_be_achieved_from_then_on() -> None:
 
 
 def test_shares_of_the_busiest_thread_and_lateness_from_the_histogram() -> None:
-    early = DataPlaneStatistics(5000, (10, 0, 0, 0), 101, 1)
-    late = DataPlaneStatistics(1_005_000, (910, 90, 9, 1), 201, 3)
+    early = DataPlaneStatistics(5000, (10, 0, 0, 0), 101, 1, 0)
+    late = DataPlaneStatistics(1_005_000, (910, 90, 9, 1), 201, 3, 0)
     found = measures(
         duration_s=2.0,
         machine=MachineTimes(busy=100, idle=290, stolen=10),

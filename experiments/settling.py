@@ -1,0 +1,92 @@
+"""Waiting until a network is at rest, for as long as packets come forward; and what keeps it from being so.
+
+That packets go round is concluded, not guessed: on a way that ends, a packet crosses at most MOST_HOPS links, or,
+flooded, every link in both directions. When links have carried more than that for every packet that was on its way,
+some of them go round and will not end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from experiments.configuration.faults import Fault, LinkChange
+from experiments.counts import Counts
+from experiments.scale import Scale
+from topo.graph import Topology
+
+if TYPE_CHECKING:
+    from experiments.testbed import Testbed
+
+LOOK_S = 0.5
+"""So often it is looked whether packets come forward."""
+
+STILL_S = 5.0
+"""Besides what the slowest link takes for a packet: when none came forward for so long, none will."""
+
+MOST_HOPS = 256
+"""A time to live has eight bits."""
+
+LONGEST_FRAME_BYTES = 9234
+_NAMED = 3
+
+
+def settle(testbed: Testbed, before: Counts, still_s: float) -> str:
+    """Wait until no packet is on its way between switches; "", or in words why some always will be.
+
+    before: counted when the phase began. still_s: for so long packets may stand still (longest_stand_s).
+    """
+    start = last = Counts.of_links(testbed)
+    on_way, still_looks = testbed.packets_on_their_way(), 0
+    if on_way is None:
+        # So many at most.
+        on_way = _entered(testbed.topology, start.since(before))
+    hops = max(MOST_HOPS, 2 * len(testbed.topology.links))
+    while not testbed.quiesce(LOOK_S):
+        now = Counts.of_links(testbed)
+        since = now.since(start)
+        crossings = sum(tally.packets for tally in since.delivered.values())
+        if crossings > hops * (on_way + _entered(testbed.topology, since)):
+            return _again(now.since(before)) or f"packets go round in a circle without end{_where(since)}"
+        still_looks = still_looks + 1 if (now.delivered, now.effects) == (last.delivered, last.effects) else 0
+        if still_looks * LOOK_S > still_s:
+            return _again(now.since(before)) or "packets stay where they are"
+        last = now
+    return ""
+
+
+def longest_stand_s(topology: Topology, faults: Sequence[Fault], scale: Scale) -> float:
+    """How long nothing may be seen to move although packets come forward. topology: in emulated units."""
+    rates = [link.model.rate_bps for link in topology.links]
+    delays = [link.model.delay_us + link.model.jitter_us + link.model.turn_us for link in topology.links]
+    for fault in faults:
+        if isinstance(fault, LinkChange):
+            fields = fault.change.fields(scale)
+            rates.append(fields.get("rate_bps"))
+            delays.append(fields.get("delay_us", 0) + fields.get("jitter_us", 0))
+    slowest_bps = min(filter(None, rates), default=None)
+    sending_s = 8 * LONGEST_FRAME_BYTES / slowest_bps if slowest_bps else 0.0
+    return STILL_S + 2 * (sending_s + max(delays, default=0) / 1e6)
+
+
+def _entered(topology: Topology, counts: Counts) -> int:
+    """Packets that hosts brought in."""
+    return sum(tally.packets for (sender, _), tally in counts.delivered.items() if topology.is_host(sender))
+
+
+def _where(since: Counts) -> str:
+    """The links that carried most."""
+    busiest = sorted(since.delivered.items(), key=lambda item: -item[1].packets)[:_NAMED]
+    return ": " + ", ".join(f"{a} to {b} carried {tally.packets:,}" for (a, b), tally in busiest if tally.packets)
+
+
+def _again(counts: Counts) -> str:
+    """Which switch handles packets again and again; "": none does, or none tells."""
+    again = {
+        switch: device["recirculated"] + device["resubmitted"] + device["cloned"]
+        for switch, device in counts.devices.items()
+    }
+    most = max(again, key=lambda switch: again[switch], default=None)
+    if most is None or again[most] <= MOST_HOPS * max(1, counts.devices[most]["received"]):
+        return ""
+    return f"{most} recirculated, resubmitted or cloned {again[most]:,} times: does its program do so without end?"
