@@ -27,7 +27,7 @@ control MeshWay(in bit<16> sub_unit, inout metadata_t meta, out way_t way) {
     table mesh_ways {
         key = { sub_unit: exact @name("sub_unit"); meta.flow_hash: selector; }
         actions = { mesh; NoAction; }
-        const default_action = NoAction();
+        @name("mesh_ways_by_port")
         implementation = action_selector(HashAlgorithm.crc16, 256, 8);
         size = 256;
     }
@@ -58,14 +58,14 @@ control LightWays(in bit<16> wavelength, in bit<3> usable, in bit<1> per_wavelen
     table first_lights {
         key = { wavelength: exact @name("wavelength"); meta.flow_hash: selector; }
         actions = { first_light; NoAction; }
-        const default_action = NoAction();
+        @name("first_lights_by_port")
         implementation = action_selector(HashAlgorithm.crc16, 256, 8);
         size = 256;
     }
     table second_lights {
         key = { wavelength: exact @name("wavelength"); meta.flow_hash: selector; }
         actions = { second_light; NoAction; }
-        const default_action = NoAction();
+        @name("second_lights_by_port")
         implementation = action_selector(HashAlgorithm.crc16, 256, 8);
         size = 256;
     }

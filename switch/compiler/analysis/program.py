@@ -24,6 +24,7 @@ CATEGORIES = {
     "redefined": "a macro is defined differently a second time",
     "uninitialized_use": "a variable or out parameter is read before it has a value",
     "unreachable": "states, cases and statements that no packet gets to",
+    "unsupported": "a table's action profile, counters or meters without a name, of which p4c makes no P4Info",
     "unused": "tables, selector keys, actions, controls, parsers, instances and variables that nothing uses",
     "user": "the text of a #warning line",
 }

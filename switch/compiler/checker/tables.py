@@ -131,6 +131,11 @@ def _check_properties(context: Context, node: s.TableDeclaration, scope: Scope) 
         if item.name not in _KNOWN_PROPERTIES:
             message = f"property '{item.name}' means nothing to v1model"
             context.reporter.warning(item.loc, message, item.end, category="ignore-prop")
+        elif isinstance(item.value, s.Call) and not s.find_annotation(item.annotations, "name"):
+            message = (
+                f"'{item.name}' of table '{node.name}' has no name, as p4c wants for P4Info: put @name before it"
+            )
+            context.reporter.warning(item.loc, message, item.end, category="unsupported")
 
 
 def _check_entry(context: Context, node: s.TableDeclaration, entry: s.TableEntry, scope: Scope) -> None:

@@ -44,6 +44,19 @@ def parser(states: str) -> str:
             "table 't' has no action_selector, so this key is never used",
         ),
         (
+            "t.apply();",
+            "table t { key = { hdr.h.a: exact; } actions = { NoAction; } implementation = action_profile(16); }",
+            "unsupported",
+            "'implementation' of table 't' has no name, as p4c wants for P4Info: put @name before it",
+        ),
+        (
+            "t.apply();",
+            "table t { key = { hdr.h.a: exact; } actions = { NoAction; } "
+            "counters = direct_counter(CounterType.packets); }",
+            "unsupported",
+            "'counters' of table 't' has no name, as p4c wants for P4Info: put @name before it",
+        ),
+        (
             "c.count();",
             "direct_counter(CounterType.packets) c;",
             "unused",
