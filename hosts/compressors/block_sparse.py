@@ -75,7 +75,7 @@ class BlockSparse:
 
     def compact(self, gradient: NDArray[np.int32]) -> NDArray[np.int32]:
         """What to send of a gradient, and of what was held back of those before; of the same length each time."""
-        filled = np.zeros(len(self.held_back.held), np.int64)
+        filled = np.zeros(len(self.held_back.held), np.int32)
         filled[: self._values] = gradient
         self.held_back.take(filled)
         places = self._places

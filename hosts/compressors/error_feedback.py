@@ -4,8 +4,12 @@ exactly the sum of all gradients."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
+
+INT32_MAX = (1 << 31) - 1
 
 
 class ErrorFeedback:
@@ -15,26 +19,48 @@ class ErrorFeedback:
         """length: of a gradient. momentum: each worker's own, before errors are kept, and forgotten where something
         was sent (momentum correction and factor masking of Lin et al., "Deep gradient compression", ICLR 2018); the
         sum of all gradients is then that of all velocities."""
-        self.held: NDArray[np.int64] = np.zeros(length, np.int64)
-        """What is to be sent of the gradient that was taken last and all before it, and has not been yet."""
+        self.held: NDArray[Any] = np.zeros(length, np.int32)
+        """What is to be sent of the gradient that was taken last and all before it, and has not been yet: int32 of
+        magnitudes below 2^31, and int64 from when something would not fit that."""
+        self._most = 0
+        """No magnitude in `held` is larger."""
         self._keeps = keeps
         self._momentum = momentum
         self._velocity: NDArray[np.int64] = np.zeros(length if momentum else 0, np.int64)
 
-    def take(self, gradient: NDArray[np.integer]) -> NDArray[np.int64]:
-        """A new gradient; returns what it adds to `held`, shape (length,): itself, or the velocity."""
-        added = gradient.astype(np.int64)
-        if self._momentum:
-            added += np.rint(self._momentum * self._velocity).astype(np.int64)
-            self._velocity = added.copy()
-        if self._keeps:
-            self.held += added
-        else:
-            self.held = added.copy()
-        return added
+    def take(self, gradient: NDArray[np.integer]) -> NDArray[np.int64] | None:
+        """A new gradient; returns what momentum adds to it, shape (length,). None: nothing."""
+        if not self._keeps:
+            self.held[:] = self._most = 0
+        self._add(gradient)
+        if not self._momentum:
+            return None
+        momentum: NDArray[np.int64] = np.rint(self._momentum * self._velocity).astype(np.int64)
+        self._velocity = momentum + gradient
+        self._add(momentum)
+        return momentum
 
     def sent(self, places: NDArray[np.intp] | slice, values: NDArray[np.int64]) -> None:
         """These values were sent for these places, each of which is named once."""
-        self.held[places] -= values
+        left = self.held[places] - values
+        self._make_room(max(self._most, _largest(left)))
+        self.held[places] = left
         if self._momentum:
             self._velocity[places] = 0
+
+    def _add(self, values: NDArray[np.integer]) -> None:
+        more = _largest(values)
+        if self._most + more > INT32_MAX:
+            self._most = _largest(self.held)
+        self._make_room(self._most + more)
+        self.held += values
+
+    def _make_room(self, most: int) -> None:
+        self._most = most
+        if most > INT32_MAX and self.held.itemsize == 4:
+            self.held = self.held.astype(np.int64)
+
+
+def _largest(values: NDArray[np.integer]) -> int:
+    """Magnitude."""
+    return max(int(values.max(initial=0)), -int(values.min(initial=0)))

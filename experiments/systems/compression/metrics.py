@@ -77,7 +77,7 @@ def round_rows(phase: CompressionPhase, scale: Scale) -> Iterable[dict[str, Any]
         yield {
             "phase": phase.name,
             "round": number,
-            "iteration_time_s": scale.nominal_time(max(each["seconds"] for each in report.rounds.values())),
+            "iteration_time_s": scale.nominal_time(max(each["seconds"] for each in report.round.values())),
             "sending_time_s": scale.nominal_time(max(each["sent_seconds"] for each in told)),
             "ratio": statistics.fmean(ratios),
             "least_ratio": min(ratios),
@@ -89,7 +89,7 @@ def round_rows(phase: CompressionPhase, scale: Scale) -> Iterable[dict[str, Any]
 
 
 def _learning(report: RoundReport) -> dict[str, Any]:
-    told = report.rounds.values()
+    told = report.round.values()
     losses = [each["loss"] for each in told if "loss" in each]
     accuracies = [each["accuracy"] for each in told if "accuracy" in each]
     return {

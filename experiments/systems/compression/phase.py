@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,11 +33,13 @@ EXPONENT = 26
 
 @dataclass
 class RoundReport:
-    """What workers tell of a round, by their names; fingerprints of what the server received, by the worker's name,
-    and of its sum."""
+    """What workers tell of a round, by their names: fingerprints of what trainers handed over and got back, what
+    the network's side did, and results; of the server, fingerprints of what it received, by the worker's name, and of
+    its sum."""
 
-    rounds: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    trained: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     exchanged: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    round: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     received: dict[str, int] = field(default_factory=dict)
     sum: int | None = None
 
@@ -152,7 +154,7 @@ class CompressionPhase:
             self.left.add(f"worker {event['worker']}")
         elif kind == "sent":
             self._background_agents_done += 1
-        elif kind in ("round", "exchanged", "received", "sum"):
+        elif kind in ("trained", "exchanged", "round", "received", "sum"):
             self._take_round(kind, event)
         return None
 
@@ -163,7 +165,7 @@ class CompressionPhase:
         elif kind == "sum":
             report.sum = event["fingerprint"]
         else:
-            (report.rounds if kind == "round" else report.exchanged)[event["name"]] = event
+            getattr(report, kind)[event["name"]] = event
 
     def _report(self, number: int) -> RoundReport:
         return self.rounds[number]
@@ -180,7 +182,7 @@ class CompressionPhase:
 
     def _done(self) -> int:
         names = set(self.names)
-        return sum(names <= report.rounds.keys() for report in self.rounds)
+        return sum(names <= report.round.keys() for report in self.rounds)
 
     @property
     def complete(self) -> bool:
@@ -190,20 +192,35 @@ class CompressionPhase:
         return [Progress("gradients", self._done(), len(self.rounds))]
 
     def mismatches(self) -> list[str]:
-        """What is wrong with sums, and with what workers say to have sent and held back; a line each."""
-        lines = []
+        """What is wrong with sums and gradients; a line each."""
+        return [*self._wrong_sums(), *self._wrong_gradients()]
+
+    def _wrong_sums(self) -> Iterator[str]:
         for number, report in enumerate(self.rounds):
             where = f"round {number + 1}"
             if report.sum != sum(report.received.values()) % MODULUS:
-                lines.append(f"{where}: the server's sum is not that of what it received")
-            for name, told in report.exchanged.items():
+                yield f"{where}: the server's sum is not that of what it received"
+            for name, told in report.trained.items():
                 if told["sum_fingerprint"] != report.sum:
-                    lines.append(f"{where}, {name}: the sum that came is not the server's")
-                if told["sent_fingerprint"] != report.received.get(name):
-                    lines.append(f"{where}, {name}: the server received something else than was sent")
-                if not told["is_complete"]:
-                    lines.append(f"{where}, {name}: what was sent and what is held back are not all gradients")
-            digests = {told.get("weights_sha256") or told.get("sums_sha256") for told in report.rounds.values()}
+                    yield f"{where}, {name}: the sum that came is not the server's"
+            digests = {told.get("weights_sha256") or told.get("sums_sha256") for told in report.round.values()}
             if len(digests) > 1:
-                lines.append(f"{where}: workers have different results")
-        return lines
+                yield f"{where}: workers have different results"
+
+    def _wrong_gradients(self) -> Iterator[str]:
+        """What the server received of a worker and what that holds back against what its trainer handed over: of all
+        rounds so far, and without error feedback of each round by itself."""
+        keeps = self._configuration.compression.error_feedback
+        missing = dict.fromkeys((f"worker {index}" for index in range(len(self.workers))), 0)
+        for number, report in enumerate(self.rounds):
+            where = f"round {number + 1}"
+            for name, told in report.exchanged.items():
+                if told["sent_fingerprint"] != report.received.get(name):
+                    yield f"{where}, {name}: the server received something else than was sent"
+                trained = report.trained.get(name)
+                if trained is None:
+                    continue
+                came = trained["gradient_fingerprint"] + told["momentum_fingerprint"]
+                missing[name] = keeps * missing[name] + came - report.received.get(name, 0)
+                if (missing[name] - told["held_fingerprint"]) % MODULUS:
+                    yield f"{where}, {name}: what was sent and what is held back are not all gradients"

@@ -15,6 +15,7 @@ from hosts.systems.compression.packet_format import TCP_PORT, UDP_PORT
 from hosts.systems.compression.server import Server
 from hosts.systems.compression.tcp_exchange import TcpExchange
 from hosts.systems.compression.tcp_server import TcpServer
+from hosts.systems.compression.witness import Witness
 
 
 def prepare(description: WorkerDescription | JobDescription) -> None:
@@ -45,7 +46,7 @@ def open_exchange(context: AgentContext, job: JobDescription, index: int) -> Ite
     """For worker `index`."""
     if job.protocol == "tcp":
         with contextlib.closing(context.connect_tcp(job.server.ip, TCP_PORT, job.give_up_us / 1e6)) as stream:
-            yield TcpExchange(job, index, stream, context)
+            yield Witness(TcpExchange(job, index, stream, context), context)
         return
     with context.open(udp_port=UDP_PORT) as interface:
-        yield CompressedExchange(job, index, interface, context)
+        yield Witness(CompressedExchange(job, index, interface, context), context)

@@ -125,7 +125,6 @@ class CompressedExchange:
             planned_bytes=message.planned_bytes,
             initial_bps=self._adaptation.monitor.initial_bps,
             readings=self._adaptation.readings,
-            sum_fingerprint=self._sum.fingerprint,
             **self._held_back.told(),
         )
         self._sum = None

@@ -68,7 +68,6 @@ class TcpExchange:
             planned_bytes=len(data),
             initial_bps=None,
             readings=[],
-            sum_fingerprint=total.fingerprint,
             **self._held_back.told(),
         )
         return total.values

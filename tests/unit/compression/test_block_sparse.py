@@ -34,7 +34,7 @@ def test_what_was_summed_and_what_is_held_back_are_all_gradients(part: float) ->
         assert all(np.array_equal(each, sums[0]) for each in sums)
         added += gradients.sum(axis=0)
         summed += sums[0]
-        held = sum(form.held_back.held for form in forms)
+        held = sum(form.held_back.held.astype(np.int64) for form in forms)
         assert np.array_equal(summed + held[:VALUES], added) and not held[VALUES:].any()
 
 

@@ -57,15 +57,15 @@ def test_what_was_sent_and_what_is_held_back_is_the_sum_of_all_gradients(name: s
     chosen, feedback = made(name), ErrorFeedback(VALUES, momentum=momentum)
     added, sent = np.zeros(VALUES, np.int64), np.zeros(VALUES, np.int64)
     for round_number in range(20):
-        added += feedback.take(gradient(round_number))
+        momentum_adds = feedback.take(gradient(round_number))
+        added += gradient(round_number) + (0 if momentum_adds is None else momentum_adds)
         content = chosen.compress(feedback.held, round_number)
         arrived = chosen.restored(content.decoded())
         places = content.places if chosen.is_placewise else slice(None)
         feedback.sent(places, arrived[places])
         sent += arrived
         assert np.array_equal(sent + feedback.held, added)
-    if not momentum:
-        assert np.array_equal(added, sum(gradient(seed).astype(np.int64) for seed in range(20)))
+        assert (momentum_adds is None) == (not momentum)
 
 
 def test_without_error_feedback_what_is_left_out_is_forgotten() -> None:
@@ -80,8 +80,25 @@ def test_momentum_is_forgotten_where_something_was_sent() -> None:
     feedback = ErrorFeedback(2, momentum=0.5)
     feedback.take(np.array([8, 8], np.int32))
     feedback.sent(np.array([0]), np.array([8]))
-    assert feedback.take(np.array([0, 0], np.int32)).tolist() == [0, 4]
+    momentum_adds = feedback.take(np.array([0, 0], np.int32))
+    assert momentum_adds is not None and momentum_adds.tolist() == [0, 4]
     assert feedback.held.tolist() == [0, 12]
+
+
+def test_what_is_held_back_may_outgrow_32_bits() -> None:
+    """In either direction, by gradients as by what is sent, whatever was taken in before."""
+    most, feedback = np.array([INT32_MAX, -INT32_MAX, 0], np.int32), ErrorFeedback(3)
+    feedback.take(most)
+    assert feedback.held.dtype == np.int32
+    feedback.take(np.array([0, -1, 5], np.int32))
+    assert feedback.held.tolist() == [INT32_MAX, -INT32_MAX - 1, 5]
+    feedback.sent(slice(None), np.array([-INT32_MAX, 0, 2**40]))
+    assert feedback.held.tolist() == [2 * INT32_MAX, -INT32_MAX - 1, 5 - 2**40]
+    small = ErrorFeedback(2)
+    for _ in range(20):
+        small.take(np.array([2**30, -(2**30)], np.int32))
+        small.sent(np.array([0, 1]), np.array([2**30, -(2**30)]))
+    assert small.held.dtype == np.int32 and not small.held.any()
 
 
 def test_what_does_not_fit_a_packet_is_held_back() -> None:
@@ -114,7 +131,8 @@ def test_nan_and_infinity_are_integers_before_anything_is_compressed(name: str) 
     chosen, feedback, added = made(name), ErrorFeedback(VALUES), np.zeros(VALUES, np.int64)
     arrived = np.zeros(VALUES, np.int64)
     for round_number in range(3):
-        added += feedback.take(whole.values)
+        feedback.take(whole.values)
+        added += whole.values
         content = chosen.compress(feedback.held, round_number)
         gradient = Assembly(chosen.length(VALUES))
         for frame in part_frames(ROUTE, written(content, HEADER_BYTES), round_number, 0):
@@ -250,3 +268,13 @@ def test_fingerprints_add_and_tell_a_change_of_one() -> None:
     rest[places] = 0
     parts = fingerprint(one[places], VALUES, places) + fingerprint(rest, VALUES)
     assert parts % MODULUS == fingerprint(one, VALUES)
+
+
+@pytest.mark.parametrize("length", [0, 1, 4095, 4096, 4097, 131_072, 140_000])
+def test_a_fingerprint_is_the_same_by_places_and_at_once(length: int) -> None:
+    values = np.random.default_rng(length).integers(-(2**31), 2**31, length).astype(np.int32)
+    at_once = fingerprint(values, length)
+    assert at_once == fingerprint(values, length, np.arange(length)) == fingerprint(values, length, slice(0, length))
+    half = length // 2
+    parts = [fingerprint(values[part], length, part) for part in (slice(0, half), slice(half, length))]
+    assert at_once == sum(parts) % MODULUS and (not length or at_once)
