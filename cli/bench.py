@@ -10,6 +10,8 @@ from typer.core import TyperGroup
 from typer.main import get_command_from_info
 from typer.models import CommandInfo
 
+from cli import layers
+from cli.run import LAYERS
 from switch.errors import UserError
 
 
@@ -20,15 +22,16 @@ class BenchGroup(TyperGroup):
         return [*super().list_commands(ctx), *_of_systems()]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        place = _of_systems().get(cmd_name)
-        if place is None:
-            return super().get_command(ctx, cmd_name)
-        module, _, function = place.partition(":")
+        own = super().get_command(ctx, cmd_name)
+        if own is not None or cmd_name not in _of_systems():
+            return own
+        module, _, function = _of_systems()[cmd_name].partition(":")
         info = CommandInfo(name=cmd_name, callback=getattr(importlib.import_module(module), function))
         return get_command_from_info(info, pretty_exceptions_short=True, rich_markup_mode="rich")
 
 
 def _of_systems() -> dict[str, str]:
+    layers.need(LAYERS)
     from experiments.systems import find_system, systems
 
     return {name: place for system in systems() for name, place in find_system(system).benches.items()}

@@ -58,7 +58,8 @@ class Commands(TyperGroup):
                 layer = layers.layer_of(error.name or "")
                 if layer is None or layers.is_installed(layer) or "_GRADBED_COMPLETE" in os.environ:
                     raise
-                layers.need([layer])
+                # More than the small layer of help texts: all that the command takes, at one time.
+                layers.need([layer] if layer == "options" else [*entry.layers, layer])
         found = getattr(module, attribute)
         if not isinstance(found, typer.Typer):
             app = typer.Typer()

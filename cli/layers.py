@@ -35,6 +35,16 @@ NETWORK_PROGRAMS = {
 """What networks on the real clock run, and the Debian packages that have it. Open vSwitch is for those who ask for
 legacy switches, which say so (topo/emulation/ovs_processes.py)."""
 
+DISTRIBUTIONS = {
+    "fastapi_offline": "fastapi-offline",
+    "google": "finsy",
+    "grpc": "finsy",
+    "os_ken": "os-ken",
+    "starlette": "fastapi",
+    "yaml": "PyYAML",
+}
+"""Modules, and what brings them, where requirements have it by another name."""
+
 TEST_PACKAGES = ("openvswitch-switch", "libc6-dev", "iperf3")
 """What the tests take besides."""
 
@@ -55,7 +65,7 @@ def needing(command: Callable[..., Any], layers: Sequence[str], network: bool) -
 
 def need(layers: Iterable[str]) -> None:
     """Install the layers that are missing. UserError if that fails."""
-    missing = [layer for layer in layers if not is_installed(layer)]
+    missing = [layer for layer in dict.fromkeys(layers) if not is_installed(layer)]
     if not missing:
         return
     if Path(sys.prefix) != ROOT / ".venv":
@@ -90,8 +100,10 @@ def requirements(layer: str) -> tuple[str, ...]:
 
 
 def layer_of(module: str) -> str | None:
-    """The first layer that has a module of this name, if any has."""
-    return next((layer for layer in MEGABYTES if module.split(".")[0] in requirements(layer)), None)
+    """The first layer that has the module, by its full name, if any has."""
+    top = module.split(".")[0]
+    wanted = DISTRIBUTIONS.get(top, top)
+    return next((layer for layer in MEGABYTES if wanted in requirements(layer)), None)
 
 
 def need_debian(tests: bool = False) -> None:
