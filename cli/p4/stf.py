@@ -50,6 +50,8 @@ def stf(
         print(f"{'passed' if outcome.passed else 'FAILED'}  {script.path}")
         for failure in outcome.failures:
             print(f"  {failure}")
+        for reason in outcome.not_possible:
+            print(f"  not possible: {reason}")
     return 0 if passed else 1
 
 
@@ -109,7 +111,7 @@ def _runner(name: str) -> Callable[[dict[str, Any], Script], Outcome]:
         return _run
     if name != "bmv2":
         raise UserError(f"--switch: gradbed or bmv2, not {name}")
-    from switch.stf.bmv2_processes import require_simple_switch
+    from switch.nodes.bmv2_programs import require_simple_switch
 
     require_simple_switch()
     return _run_on_bmv2

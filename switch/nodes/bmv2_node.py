@@ -4,32 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import os
-import shutil
 import socket
 import subprocess
 import time
 from pathlib import Path
 from typing import Any
 
-from switch.errors import UserError
+from switch.nodes.bmv2_programs import PRIORITY_QUEUES
 from switch.nodes.quiet_switch import QuietSwitch
 
 CPU_PORT = 510
 DROP_PORT = 511
 READY_TIMEOUT_S = 30.0
 STOP_TIMEOUT_S = 3.0
-
-
-def find_simple_switch_grpc() -> str:
-    """Its path: GRADBED_BMV2, else in PATH. UserError if it is not there."""
-    wanted = os.environ.get("GRADBED_BMV2", "simple_switch_grpc")
-    found = shutil.which(wanted)
-    if found is None:
-        raise UserError(
-            f"BMv2's {wanted} is not installed: put it in PATH, name it in GRADBED_BMV2, or drop `--switch bmv2`"
-        )
-    return found
 
 
 @functools.cache
@@ -71,7 +58,7 @@ class Bmv2Switch(QuietSwitch):
         thrift = [f"--thrift-port={self.thrift_port}"] if _has_thrift(self.binary) else []
         general = ["--no-p4", f"--device-id={self.number}", "--log-console", "--log-level=warn"]
         target = [f"--grpc-server-addr={self.grpc_address}", f"--cpu-port={CPU_PORT}", f"--drop-port={DROP_PORT}"]
-        return [self.binary, *general, *thrift, *ports, "--", *target]
+        return [self.binary, *general, *thrift, *ports, "--", *target, PRIORITY_QUEUES]
 
     def start(self, controllers: list[Any]) -> None:
         if self.process is None:

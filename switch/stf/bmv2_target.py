@@ -18,13 +18,15 @@ from typing import Any
 from switch.codegen.load import load_program
 from switch.codegen.model import KeyField, ProgramModel, Table
 from switch.device import KeyMatch
+from switch.nodes.bmv2_programs import PRIORITY_QUEUES, require_simple_switch
+from switch.nodes.bmv2_shell import THRIFT_BITS, Bmv2Ended, Bmv2Refuses, Shell
 from switch.stf import names
 from switch.stf import statements as s
-from switch.stf.bmv2_processes import Shell, SwitchProcess, free_port, require_simple_switch
+from switch.stf.bmv2_processes import SwitchProcess, free_port
 from switch.stf.names import NoFit
 from switch.stf.pcap_ports import PcapPorts
 from switch.stf.runner import Outcome, run_on
-from switch.stf.target import check
+from switch.stf.target import CheckFailed, NotPossible, check
 
 QUIET_S = 0.3
 # The smaller of BMv2's priorities wins, in STF the larger.
@@ -56,10 +58,10 @@ class Bmv2Target:
             ports = stack.enter_context(PcapPorts(folder, sorted(script.ports), packets))
             thrift_port = free_port()
             command = [found[0], "--thrift-port", str(thrift_port), *ports.arguments, "program.json"]
-            switch = SwitchProcess(command, folder)
-            stack.callback(switch.end)
-            switch.wait_for(thrift_port)
-            self._shell = Shell(found[1], thrift_port, folder)
+            self._switch = SwitchProcess([*command, "--", PRIORITY_QUEUES], folder)
+            stack.callback(self._switch.end)
+            self._switch.wait_for(thrift_port)
+            self._shell = Shell(found[1], thrift_port)
             stack.callback(self._shell.end)
             self._ports = ports
             self._stack = stack.pop_all()
@@ -87,7 +89,14 @@ class Bmv2Target:
 
     def apply(self, statement: s.Statement) -> None:
         self._settle()
-        self._apply(statement)
+        try:
+            self._apply(statement)
+        except Bmv2Refuses as error:
+            raise NoFit(str(error)) from None
+        except Bmv2Ended as error:
+            if (how := self._switch.ended()) is not None:
+                raise NoFit(how) from None
+            raise CheckFailed(str(error)) from None
 
     def _settle(self) -> None:
         if not self._is_idle:
@@ -125,7 +134,11 @@ class Bmv2Target:
     def _(self, statement: s.SetDefault) -> None:
         table = names.table(self._model, statement.table)
         call = names.action_call(table, statement.call)
-        self._shell.run("table_set_default", table.name, call.action, *call.arguments)
+        if table.profile is None:
+            self._shell.run("table_set_default", table.name, call.action, *call.arguments)
+        else:
+            made = self._shell.run("act_prof_create_member", table.profile, call.action, *call.arguments)
+            self._shell.run("table_indirect_set_default", table.name, _handle(made, "created"))
 
     @_apply.register
     def _(self, statement: s.Remove) -> None:
@@ -164,15 +177,21 @@ class Bmv2Target:
 
     @_apply.register
     def _(self, statement: s.RegisterRead) -> None:
-        answer = self._shell.run("register_read", names.register(self._model, statement.register), statement.index)
+        register = names.register(self._model, statement.register)
+        if (bits := self._model.registers[register].width) > THRIFT_BITS:
+            raise NotPossible(f"BMv2's Thrift reads {THRIFT_BITS} bits, not the {bits} of {register}", ends=False)
+        answer = self._shell.run("register_read", register, statement.index)
         if statement.condition is not None:
-            # Thrift has signed numbers of 64 bits only.
-            got = int(answer.rsplit("=", 1)[1]) % 2**64
+            got = int(answer.rsplit("=", 1)[1]) % 2**bits
             check(f"register {statement.register}[{statement.index}]", statement.condition, got)
 
     @_apply.register
     def _(self, statement: s.RegisterWrite) -> None:
         register = names.register(self._model, statement.register)
+        if statement.value >= 1 << THRIFT_BITS - 1:
+            raise NotPossible(
+                f"BMv2's Thrift writes numbers of {THRIFT_BITS - 1} bits at most, not {statement.value:#x}", ends=True
+            )
         self._shell.run("register_write", register, statement.index, statement.value)
 
     @_apply.register
@@ -194,7 +213,8 @@ class Bmv2Target:
 
     @_apply.register
     def _(self, statement: s.ValueSetAdd) -> None:
-        self._shell.run("pvs_add", names.value_set(self._model, statement.value_set), statement.value)
+        names.value_set(self._model, statement.value_set)
+        raise NotPossible("BMv2's simple_switch_CLI sends members of value sets with a byte too many", ends=True)
 
     @_apply.register
     def _(self, statement: s.ValueSetClear) -> None:

@@ -15,7 +15,7 @@ from switch.stf.parser import read_stf
 from switch.stf.runner import Outcome
 from switch.stf.statements import Script
 
-Stage = Literal["passed", "compile", "load", "packet", "stopped"]
+Stage = Literal["passed", "compile", "load", "packet", "stopped", "not possible"]
 # Program to BMv2 JSON; UserError if it is refused.
 Compile = Callable[[Path], dict[str, Any]]
 # JSON and file to outcome; ValueError if the switch refuses the JSON.
@@ -86,7 +86,9 @@ def _one(compile_: Compile, run: Run, program: Path) -> Result:
         outcome = run(json, script)
     except (UserError, ValueError, RuntimeError) as error:
         return Result(name, "load", _first_line(error))
-    return Result(name, "passed") if outcome.passed else Result(name, "packet", outcome.failures[0])
+    if outcome.failures:
+        return Result(name, "packet", outcome.failures[0])
+    return Result(name, "not possible", outcome.not_possible[0]) if outcome.not_possible else Result(name, "passed")
 
 
 def _first_line(error: Exception) -> str:

@@ -13,14 +13,16 @@ from switch.stf.engine_target import EngineTarget
 from switch.stf.frame_fields import named_differences
 from switch.stf.names import NoFit
 from switch.stf.statements import Expect, NoPacket, Packet, Script
-from switch.stf.target import CheckFailed, Target
+from switch.stf.target import CheckFailed, NotPossible, Target
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """failures: one line each, `file:line: what`; none if the test passed."""
+    """failures: one line each, `file:line: what`; none if the test passed. not_possible: likewise, what this switch
+    cannot do; of what depends on it nothing was tried."""
 
     failures: tuple[str, ...]
+    not_possible: tuple[str, ...] = ()
 
     @property
     def passed(self) -> bool:
@@ -49,12 +51,13 @@ def run_on(target: Target, script: Script) -> Outcome:
     """Run a file on a switch that has the program loaded and is otherwise fresh."""
     run = _Run(target, script)
     run.all()
-    return Outcome(tuple(run.failures))
+    return Outcome(tuple(run.failures), tuple(run.not_possible))
 
 
 class _Run:
     def __init__(self, target: Target, script: Script) -> None:
         self.failures: list[str] = []
+        self.not_possible: list[str] = []
         self._target = target
         self._script = script
         self._received: dict[int, list[bytes]] = defaultdict(list)
@@ -73,6 +76,10 @@ class _Run:
                     self._target.apply(statement)
             except CheckFailed as failure:
                 self._fail(statement.line, str(failure))
+            except NotPossible as reason:
+                self.not_possible.append(f"{self._script.path}:{statement.line}: {reason}")
+                if reason.ends:
+                    break
             except NoFit as error:
                 # What follows would fail because of this.
                 self._fail(statement.line, str(error))

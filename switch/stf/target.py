@@ -11,8 +11,8 @@ from switch.stf.statements import Condition, Packet, Statement
 class Target(Protocol):
     """A switch that runs the program under test.
 
-    `apply` and `send` raise NoFit where the statement does not fit the program, and CheckFailed where something is
-    not as the statement says.
+    `apply` and `send` raise NoFit where the statement does not fit the program, CheckFailed where something is not as
+    the statement says, and NotPossible where no program would help: this switch cannot do that.
     """
 
     @property
@@ -29,6 +29,17 @@ class Target(Protocol):
 
 class CheckFailed(Exception):
     """A counter or register is not as expected. The text says how, in one line."""
+
+
+class NotPossible(Exception):
+    """What the statement asks is beyond the switch, whatever the program. The text says why, in one line.
+
+    ends: what follows is of no worth, since the statement was to change something.
+    """
+
+    def __init__(self, why: str, *, ends: bool) -> None:
+        super().__init__(why)
+        self.ends = ends
 
 
 def check(what: str, condition: Condition, got: int, unit: str = "") -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from switch.errors import UserError
-from switch.nodes.bmv2_node import find_simple_switch_grpc
+from switch.nodes.bmv2_programs import find_simple_switch_grpc
 from topo.emulation.ovs_processes import require_open_vswitch
 
 pytestmark = [

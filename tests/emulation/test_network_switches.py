@@ -133,7 +133,7 @@ def test_nothing_is_left_of_a_network_whose_run_is_ended(number: signal.Signals)
 
 @in_sandbox
 def test_bmv2_routers() -> None:
-    from switch.nodes.bmv2_node import find_simple_switch_grpc
+    from switch.nodes.bmv2_programs import find_simple_switch_grpc
     from tests.emulation.routers import route_everything
     from topo.machine import kernel
 

@@ -98,7 +98,7 @@ def all_connected(testbed: MininetTestbed) -> bool:
 
 
 def bmv2_or_skip(switch: str) -> None:
-    from switch.nodes.bmv2_node import find_simple_switch_grpc
+    from switch.nodes.bmv2_programs import find_simple_switch_grpc
 
     if switch == "bmv2":
         try:

@@ -40,13 +40,14 @@ class Bmv2Switches:
 
     def check(self) -> None:
         """UserError without BMv2, or if the kernel lacks what the links need."""
-        from switch.nodes.bmv2_node import find_simple_switch_grpc
+        from switch.nodes.bmv2_programs import find_simple_switch_grpc
 
         find_simple_switch_grpc()
         traffic_control.require_kernel_support(link.model for link in self.topology.links)
 
     def add_nodes(self, net: Mininet, run_dir: Path) -> None:
-        from switch.nodes.bmv2_node import Bmv2Switch, find_simple_switch_grpc, free_ports
+        from switch.nodes.bmv2_node import Bmv2Switch, free_ports
+        from switch.nodes.bmv2_programs import find_simple_switch_grpc
 
         binary = find_simple_switch_grpc()
         ports = iter(free_ports(2 * len(self.topology.switches)))

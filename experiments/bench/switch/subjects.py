@@ -20,7 +20,8 @@ from experiments.bench.switch.workloads import LEFT_PORT, RIGHT_PORT, Workload
 from switch.errors import UserError
 from switch.fabric_config import FabricConfig, InterfaceConfig, LinkConfig, SwitchConfig
 from switch.link import LinkModel
-from switch.nodes.bmv2_node import Bmv2Switch, find_simple_switch_grpc, free_ports
+from switch.nodes.bmv2_node import Bmv2Switch, free_ports
+from switch.nodes.bmv2_programs import find_simple_switch_grpc
 from switch.p4c import find_p4c
 from switch.program_cache import compiled_files
 from topo.emulation.fabric_process import FabricProcess, fabric_command

@@ -45,7 +45,7 @@ class WorkloadSystem(System):
                 raise UserError(
                     "--switch: bmv2 does not tell what programs do, as --coverage and --trace need: use gradbed"
                 )
-            from switch.nodes.bmv2_node import find_simple_switch_grpc
+            from switch.nodes.bmv2_programs import find_simple_switch_grpc
 
             find_simple_switch_grpc()
         check_subjects(configuration.expect, METRICS)

@@ -14,8 +14,9 @@ SWITCH = """
 import json, socket, struct, sys
 
 arguments = sys.argv[1:]
-if json.load(open(arguments[-1]))["program"] == "broken":
+if json.load(open(arguments[arguments.index("--") - 1]))["program"] == "broken":
     sys.exit("no such primitive")
+assert arguments[-1] == "--priority-queues=8"
 server = socket.create_server(("127.0.0.1", int(arguments[arguments.index("--thrift-port") + 1])))
 ports = [a.split("@") for a in arguments if "@" in a]
 pipes = {int(p): open(f"{name}_in.pcap", "rb", buffering=0) for p, name in ports}

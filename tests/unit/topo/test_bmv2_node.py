@@ -13,7 +13,8 @@ pytest.importorskip("mininet", reason="Mininet is not installed")
 
 from switch.errors import UserError
 from switch.nodes import bmv2_node
-from switch.nodes.bmv2_node import Bmv2Switch, find_simple_switch_grpc, free_ports
+from switch.nodes.bmv2_node import Bmv2Switch, free_ports
+from switch.nodes.bmv2_programs import find_simple_switch_grpc
 from switch.nodes.quiet_switch import QuietLoopback
 
 STAND_IN = """#!{python}
@@ -65,6 +66,7 @@ def test_command_line(make) -> None:
         f"--grpc-server-addr={node.grpc_address}",
         "--cpu-port=510",
         "--drop-port=511",
+        "--priority-queues=8",
     ]
 
 

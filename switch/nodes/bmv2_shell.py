@@ -1,0 +1,68 @@
+"""BMv2's Thrift command line, simple_switch_CLI: what its P4Runtime server does not do."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from contextlib import suppress
+
+THRIFT_BITS = 64
+"""Of the numbers in which registers are read and written; they have a sign."""
+
+_PROMPT = b"RuntimeCmd: "
+
+
+class Bmv2Refuses(Exception):
+    """A command; the text is BMv2's, in one line."""
+
+
+class Bmv2Ended(Exception):
+    """The command line has ended; the text has its last words."""
+
+
+class Shell:
+    """simple_switch_CLI at a running switch, one command after the other. Bmv2Ended if it ends."""
+
+    def __init__(self, path: str, thrift_port: int) -> None:
+        self._process = subprocess.Popen(
+            [path, "--thrift-port", str(thrift_port)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        self._answer()
+
+    def run(self, *words: object) -> str:
+        """Its answer. Bmv2Refuses with its words if it refuses the command."""
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError):
+            self._process.stdin.write(" ".join(map(str, words)).encode() + b"\n")
+            self._process.stdin.flush()
+        answer = self._answer()
+        if re.search(r"^(Error|Invalid)\b", answer, re.MULTILINE):
+            raise Bmv2Refuses(f"BMv2: {' '.join(answer.split())}")
+        return answer
+
+    def register(self, name: str, bits: int) -> list[int]:
+        """Every cell of a register array, without sign. ValueError if they are wider than Thrift's numbers."""
+        if bits > THRIFT_BITS:
+            raise ValueError(f"Thrift's numbers have {THRIFT_BITS} bits, the cells of {name} {bits}")
+        cells = self.run("register_read", name).rsplit("=", 1)[1]
+        return [int(cell) % (1 << bits) for cell in cells.split(",")]
+
+    def end(self) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+    def _answer(self) -> str:
+        """Everything up to the next prompt."""
+        assert self._process.stdout is not None
+        answer = b""
+        while not answer.endswith(_PROMPT):
+            piece = os.read(self._process.stdout.fileno(), 4096)
+            if not piece:
+                said = answer.decode(errors="replace").split("\n")
+                raise Bmv2Ended(f"BMv2's command line ended: {' '.join(said[-2:]).strip()}")
+            answer += piece
+        return answer[: -len(_PROMPT)].decode(errors="replace")
