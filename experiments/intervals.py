@@ -26,6 +26,11 @@ class Interval:
     high: float
     repetitions: int
 
+    @property
+    def has_width(self) -> bool:
+        """Whether repetitions differ; else there is nothing to show beside the estimate."""
+        return self.low < self.high
+
 
 def confidence_interval(values: Sequence[float], statistic: Literal["mean", "median"] = "mean") -> Interval:
     """Of the mean by Student's t distribution (Student, Biometrika 6, 1908), of the median by the bias-corrected and

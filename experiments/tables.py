@@ -14,15 +14,19 @@ Row = Mapping[str, Any]
 def write_tables(rows: Sequence[Row], path: Path) -> None:
     """Write `path` with .csv and .parquet. Columns: of all rows, in order of first appearance; what a row lacks is
     empty. Lists and mappings become JSON text."""
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    flat = [{name: _flat(row.get(name)) for name in names} for row in rows]
-    replace_file(path.with_suffix(".csv"), lambda target: _write_csv(names, flat, target))
+    names, flat = _flattened(rows)
+    replace_file(path.with_suffix(".csv"), lambda target: write_csv(rows, target))
     replace_file(path.with_suffix(".parquet"), lambda target: _write_parquet(names, flat, target))
 
 
 def read_csv(path: Path) -> list[dict[str, str]]:
     with path.open(newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))
+
+
+def _flattened(rows: Sequence[Row]) -> tuple[list[str], list[Row]]:
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    return names, [{name: _flat(row.get(name)) for name in names} for row in rows]
 
 
 def _flat(value: Any) -> Any:
@@ -44,11 +48,13 @@ def replace_file(path: Path, write: Callable[[Path], object]) -> None:
         raise
 
 
-def _write_csv(names: Sequence[str], rows: Sequence[Row], target: Path) -> None:
+def write_csv(rows: Sequence[Row], target: Path) -> None:
+    """As the CSV of `write_tables`."""
+    names, flat = _flattened(rows)
     with target.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, fieldnames=names)
         writer.writeheader()
-        writer.writerows(rows)
+        writer.writerows(flat)
 
 
 def _write_parquet(names: Sequence[str], rows: Sequence[Row], target: Path) -> None:

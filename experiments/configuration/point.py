@@ -6,10 +6,11 @@ from typing import Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from experiments.configuration.faults import Fault, check_faults
-from experiments.configuration.sections import Section, TopologySection, option
+from experiments.configuration.faults import Fault, LinkChange, check_faults
+from experiments.configuration.sections import LinkOverride, Section, TopologySection, option
 from experiments.scale import Scale
 from switch.errors import UserError
+from switch.link import LinkModel
 
 Clock = Literal["real", "virtual"]
 
@@ -45,6 +46,21 @@ class PointConfiguration(Section):
             except UserError as error:
                 raise ValueError(str(error)) from None
         return faults
+
+    def chance(self) -> tuple[str, ...]:
+        """What is drawn by chance, in words: then results differ between seeds, and a study repeats the point.
+        Without any, one repetition tells all. A system adds what it draws itself and its metrics show."""
+        built = self.topology.build(Scale())
+        changes = [fault.change for fault in self.faults if isinstance(fault, LinkChange)]
+        links: list[LinkModel | LinkOverride] = [*(link.model for link in built.links), *changes]
+        drawn = {
+            "the machine's time": self.clock == "real",
+            "losses": any(link.loss for link in links),
+            "duplicates": any(link.duplicate for link in links),
+            "jitter": any(link.jitter_us for link in links),
+            "computing times": bool(self.timing.compute_us) and self.timing.compute_distribution == "exponential",
+        }
+        return tuple(words for words, is_drawn in drawn.items() if is_drawn)
 
     def canonical(self) -> PointConfiguration:
         """Itself, with whatever does not matter set to one value: configurations that mean the same are run once."""

@@ -3,8 +3,7 @@ invalid; open diamonds were measured on the other clock."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from experiments.intervals import Interval, confidence_interval
@@ -14,6 +13,12 @@ from experiments.plotting.style import COLOURS, MARKERS, OTHER_CLOCK
 Range = tuple[float | None, float | None]
 """Least and most that a number can be; None: no such limit."""
 
+Places = Mapping[Any, float]
+"""Where values of x that are words go: nothing lies between them, so no line joins their points."""
+
+GROUP_WIDTH = 0.8
+"""Of all series at one word of x; words are 1 apart."""
+
 
 def draw_series(
     axes: Any,
@@ -22,53 +27,70 @@ def draw_series(
     label: str | None,
     number: int,
     statistic: Literal["mean", "median"] = "mean",
-    x_of: dict[Any, float] | None = None,
+    x_of: Places | None = None,
     possible: Range = (0.0, None),
+    bar_width: float | None = None,
 ) -> None:
-    """Draw one series in the colour and marker of its number: estimates with 95 % intervals, joined by a line, dashed
-    once all colours are taken.
+    """Draw one series in the colour and marker of its number: estimates with 95 % intervals, joined by a line
+    (without x_of), dashed once all colours are taken; bars with bar_width.
 
     Doubtful points have hollow markers. Points of which every repetition is invalid are crosses off the line, and say
-    only that something ran there. x_of: places of x values that are not numbers. An interval that leaves what is
-    possible is cut there, and a small arrow takes the place of its cap.
+    only that something ran there. x_of: places of x values that are words. An interval that leaves what is possible
+    is cut there, and a small arrow takes the place of its cap.
     """
     again, place = divmod(number, len(COLOURS))
     colour, marker = COLOURS[place], MARKERS[(place + again) % len(MARKERS)]
-    line = "--" if again else "-"
+    line = "none" if x_of is not None else "--" if again else "-"
     places = [float(point.x) if x_of is None else x_of[point.x] for point in points]
     measured = sorted(
         (x, confidence_interval(point.values, statistic), point.verdict)
         for x, point in zip(places, points, strict=True)
         if point.values
     )
-    axes.plot([x for x, *_ in measured], [i.estimate for _, i, _ in measured], line, color=colour, zorder=2)
+    if x_of is None:
+        axes.plot([x for x, *_ in measured], [i.estimate for _, i, _ in measured], line, color=colour, zorder=2)
     for x, interval, verdict in measured:
-        known = not math.isnan(interval.low)
-        low, high = cut(interval, possible)
-        axes.errorbar(
-            [x],
-            [interval.estimate],
-            yerr=[[interval.estimate - low], [high - interval.estimate]] if known else None,
-            color=colour,
-            marker=marker,
-            markerfacecolor="white" if verdict in ("doubtful", "unknown") else colour,
-            linestyle="none",
-            capsize=2.5,
-            zorder=3,
-        )
-        for end, whole, arrow in ((low, interval.low, "v"), (high, interval.high, "^")):
-            if known and end != whole:
-                axes.plot([x], [end], arrow, color=colour, markersize=4, zorder=3)
+        fill = "white" if verdict in ("doubtful", "unknown") else colour
+        if bar_width is not None:
+            axes.bar([x], [interval.estimate], bar_width, facecolor=fill, edgecolor=colour, zorder=1)
+        _draw_estimate(axes, x, interval, possible, colour, None if bar_width is not None else marker, fill)
     for x, point in zip(places, points, strict=True):
         if not point.values:
             axes.plot([x] * len(point.invalid), point.invalid, "x", color=colour, alpha=0.5, zorder=1)
         if point.other_clock:
             beside = [x] * len(point.other_clock)
-            axes.plot(beside, point.other_clock, OTHER_CLOCK, color=colour, **OPEN, zorder=4)
-    axes.plot([], [], line, color=colour, marker=marker, label=label)
+            # On a bar of its own colour it would not be seen.
+            edge = colour if bar_width is None else "black"
+            axes.plot(beside, point.other_clock, OTHER_CLOCK, color=edge, **OPEN, zorder=4)
+    if bar_width is not None:
+        axes.bar([], [], color=colour, label=label)
+    else:
+        axes.plot([], [], linestyle=line, color=colour, marker=marker, label=label)
 
 
 OPEN = {"markerfacecolor": "none", "markersize": 9, "linestyle": "none"}
+
+
+def _draw_estimate(
+    axes: Any, x: float, interval: Interval, possible: Range, colour: str, marker: str | None, fill: str
+) -> None:
+    """A marker (bars have none) with its interval, which on bars is black."""
+    low, high = cut(interval, possible)
+    ends = "black" if marker is None else colour
+    axes.errorbar(
+        [x],
+        [interval.estimate],
+        yerr=[[interval.estimate - low], [high - interval.estimate]] if interval.has_width else None,
+        color=ends,
+        marker=marker,
+        markerfacecolor=fill,
+        linestyle="none",
+        capsize=2.5,
+        zorder=3,
+    )
+    for end, whole, arrow in ((low, interval.low, "v"), (high, interval.high, "^")):
+        if interval.has_width and end != whole:
+            axes.plot([x], [end], arrow, color=ends, markersize=4, zorder=3)
 
 
 def cut(interval: Interval, possible: Range) -> tuple[float, float]:
@@ -79,6 +101,13 @@ def cut(interval: Interval, possible: Range) -> tuple[float, float]:
     return low, high
 
 
+def beside(places: Places, number: int, count: int) -> tuple[Places, float]:
+    """Of one of so many series: places beside the others' at every word, and the width of each."""
+    width = GROUP_WIDTH / count
+    shift = width * (number - (count - 1) / 2)
+    return {word: place + shift for word, place in places.items()}, width
+
+
 def draw_companion(
     axes: Any,
     points: Sequence[SeriesPoint],
@@ -86,9 +115,11 @@ def draw_companion(
     label: str | None,
     number: int | None,
     dashes: str,
-    x_of: dict[Any, float] | None = None,
+    x_of: Places | None = None,
+    width: float = GROUP_WIDTH,
 ) -> None:
-    """A bound or an analytic curve that goes with a series (number None: with all, in black), without markers."""
+    """A bound or an analytic curve that goes with a series (number None: with all, in black), without markers; with
+    x_of a dash of that width at each word."""
     colour = "black" if number is None else COLOURS[number % len(COLOURS)]
     curve = sorted(
         (
@@ -97,7 +128,21 @@ def draw_companion(
         )
         for point in points
     )
-    axes.plot(*zip(*curve, strict=True), dashes, color=colour, linewidth=1.0, label=label, zorder=1)
+    style = {"color": colour, "linewidth": 1.0, "zorder": 1}
+    if x_of is None:
+        axes.plot(*zip(*curve, strict=True), dashes, label=label, **style)
+        return
+    for x, y in curve:
+        axes.plot([x - width / 2, x + width / 2], [y, y], dashes, **{**style, "zorder": 4})
+    axes.plot([], [], dashes, label=label, **style)
+
+
+def draw_saturation(axes: Any, at: Sequence[float], *, label: str | None, number: int | None) -> None:
+    """Uprights at the x from which on a series (number None: all, in black) cannot follow."""
+    colour = "black" if number is None else COLOURS[number % len(COLOURS)]
+    for x in sorted(set(at)):
+        axes.axvline(x, color=colour, linestyle="--", linewidth=1.0, zorder=1)
+    axes.plot([], [], "--", color="black", linewidth=1.0, label=label)
 
 
 def explain_marks(axes: Any, verdicts: Sequence[str]) -> None:

@@ -16,6 +16,7 @@ from experiments.configuration.point import PointConfiguration
 from experiments.scale import Scale
 from experiments.study.comparison import comparison_tables
 from experiments.study.expansion import expand, values_at, with_values
+from experiments.study.figure_data import write_figure_data
 from experiments.study.figures import draw_figures
 from experiments.study.loading import load_study
 from experiments.study.model import Point, Study, StudyHead, Sweep
@@ -64,6 +65,8 @@ def run_study_file(path: Path, options: RunOptions, *, quick: bool = False, cloc
     _print_comparisons(study, results, console)
     for figure in draw_figures(results, study.head.figures, study.system.metrics):
         console.print(f"figure: {figure}")
+    if study.head.figures:
+        console.print(f"data of figures: {write_figure_data(study, results)}")
     console.print(f"rows and logs: {run.folder}/")
     return _conclusion(run, study.system.assurance, console)
 

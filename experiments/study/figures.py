@@ -6,7 +6,15 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from experiments.plotting.series import draw_companion, draw_series, explain_marks
+from experiments.plotting.series import (
+    GROUP_WIDTH,
+    Places,
+    beside,
+    draw_companion,
+    draw_saturation,
+    draw_series,
+    explain_marks,
+)
 from experiments.plotting.series_point import SeriesPoint
 from experiments.plotting.style import figure, save
 from experiments.study.model import FigureSection
@@ -31,26 +39,32 @@ def draw_figures(
 def draw_lines(
     results: StudyResults, section: FigureSection, metrics: Mapping[str, Metric], path: Path
 ) -> list[Path]:
-    """y against x, a line for each series, with 95 % intervals, bound and expected curve."""
+    """y against x for each series, with 95 % intervals, bound, expected curve and saturation: lines, points where x
+    are words, or bars."""
     suffix = "_normalised" if section.normalised else ""
     measured = results.series(section.x, section.y + suffix, section.series)
-    places = _places(measured)
+    is_bars = section.kind == "bars"
+    places = _places(measured, is_bars)
     metric = metrics.get(section.y)
     possible = (0.0, None) if metric is None else metric.possible
     with figure() as (made, [axes]):
         for number, (label, points) in enumerate(measured.items()):
+            at, width = beside(places, number, len(measured)) if places else (None, None)
             draw_series(
                 axes,
                 points,
                 label=_word(label),
                 number=number,
                 statistic=section.statistic,
-                x_of=places,
+                x_of=at,
                 possible=possible,
+                bar_width=width if is_bars else None,
             )
         for companion, dashes, word in ((section.bound, "--", "bound"), (section.expected, ":", "expected")):
             if companion is not None:
                 _draw_companions(axes, results, section, companion + suffix, dashes, word, places)
+        if section.saturation is not None:
+            _draw_saturations(axes, results, section, section.saturation)
         verdicts = [point.verdict for points in measured.values() for point in points]
         explain_marks(axes, verdicts)
         whole_numbers = all(isinstance(point.x, int) for points in measured.values() for point in points)
@@ -65,29 +79,36 @@ def _draw_companions(
     column: str,
     dashes: str,
     word: str,
-    places: dict[Any, float] | None,
+    places: Places | None,
 ) -> None:
     """One curve if it is the same for all series, else one for each."""
     found = results.series(section.x, column, section.series)
     curves = {tuple((point.x, (*point.values, *point.invalid)[0]) for point in points) for points in found.values()}
     together = len(curves) == 1
-    for number, points in enumerate(found.values()):
-        if number == 0 or not together:
-            draw_companion(
-                axes,
-                points,
-                label=None,
-                number=None if together else number,
-                dashes=dashes,
-                x_of=places,
-            )
+    for number, points in enumerate(list(found.values())[: 1 if together else None]):
+        at, width = (places, GROUP_WIDTH) if places is None or together else beside(places, number, len(found))
+        draw_companion(
+            axes, points, label=None, number=None if together else number, dashes=dashes, x_of=at, width=width
+        )
     axes.plot([], [], dashes, color="black", linewidth=1.0, label=word)
 
 
-def _places(series: Series) -> dict[Any, float] | None:
-    """Where x values that are not numbers go: 0, 1, 2, ... None if all are numbers."""
+def _draw_saturations(axes: Any, results: StudyResults, section: FigureSection, column: str) -> None:
+    found = [
+        {value for point in points for value in (*point.values, *point.invalid)}
+        for points in results.series(section.x, column, section.series).values()
+    ]
+    together = len({frozenset(each) for each in found}) == 1
+    for number, each in enumerate(found[: 1 if together else None]):
+        draw_saturation(
+            axes, list(each), label="saturation" if not number else None, number=None if together else number
+        )
+
+
+def _places(series: Series, is_bars: bool) -> dict[Any, float] | None:
+    """Where x values that are not numbers go, and those of bars: 0, 1, 2, ... None if all are numbers."""
     values = list(dict.fromkeys(point.x for points in series.values() for point in points))
-    if all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values):
+    if not is_bars and all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values):
         return None
     return {value: float(index) for index, value in enumerate(values)}
 
@@ -96,7 +117,7 @@ def _label_axes(
     axes: Any,
     section: FigureSection,
     metrics: Mapping[str, Metric],
-    places: dict[Any, float] | None,
+    places: Places | None,
     whole_numbers: bool,
 ) -> None:
     if places is None:
@@ -130,6 +151,7 @@ def _word(value: Any) -> str | None:
 
 
 KINDS: dict[str, Callable[[StudyResults, FigureSection, Mapping[str, Metric], Path], list[Path]]] = {
-    "lines": draw_lines
+    "lines": draw_lines,
+    "bars": draw_lines,
 }
 """By the word after `kind:` of a figure. Systems may add theirs when their module is imported."""

@@ -76,10 +76,9 @@ def _points(
             data = {**data, "clock": clock}
         configuration = _configuration(document, head, system, data, combination)
         coordinates = values_at(configuration.model_dump(mode="json"), combination)
-        points += [
-            Point(coordinates, repetition, seed, configuration)
-            for repetition, seed in enumerate(head.seed_of_repetition)
-        ]
+        # Without chance all repetitions would be the same.
+        seeds = head.seed_of_repetition if configuration.canonical().chance() else head.seed_of_repetition[:1]
+        points += [Point(coordinates, repetition, seed, configuration) for repetition, seed in enumerate(seeds)]
     return tuple(points)
 
 
@@ -221,7 +220,7 @@ def _check_names(document: YamlDocument, head: StudyHead, system: System) -> Non
                 ("figures", figure, "kind"),
                 f"there is no kind of figure {section.kind!r}{suggestion(section.kind, KINDS)}",
             )
-        for field in ("y", "bound", "expected"):
+        for field in ("y", "bound", "expected", "saturation"):
             column: str | None = getattr(section, field)
             if column is not None and column not in columns:
                 hint = suggestion(column, columns)

@@ -44,9 +44,11 @@ class Sweep(Section):
 class FigureSection(Section):
     """One figure: lines of y against x, one for each value of `series` (none: a single line).
 
-    x and series are paths of the sweep; y, bound and expected are columns of the points table. bound is drawn as a
-    dashed line (an upper limit), expected as a dotted one (an analytic curve); both of each series, or once if all
-    agree. normalised: y and its companions in units of the link rate.
+    kind bars: a bar for each series at every x. lines with words for x: points, as nothing lies between them.
+    x and series are paths of the sweep; y, bound, expected and saturation are columns of the points table. bound is
+    drawn as a dashed line (a limit that y never crosses), expected as a dotted one (an analytic curve), saturation as
+    a dashed upright (the x from which on y cannot follow); each of every series, or once if all agree. normalised: y,
+    bound and expected in units of the link rate.
     """
 
     kind: str = "lines"
@@ -55,6 +57,7 @@ class FigureSection(Section):
     series: str | None = None
     bound: str | None = None
     expected: str | None = None
+    saturation: str | None = None
     normalised: bool = False
     x_scale: Literal["linear", "log", "symlog"] = "linear"
     y_scale: Literal["linear", "log"] = "linear"
@@ -85,6 +88,7 @@ class StudyHead(Section):
     title: str = ""
     sweep: Sweep = Sweep()
     repetitions: int = Field(default=1, ge=1)
+    """Of each point in which something is drawn by chance (PointConfiguration.chance); of any other, one."""
     seeds: list[Annotated[int, Field(ge=0, lt=2**31)]] | None = None
     """One for each repetition; None: 1, 2, 3, ..."""
     metrics: list[str] = Field(default_factory=list)

@@ -41,11 +41,17 @@ class StudyResults:
     def _heading(self, what_of: str) -> str:
         repetitions = max((1 + point.repetition for point in self.points), default=1)
         measured = [
-            *([f"{what_of} {repetitions} repetitions"] if repetitions > 1 else []),
+            *([f"{what_of} {repetitions} repetitions{self._drawn()}"] if repetitions > 1 else []),
             *clock_words([point.row for point in self.points]),
             *(["quick form"] if self.resolved["quick"] else []),
         ]
         return "\n".join([str(self.resolved["title"] or self.resolved["name"]), "; ".join(measured)])
+
+    def _drawn(self) -> str:
+        """What repetitions are for, where not all points have any."""
+        repeated = {repr(point.coordinates) for point in self.points if point.repetition}
+        alone = any(repr(point.coordinates) not in repeated for point in self.points)
+        return " of what is drawn by chance" if alone else ""
 
     def series(self, x: str, y: str, series: str | None = None) -> dict[Any, list[SeriesPoint]]:
         """By value of `series` (one key, None, without): y at each x, in the order in which the study has them.

@@ -4,6 +4,7 @@ study.yaml         the study as it was given
 study.json         resolved: name, quick, scale, and every point with its digest, coordinates and configuration
 environment.json   versions and machine
 points/DIGEST.json what a point found, written when it is done; logs and captures in points/DIGEST/
+data/NAME.csv      what figures show, a row for each place of the sweep (docs/data)
 points.csv, .parquet, rounds.csv, ...   raw rows of all points that are done
 *.png, *.svg, *.pdf                     figures
 logs/              what went wrong in points that failed

@@ -30,7 +30,7 @@ def summary_table(study: Study, results: StudyResults) -> Table:
         cells += [_cell(study.system.metrics[name], good or points, name, bool(good)) for name in names]
         left_out = f", {len(points) - len(good)} of {len(points)} left out" if len(good) < len(points) else ""
         rows.append([*cells, worst(p.row["verdict"] for p in good or points) + left_out])
-    table = Table(title=study.head.title or study.name, caption=_caption(study, rows))
+    table = Table(title=study.head.title or study.name, caption=_caption(rows))
     titles = [*map(path_words, study.head.sweep.paths), *map(column_words, names), "verdict"]
     for number, title in enumerate(titles):
         # Titles are folded where there is no room, numbers never.
@@ -44,10 +44,10 @@ def summary_table(study: Study, results: StudyResults) -> Table:
     return table
 
 
-def _caption(study: Study, rows: list[list[str]]) -> str | None:
+def _caption(rows: list[list[str]]) -> str | None:
     shown = [cell for row in rows for cell in row[:-1]]
     said = [
-        *([f"mean ± half of the {100 * CONFIDENCE:.0f} % interval"] if study.head.repetitions > 1 else []),
+        *([f"mean ± half of the {100 * CONFIDENCE:.0f} % interval"] if any("±" in cell for cell in shown) else []),
         *([f"{CUT} an end of it is impossible"] if any(cell.rstrip(")").endswith(CUT) for cell in shown) else []),
         *(["(...) no run was valid"] if any(cell.startswith("(") for cell in shown) else []),
     ]
@@ -59,7 +59,7 @@ def _cell(metric: Metric, points: list[DonePoint], name: str, good: bool) -> str
     if not values:
         return ""
     interval = confidence_interval(values)
-    error = None if interval.repetitions == 1 else interval.high - interval.estimate
+    error = interval.high - interval.estimate if interval.has_width else None
     shown = engineering(interval.estimate, metric.unit, 3, error)
     if error is not None and cut(interval, metric.possible) != (interval.low, interval.high):
         shown += CUT

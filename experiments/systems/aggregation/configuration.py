@@ -113,6 +113,13 @@ class AggregationConfiguration(PointConfiguration):
     switches: SwitchesSection = SwitchesSection()
     workload: Workload = SyntheticWorkload()
 
+    def chance(self) -> tuple[str, ...]:
+        drawn = {
+            "switches that sum": self.switches.placement == "random",
+            "training": self.workload.kind == "training",
+        }
+        return (*super().chance(), *(words for words, is_drawn in drawn.items() if is_drawn))
+
     def canonical(self) -> AggregationConfiguration:
         if self.workload.exchange != "server":
             means_nothing: dict[str, object] = {"placement": "none", "programmable": 0}

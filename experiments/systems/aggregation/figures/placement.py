@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,8 @@ def _draw_panel(axes: Any, results: StudyResults, section: FigureSection, kind: 
     for number, name in enumerate(lines):
         offset = DODGE * (number - (len(lines) - 1) / 2)
         places = {point.x: point.x + offset for point in measured[name]}
-        draw_series(axes, measured[name], label=name, number=number, x_of=places, possible=SHARE)
+        shifted = [replace(point, x=places[point.x]) for point in measured[name]]
+        draw_series(axes, shifted, label=name, number=number, possible=SHARE)
         _draw_bounds(axes, bounds, name, places, COLOURS[number])
     for place, name in enumerate(others):
         # The same run stands for every M.

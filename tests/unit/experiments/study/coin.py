@@ -38,6 +38,9 @@ class Coins(Section):
 class CoinConfiguration(PointConfiguration):
     coins: Coins = Coins()
 
+    def chance(self) -> tuple[str, ...]:
+        return (*super().chance(), *(["sides"] if 0 < self.coins.bias < 1 else []))
+
     def canonical(self) -> CoinConfiguration:
         return self.model_copy(update={"coins": self.coins.model_copy(update={"ignored": 0})})
 

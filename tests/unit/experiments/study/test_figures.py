@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import itertools
+import statistics
 from pathlib import Path
+from typing import Any
 
 import pytest
+from matplotlib.container import BarContainer
 
 from experiments.plotting.series import draw_companion, draw_series
 from experiments.plotting.series_point import SeriesPoint
 from experiments.plotting.style import figure
 from experiments.scale import Scale
+from experiments.study.figure_data import write_figure_data
 from experiments.study.figures import draw_figures
 from experiments.study.loading import load_study
 from experiments.study.results import load_results
 from experiments.study.runner import run_study
 from experiments.study.summary import summary_table
+from experiments.tables import read_csv
 from tests.unit.experiments.study import coin  # noqa: F401  # registers the system
 
 POINTS = [
@@ -104,4 +110,74 @@ def test_the_table_at_the_end(tmp_path: Path) -> None:
     cells = [list(column.cells) for column in table.columns]
     assert cells[0] == ["valid", "valid", "doubtful", "doubtful", "invalid", "invalid"]
     assert [cell.split(",")[0] for cell in cells[-1]] == cells[0]
-    assert [cell.strip("()") for cell in cells[3]] == ["20 ± 0"] * 6
+    assert [cell.strip("()") for cell in cells[3]] == ["20"] * 6
+
+
+def test_what_all_repetitions_agree_on_has_no_interval() -> None:
+    """Neither a bar without height nor "± 0": it would say that something was drawn."""
+    with figure() as (_, [axes]):
+        draw_series(axes, [SeriesPoint(1, (2.0, 2.0, 2.0), (), "valid")], label=None, number=0)
+        assert not axes.containers[0].has_yerr
+
+
+def drawn(tmp_path: Path, section: str, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The axes of one figure of the study, before they are written to a file."""
+    (tmp_path / "study.yaml").write_text(STUDY.split("figures:")[0] + f"figures:\n  one: {section}\n")
+    study = load_study(tmp_path / "study.yaml")
+    results = load_results(run_study(study, Scale(), tmp_path).folder)
+    kept: list[Any] = []
+
+    def keep(made: Any, path: Path, heading: str) -> list[Path]:
+        kept.append(made)
+        return []
+
+    monkeypatch.setattr("experiments.study.figures.save", keep)
+    draw_figures(results, study.head.figures, study.system.metrics)
+    return kept[0].axes[0]
+
+
+def test_no_line_joins_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    axes = drawn(tmp_path, "{x: coins.verdict, y: heads, series: coins.bias, bound: limit}", monkeypatch)
+    estimates = [line for line in axes.lines if line.get_marker() in "os" and len(line.get_xdata())]
+    assert all(len(line.get_xdata()) == 1 and line.get_linestyle() == "None" for line in estimates)
+    assert len({float(line.get_xdata()[0]) for line in estimates}) == 4, "two series stand beside each other"
+    bounds = [list(line.get_xdata()) for line in axes.lines if line.get_linestyle() == "--" and len(line.get_xdata())]
+    assert len(bounds) == 3
+    assert all(high - low < 1 for low, high in bounds), "a bound goes with its word alone"
+
+
+def test_bars_begin_at_zero_and_stand_beside_each_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    axes = drawn(tmp_path, "{kind: bars, x: coins.bias, y: heads, series: coins.verdict}", monkeypatch)
+    bars = [bar for group in axes.containers if isinstance(group, BarContainer) for bar in group.patches]
+    assert {bar.get_y() for bar in bars} == {0.0}
+    edges = sorted((bar.get_x(), bar.get_x() + bar.get_width()) for bar in bars)
+    assert len(edges) == 4, "two places with two series that have values; those of invalid points are crosses"
+    assert all(left[1] <= right[0] + 1e-9 for left, right in itertools.pairwise(edges))
+
+
+def test_a_saturation_is_an_upright(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    axes = drawn(tmp_path, "{x: coins.bias, y: heads, series: coins.verdict, saturation: limit}", monkeypatch)
+    [upright] = [line for line in axes.lines if line.get_linestyle() == "--" and len(line.get_xdata())]
+    assert list(upright.get_xdata()) == [20, 20]
+
+
+def test_data_of_figures_are_one_small_table(tmp_path: Path) -> None:
+    (tmp_path / "study.yaml").write_text(STUDY)
+    study = load_study(tmp_path / "study.yaml")
+    results = load_results(run_study(study, Scale(0.5), tmp_path).folder)
+    rows = read_csv(write_figure_data(study, results))
+    assert [(row["coins.verdict"], row["coins.bias"], row["repetitions"]) for row in rows] == [
+        (verdict, bias, count)
+        for verdict, count in (("valid", "3"), ("doubtful", "3"), ("invalid", "0"))
+        for bias in ("0.2", "0.8")
+    ]
+    heads = [[point.row["heads"] for point in results.points[3 * place : 3 * place + 3]] for place in range(4)]
+    assert [float(row["heads"]) for row in rows[:4]] == pytest.approx([sum(each) / 3 for each in heads], rel=1e-5)
+    # t(0.975, 2) / sqrt(3) = 2.484138 standard deviations.
+    halves = [2.484138 * statistics.stdev(each) if len(set(each)) > 1 else None for each in heads]
+    assert [float(row["heads_half"]) if row["heads_half"] else None for row in rows[:4]] == pytest.approx(
+        halves, rel=1e-5
+    )
+    assert {row["heads"] for row in rows[4:]} == {""}, "what is invalid is in no figure"
+    assert [row["limit"] for row in rows] == ["20"] * 4 + [""] * 2
+    assert "limit_half" not in rows[0]
