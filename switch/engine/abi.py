@@ -106,6 +106,8 @@ class DeviceStatisticsStruct(ctypes.Structure):
             "resubmitted",
             "recirculated",
             "no_entry_drops",
+            "copied",
+            "packet_ins",
         )
     )
 

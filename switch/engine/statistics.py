@@ -55,7 +55,12 @@ class DeviceStatistics:
     that does not exist. no_group_drops: sent to a multicast group without replicas. priority_drops: of a priority
     that the switch has no queue for. buffer_drops: longer than 9,234 bytes, or out of memory. upcall_drops:
     packet-ins, digests and log lines that nobody fetched in time. no_entry_drops: of the ingress and egress drops
-    those where the table that was applied last had no entry for the packet.
+    those where the table that was applied last had no entry for the packet. cloned: clones; copied: what multicast
+    groups and clone sessions of several ports made besides. packet_ins: went to the controller's port, whether
+    anybody listens there or not.
+
+    Once nothing is on its way, every packet is accounted for: those that links brought, cloned and copied are those
+    that were offered to links, dropped (all the drops above but upcall_drops and no_entry_drops), and packet_ins.
     """
 
     received: int
@@ -73,6 +78,8 @@ class DeviceStatistics:
     resubmitted: int
     recirculated: int
     no_entry_drops: int = 0
+    copied: int = 0
+    packet_ins: int = 0
 
 
 @dataclass(frozen=True)

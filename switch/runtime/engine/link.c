@@ -115,6 +115,7 @@ static void deliver(struct gb_engine *engine, struct direction *channel, struct 
         packet_free(&engine->pool, packet);
         break;
     default:
+        direction->egress->statistics.packet_ins++;
         upcall_send(direction->egress, GB_UPCALL_PACKET_IN, 0, packet->view.data, packet->view.length);
         packet_free(&engine->pool, packet);
     }

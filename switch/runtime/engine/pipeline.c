@@ -66,6 +66,7 @@ static void to_traffic_manager(struct gb_engine *engine, struct packet *packet, 
 static void replicate(struct gb_engine *engine, struct packet *packet, const struct replica_set *set,
                       bool from_egress) {
     struct device *device = packet->device;
+    device->statistics.copied += set->count - 1;
     for (uint32_t i = 0; i + 1 < set->count; i++) {
         struct packet *copy = packet_copy_parsed(&engine->pool, packet, device->state->program);
         if (!copy) {
@@ -93,6 +94,7 @@ static void clone_ingress(struct gb_engine *engine, const struct packet *packet)
     const struct replica_set *session = replica_map_find(&device->sessions, packet->view.requests.clone_session);
     if (!session || session->count == 0)
         return;
+    device->statistics.cloned++;
     struct packet *clone = packet_copy_frame(&engine->pool, packet, program->max_header_bytes);
     if (!clone || !(clone->view.phv = phv_take(&engine->pool, program->phv_words))) {
         device->statistics.buffer_drops++;
@@ -106,7 +108,6 @@ static void clone_ingress(struct gb_engine *engine, const struct packet *packet)
     program->parse(state, &clone->view);
     preserve(program, packet->view.requests.clone_field_list, clone, &packet->view);
     apply_session(clone, session);
-    device->statistics.cloned++;
     replicate(engine, clone, session, false);
 }
 
@@ -117,6 +118,7 @@ static void clone_egress(struct gb_engine *engine, const struct packet *packet) 
     const struct replica_set *session = replica_map_find(&device->sessions, packet->view.requests.clone_session);
     if (!session || session->count == 0)
         return;
+    device->statistics.cloned++;
     struct packet *clone = packet_copy_parsed(&engine->pool, packet, program);
     if (!clone) {
         device->statistics.buffer_drops++;
@@ -126,7 +128,6 @@ static void clone_egress(struct gb_engine *engine, const struct packet *packet) 
                GB_INSTANCE_EGRESS_CLONE);
     preserve(program, packet->view.requests.clone_field_list, clone, &packet->view);
     apply_session(clone, session);
-    device->statistics.cloned++;
     replicate(engine, clone, session, true);
 }
 

@@ -56,6 +56,7 @@ def test_nobody_listens_any_more_after_none(engine: Engine, device: EngineDevice
         engine.inject(1, 1, pass_through(ingress=Ingress.MULTICAST, argument=1) + b"x")
         engine.advance(0)
     assert received == [b"x"]
+    assert device.statistics().packet_ins == 2
 
 
 def test_listeners_stay_when_another_program_is_loaded(engine: Engine, device: EngineDevice) -> None:
