@@ -49,13 +49,14 @@ def plan_traffic(
     job: int = 1,
     headers: Headers = lambda pair, flows: None,
     any_frame: bool = False,
+    except_udp_ports: Mapping[str, int] | None = None,
     replay: Mapping[str, Replay] | None = None,
 ) -> Traffic:
     """Every host takes part, since a packet may come where nobody expects it.
 
     topology: in emulated units. headers: in place of Ethernet, IPv4 and UDP; with any_frame receivers take in
-    whatever comes. replay: capture files that hosts send in place of the section's traffic. UserError for what cannot
-    be.
+    whatever comes, but at some hosts datagrams to except_udp_ports. replay: capture files that hosts send in place of
+    the section's traffic. UserError for what cannot be.
     """
     rates_bps = {} if replay else pair_rates(section, topology, scale, seed)
     most = None if section.packets is None or replay else shares(rates_bps, section.packets)
@@ -86,6 +87,7 @@ def plan_traffic(
             duration_us=max(1, scale.time_us(1000 * section.duration_ms)) if most is None else None,
             seed=seed,
             any_frame=any_frame,
+            except_udp_port=(except_udp_ports or {}).get(host),
             replay=(replay or {}).get(host),
         )
         specs.append(AgentSpec(host, AGENT, NAME.format(host), description, 0, job))

@@ -11,6 +11,7 @@ from experiments.configuration.sections import Section, option
 from experiments.scale import Scale
 from experiments.traffic.agents import address
 from hosts.collectives.job import CollectiveJob
+from hosts.collectives.ring_format import RING_PORT
 from hosts.learning.settings import SyntheticSettings
 from hosts.protocols.addresses import WorkerAddress
 from hosts.traffic.gradient_rounds import RoundsDescription, expected_digest
@@ -50,6 +51,11 @@ class Background:
             told = description.model_copy(update={"job": description.job.model_copy(update={"job": job})})
             found.append(replace(spec, description=told, job=job))
         return found
+
+    @property
+    def udp_ports(self) -> dict[str, int]:
+        """Where each worker's agent takes in datagrams."""
+        return dict.fromkeys(self.workers, RING_PORT)
 
     def rows(
         self, final: Mapping[tuple[int, str], Mapping[str, Any]], job: int, scale: Scale

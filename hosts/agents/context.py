@@ -92,11 +92,18 @@ class AgentContext(Protocol):
         """The same clock in nanoseconds."""
 
     def open(
-        self, *, udp_port: int | None = None, ether_type: int | None = None, interface: int = 0, quiet: bool = False
+        self,
+        *,
+        udp_port: int | None = None,
+        ether_type: int | None = None,
+        except_udp_port: int | None = None,
+        interface: int = 0,
+        quiet: bool = False,
     ) -> Interface:
         """Open the interface with this place among `interfaces`; frames that come later are taken in.
 
-        udp_port: unfragmented IPv4 datagrams to that port alone. ether_type: frames of that type alone. Neither: all.
+        udp_port: unfragmented IPv4 datagrams to that port alone. ether_type: frames of that type alone. Neither: all,
+        and the host's kernel answers none of them meanwhile; except_udp_port: but such datagrams to this port.
         quiet: arrivals do not end a wait; frames are received when the agent looks. UserError if that is not
         possible.
         """

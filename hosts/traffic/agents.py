@@ -25,7 +25,7 @@ def endpoint(context: AgentContext, description: EndpointDescription) -> None:
     """Emits `sent` once all of its packets have left."""
     arrived = Arrived()
     port = None if description.any_frame else description.udp_port
-    with context.open(udp_port=port, quiet=True) as interface:
+    with context.open(udp_port=port, except_udp_port=description.except_udp_port, quiet=True) as interface:
         context.emit("ready")
         if not context.wait_for_begin():
             return

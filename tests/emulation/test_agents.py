@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import select
 import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -203,3 +206,30 @@ def test_agents_die_with_the_launcher(number: signal.Signals) -> None:
             # Readable once the process has ended.
             assert select.select([descriptor], [], [], 10)[0] == [descriptor]
             os.close(descriptor)
+
+
+def test_a_kernel_is_silent_while_an_agent_stands_for_its_host() -> None:
+    """Nothing is answered meanwhile, and everything before and afterwards."""
+    silence = (
+        "import sys, time; from hosts.agents.kernel.silence import silent_kernel\n"
+        "with silent_kernel('eth0'): print('silent', flush=True); sys.stdin.readline()\n"
+        "print('over', flush=True)"
+    )
+    with StarOfHosts(1) as star:
+
+        def answers() -> bool:
+            with contextlib.suppress(subprocess.CalledProcessError):
+                star.middle.run("ping", "-c", "1", "-W", "1", star.ip(0))
+                return True
+            return False
+
+        assert answers()
+        inside = ["nsenter", f"--net=/proc/{star.hosts[0].pid}/ns/net", sys.executable, "-c", silence]
+        with subprocess.Popen(inside, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdin is not None and process.stdout is not None
+            assert process.stdout.readline() == "silent\n"
+            assert not answers()
+            process.stdin.write("\n")
+            process.stdin.flush()
+            assert process.stdout.readline() == "over\n"
+            assert answers()

@@ -143,8 +143,17 @@ def test_packets_that_recirculate_for_ever_fail_the_run(tmp_path: Path) -> None:
 
 
 @in_sandbox
+def test_kernels_answer_nothing_that_comes_to_their_own_addresses(tmp_path: Path) -> None:
+    """No "port unreachable": all that hosts send is what their agents send."""
+    result = run(tmp_path, DELIVERED, **SECTIONS)
+    assert list(result.failures) == [] and result.metrics["foreign_frames"] == 0
+    assert (result.metrics["sent_packets"], result.metrics["received_packets"]) == (200, 200)
+
+
+@in_sandbox
 def test_templates_are_counted_beside_what_kernels_send(tmp_path: Path) -> None:
-    result = run(tmp_path, frames={"template": "Ether()/IP(dst=$dst)/TCP(dport=7)"}, **SECTIONS)
+    result = run(tmp_path, DELIVERED, frames={"template": "Ether()/IP(dst=$dst)/TCP(dport=7)"}, **SECTIONS)
+    assert list(result.failures) == [] and result.metrics["foreign_frames"] == 0
     assert (result.metrics["sent_packets"], result.metrics["received_packets"]) == (200, 200)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,9 @@ from switch.insight.source import SourceMap
 from topo.files import TopologyFile, topology_file
 from topo.graph import Topology
 
+SILENCE = "hosts.agents.kernel.silence"
+"""What agents load that take in every frame."""
+
 
 def network_of(configuration: WorkloadConfiguration, scale: Scale) -> NetworkSetup:
     """The network with the program on every switch; compiles it, and checks the entries. UserError."""
@@ -64,8 +68,23 @@ def _file(configuration: WorkloadConfiguration, scale: Scale) -> TopologyFile | 
     return topology_file(section.kind, section.link.model(scale), scale.factor)
 
 
-def traffic_of(
+def background_of(
     configuration: WorkloadConfiguration, topology: Topology, scale: Scale, seed: int
+) -> Background | None:
+    if not configuration.background.workers:
+        return None
+    if configuration.frames.pcap is not None:
+        raise UserError("--background goes without --pcap, whose frames come at times of their own")
+    duration_us = sending_us(configuration.traffic, topology, scale, seed)
+    return plan_background(configuration.background, topology, scale, seed, duration_us)
+
+
+def traffic_of(
+    configuration: WorkloadConfiguration,
+    topology: Topology,
+    scale: Scale,
+    seed: int,
+    background: Background | None = None,
 ) -> Traffic | ConnectionTraffic:
     """UserError for traffic, templates and captures that cannot be."""
     section, frames = configuration.traffic, configuration.frames
@@ -73,34 +92,29 @@ def traffic_of(
         if frames.template is not None or frames.pcap is not None:
             raise UserError(f"--transport: {section.transport} goes without --template and --pcap")
         return plan_connections(section, topology, scale, seed)
-    if configuration.background.workers and (frames.template is not None or frames.pcap is not None):
-        raise UserError("--background goes without --template and --pcap, whose receivers take in every frame")
+    # Programs may put packets into headers of their own.
+    plan = partial(
+        plan_traffic,
+        section,
+        topology,
+        scale,
+        seed,
+        any_frame=True,
+        except_udp_ports={} if background is None else background.udp_ports,
+    )
     if frames.pcap is not None:
         if frames.template is not None:
             raise UserError("--pcap and --template do not go together: a capture has its frames' headers")
         read_capture(frames.pcap)
         sender = topology.host(frames.pcap_host or topology.hosts[0].name).name
-        replay = Replay(file=frames.pcap, speed=frames.pcap_speed * scale.factor)
-        return plan_traffic(section, topology, scale, seed, any_frame=True, replay={sender: replay})
+        return plan(replay={sender: Replay(file=frames.pcap, speed=frames.pcap_speed * scale.factor)})
     if frames.template is None:
         if frames.layers is not None:
             raise UserError("--layers goes with --template")
-        # Programs may put packets into headers of their own; those of the background are not to be taken for ours.
-        any_frame = not configuration.background.workers
-        return plan_traffic(section, topology, scale, seed, any_frame=any_frame)
+        return plan()
     if section.sizes != "fixed":
         raise UserError("--template: frames of a template have a fixed size: use --sizes fixed")
-    headers = Template(frames.template, frames.layers).headers(topology, section.frame_bytes)
-    return plan_traffic(section, topology, scale, seed, headers=headers, any_frame=True)
-
-
-def background_of(
-    configuration: WorkloadConfiguration, topology: Topology, scale: Scale, seed: int
-) -> Background | None:
-    if not configuration.background.workers:
-        return None
-    duration_us = sending_us(configuration.traffic, topology, scale, seed)
-    return plan_background(configuration.background, topology, scale, seed, duration_us)
+    return plan(headers=Template(frames.template, frames.layers).headers(topology, section.frame_bytes))
 
 
 class WorkloadPoint:
@@ -111,12 +125,12 @@ class WorkloadPoint:
         self._configuration = configuration
         setup = network_of(configuration, task.scale)
         self.topology = setup.topology
-        self.traffic = traffic_of(configuration, self.topology, task.scale, task.seed)
         self.background = background_of(configuration, self.topology, task.scale, task.seed)
+        self.traffic = traffic_of(configuration, self.topology, task.scale, task.seed, self.background)
         trace = configuration.program.trace
         self.network = replace(
             setup,
-            preload=[CONNECTIONS if isinstance(self.traffic, ConnectionTraffic) else MODULE],
+            preload=[CONNECTIONS] if isinstance(self.traffic, ConnectionTraffic) else [MODULE, SILENCE],
             capture=[host.name for host in self.topology.hosts],
             samples=configuration.samples.order(self.topology, task.scale),
             registers=self._registers(),

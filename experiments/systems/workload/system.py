@@ -51,8 +51,8 @@ class WorkloadSystem(System):
         check_subjects(configuration.expect, METRICS)
         setup = network_of(configuration, Scale())
         check_transport(configuration.traffic, configuration.clock)
-        traffic_of(configuration, setup.topology, Scale(), seed=1)
         background_of(configuration, setup.topology, Scale(), seed=1)
+        traffic_of(configuration, setup.topology, Scale(), seed=1)
         configuration.samples.order(setup.topology, Scale())
         if configuration.program.trace is not None:
             packet_choice(configuration.program.trace, setup.topology)

@@ -41,11 +41,19 @@ class RealContext:
         return time.monotonic_ns()
 
     def open(
-        self, *, udp_port: int | None = None, ether_type: int | None = None, interface: int = 0, quiet: bool = False
+        self,
+        *,
+        udp_port: int | None = None,
+        ether_type: int | None = None,
+        except_udp_port: int | None = None,
+        interface: int = 0,
+        quiet: bool = False,
     ) -> RawSocket:
         if interface >= len(self.interfaces):
             raise UserError(f"{self.name} has {len(self.interfaces)} interfaces, none with the number {interface}")
-        raw_socket = RawSocket(self.interfaces[interface], udp_port=udp_port, ether_type=ether_type)
+        raw_socket = RawSocket(
+            self.interfaces[interface], udp_port=udp_port, ether_type=ether_type, except_udp_port=except_udp_port
+        )
         descriptor = raw_socket.fileno()
         if not quiet:
             self._poll.register(descriptor, select.POLLIN)

@@ -41,6 +41,13 @@ def udp_destination_port(port: int) -> tuple[Instruction, ...]:
     )
 
 
+def inverted(program: Sequence[Instruction]) -> tuple[Instruction, ...]:
+    """Accepts what the other does not."""
+    return tuple(
+        (code, yes, no, _WHOLE_FRAME - value if code == _RETURN else value) for code, yes, no, value in program
+    )
+
+
 def attach_filter(sock: socket.socket, program: Sequence[Instruction]) -> None:
     """Let the kernel drop what `program` does not accept before it reaches the socket."""
     code = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *instruction) for instruction in program))

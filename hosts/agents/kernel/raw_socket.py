@@ -9,6 +9,7 @@ import socket
 import struct
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any
 
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from hosts.agents.interface_counts import InterfaceCounts
 from hosts.agents.kernel.message_batch import ReceiveBatch, SendBatch
-from hosts.agents.kernel.packet_filter import DROP_ALL, attach_filter, udp_destination_port
+from hosts.agents.kernel.packet_filter import DROP_ALL, attach_filter, inverted, udp_destination_port
 from hosts.agents.kernel.timed_frames import TimedFrames
 from hosts.agents.time_stamps import stamped
 from switch.errors import UserError
@@ -47,7 +48,14 @@ class RawSocket:
     Raises UserError when the interface is missing or the right to open raw sockets is.
     """
 
-    def __init__(self, interface: str, *, udp_port: int | None = None, ether_type: int | None = None) -> None:
+    def __init__(
+        self,
+        interface: str,
+        *,
+        udp_port: int | None = None,
+        ether_type: int | None = None,
+        except_udp_port: int | None = None,
+    ) -> None:
         """Takes in what hosts.agents.context.AgentContext.open says."""
         protocol = _ETH_P_IP if udp_port is not None else ether_type or _ETH_P_ALL
         with contextlib.ExitStack() as stack:
@@ -57,6 +65,10 @@ class RawSocket:
                 if udp_port is not None:
                     attach_filter(self._socket, udp_destination_port(udp_port))
                     stack.enter_context(_hold_udp_port(udp_port))
+                if except_udp_port is not None:
+                    attach_filter(self._socket, inverted(udp_destination_port(except_udp_port)))
+                if protocol == _ETH_P_ALL:
+                    stack.enter_context(_silent_kernel(interface))
                 self._socket.setsockopt(_SOL_PACKET, _PACKET_IGNORE_OUTGOING, 1)
                 self._socket.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
                 self._socket.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, BUFFER_BYTES)
@@ -164,6 +176,13 @@ class RawSocket:
             _, dropped = struct.unpack("II", self._socket.getsockopt(_SOL_PACKET, _PACKET_STATISTICS, 8))
             self.counts.drops += dropped  # reading resets the kernel's count
         return self.counts.drops
+
+
+def _silent_kernel(interface: str) -> AbstractContextManager[None]:
+    # netlink's library takes a while to load; those who need it load it beforehand (NetworkSetup.preload).
+    from hosts.agents.kernel.silence import silent_kernel
+
+    return silent_kernel(interface)
 
 
 def _hold_udp_port(port: int) -> socket.socket:

@@ -95,6 +95,7 @@ class VirtualInterface:
         udp_port: int | None,
         ether_type: int | None,
         quiet: bool = False,
+        except_udp_port: int | None = None,
     ) -> None:
         self.context = context
         self.quiet = quiet
@@ -102,6 +103,7 @@ class VirtualInterface:
         self._port = port
         self._udp_port = udp_port
         self._ether_type = ether_type
+        self._except_udp_port = except_udp_port
         self._batches: deque[Batch] = deque()
         self._is_open = True
         self.counts = InterfaceCounts()
@@ -188,6 +190,8 @@ class VirtualInterface:
         wanted: NDArray[np.bool_] = np.ones(len(lengths), np.bool_)
         if self._ether_type is not None:
             wanted = (lengths >= _ETHERNET_BYTES) & (_half_word(frames, 12) == self._ether_type)
+        if self._except_udp_port is not None:
+            wanted &= ~udp_datagrams(frames, lengths, self._except_udp_port)
         return wanted
 
 
@@ -277,11 +281,17 @@ class VirtualContext:
         return self._clock.now_ns
 
     def open(
-        self, *, udp_port: int | None = None, ether_type: int | None = None, interface: int = 0, quiet: bool = False
+        self,
+        *,
+        udp_port: int | None = None,
+        ether_type: int | None = None,
+        except_udp_port: int | None = None,
+        interface: int = 0,
+        quiet: bool = False,
     ) -> VirtualInterface:
         if interface >= len(self._ports):
             raise UserError(f"{self.name} has {len(self._ports)} interfaces, none with the number {interface}")
-        opened = VirtualInterface(self, self._ports[interface], udp_port, ether_type, quiet)
+        opened = VirtualInterface(self, self._ports[interface], udp_port, ether_type, quiet, except_udp_port)
         self._open.append(opened)
         self._counts.append((self.interfaces[interface], opened.counts))
         return opened

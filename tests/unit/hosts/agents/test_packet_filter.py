@@ -10,7 +10,7 @@ from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet
 
-from hosts.agents.kernel.packet_filter import DROP_ALL, Instruction, attach_filter, udp_destination_port
+from hosts.agents.kernel.packet_filter import DROP_ALL, Instruction, attach_filter, inverted, udp_destination_port
 
 
 def accepts(program: tuple[Instruction, ...], frame: bytes) -> bool:
@@ -64,6 +64,7 @@ def accepts(program: tuple[Instruction, ...], frame: bytes) -> bool:
 )
 def test_udp_destination_port(packet: Packet, wanted: bool) -> None:
     assert accepts(udp_destination_port(7), bytes(packet)) is wanted
+    assert accepts(inverted(udp_destination_port(7)), bytes(packet)) is not wanted
 
 
 def test_drop_all() -> None:
