@@ -170,7 +170,11 @@ class Agents:
     def event(self, name: str | None = None) -> dict[str, Any]:
         """The next event, or the next with this name. An agent's error is raised as UserError."""
         while True:
-            event = self._kept.popleft() if self._kept else self._next_event()
+            if not self._kept:
+                # Calls that are made meanwhile may keep events, which came before this one.
+                newest = self._next_event()
+                self._kept.append(newest)
+            event = self._kept.popleft()
             if name is None or event["event"] == name:
                 return event
 

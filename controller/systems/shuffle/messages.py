@@ -9,12 +9,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from controller.systems.shuffle.scheduling.instance import Instance
 from controller.systems.shuffle.scheduling.queues import Timing
 from controller.systems.shuffle.scheduling.schedule import Schedule
+from controller.systems.shuffle.scheduling.tree_choice import TreeChoice
 
 Multicast = Literal["bit-string", "groups"]
 """How packets find several receivers: by the set of them in the packet, or by a group for each set."""
 
-Unicast = Literal["routes", "trees"]
-"""How packets find a single receiver: on its IPv4 routes, or on the tree that the scheduler counted."""
+Unicast = Literal["trees", "routes"]
+"""How packets find a single receiver: on a tree like all others, or on its IPv4 routes."""
 
 # On star:3: h1 and h2 want what the other has, and h3 has both.
 _REQUEST_EXAMPLE: dict[str, Any] = {
@@ -37,7 +38,8 @@ class ShuffleSettings(BaseModel):
 class ShuffleRequest(BaseModel):
     """A shuffle to plan. workers: hosts; sizes_bytes: of every sample; stored, needed: samples of each worker, in
     ascending order. master: a host that stores everything, for coded-master. variants: trees that every sender may
-    choose from, at most. timing: of the model by which packets wait for loans; null: the scheduler's own."""
+    choose from, at most; tree_choice: which of equally short ones a packet takes. timing: of the model by which
+    packets wait for loans; null: the scheduler's own."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", json_schema_extra={"example": _REQUEST_EXAMPLE})
 
@@ -50,8 +52,9 @@ class ShuffleRequest(BaseModel):
     seed: int = 1
     timing: Timing | None = None
     variants: int = Field(default=1, ge=1)
+    tree_choice: TreeChoice = "least-loaded"
     multicast: Multicast = "bit-string"
-    unicast: Unicast = "routes"
+    unicast: Unicast = "trees"
 
 
 class Delivery(BaseModel):

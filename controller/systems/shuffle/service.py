@@ -24,6 +24,7 @@ from controller.systems.shuffle.messages import (
 from controller.systems.shuffle.scheduling.checking import check_schedule
 from controller.systems.shuffle.scheduling.instance import Instance
 from controller.systems.shuffle.scheduling.schedulers import scheduler_named
+from controller.systems.shuffle.scheduling.tree_choice import with_trees_chosen
 from controller.systems.shuffle.scheduling.trees import Trees
 from switch.errors import UserError
 
@@ -47,7 +48,8 @@ class ShuffleService(Service[ShuffleSettings, ShuffleRequest, ShuffleJob, NewShu
             )
         trees = Trees(self.topology, instance.hosts, request.variants)
         schedule = scheduler_named(request.scheduler, request.timing).schedule(instance, trees, request.seed)
-        check_schedule(instance, schedule, trees)
+        schedule = with_trees_chosen(schedule, instance, trees, request.tree_choice, request.seed)
+        check_schedule(instance, schedule, self.topology)
         first_bift_id = max((job.first_bift_id + len(job.schedule.trees) for job in others.values()), default=1)
         if first_bift_id + len(schedule.trees) - 1 > MAX_BIFT_ID:
             raise UserError(f"there are no {len(schedule.trees)} numbers of trees left: end a shuffle first")

@@ -7,6 +7,7 @@ from typing import Literal
 from controller.systems.shuffle.messages import Multicast, Unicast
 from controller.systems.shuffle.scheduling.schedulers import SCHEDULERS
 from controller.systems.shuffle.scheduling.storage import Replacement
+from controller.systems.shuffle.scheduling.tree_choice import TreeChoice
 from experiments.configuration.point import PointConfiguration
 from experiments.configuration.sections import Section, option
 from hosts.systems.shuffle.samples import DigitSamples, SampleSource, SyntheticSamples
@@ -38,14 +39,18 @@ class ShuffleSection(Section):
     workers: int = option(0, "Hosts that take part; 0: all.", ge=0)
     scheduler: str = option("improved", f"Who decides which packets are sent: {', '.join(SCHEDULERS)}.")
     trees: int = option(4, "Trees that every sender may choose from, at most.", ge=1)
+    tree_choice: TreeChoice = option(
+        "least-loaded", "Which of equally short trees a packet takes; ecmp: by a hash; the first."
+    )
     plan_only: bool = option(False, "Make schedules and send nothing.")
     shuffles: int = option(1, "One after the other, each before an epoch.", ge=1)
     multicast: Multicast = option("bit-string", "Receivers in a bit string, or a group for each set of them.")
     bits: int = option(128, "Length of bit strings.", ge=8, le=256, multiple_of=8)
-    unicast: Unicast = option("routes", "Single receivers on IPv4 routes, or on the schedule's trees.")
+    unicast: Unicast = option("trees", "Single receivers on trees, like all others, or on IPv4 routes.")
     fragment_bytes: int = option(1200, "Of a sample in one packet, at most.", ge=1, le=1300)
     threshold_us: int = option(2000, "A packet waits so long for a neighbour's sample at most.", ge=0)
     timeout_us: int = option(20_000, "A worker asks for what has not come so long after it should have.", ge=1)
+    give_up_us: int = option(10_000_000, "It ends the run where no holder has answered for so long.", ge=1)
 
 
 class TrainingSection(Section):

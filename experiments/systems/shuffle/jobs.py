@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
@@ -33,9 +34,18 @@ from topo.hops import is_hop
 AGENT = "hosts.systems.shuffle.agents:worker"
 
 
+@dataclass(frozen=True)
+class Times:
+    """Of an agent, emulated. timeout: without what should have come it asks for it; give_up: after so long without
+    any answer it ends."""
+
+    timeout: int
+    give_up: int
+
+
 class ShuffleJob:
-    """One shuffle, once the service has answered. keep: what each worker holds in the end; interval_us: between two
-    packets of a sender, by its number."""
+    """One shuffle, once the service has answered. keep: what each worker holds in the end. variants: of trees, as the
+    service was asked. tell_contents: whether workers tell the bytes that they hold at the end."""
 
     def __init__(
         self,
@@ -45,8 +55,10 @@ class ShuffleJob:
         answer: Mapping[str, Any],
         source: SampleSource,
         most_fragment_bytes: int,
-        timeout_us: int,
+        times_us: Times,
         variants: int,
+        *,
+        tell_contents: bool = False,
     ) -> None:
         self.topology = topology
         self.instance = instance
@@ -54,7 +66,8 @@ class ShuffleJob:
         self.answer = NewShuffle.model_validate(answer)
         self.fragment_bytes = even_fragment_bytes(instance.sizes_bytes, most_fragment_bytes)
         self._source = source
-        self._timeout_us = timeout_us
+        self._times_us = times_us
+        self._tell_contents = tell_contents
         self.trees = Trees(topology, instance.hosts, variants)
         self._workers = tuple(_address(topology, name, index) for index, name in enumerate(instance.hosts))
 
@@ -90,7 +103,7 @@ class ShuffleJob:
                         planned_us=sent_us[each.number],
                         samples=each.samples,
                         wanted=sample,
-                        ask=self._asked(each, sample),
+                        asked=self._asked(each, worker, sample),
                         lent_for=each.lent_for,
                     )
                 )
@@ -104,12 +117,16 @@ class ShuffleJob:
     def agent_name(self, index: int) -> str:
         return f"worker {index}" if index < len(self.instance.workers) else "master"
 
-    def _asked(self, transmission: Transmission, sample: int) -> int:
-        """Who can send a sample again: the sender, or who lent it to the sender."""
-        if self.instance.stores(transmission.sender, sample):
-            return transmission.sender
-        loans = [self.schedule.transmissions[number] for number in transmission.waits_for]
-        return next(loan.sender for loan in loans if loan.samples == (sample,))
+    def _asked(self, transmission: Transmission, worker: int, sample: int) -> tuple[int, ...]:
+        """Who can send a sample again: the sender, or who lent it to the sender; then all others that store it, the
+        nearest to the worker first."""
+        first = transmission.sender
+        if not self.instance.stores(first, sample):
+            loans = [self.schedule.transmissions[number] for number in transmission.waits_for]
+            first = next(loan.sender for loan in loans if loan.samples == (sample,))
+        others = [each for each in range(len(self.instance.hosts)) if self.instance.stores(each, sample)]
+        others.sort(key=self.trees.distances[worker].__getitem__)
+        return first, *(each for each in others if each != first)
 
     def _description(self, index: int, incoming: Sequence[Incoming]) -> ShuffleDescription:
         instance, schedule = self.instance, self.schedule
@@ -130,10 +147,12 @@ class ShuffleJob:
             outgoing=tuple(self._outgoing(each) for each in own),
             incoming=tuple(incoming),
             holders={sample: instance.holders[sample] for sample in stored},
-            repair_ways=(*self._repair_trees(index), *self._repair_groups(own)),
+            repair_ways=(*self._repair_trees(own), *self._repair_groups(own)),
             distances=tuple(map(int, self.trees.distances[index])),
             interval_us=self.interval_us(index),
-            timeout_us=self._timeout_us,
+            timeout_us=self._times_us.timeout,
+            give_up_us=self._times_us.give_up,
+            tell_contents=self._tell_contents,
         )
 
     def _outgoing(self, each: Transmission) -> Outgoing:
@@ -148,20 +167,16 @@ class ShuffleJob:
             is_loan=each.lent_for is not None,
         )
 
-    def _repair_trees(self, index: int) -> Iterator[RepairTree]:
-        """Those that are installed and on which the sender may send. Copies by bit string need no group, so any set
-        of receivers can have one."""
-        installed = {delivery.bift_id for delivery in self.answer.deliveries if delivery.dst_ip is None}
-        for number, tree in enumerate(self.schedule.trees):
-            bift_id = self.answer.first_bift_id + number
-            is_shortest = number in self.trees.of_sender[index] or number >= len(self.trees.trees)
-            if bift_id in installed and is_shortest and self.instance.hosts[index] in tree.nodes:
-                above = links_above(tree, self.trees.is_inside)
-                yield RepairTree(
-                    bift_id=bift_id,
-                    hosts=bits_of(place for place, host in enumerate(self.instance.hosts) if host in above),
-                    up=tuple(above.get(host, 0) for host in self.instance.hosts),
-                )
+    def _repair_trees(self, own: Sequence[Transmission]) -> Iterator[RepairTree]:
+        """Those on which the sender sends by bit string. Such copies need no group, so any set of receivers can have
+        one."""
+        for number in sorted({sent.tree for sent in own if self.answer.deliveries[sent.number].dst_ip is None}):
+            above = links_above(self.schedule.trees[number], self.trees.is_inside)
+            yield RepairTree(
+                bift_id=self.answer.first_bift_id + number,
+                hosts=bits_of(place for place, host in enumerate(self.instance.hosts) if host in above),
+                up=tuple(above.get(host, 0) for host in self.instance.hosts),
+            )
 
     def _repair_groups(self, own: Sequence[Transmission]) -> Iterator[RepairGroup]:
         """Of the sender's transmissions to several receivers."""

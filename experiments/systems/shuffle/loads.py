@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from controller.planning.routing import shortest_routes
@@ -23,6 +23,9 @@ class Load:
 
     transmissions: int = 0
     packets: int = 0
+
+    def at_most(self, other: Load) -> Load:
+        return Load(min(self.transmissions, other.transmissions), min(self.packets, other.packets))
 
 
 def directions(topology: Topology) -> list[Direction]:
@@ -76,10 +79,12 @@ def lossless(counts: Counts) -> bool:
     )
 
 
-def disagreements(planned: dict[Direction, Load], counted: dict[Direction, Load]) -> list[str]:
+def disagreements(
+    planned: Mapping[Direction, Load], counted: Mapping[Direction, Load], word: str = "planned are"
+) -> list[str]:
     """A line for each direction that did not carry what the schedule says."""
     return [
-        f"{a} to {b}: {counted[a, b].transmissions} transmissions in {counted[a, b].packets} packets, planned are "
+        f"{a} to {b}: {counted[a, b].transmissions} transmissions in {counted[a, b].packets} packets, {word} "
         f"{load.transmissions} in {load.packets}"
         for (a, b), load in planned.items()
         if counted[a, b] != load

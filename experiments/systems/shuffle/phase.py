@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from controller.systems.shuffle.messages import ShuffleRequest
@@ -12,19 +12,26 @@ from experiments.systems.shuffle.jobs import ShuffleJob
 
 
 class ShufflePhase:
-    """experiments.system.Phase. make_job: of the service's answer."""
+    """experiments.system.Phase. make_job: of the service's answer. stopped: names of agents that are not there at the
+    end, for which nobody waits."""
 
     waits = False
 
     def __init__(
-        self, name: str, request: ShuffleRequest, make_job: Callable[[Mapping[str, Any]], ShuffleJob]
+        self,
+        name: str,
+        request: ShuffleRequest,
+        make_job: Callable[[Mapping[str, Any]], ShuffleJob],
+        stopped: Collection[str] = (),
     ) -> None:
         self.name = name
         self.requests = [request]
         self._make_job = make_job
-        self._agents = 0
-        self.begun_us: list[int] = []
-        self.shuffled_us: list[int] = []
+        self._stopped = frozenset(stopped)
+        self._waited_for: frozenset[str] = frozenset()
+        self._begun_us: list[int] = []
+        self._shuffled_us: dict[str, int] = {}
+        """By the names of the agents that have sent and decoded everything."""
         self.waits_us: dict[int, int] = {}
         """Of transmissions of class A."""
 
@@ -32,24 +39,30 @@ class ShufflePhase:
         (answer,) = answers
         self.job = self._make_job(answer)
         specs = self.job.agents()
-        self._agents = len(specs)
+        self._waited_for = frozenset(spec.name for spec in specs) - self._stopped
         return specs
 
     def take(self, event: Mapping[str, Any]) -> Sequence[AgentSpec] | None:
-        if event["event"] == "shuffled":
-            self.begun_us.append(event["begun_us"])
-            self.shuffled_us.append(event["shuffled_us"])
+        if event["event"] == "begun":
+            self._shuffled_us.pop(event["name"], None)  # it was started anew
+        elif event["event"] == "shuffled":
+            self._begun_us.append(event["begun_us"])
+            self._shuffled_us[event["name"]] = event["shuffled_us"]
             self.waits_us.update({int(number): wait for number, wait in event["waits_us"].items()})
         return None
 
     @property
+    def _done(self) -> frozenset[str]:
+        return self._waited_for & self._shuffled_us.keys()
+
+    @property
     def complete(self) -> bool:
-        return len(self.shuffled_us) == self._agents
+        return self._done == self._waited_for
 
     def progress(self) -> list[Progress]:
-        return [Progress(self.name, len(self.shuffled_us), self._agents)]
+        return [Progress(self.name, len(self._done), len(self._waited_for))]
 
     @property
     def time_us(self) -> int:
-        """From the first worker's beginning until the last has sent and decoded everything."""
-        return max(self.shuffled_us) - min(self.begun_us)
+        """From the first worker's beginning until the last has sent and decoded everything; 0 if all were stopped."""
+        return max(self._shuffled_us.values()) - min(self._begun_us) if self._shuffled_us else 0

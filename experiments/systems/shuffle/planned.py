@@ -13,6 +13,7 @@ from controller.systems.shuffle.scheduling.checking import check_schedule
 from controller.systems.shuffle.scheduling.instance import Instance
 from controller.systems.shuffle.scheduling.schedule import Schedule
 from controller.systems.shuffle.scheduling.schedulers import scheduler_named
+from controller.systems.shuffle.scheduling.tree_choice import with_trees_chosen
 from controller.systems.shuffle.scheduling.trees import Trees
 from experiments.fidelity.report import FidelityReport
 from experiments.system import Measured, NetworkSetup, Phase, PointResult, PointTask, Value
@@ -48,8 +49,9 @@ class PlannedPoint:
         begun_s = time.process_time()
         trees = Trees(topology, instance.hosts, shuffle.trees)
         schedule = scheduler.schedule(instance, trees, task.seed + number)
+        schedule = with_trees_chosen(schedule, instance, trees, shuffle.tree_choice, task.seed + number)
         took_s = time.process_time() - begun_s
-        check_schedule(instance, schedule, trees)
+        check_schedule(instance, schedule, topology)
         return {**planned_row(instance, schedule, trees), "schedule_s": took_s}
 
 

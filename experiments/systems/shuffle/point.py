@@ -11,32 +11,22 @@ from typing import Any
 from controller.systems.shuffle.delivery import PROGRAM
 from controller.systems.shuffle.messages import ShuffleRequest, ShuffleSettings
 from controller.systems.shuffle.scheduling.instance import Instance
-from experiments.accounting import disagreements as host_disagreements
 from experiments.accounting import rows
 from experiments.configuration.sections import link_classes
 from experiments.fidelity.report import FidelityReport
 from experiments.host_accounts import host_accounts
 from experiments.programs import Program
 from experiments.system import Measured, NetworkSetup, PointResult, PointTask, Value
+from experiments.systems.shuffle.checks import failures, stopped_agents
 from experiments.systems.shuffle.configuration import ShuffleConfiguration
 from experiments.systems.shuffle.drawn import draw, scheduler_timing
-from experiments.systems.shuffle.jobs import AGENT, ShuffleJob
-from experiments.systems.shuffle.loads import (
-    counted_loads,
-    disagreements,
-    lossless,
-    max_over_mean,
-    planned_loads,
-    repair_hops,
-)
+from experiments.systems.shuffle.jobs import AGENT, ShuffleJob, Times
+from experiments.systems.shuffle.loads import counted_loads, max_over_mean, repair_hops
 from experiments.systems.shuffle.phase import ShufflePhase
 from experiments.systems.shuffle.planned import below_bound, means, planned_row
-from experiments.systems.shuffle.training import Parts, accuracies
-from hosts.systems.shuffle.samples import digest, original
+from experiments.systems.shuffle.training import accuracies, held, originals
 from topo.graph import Switch
 
-MOST_FAILURES = 5
-"""Of a kind that a point tells."""
 PORT_STEP = 8
 
 
@@ -81,6 +71,7 @@ class ShufflePoint:
             seed=self._task.seed + number,
             timing=scheduler_timing(self._task, self._configuration, self.topology, instance),
             variants=shuffle.trees,
+            tree_choice=shuffle.tree_choice,
             multicast=shuffle.multicast,
             unicast=shuffle.unicast,
         )
@@ -93,16 +84,17 @@ class ShufflePoint:
                 answer,
                 self.source,
                 shuffle.fragment_bytes,
-                self._task.scale.time_us(shuffle.timeout_us),
+                Times(self._task.scale.time_us(shuffle.timeout_us), self._task.scale.time_us(shuffle.give_up_us)),
                 shuffle.trees,
+                tell_contents=self._configuration.training.train,
             )
 
-        return ShufflePhase(f"shuffle {number}", request, job)
+        return ShufflePhase(f"shuffle {number}", request, job, stopped_agents(self._configuration.faults))
 
     def result(self, measured: Sequence[Measured]) -> PointResult:
         pairs = list(zip(self.phases, measured, strict=True))
         found = [self._row(phase, each) for phase, each in pairs]
-        courses = self._courses()
+        courses = self._courses(measured)
         return PointResult(
             metrics={**means(found), **{f"accuracy_{name}": course[-1] for name, course in courses.items()}},
             fidelity=FidelityReport(),
@@ -126,18 +118,23 @@ class ShufflePoint:
             failures=[
                 line
                 for (phase, each), row in zip(pairs, found, strict=True)
-                for line in (*below_bound(phase.name, row), *self._failures(phase, each))
+                for line in (
+                    *below_bound(phase.name, row),
+                    *failures(phase, each, self.topology, self.source, self._configuration.faults),
+                )
             ],
         )
 
-    def _courses(self) -> dict[str, list[float]]:
-        """Accuracy after each epoch, with the samples that shuffles have brought, and with the first ones only."""
+    def _courses(self, measured: Sequence[Measured]) -> dict[str, list[float]]:
+        """Accuracy after each epoch, with the samples that workers hold after each shuffle, as the bytes that they
+        hold; and with the first ones only."""
         training = self._configuration.training
         if not training.train:
             return {}
-        brought: list[Parts] = [self.first, *(phase.job.instance.needed for phase in self.phases)]
-        courses: dict[str, Sequence[Parts]] = {"global": brought, "local": [self.first] * len(brought)}
-        return {name: accuracies(self.source, parts, training, self._task.seed) for name, parts in courses.items()}
+        first = [originals(self.source, numbers) for numbers in self.first]
+        brought = [first, *(held(phase.job, found) for phase, found in zip(self.phases, measured, strict=True))]
+        courses = {"global": brought, "local": [first] * len(brought)}
+        return {name: accuracies(parts, training, self._task.seed) for name, parts in courses.items()}
 
     def _row(self, phase: ShufflePhase, found: Measured) -> dict[str, Value]:
         job = phase.job
@@ -176,53 +173,15 @@ class ShufflePoint:
             {
                 "phase": phase.name,
                 "transmission": number,
-                "planned_wait_us": phase.job.schedule.transmissions[number].wait_us,
+                "planned_wait_s": _seconds(self._task, phase.job.schedule.transmissions[number].wait_us),
                 "wait_s": _seconds(self._task, wait_us),
             }
             for number, wait_us in sorted(phase.waits_us.items())
         ]
 
-    def _failures(self, phase: ShufflePhase, found: Measured) -> list[str]:
-        job = phase.job
-        lines = host_disagreements(host_accounts(self.topology, found))
-        if lossless(found.counts):
-            lines += disagreements(planned_loads(job), counted_loads(self.topology, found.counts))
-            lines += [
-                f"{switch.name} dropped {tally.packets} packets (cause {cause})"
-                for switch in self.topology.switches
-                for cause, tally in found.counts.counters.get(switch.name, {}).get("drops", {}).items()
-                if tally.packets
-            ]
-        for index in range(len(job.instance.hosts)):
-            name = job.agent_name(index)
-            final = found.final[job.answer.job, name]
-            lines += [f"{name}: {line}" for line in self._placement_failures(job, index, final)]
-        more = len(lines) - MOST_FAILURES
-        shown = [*lines[:MOST_FAILURES], *([f"and {more} more"] if more > 0 else [])]
-        return [f"{phase.name}, {line}" for line in shown]
-
-    def _placement_failures(self, job: ShuffleJob, index: int, final: Mapping[str, Any]) -> list[str]:
-        """Does a worker hold what it was to hold, and are those samples' bytes the original ones?"""
-        lines = []
-        if final["lent_left"]:
-            lines.append(f"{final['lent_left']} samples that were lent to it were left")
-        if index == len(job.instance.workers):
-            return lines
-        held = {int(sample): value for sample, value in final["placement"].items()}
-        asked = set(job.keep[index])
-        if missing := sorted(asked - held.keys()):
-            lines.append(f"does not hold {len(missing)} samples that it was to hold, such as {missing[0]}")
-        if more := sorted(held.keys() - asked):
-            lines.append(f"holds {len(more)} samples that it was not to hold, such as {more[0]}")
-        sizes = job.instance.sizes_bytes
-        wrong = [each for each in held if held[each] != digest(original(self.source, each, sizes[each]))]
-        if wrong:
-            lines.append(f"{len(wrong)} samples are not the original ones, such as {min(wrong)}")
-        return lines
-
 
 def _total(found: Measured, name: str) -> int:
-    return sum(final[name] for final in found.final.values())
+    return sum(final.get(name, 0) for final in found.final.values())
 
 
 def _seconds(task: PointTask, emulated_us: float) -> float:

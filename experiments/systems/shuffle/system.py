@@ -28,8 +28,9 @@ class ShuffleSystem(System):
     metrics: Mapping[str, Metric] = METRICS
     service = "controller.systems.shuffle.service:ShuffleService"
     assurance = (
-        "Every demand is met; where schedules were sent, every worker holds exactly the samples that it was to hold, "
-        "byte for byte, and nothing that was lent."
+        "Every demand is met; where schedules were sent, every worker that was there to the end holds exactly the "
+        "samples that it was to hold, byte for byte, and nothing that was lent, and without losses and faults every "
+        "link carried exactly what the schedule sends there."
     )
     defaults: Mapping[str, Any] = {"clock": "virtual"}
     benches: Mapping[str, str] = {"shuffle": "experiments.systems.shuffle.bench.commands:shuffle"}

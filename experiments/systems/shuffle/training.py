@@ -16,10 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from controller.systems.shuffle.scheduling.storage import parts
+from experiments.system import Measured
 from experiments.systems.shuffle.configuration import TrainingSection
+from experiments.systems.shuffle.jobs import ShuffleJob
 from hosts.learning.dataset import SHAPES, Samples, load
 from hosts.learning.model import Network
-from hosts.systems.shuffle.samples import DigitSamples, SampleSource
+from hosts.systems.shuffle.samples import DigitSamples, SampleSource, from_base64
 
 Parts = Sequence[Sequence[int]]
 """For each worker the numbers of its samples."""
@@ -38,14 +40,29 @@ def first_parts(
     return [sorted(order[low:high]) for low, high in pairwise(cuts)]
 
 
-def decoded(source: SampleSource, numbers: Sequence[int]) -> Samples:
-    """Samples from their bytes: 64 pixels from 0 to 16, and the digit."""
-    table = np.stack([source.sample(number) for number in numbers])
+def originals(source: SampleSource, numbers: Sequence[int]) -> NDArray[np.uint8]:
+    """Samples as they are in the data set, shape (samples, bytes)."""
+    return np.stack([source.sample(number) for number in numbers])
+
+
+def held(job: ShuffleJob, found: Measured) -> list[NDArray[np.uint8]]:
+    """For each worker the samples that it needs for the next epoch, as the bytes that it holds: (samples, bytes).
+    What it does not hold it cannot train on."""
+    parts = []
+    for index, needed in enumerate(job.instance.needed):
+        contents = found.final.get((job.answer.job, job.agent_name(index)), {}).get("contents", {})
+        own = [from_base64(contents[str(number)]) for number in needed if str(number) in contents]
+        parts.append(np.stack(own) if own else np.zeros((0, 0), np.uint8))
+    return parts
+
+
+def _samples(table: NDArray[np.uint8]) -> Samples:
+    """From bytes: 64 pixels from 0 to 16, and the digit."""
     return Samples(table[:, :-1].astype(np.float32) / np.float32(16), table[:, -1].astype(np.int64))
 
 
-def accuracies(source: SampleSource, epochs: Sequence[Parts], section: TrainingSection, seed: int) -> list[float]:
-    """Of the mean weights on the test samples, after each epoch on these parts."""
+def accuracies(epochs: Sequence[Sequence[NDArray[np.uint8]]], section: TrainingSection, seed: int) -> list[float]:
+    """Of the mean weights on the test samples, after each epoch on these samples of each worker."""
     shape = SHAPES["digits"]
     network = Network(shape.features, section.hidden_units, shape.classes)
     weights = network.initial_weights(seed)
@@ -53,11 +70,11 @@ def accuracies(source: SampleSource, epochs: Sequence[Parts], section: TrainingS
     course = []
     for epoch, of_workers in enumerate(epochs):
         trained = [
-            _epoch(network, weights, decoded(source, part), section, np.random.default_rng([seed, epoch, worker]))
+            _epoch(network, weights, _samples(part), section, np.random.default_rng([seed, epoch, worker]))
             for worker, part in enumerate(of_workers)
-            if part
+            if len(part)
         ]
-        weights = np.stack(trained).mean(axis=0, dtype=np.float64).astype(np.float32)
+        weights = np.stack(trained or [weights]).mean(axis=0, dtype=np.float64).astype(np.float32)
         course.append(float(network.accuracy(weights, test)))
     return course
 

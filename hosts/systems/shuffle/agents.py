@@ -13,7 +13,7 @@ from hosts.systems.shuffle.coded_format import CODED_PORT, COMPONENTS, MULTICAST
 from hosts.systems.shuffle.coded_frames import Packer, Parsed
 from hosts.systems.shuffle.description import ShuffleDescription
 from hosts.systems.shuffle.reception import Reception
-from hosts.systems.shuffle.samples import DigitSamples, digest, original
+from hosts.systems.shuffle.samples import DigitSamples, digest, in_base64, original
 from hosts.systems.shuffle.sending import Sending
 from hosts.systems.shuffle.store import Store, cut
 from hosts.transport.settling import settle
@@ -26,8 +26,8 @@ def prepare(description: ShuffleDescription) -> None:
 
 
 def worker(context: AgentContext, description: ShuffleDescription) -> None:
-    """Emits ready; shuffled (begun_us, shuffled_us, waits_us) once it has sent and decoded everything; at the end
-    final with statistics, after it has deleted what it is not to keep."""
+    """Emits ready; begun; shuffled (begun_us, shuffled_us, waits_us) once it has sent and decoded everything; at the
+    end final with statistics, after it has deleted what it is not to keep."""
     with context.open(udp_port=CODED_PORT) as interface:
         interface.join(mac_bytes(MULTICAST_MAC))
         store = Store(description.fragment_bytes)
@@ -36,6 +36,7 @@ def worker(context: AgentContext, description: ShuffleDescription) -> None:
             store.put(sample, cut(taken, description.fragment_bytes))
         context.emit("ready")
         if context.wait_for_begin():
+            context.emit("begun")
             _Worker(context, description, interface, store).run()
 
 
@@ -51,8 +52,10 @@ class _Worker:
         own = description.workers[description.index]
         self._packer = Packer(description.job, description.index, own, description.bits, description.fragment_bytes)
         self._ips = [ip_integer(each.ip) for each in description.workers]
-        self._reception = Reception(description, store, self._begun_us)
-        self._sending = Sending(description, store, self._reception, self._packer, self._send, self._begun_us)
+        self._reception = Reception(description, store, context.compute, self._begun_us)
+        self._sending = Sending(
+            description, store, self._reception, self._packer, self._send, context.compute, self._begun_us
+        )
         self._told = False
         self._statistics = {"requests": 0, "foreign": 0, "send_failures": 0}
 
@@ -74,11 +77,13 @@ class _Worker:
         lent = self._store.lent
         self._store.keep(self._description.keep)
         contents = self._store.contents(dict(self._description.sizes_bytes))
+        tell = self._description.tell_contents
         context.emit(
             "final",
             statistics={
                 **self._statistics,
                 "placement": {str(sample): digest(held) for sample, held in sorted(contents.items())},
+                **({"contents": {str(sample): in_base64(held) for sample, held in contents.items()}} if tell else {}),
                 "complete": self._told,
                 "borrowed": self._store.borrowed,
                 "lent_left": lent,
@@ -100,28 +105,32 @@ class _Worker:
         description = self._description
         parsed = Parsed(buffer, lengths, description.job, description.bits, description.fragment_bytes)
         self._statistics["foreign"] += parsed.foreign
-        now_us = self._context.now_us()
+        now_us = self._context.now_us  # decoding takes time
         for frame in parsed.scheduled:
             self._reception.take_scheduled(
                 int(frame["bfir_id"]) - 1,
                 int(frame["transmission"]),
                 int(frame["fragment"]),
                 frame["payload"],
-                now_us,
+                now_us(),
             )
         for frame in parsed.repairs:
             count = min(int(frame["count"]), COMPONENTS)
             components = [(int(sample), int(fragment)) for sample, fragment in frame["components"][:count]]
-            self._reception.take_repair(components, frame["payload"], now_us)
+            self._reception.take_repair(components, frame["payload"], now_us())
         for frame in parsed.requests:
             missing = np.flatnonzero(np.unpackbits(frame["missing"])) + int(frame["fragment"])
             self._sending.request(
-                int(frame["bfir_id"]) - 1, int(frame["transmission"]), int(frame["sample"]), missing.tolist(), now_us
+                int(frame["bfir_id"]) - 1,
+                int(frame["transmission"]),
+                int(frame["sample"]),
+                missing.tolist(),
+                now_us(),
             )
         return parsed
 
     def _ask(self) -> None:
-        for told, missing in self._reception.asking(self._context.now_us()):
+        for told, whom, missing in self._reception.asking(self._context.now_us()):
             first = int(np.argmax(missing))
             self._statistics["requests"] += 1
             self._send(
@@ -130,7 +139,7 @@ class _Worker:
                     missing[first : first + REQUEST_BITS],
                     fragment=first,
                     transmission=told.number,
-                    dst_ip=self._ips[told.ask],
+                    dst_ip=self._ips[whom],
                 )
             )
 

@@ -34,8 +34,8 @@ class Incoming(Description):
     """A transmission that comes to the worker, who decodes the sample `wanted` of it.
 
     place: in its sender's queue. planned_us: when the sender has sent it if nothing holds it up, after the beginning.
-    ask: the worker who sends it again what was lost. lent_for: the transmission for which it borrows the sample;
-    None: it needs it itself.
+    asked: workers who can send it again what was lost, in the order in which they are asked if nothing comes.
+    lent_for: the transmission for which it borrows the sample; None: it needs it itself.
     """
 
     number: int
@@ -44,7 +44,7 @@ class Incoming(Description):
     planned_us: int
     samples: tuple[int, ...]
     wanted: int
-    ask: int
+    asked: tuple[int, ...] = Field(min_length=1)
     lent_for: int | None = None
 
 
@@ -86,7 +86,8 @@ class ShuffleDescription(Description):
     must hold in the end. outgoing: in the order of its queue. holders: for samples that it may be asked for the
     workers that hold them, as a set of bits. repair_ways: to several receivers at once. distances: hops to every
     worker. interval_us: between two packets. timeout_us: after so long without news of what should have come it asks
-    for it.
+    for it; give_up_us: for so long it asks without any answer. tell_contents: whether it tells the bytes that it
+    holds at the end.
     """
 
     job: int
@@ -105,6 +106,8 @@ class ShuffleDescription(Description):
     distances: tuple[int, ...]
     interval_us: float = Field(ge=0)
     timeout_us: int = Field(ge=1)
+    give_up_us: int = Field(ge=1)
+    tell_contents: bool = False
 
     def fragments(self, sample: int) -> int:
         """That a sample takes."""

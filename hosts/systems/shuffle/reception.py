@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hosts.systems.shuffle.description import Incoming, ShuffleDescription
-from hosts.systems.shuffle.store import Store
+from hosts.systems.shuffle.store import Fragments, Store
+from switch.errors import UserError
 
 CONSTANT_TIMEOUTS, MOST_DOUBLINGS = 4, 4
 """What is asked for so often at equal distances is lost again, not late; only then the distances double."""
+
+UNANSWERED = 4
+"""So often in turn one holder of a sample is asked; then it may have stopped, and the next one is."""
+
+Compute = Callable[[Callable[[], Fragments]], Fragments]
+"""hosts.agents.context.AgentContext.compute."""
 
 
 @dataclass
@@ -29,6 +36,9 @@ class _Arriving:
     """When something came that its sender sent later."""
     asked: int = 0
     asked_us: int = 0
+    unanswered: int = 0
+    """How often it was asked for since something of it came."""
+    unanswered_since_us: int = 0
 
     @property
     def missing(self) -> NDArray[np.bool_]:
@@ -37,13 +47,19 @@ class _Arriving:
         found[list(self.coded)] = False
         return found
 
+    @property
+    def asked_worker(self) -> int:
+        """Whom to ask now."""
+        return self.told.asked[self.unanswered // UNANSWERED % len(self.told.asked)]
+
 
 class Reception:
-    """Everything that comes to one worker."""
+    """Everything that comes to one worker. compute: does what takes the worker's processor some time."""
 
-    def __init__(self, description: ShuffleDescription, store: Store, now_us: int) -> None:
+    def __init__(self, description: ShuffleDescription, store: Store, compute: Compute, now_us: int) -> None:
         self._description = description
         self._store = store
+        self._compute = compute
         self._begun_us = self._news_us = now_us
         fragment_bytes = description.fragment_bytes
         self._arriving = {}
@@ -86,35 +102,33 @@ class Reception:
             self.duplicates += 1
             return
         self._news_us = now_us
+        arriving.unanswered = 0
         arriving.coded[fragment] = payload
         self._decode(arriving)
 
     def take_repair(self, components: Sequence[tuple[int, int]], payload: NDArray[np.uint8], now_us: int) -> None:
         """The sum of these fragments (sample, fragment): of use where all but one are known."""
-        unknown = []
-        total = payload.copy()
-        for sample, fragment in components:
-            known = self._store.fragment(sample, fragment)
-            if known is None:
-                unknown.append((sample, fragment))
-            else:
-                total ^= known
+        fragments = {each: self._store.fragment(*each) for each in components}
+        unknown = [each for each, held in fragments.items() if held is None]
         if len(unknown) != 1:
             self.useless_repairs += 1
             return
         ((sample, fragment),) = unknown
+        known = [held for held in fragments.values() if held is not None]
         wanting = [
             each
             for each in self._open.values()
             if each.told.wanted == sample and fragment < len(each.have) and not each.have[fragment]
         ]
         self.useless_repairs += not wanting
+        total = self._compute(lambda: np.bitwise_xor.reduce([payload, *known])) if known and wanting else payload
         for arriving in wanting:
             self._news_us = now_us
+            arriving.unanswered = 0
             arriving.plain[fragment] = total
             arriving.have[fragment] = True
             arriving.coded.pop(fragment, None)
-            self._finish(arriving)
+            self._decode(arriving)
 
     def _note_order(self, came: _Arriving, fragment: int, now_us: int) -> None:
         for arriving in self._of_sender[came.told.sender]:
@@ -126,25 +140,26 @@ class Reception:
                     arriving.overtaken_us = now_us
 
     def _decode(self, arriving: _Arriving) -> None:
-        """Decode what has come of a transmission, if all its other samples are there."""
+        """Decode a transmission once it has come, if all its other samples are there."""
         told = arriving.told
-        others = [self._store.find(sample, told.number) for sample in told.samples if sample != told.wanted]
-        if any(other is None for other in others):
+        if arriving.missing.any():
             return
-        for fragment, payload in arriving.coded.items():
-            total = payload.copy()
-            for other in others:
-                if other is not None and fragment < len(other):
-                    total ^= other[fragment]
-            arriving.plain[fragment] = total
-            arriving.have[fragment] = True
-        arriving.coded.clear()
+        if arriving.coded:
+            others = [self._store.find(sample, told.number) for sample in told.samples if sample != told.wanted]
+            known = [other for other in others if other is not None]
+            if len(known) < len(others):
+                return
+            came = np.array(sorted(arriving.coded))
+            payload = np.stack([arriving.coded[fragment] for fragment in came.tolist()])
+            arriving.plain[came] = self._compute(lambda: decoded(payload, came, known)) if known else payload
+            arriving.have[came] = True
+            arriving.coded.clear()
         self._finish(arriving)
 
     def _finish(self, arriving: _Arriving) -> None:
-        """Put the sample where it belongs, once it is whole, and decode what has waited for it."""
+        """Put the sample, which is whole, where it belongs, and decode what has waited for it."""
         told = arriving.told
-        if not arriving.have.all() or told.number not in self._open:
+        if told.number not in self._open:
             return
         del self._open[told.number]
         self.decoded += 1
@@ -174,18 +189,43 @@ class Reception:
         wait_us = self._description.timeout_us << min(max(0, arriving.asked - CONSTANT_TIMEOUTS), MOST_DOUBLINGS)
         return max(since_us, arriving.asked_us) + wait_us
 
-    def asking(self, now_us: int) -> Iterator[tuple[Incoming, NDArray[np.bool_]]]:
-        """What to ask for now: the transmission, and which of its fragments are missing. Counts as asked."""
+    def asking(self, now_us: int) -> Iterator[tuple[Incoming, int, NDArray[np.bool_]]]:
+        """What to ask for now: the transmission, the worker to ask, and which fragments are missing. Counts as asked.
+
+        UserError where nothing has come of a transmission for give_up_us, whoever was asked.
+        """
         for arriving in self._open.values():
             missing = arriving.missing
             # What has come and cannot be decoded waits for a loan, which is asked for itself.
             if missing.any() and self._due_us(arriving) <= now_us:
+                self._give_up_or_go_on(arriving, now_us)
+                whom = arriving.asked_worker
                 arriving.asked += 1
+                arriving.unanswered += 1
                 arriving.asked_us = now_us
                 arriving.overtaken_us = None
-                yield arriving.told, missing
+                yield arriving.told, whom, missing
+
+    def _give_up_or_go_on(self, arriving: _Arriving, now_us: int) -> None:
+        if not arriving.unanswered:
+            arriving.unanswered_since_us = now_us
+        elif now_us - arriving.unanswered_since_us >= self._description.give_up_us:
+            asked = " and ".join(self._description.workers[worker].name for worker in sorted(arriving.told.asked))
+            raise UserError(
+                f"sample {arriving.told.wanted} does not come, though {asked} should have it and was asked "
+                f"{arriving.unanswered} times: did that worker stop?"
+            )
 
     @property
     def deadline_us(self) -> int | None:
         """When `asking` has something at the earliest, if nothing comes; None: never."""
         return min((self._due_us(each) for each in self._open.values() if each.missing.any()), default=None)
+
+
+def decoded(coded: Fragments, numbers: NDArray[np.int64], known: Sequence[Fragments]) -> Fragments:
+    """Of a sum of samples the one that is not known. coded: some of its fragments, with these numbers."""
+    found = coded.copy()
+    for other in known:
+        within = numbers < len(other)
+        found[within] ^= other[numbers[within]]
+    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import functools
 import hashlib
 from typing import Annotated, Literal
@@ -70,3 +71,13 @@ def original(source: SampleSource, number: int, size_bytes: int) -> NDArray[np.u
 def digest(sample: NDArray[np.uint8]) -> str:
     """SHA-256 of a sample's bytes, in hexadecimal."""
     return hashlib.sha256(sample.tobytes()).hexdigest()
+
+
+def in_base64(sample: NDArray[np.uint8]) -> str:
+    """A sample's bytes as text."""
+    return base64.b64encode(sample.tobytes()).decode("ascii")
+
+
+def from_base64(text: str) -> NDArray[np.uint8]:
+    """The bytes that `in_base64` was given."""
+    return np.frombuffer(base64.b64decode(text), np.uint8)

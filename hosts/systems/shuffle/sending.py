@@ -13,9 +13,9 @@ from hosts.protocols.datagram_frames import Frames
 from hosts.systems.shuffle.coded_format import MULTICAST_IP, CodedFlags
 from hosts.systems.shuffle.coded_frames import Packer
 from hosts.systems.shuffle.description import Outgoing, RepairGroup, RepairTree, ShuffleDescription
-from hosts.systems.shuffle.reception import Reception
+from hosts.systems.shuffle.reception import Compute, Reception
 from hosts.systems.shuffle.repairs import Repair, RepairPlanner, Wanted
-from hosts.systems.shuffle.store import Store
+from hosts.systems.shuffle.store import Fragments, Store
 
 BURST_FRAMES = 4
 """Sent at once at most; the next ones then come as much later."""
@@ -24,7 +24,8 @@ GATHER_SHARE = 4
 
 
 class Sending:
-    """Everything that one worker sends. send: takes equally long frames."""
+    """Everything that one worker sends. send: takes equally long frames. compute: does what takes the worker's
+    processor some time."""
 
     def __init__(
         self,
@@ -33,6 +34,7 @@ class Sending:
         reception: Reception,
         packer: Packer,
         send: Callable[[Frames], object],
+        compute: Compute,
         now_us: int,
     ) -> None:
         self._description = description
@@ -40,6 +42,7 @@ class Sending:
         self._reception = reception
         self._packer = packer
         self._send = send
+        self._compute = compute
         self._queue = deque(description.outgoing)
         self._own = {each.number for each in description.outgoing}
         self._sent: set[int] = set()
@@ -100,8 +103,8 @@ class Sending:
 
     def _send_repair(self, repair: Repair) -> None:
         components = repair.components
-        parts = [self._store.fragment(sample, fragment) for sample, fragment in components]
-        payload = np.bitwise_xor.reduce([part for part in parts if part is not None])
+        parts = [part for each in components if (part := self._store.fragment(*each)) is not None]
+        payload = self._compute(lambda: np.bitwise_xor.reduce(parts)) if len(parts) > 1 else parts[0]
         self.repairs += 1
         self.coded_repairs += len(components) > 1
         match repair.way:
@@ -137,7 +140,10 @@ class Sending:
         return all(self._reception.has(loan) for loan in outgoing.waits_for)
 
     def _packed(self, outgoing: Outgoing) -> Frames:
-        payload = self._store.encoded(outgoing.samples, outgoing.number)
+        def encode() -> Fragments:
+            return self._store.encoded(outgoing.samples, outgoing.number)
+
+        payload = self._compute(encode) if len(outgoing.samples) > 1 else encode()
         by_bits = outgoing.dst_ip is None
         return self._packer.scheduled(
             payload,

@@ -12,9 +12,9 @@ from experiments.systems.shuffle.configuration import ShuffleConfiguration
 from experiments.systems.shuffle.system import ShuffleSystem
 
 
-def shuffle_point(folder: Path, seed: int = 1, **sections: Any) -> PointResult:
-    """One point with these sections."""
+def shuffle_point(folder: Path, seed: int = 1, factor: float = 1.0, **sections: Any) -> PointResult:
+    """One point with these sections, on links at a factor of their rate."""
     configuration = ShuffleConfiguration.model_validate({"clock": "virtual", **sections})
     system = ShuffleSystem()
     system.check(configuration)
-    return run_point(system, PointTask(configuration, seed=seed, scale=Scale(), folder=folder))
+    return run_point(system, PointTask(configuration, seed=seed, scale=Scale(factor), folder=folder))

@@ -41,7 +41,7 @@ def test_all_schedulers_are_between_bounds_and_exact_is_least(fabric: str, share
     for name, scheduler in SCHEDULERS.items():
         if name != "coded-master":
             schedule = scheduler.schedule(instance, trees, seed=1)
-            check_schedule(instance, schedule, trees)
+            check_schedule(instance, schedule, trees.topology)
             hops[name] = schedule.hops
             for packet in _packets_without_loans(schedule):
                 assert 2 * packet.hops >= _least_walk(instance, trees, packet)
@@ -134,25 +134,9 @@ def test_large_shuffles_are_parted() -> None:
     instance, trees = drawn("fat-tree:4", 0.3, samples=480)
     whole = Improved().schedule(instance, trees, seed=1)
     parted = Improved(pairs=300).schedule(instance, trees, seed=1)
-    check_schedule(instance, parted, trees)
+    check_schedule(instance, parted, trees.topology)
     nearest = SCHEDULERS["unicast-nearest"].schedule(instance, trees, seed=1)
     assert whole.hops <= parted.hops < nearest.hops
     once = Improved(pairs=300, rounds=0).schedule(instance, trees, seed=1)
-    check_schedule(instance, once, trees)
+    check_schedule(instance, once, trees.topology)
     assert once.hops > parted.hops, "mixing all packets and solving again pays"
-
-
-def test_trees_and_senders_share_the_load() -> None:
-    """With four trees the busiest link carries fewer packets than with one, for the same hops."""
-    busiest = []
-    for variants in (1, 4):
-        instance, trees = drawn("fat-tree:4", 0.2, samples=320, variants=variants)
-        schedule = Improved().schedule(instance, trees, seed=1)
-        loads: dict[tuple[str, str], int] = {}
-        for sent in schedule.transmissions:
-            receivers = [trees.hosts[worker] for worker, _ in sent.receivers]
-            for link in trees.trees[sent.tree].branches(trees.hosts[sent.sender], receivers):
-                loads[link] = loads.get(link, 0) + 1
-        busiest.append((schedule.hops, max(loads.values())))
-    assert busiest[0][0] == busiest[1][0]
-    assert busiest[1][1] < busiest[0][1]

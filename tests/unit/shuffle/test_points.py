@@ -8,8 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from controller.systems.shuffle.scheduling import checking
+from controller.systems.shuffle.scheduling.checking import BadSchedule
 from controller.systems.shuffle.scheduling.schedulers import SCHEDULERS
+from controller.systems.shuffle.scheduling.trees import Trees
+from experiments.agents import AgentSpec
+from experiments.system import PointResult
+from experiments.systems.shuffle.jobs import ShuffleJob
 from hosts.systems.shuffle import sending as sending_module
+from hosts.systems.shuffle.reception import Reception, _Arriving
 from hosts.systems.shuffle.store import Store
 from switch.errors import UserError
 from tests.unit.shuffle.points import shuffle_point
@@ -107,17 +114,6 @@ def test_the_same_seed_gives_the_same_rows(tmp_path: Path) -> None:
     assert one.metrics != third.metrics
 
 
-def test_a_link_that_fails_on_the_way_is_gone_round(tmp_path: Path) -> None:
-    found = shuffle_point(
-        tmp_path,
-        samples={**SYNTHETIC, "sample_bytes": 8000},
-        faults=[{"fault": "link-down", "link": ["a1", "c1"], "at_ms": 1}],
-        timing={"control_delay_us": 500},
-    )
-    assert [line for line in found.failures if "samples" in line] == []
-    assert found.metrics["repairs"] > 0
-
-
 # ---- What is wrong is told ----
 
 
@@ -155,13 +151,56 @@ def on_another_tree(patch: pytest.MonkeyPatch) -> str:
     return "transmissions in"
 
 
-@pytest.mark.parametrize("spoil", [wrong_byte, kept_too_much, kept_too_little, on_another_tree])
+def hops_off_by_one(patch: pytest.MonkeyPatch) -> str:
+    """A schedule that counts one hop too many for every packet, which the check of schedules lets through."""
+    best = Trees.best
+
+    def one_more(self: Trees, sender: int, receivers: int) -> tuple[int, int]:
+        hops, tree = best(self, sender, receivers)
+        return hops + 1, tree
+
+    patch.setattr(Trees, "best", one_more)
+    patch.setattr(checking, "_check_hops", lambda *arguments: None)
+    return "hops, the schedule says"
+
+
+def needs_forgotten(patch: pytest.MonkeyPatch) -> str:
+    """What is to be kept does not contain what was needed."""
+    patch.setattr(ShuffleJob, "agents", forgetful(ShuffleJob.agents))
+    return "does not hold"
+
+
+def forgetful(agents: Callable[[ShuffleJob], list[AgentSpec]]) -> Callable[[ShuffleJob], list[AgentSpec]]:
+    def made(self: ShuffleJob) -> list[AgentSpec]:
+        needed = set(self.instance.needed[0])
+        self.keep = [tuple(each for each in self.keep[0] if each not in needed), *self.keep[1:]]
+        return agents(self)
+
+    return made
+
+
+@pytest.mark.parametrize(
+    "spoil", [wrong_byte, kept_too_much, kept_too_little, on_another_tree, hops_off_by_one, needs_forgotten]
+)
 def test_what_goes_wrong_is_a_failure_of_the_point(
     spoil: Callable[[pytest.MonkeyPatch], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     words = spoil(monkeypatch)
     found = shuffle_point(tmp_path, samples={"samples": 32}, topology={"kind": "star:6"})
     assert any(words in line for line in found.failures), found.failures
+
+
+@pytest.mark.parametrize("plan_only", [True, False])
+def test_a_schedule_that_counts_wrong_is_not_taken(
+    plan_only: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every schedule is counted anew, in another way, before anything is sent."""
+    hops_on = Trees.hops_on
+    monkeypatch.setattr(Trees, "hops_on", lambda *arguments: hops_on(*arguments) + 1)
+    with pytest.raises(BadSchedule, match=r"packet 0 takes \d+ hops, not"):
+        shuffle_point(
+            tmp_path, samples={"samples": 32}, shuffle={"plan_only": plan_only, "scheduler": "unicast-nearest"}
+        )
 
 
 # ---- Neighbours that lend ----
@@ -211,6 +250,47 @@ def test_global_shuffling_helps_where_first_samples_are_of_few_classes(tmp_path:
     assert len(course) == 2 * 5
     assert course["global", 1] == course["local", 1], "before the first shuffle they are the same"
     assert found.metrics["accuracy_global"] == course["global", 5] > course["local", 5] + 0.1
+
+
+TRAINED = {
+    "topology": {"kind": "star:4"},
+    "samples": {"samples": 200, "storage": 0.3},
+    "shuffle": {"shuffles": 2, "scheduler": "unicast-nearest"},
+    "training": {"train": True},
+}
+
+
+def accuracy(found: PointResult, shuffling: str) -> list[float]:
+    return [row["accuracy"] for row in found.tables["epochs"] if row["shuffling"] == shuffling]
+
+
+def test_training_takes_the_bytes_that_came(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where all that is decoded becomes zeros, the run fails, and its accuracy is another."""
+    right = shuffle_point(tmp_path, **TRAINED)
+    finish = Reception._finish
+
+    def zeroed(self: Reception, arriving: _Arriving) -> None:
+        arriving.plain[:] = 0
+        finish(self, arriving)
+
+    monkeypatch.setattr(Reception, "_finish", zeroed)
+    wrong = shuffle_point(tmp_path, **TRAINED)
+    assert right.failures == [] and any("are not the original ones" in line for line in wrong.failures)
+    assert accuracy(right, "local") == accuracy(wrong, "local")
+    assert accuracy(right, "global")[0] == accuracy(wrong, "global")[0]
+    assert accuracy(right, "global")[1] != accuracy(wrong, "global")[1]
+    assert accuracy(right, "global")[2] > accuracy(wrong, "global")[2] + 0.1
+
+
+def test_training_takes_what_workers_hold_and_not_what_was_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = shuffle_point(tmp_path, **TRAINED)
+    keep = Store.keep
+    monkeypatch.setattr(Store, "keep", lambda self, samples: keep(self, list(samples)[::3]))
+    wrong = shuffle_point(tmp_path, **TRAINED)
+    assert any("does not hold" in line for line in wrong.failures)
+    assert accuracy(right, "global")[1:] != accuracy(wrong, "global")[1:]
 
 
 # ---- Bad input ----

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import permutations
 
 import numpy as np
@@ -9,19 +10,23 @@ import pytest
 
 from hosts.protocols.addresses import WorkerAddress
 from hosts.systems.shuffle.description import Incoming, ShuffleDescription, even_fragment_bytes, fragments_of
-from hosts.systems.shuffle.reception import CONSTANT_TIMEOUTS, Reception
+from hosts.systems.shuffle.reception import CONSTANT_TIMEOUTS, UNANSWERED, Reception
 from hosts.systems.shuffle.samples import SyntheticSamples, original
-from hosts.systems.shuffle.store import Store, cut, encode
+from hosts.systems.shuffle.store import Fragments, Store, cut, encode
+from switch.errors import UserError
 
 FRAGMENT_BYTES = 4
 SIZES = {0: 10, 1: 3, 2: 9, 3: 12}
 SOURCE = SyntheticSamples(mean_bytes=8, spread_bytes=4)
 TIMEOUT_US = 1000
+GIVE_UP_US = 20_000
+COMPUTED: list[object] = []
+"""What took the worker's processor some time."""
 
-PACKET = Incoming(number=5, sender=1, place=1, planned_us=300, samples=(0, 1, 2), wanted=0, ask=1)
+PACKET = Incoming(number=5, sender=1, place=1, planned_us=300, samples=(0, 1, 2), wanted=0, asked=(1,))
 """The worker stores sample 1, and borrows sample 2 for it."""
-LOAN = Incoming(number=4, sender=2, place=0, planned_us=100, samples=(2,), wanted=2, ask=2, lent_for=5)
-LATER = Incoming(number=6, sender=1, place=2, planned_us=400, samples=(3,), wanted=3, ask=1)
+LOAN = Incoming(number=4, sender=2, place=0, planned_us=100, samples=(2,), wanted=2, asked=(2,), lent_for=5)
+LATER = Incoming(number=6, sender=1, place=2, planned_us=400, samples=(3,), wanted=3, asked=(1,))
 
 
 def fragments(sample: int) -> np.ndarray:
@@ -52,8 +57,14 @@ def reception(*incoming: Incoming) -> tuple[Reception, Store]:
         distances=(0, 2, 2),
         interval_us=10,
         timeout_us=TIMEOUT_US,
+        give_up_us=GIVE_UP_US,
     )
-    return Reception(description, store, now_us=0), store
+
+    def compute(work: Callable[[], Fragments]) -> Fragments:
+        COMPUTED.append(work)
+        return work()
+
+    return Reception(description, store, compute, now_us=0), store
 
 
 def take(found: Reception, told: Incoming, fragment: int, now_us: int = 1) -> None:
@@ -122,7 +133,7 @@ def test_sums_of_repairs_are_decoded_by_what_is_held() -> None:
 
 
 def asked(found: Reception, now_us: int) -> list[tuple[int, list[bool]]]:
-    return [(told.number, missing.tolist()) for told, missing in found.asking(now_us)]
+    return [(told.number, missing.tolist()) for told, _, missing in found.asking(now_us)]
 
 
 def test_it_asks_after_a_silence_and_not_before_the_sender_can_have_sent() -> None:
@@ -155,6 +166,38 @@ def test_what_waits_for_its_loan_is_not_asked_for() -> None:
     for fragment in range(3):
         take(found, PACKET, fragment)
     assert asked(found, 10_000) == [(LOAN.number, [True] * 3)]
+
+
+def test_decoding_takes_the_processor_once_a_packet_and_plain_samples_never() -> None:
+    COMPUTED.clear()
+    found, store = reception(PACKET, LOAN, LATER)
+    for told in (LOAN, LATER, PACKET):
+        for fragment in range(3):
+            take(found, told, fragment)
+    assert found.complete and store.holds(0) and store.holds(3) and len(COMPUTED) == 1
+    found, _ = reception(LATER)
+    found.take_repair([(1, 0), (3, 0)], fragments(3)[0] ^ fragments(1)[0], 1)
+    assert len(COMPUTED) == 2
+
+
+def test_of_a_sender_that_says_nothing_other_holders_are_asked_and_then_it_gives_up() -> None:
+    found, _ = reception(LATER.model_copy(update={"asked": (1, 2)}))
+    whom = []
+    with pytest.raises(
+        UserError, match=r"sample 3 does not come, though h1 and h2 should have it and was asked \d+ t"
+    ):
+        for now_us in range(0, 100_000, 100):
+            whom += [asked_worker for _, asked_worker, _ in found.asking(now_us)]
+    assert now_us >= LATER.planned_us + TIMEOUT_US + GIVE_UP_US
+    assert whom[: 2 * UNANSWERED] == [1] * UNANSWERED + [2] * UNANSWERED
+
+
+def test_whoever_sends_something_of_it_is_asked_on() -> None:
+    found, _ = reception(LATER.model_copy(update={"asked": (1, 2)}))
+    for now_us in range(0, 12 * GIVE_UP_US, 10 * TIMEOUT_US):
+        found.take_repair([(3, 0)], fragments(3)[0], now_us)
+        found._arriving[LATER.number].have[0] = False  # as if there were always more to come
+        assert [whom for _, whom, _ in found.asking(now_us + 5 * TIMEOUT_US)] in ([], [1])
 
 
 @pytest.mark.parametrize(("size", "most"), [(1, 10), (10, 10), (11, 10), (65, 1200), (3001, 1200)])

@@ -93,7 +93,7 @@ def test_example_5_pays_by_the_sources_loss_and_not_by_that_with_loans() -> None
         assert best.loss == loss
     trees = Trees(fat_tree(4), instance.hosts)
     schedule = HopAware().schedule(instance, trees, seed=1)
-    check_schedule(instance, schedule, trees)
+    check_schedule(instance, schedule, trees.topology)
     assert any(transmission.kind == "B" for transmission in schedule.transmissions)
 
 

@@ -5,22 +5,25 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from controller.systems.shuffle.scheduling.bits import bits_of
 from controller.systems.shuffle.scheduling.instance import Instance
 from controller.systems.shuffle.scheduling.schedule import Schedule, Transmission
-from controller.systems.shuffle.scheduling.trees import Trees
+from controller.systems.shuffle.scheduling.trees import Tree
+from topo.graph import Topology
+from topo.hops import is_hop
 
 
 class BadSchedule(Exception):
     """A schedule that is wrong: an error in a scheduler."""
 
 
-def check_schedule(instance: Instance, schedule: Schedule, trees: Trees | None = None) -> None:
+def check_schedule(instance: Instance, schedule: Schedule, topology: Topology) -> None:
     """BadSchedule unless every demand is met exactly once, every packet can be made and decoded from what its sender
-    and receivers stored before or borrow for it, and no queue waits for itself.
+    and receivers stored before or borrow for it, no queue waits for itself, and each packet takes as many hops as it
+    says, on a tree of the network.
 
-    trees: of the network; with them, hops are counted again. Takes time in proportion to packets and receivers.
+    Hops are counted in another way than schedulers do. Takes time in proportion to packets and receivers.
     """
+    walks = [TreeWalk(topology, number, tree) for number, tree in enumerate(schedule.trees)]
     _check_queues(instance, schedule)
     borrowed: defaultdict[tuple[int, int], set[int]] = defaultdict(set)
     for loan in schedule.transmissions:
@@ -31,8 +34,7 @@ def check_schedule(instance: Instance, schedule: Schedule, trees: Trees | None =
     open_demands = set(instance.demands)
     for transmission in schedule.transmissions:
         _check_packet(instance, transmission, borrowed)
-        if trees is not None:
-            _check_hops(transmission, schedule, trees)
+        _check_hops(instance, transmission, walks)
         if transmission.lent_for is None:
             for demand in transmission.receivers:
                 if demand not in open_demands:
@@ -96,27 +98,63 @@ def _check_packet(instance: Instance, transmission: Transmission, borrowed: dict
         raise BadSchedule(f"packet {number} carries a sample that nobody decodes")
 
 
-def _check_hops(transmission: Transmission, schedule: Schedule, trees: Trees) -> None:
-    number, sender = transmission.number, transmission.sender
-    receivers = [worker for worker, _ in transmission.receivers]
-    if transmission.tree in trees.of_sender[sender]:
-        hops = trees.hops_on(transmission.tree, sender, bits_of(receivers))
-    else:
-        hops = _hops_beside(transmission, schedule, trees, [trees.hosts[host] for host in (sender, *receivers)])
+def _check_hops(instance: Instance, transmission: Transmission, walks: Sequence[TreeWalk]) -> None:
+    number, tree = transmission.number, transmission.tree
+    ends = [instance.hosts[end] for end in (transmission.sender, *(worker for worker, _ in transmission.receivers))]
+    if not 0 <= tree < len(walks):
+        raise BadSchedule(f"packet {number}: there is no tree {tree}")
+    if not walks[tree].reaches(ends):
+        raise BadSchedule(f"packet {number}: tree {tree} does not reach all of {ends}")
+    hops = walks[tree].hops(ends)
     if hops != transmission.hops:
         raise BadSchedule(f"packet {number} takes {hops} hops, not {transmission.hops}")
 
 
-def _hops_beside(transmission: Transmission, schedule: Schedule, trees: Trees, ends: Sequence[str]) -> int:
-    """On a tree that is none of the breadth-first ones."""
-    if not len(trees.trees) <= transmission.tree < len(schedule.trees):
-        raise BadSchedule(
-            f"packet {transmission.number}: {transmission.sender} does not send on tree {transmission.tree}"
-        )
-    tree = schedule.trees[transmission.tree]
-    if not tree.nodes.issuperset(ends):
-        raise BadSchedule(f"packet {transmission.number}: tree {transmission.tree} does not reach all of {ends}")
-    return sum(not trees.is_inside(*link) for link in tree.branches(ends[0], ends[1:]))
+class TreeWalk:
+    """A tree in depth-first order. Who goes round some of its hosts in this order, and back to the first, passes each
+    link between them twice. BadSchedule if it is no tree of the network, or leads through a host."""
+
+    def __init__(self, topology: Topology, number: int, tree: Tree) -> None:
+        beside: defaultdict[str, list[str]] = defaultdict(list)
+        for a, b in tree.links:
+            if not topology.graph.has_edge(a, b):
+                raise BadSchedule(f"tree {number}: there is no link {a}-{b}")
+            beside[a].append(b)
+            beside[b].append(a)
+        self._parent = {tree.root: tree.root}
+        self._level = {tree.root: 0}
+        self._hops = {tree.root: 0}
+        self._place: dict[str, int] = {}
+        waiting = [tree.root]
+        while waiting:
+            node = waiting.pop()
+            self._place[node] = len(self._place)
+            for other in beside[node]:
+                if other not in self._parent:
+                    self._parent[other] = node
+                    self._level[other] = self._level[node] + 1
+                    self._hops[other] = self._hops[node] + is_hop(topology, topology.link(node, other))
+                    waiting.append(other)
+        if len(self._place) != len(beside.keys() | {tree.root}) or len(tree.links) != len(self._place) - 1:
+            raise BadSchedule(f"tree {number} has a circle, or is in parts")
+        if through := [node for node, others in beside.items() if topology.is_host(node) and len(others) > 1]:
+            raise BadSchedule(f"tree {number} leads through the host {through[0]}")
+
+    def reaches(self, ends: Sequence[str]) -> bool:
+        return all(end in self._place for end in ends)
+
+    def hops(self, ends: Sequence[str]) -> int:
+        """Of a packet from one of these hosts to the others."""
+        ordered = sorted(ends, key=self._place.__getitem__)
+        return sum(self._apart(a, b) for a, b in zip(ordered, [*ordered[1:], ordered[0]], strict=True)) // 2
+
+    def _apart(self, a: str, b: str) -> int:
+        both = self._hops[a] + self._hops[b]
+        while a != b:
+            if self._level[a] < self._level[b]:
+                a, b = b, a
+            a = self._parent[a]
+        return both - 2 * self._hops[a]
 
 
 def _check_order(schedule: Schedule) -> None:

@@ -1,4 +1,4 @@
-"""From chosen clusters to a schedule: senders that have least to send, and trees whose links carry least."""
+"""From chosen clusters to a schedule: senders that have least to send, and Steiner trees where they are shorter."""
 
 from __future__ import annotations
 
@@ -19,15 +19,14 @@ SENDERS = 16
 def emit(name: str, network: Network, clusters: Sequence[Sequence[Demand]]) -> Schedule:
     """A packet for each cluster and for every demand that is in none.
 
-    Of the senders and trees with fewest hops, each packet takes the sender with the shortest queue, and the tree
-    whose busiest link carries fewest packets so far. Where only a Steiner tree is so short, it is added to the trees.
+    Of the senders with fewest hops the one with the shortest queue sends. Where only a Steiner tree is so short, it
+    is added to the trees; which of equally short ones a packet takes is chosen later (tree_choice.py).
     """
     instance, trees = network.instance, network.trees
     clustered = {demand for cluster in clusters for demand in cluster}
     alone = [[demand] for demand in instance.demands if demand not in clustered]
     queues = Queues(instance, trees)
     queued: Counter[int] = Counter()
-    loads: Counter[tuple[str, str]] = Counter()
     shorter = JoinedTrees()
     for cluster in [*clusters, *alone]:
         receivers = bits_of(worker for worker, _ in cluster)
@@ -38,18 +37,10 @@ def emit(name: str, network: Network, clusters: Sequence[Sequence[Demand]]) -> S
         least = min(hops.values())
         sender = min((each for each in hops if hops[each] == least), key=queued.__getitem__)
         queued[sender] += 1
-        ends = trees.hosts[sender], [trees.hosts[each] for each in members(receivers)]
-        ways = {
-            tree: trees.trees[tree].branches(*ends)
-            for tree in trees.of_sender[sender]
-            if trees.hops_on(tree, sender, receivers) == least
-        }
-        if not ways:
+        hops_on_best, tree = trees.best(sender, receivers)
+        if hops_on_best > least:
             assert network.steiner is not None, "breadth-first trees are as short as any"
-            steiner = network.steiner.tree(sender, receivers)
-            ways = {len(trees.trees) + shorter.add(steiner): steiner.branches(*ends)}
-        tree = min(ways, key=lambda tree: max(loads[link] for link in ways[tree]))
-        loads.update(ways[tree])
+            tree = len(trees.trees) + shorter.add(network.steiner.tree(sender, receivers))
         queues.add(Packet(sender, tuple(cluster), tree, least))
     schedule = queues.schedule(name)
     return replace(schedule, trees=(*schedule.trees, *shorter.trees))

@@ -13,6 +13,7 @@ from controller.systems.shuffle.scheduling.bounds import bounds
 from controller.systems.shuffle.scheduling.checking import check_schedule
 from controller.systems.shuffle.scheduling.improved import Improved
 from controller.systems.shuffle.scheduling.storage import epochs
+from controller.systems.shuffle.scheduling.tree_choice import with_trees_chosen
 from controller.systems.shuffle.scheduling.trees import Trees
 from controller.systems.shuffle.scheduling.unicast import Unicast
 from topo.shapes.fat_tree import fat_tree
@@ -44,10 +45,12 @@ def measure_growth(k: int, samples: int, share: float) -> Growth:
     instance = next(epochs([host.name for host in topology.hosts], [1000] * samples, share, seed=1))
     wall, cpu = time.perf_counter(), time.process_time()
     trees = Trees(topology, instance.hosts, variants=k)
-    schedule = Improved().schedule(instance, trees, seed=1)
+    schedule = with_trees_chosen(
+        Improved().schedule(instance, trees, seed=1), instance, trees, "least-loaded", seed=1
+    )
     cpu_s, wall_s = time.process_time() - cpu, time.perf_counter() - wall
     memory_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    check_schedule(instance, schedule, trees)
+    check_schedule(instance, schedule, topology)
     return Growth(
         k=k,
         workers=len(instance.workers),

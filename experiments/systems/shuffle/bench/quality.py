@@ -58,7 +58,7 @@ def measure_quality(public: PublicInstance, compared: Collection[str] = (*COMPAR
             schedule = scheduler.schedule(instance, trees, SEED)
         except UserError:
             continue
-        check_schedule(instance, schedule, trees)
+        check_schedule(instance, schedule, trees.topology)
         assert schedule.hops >= bound, f"{public.name}: {name} takes {schedule.hops} hops, below the bound {bound}"
         hops[name] = schedule.hops
     return Quality(public, len(instance.demands), bound, hops)

@@ -16,7 +16,7 @@ def planned_waits_us(results: StudyResults) -> dict[str, float]:
     """The longest wait that the schedule planned, by the point's digest."""
     found: dict[str, float] = {}
     for row in results.table("waits"):
-        found[row["digest"]] = max(found.get(row["digest"], 0.0), float(row["planned_wait_us"]))
+        found[row["digest"]] = max(found.get(row["digest"], 0.0), 1e6 * float(row["planned_wait_s"]))
     return found
 
 

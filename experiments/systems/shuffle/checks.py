@@ -1,0 +1,97 @@
+"""What a shuffle is held to once it has ended: what workers hold, and what switches counted on the links."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from experiments.accounting import disagreements as host_disagreements
+from experiments.configuration.faults import AgentFault, Fault, LinkChange, restarted_switches
+from experiments.counts import Counts
+from experiments.host_accounts import host_accounts
+from experiments.system import Measured
+from experiments.systems.shuffle.jobs import ShuffleJob
+from experiments.systems.shuffle.loads import counted_loads, disagreements, lossless, planned_loads
+from experiments.systems.shuffle.phase import ShufflePhase
+from hosts.systems.shuffle.samples import SampleSource, digest, original
+from topo.graph import Topology
+
+MOST_FAILURES = 5
+"""Of a shuffle that a point tells."""
+
+
+def stopped_agents(faults: Sequence[Fault]) -> frozenset[str]:
+    """Those that are ended and not started again."""
+    last = {fault.agent: fault.fault for fault in sorted(faults, key=_when) if isinstance(fault, AgentFault)}
+    return frozenset(agent for agent, fault in last.items() if fault == "agent-stop")
+
+
+def _when(fault: Fault) -> float:
+    return fault.at_ms
+
+
+def failures(
+    phase: ShufflePhase, found: Measured, topology: Topology, source: SampleSource, faults: Sequence[Fault]
+) -> list[str]:
+    """A line for each thing that is wrong, the first ones."""
+    job = phase.job
+    touched = {fault.agent for fault in faults if isinstance(fault, AgentFault)}
+    without_account = {host for index, host in enumerate(job.instance.hosts) if job.agent_name(index) in touched}
+    restarted = restarted_switches(faults)
+    lines = host_disagreements(
+        account
+        for account in host_accounts(topology, found)
+        if account.host not in without_account and topology.attachment(account.host).name not in restarted
+    )
+    lines += _count_failures(job, found.counts, topology, faults)
+    for index in range(len(job.instance.hosts)):
+        name = job.agent_name(index)
+        final = found.final.get((job.answer.job, name), {})
+        # One that was ended at once is not there to tell.
+        if final.get("complete") or name not in touched:
+            lines += [f"{name}: {line}" for line in _agent_failures(job, index, final, source)]
+    more = len(lines) - MOST_FAILURES
+    shown = [*lines[:MOST_FAILURES], *([f"and {more} more"] if more > 0 else [])]
+    return [f"{phase.name}, {line}" for line in shown]
+
+
+def _count_failures(job: ShuffleJob, counts: Counts, topology: Topology, faults: Sequence[Fault]) -> Iterator[str]:
+    """Without faults and losses links carry what the schedule says, and so as many hops; with losses no link carries
+    more. What agents, links or switches that go and come do to the number of packets, nobody has planned."""
+    if not all(isinstance(fault, LinkChange) for fault in faults):
+        return
+    planned, counted = planned_loads(job), counted_loads(topology, counts)
+    if not lossless(counts):
+        if not any(effect.duplicates.packets for effect in counts.effects.values()):
+            at_most = {each: load.at_most(planned[each]) for each, load in counted.items()}
+            yield from disagreements(at_most, counted, "planned are at most")
+        return
+    yield from disagreements(planned, counted)
+    hops = sum(load.transmissions for load in counted.values())
+    if hops != job.schedule.hops:
+        yield f"packets took {hops} hops, the schedule says {job.schedule.hops}"
+    for switch in topology.switches:
+        for cause, tally in counts.counters.get(switch.name, {}).get("drops", {}).items():
+            if tally.packets:
+                yield f"{switch.name} dropped {tally.packets} packets (cause {cause})"
+
+
+def _agent_failures(job: ShuffleJob, index: int, final: Mapping[str, Any], source: SampleSource) -> Iterator[str]:
+    """Does a worker hold what it was to hold, and are those samples' bytes the original ones?"""
+    if "placement" not in final:
+        yield "has not told what it holds"
+        return
+    if final["lent_left"]:
+        yield f"{final['lent_left']} samples that were lent to it were left"
+    if index == len(job.instance.workers):
+        return
+    held = {int(sample): value for sample, value in final["placement"].items()}
+    asked = {*job.keep[index], *job.instance.needed[index]}
+    if missing := sorted(asked - held.keys()):
+        yield f"does not hold {len(missing)} samples that it was to hold, such as {missing[0]}"
+    if more := sorted(held.keys() - asked):
+        yield f"holds {len(more)} samples that it was not to hold, such as {more[0]}"
+    sizes = job.instance.sizes_bytes
+    wrong = [each for each in held if held[each] != digest(original(source, each, sizes[each]))]
+    if wrong:
+        yield f"{len(wrong)} samples are not the original ones, such as {min(wrong)}"
