@@ -129,3 +129,9 @@ class CompressionConfiguration(PointConfiguration):
     background: BackgroundSection = BackgroundSection()
     samples: SamplesSection = SamplesSection()
     workload: Workload = SyntheticWorkload()
+
+    def chance(self) -> tuple[str, ...]:
+        # The seed decides which values are sent, and the code of their indices is as long as they are far apart.
+        is_sparse = self.compression.compress.startswith(("topk", "randomk", "threshold"))
+        drawn = self.workload.kind == "training" or is_sparse
+        return (*super().chance(), *(["gradients"] if drawn else []))

@@ -50,6 +50,9 @@ class InterconnectConfiguration(PointConfiguration):
     failure: FailureSection = FailureSection()
     samples: SamplesSection = SamplesSection()
 
+    def chance(self) -> tuple[str, ...]:
+        return (*super().chance(), "traffic")
+
     @model_validator(mode="after")
     def _failure_is_a_fault(self) -> InterconnectConfiguration:
         """Beside the faults that are given; validated again, they are there already."""

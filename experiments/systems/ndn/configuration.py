@@ -90,6 +90,9 @@ class NdnConfiguration(PointConfiguration):
     routers: RoutersSection = RoutersSection()
     workload: Workload = SyntheticWorkload()
 
+    def chance(self) -> tuple[str, ...]:
+        return (*super().chance(), *(["training"] if self.workload.kind == "training" else []))
+
     def canonical(self) -> NdnConfiguration:
         if self.workload.exchange in ("push", "unicast"):
             return self

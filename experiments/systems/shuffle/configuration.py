@@ -68,3 +68,6 @@ class ShuffleConfiguration(PointConfiguration):
     samples: SamplesSection = SamplesSection()
     shuffle: ShuffleSection = ShuffleSection()
     training: TrainingSection = TrainingSection()
+
+    def chance(self) -> tuple[str, ...]:
+        return (*super().chance(), "who stores which samples")

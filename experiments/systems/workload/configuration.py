@@ -107,6 +107,9 @@ class WorkloadConfiguration(PointConfiguration):
             _readable(functools.partial(parse_expectation, subject, condition))
         return expect
 
+    def chance(self) -> tuple[str, ...]:
+        return (*super().chance(), "traffic")
+
     def canonical(self) -> WorkloadConfiguration:
         file = topology_file(self.topology.kind)
         more = [] if file is None else file.files(self.program.path)
