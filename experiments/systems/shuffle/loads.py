@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import networkx as nx
+
 from controller.planning.routing import shortest_routes
 from controller.systems.shuffle.delivery import ways
 from experiments.counts import Counts
@@ -89,6 +91,19 @@ def disagreements(
         for (a, b), load in planned.items()
         if counted[a, b] != load
     ]
+
+
+def load_metrics(topology: Topology, counted: Mapping[Direction, Load]) -> dict[str, float | None]:
+    """How evenly links are loaded. The switches farthest from hosts are a fat-tree's cores, a leaf-spine's spines."""
+    height = nx.multi_source_dijkstra_path_length(topology.graph, {host.name for host in topology.hosts})
+    top = [switch.name for switch in topology.switches if height[switch.name] == max(height.values())]
+    over = [sum(load.packets for (a, _), load in counted.items() if a == switch) for switch in top]
+    fabric = [load.packets for ends, load in counted.items() if not any(map(topology.is_host, ends))]
+    return {
+        "load_max_over_mean": max_over_mean([load.packets for load in counted.values()]),
+        "fabric_load_max_over_mean": max_over_mean(fabric),
+        "top_switch_share": max(over) / sum(over) if sum(over) else None,
+    }
 
 
 def max_over_mean(values: Sequence[int]) -> float | None:

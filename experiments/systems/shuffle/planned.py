@@ -56,24 +56,20 @@ class PlannedPoint:
 
 
 def planned_row(instance: Instance, schedule: Schedule, trees: Trees) -> dict[str, Value]:
-    """What is known of a shuffle before anything is sent. Of a master, which stores more, the bounds know nothing."""
+    """What is known of a shuffle before anything is sent."""
     carrying = [each for each in schedule.transmissions if each.lent_for is None]
     demands = len(instance.demands)
+    bound = bounds(instance, trees)
     return {
         "hops": schedule.hops,
-        **_bound_hops(instance, trees),
+        "bound_hops": bound.best,
+        "packet_bound_hops": bound.packets,
+        "cut_bound_hops": bound.cuts,
         "hops_per_sample": schedule.hops / demands if demands else None,
         "samples_per_packet": demands / len(carrying) if carrying else None,
+        "packets_per_sample": len(schedule.transmissions) / instance.samples,
         "loans": len(schedule.transmissions) - len(carrying),
     }
-
-
-def _bound_hops(instance: Instance, trees: Trees) -> dict[str, int | None]:
-    names = ("bound_hops", "packet_bound_hops", "cut_bound_hops")
-    if instance.master:
-        return dict.fromkeys(names)
-    found = bounds(instance, trees)
-    return dict(zip(names, (found.best, found.packets, found.cuts), strict=True))
 
 
 def below_bound(name: str, row: Mapping[str, Value]) -> list[str]:

@@ -21,7 +21,7 @@ from experiments.systems.shuffle.checks import failures, stopped_agents
 from experiments.systems.shuffle.configuration import ShuffleConfiguration
 from experiments.systems.shuffle.drawn import draw, scheduler_timing
 from experiments.systems.shuffle.jobs import AGENT, ShuffleJob, Times
-from experiments.systems.shuffle.loads import counted_loads, max_over_mean, repair_hops
+from experiments.systems.shuffle.loads import counted_loads, load_metrics, repair_hops
 from experiments.systems.shuffle.phase import ShufflePhase
 from experiments.systems.shuffle.planned import below_bound, means, planned_row
 from experiments.systems.shuffle.training import accuracies, held, originals
@@ -146,13 +146,14 @@ class ShufflePoint:
             "counted_hops": sum(load.transmissions for load in counted.values()),
             "shuffle_time_s": seconds(phase.time_us),
             "max_wait_s": seconds(max(waits, default=0)),
+            "planned_wait_s": seconds(max((each.wait_us for each in job.schedule.transmissions), default=0)),
             "mean_wait_s": seconds(mean(waits)) if waits else 0.0,
             "repairs": _total(found, "repairs"),
             "coded_repairs": _total(found, "coded_repairs"),
             "repair_hops": repair_hops(self.topology, found.counts),
             "requests": _total(found, "requests"),
             "byte_hops": found.counts.byte_hops,
-            "load_max_over_mean": max_over_mean([load.packets for load in counted.values()]),
+            **load_metrics(self.topology, counted),
         }
 
     def _load_rows(self, phase: ShufflePhase, found: Measured) -> list[dict[str, Value]]:

@@ -140,3 +140,22 @@ def test_large_shuffles_are_parted() -> None:
     once = Improved(pairs=300, rounds=0).schedule(instance, trees, seed=1)
     check_schedule(instance, once, trees.topology)
     assert once.hops > parted.hops, "mixing all packets and solving again pays"
+
+
+@pytest.mark.parametrize("fabric", ["fat-tree:4", "bcube:4,1"])
+def test_a_master_has_bounds_of_its_own(fabric: str) -> None:
+    """It stores everything, so it may take fewer hops than is possible without it, and never fewer than with it."""
+    topology = parse_topology(fabric)
+    *workers, master = (host.name for host in topology.hosts)
+    beaten = 0
+    for share in (0.07, 0.2, 0.5, 0.8):
+        storages = {name: next(epochs(workers, [10] * 120, share, seed=1, master=name)) for name in (None, master)}
+        without, within = (
+            bounds(each, Trees(topology, each.hosts, 2)) for each in (storages[None], storages[master])
+        )
+        trees = Trees(topology, storages[master].hosts, 2)
+        hops = SCHEDULERS["coded-master"].schedule(storages[master], trees, seed=1).hops
+        assert within.packets <= without.packets and within.cuts <= without.cuts
+        assert within.best <= hops
+        beaten += hops < without.best
+    assert beaten > 0

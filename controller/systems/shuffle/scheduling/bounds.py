@@ -11,6 +11,8 @@ loans.
 
 cuts: of every host, rack and pod the distinct samples that have to come in and those that have to go out, each in a
 packet of its own, since what comes out of a cut's packets is no more than what went in.
+
+A master, which stores everything, is a holder like any other.
 """
 
 from __future__ import annotations
@@ -50,10 +52,10 @@ def packet_bound(instance: Instance, trees: Trees, *, loans: bool = True) -> int
         int(distances[a, b]) for a in range(len(instance.workers)) for b in range(len(instance.workers)) if a != b
     ]
     least_loan = min(off_diagonal, default=1)
-    largest = max(1, len(instance.workers) - 1)
+    largest = max(1, len(instance.hosts) - 1)
     farthest: dict[int, tuple[int, float]] = {}
     for worker, sample in instance.demands:
-        holders = list(members(instance.holders[sample]))
+        holders = list(members(instance.every_holder[sample]))
         nearest = int(distances[holders, worker].min())
         if sample not in farthest or nearest > farthest[sample][0]:
             copies = len(holders)
@@ -79,7 +81,7 @@ def cut_bound(instance: Instance, trees: Trees) -> int:
             around[host].append(number)
     total = 0
     for sample, takers in wanted.items():
-        holders = instance.holders[sample]
+        holders = instance.every_holder[sample]
         # It enters regions of takers alone, and leaves those alone that have all holders, the first one as well.
         entered = {number for worker in members(takers) for number in around[worker]}
         total += sum(not holders & found[number] for number in entered)

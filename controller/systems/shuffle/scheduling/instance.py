@@ -90,6 +90,12 @@ class Instance:
         return tuple(found)
 
     @cached_property
+    def every_holder(self) -> tuple[int, ...]:
+        """The same with the master, where there is one."""
+        master = 0 if self.master is None else 1 << len(self.workers)
+        return tuple(holders | master for holders in self.holders)
+
+    @cached_property
     def demands(self) -> tuple[tuple[int, int], ...]:
         """(worker, sample) of everything that is needed and not stored, in ascending order."""
         return tuple(

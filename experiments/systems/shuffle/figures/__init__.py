@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from experiments.study.figures import KINDS
-from experiments.systems.shuffle.figures import accuracy, growth, hops, loads, time, waits
+from experiments.systems.shuffle.figures import accuracy, growth, hops, packets, time, waits
 
 KINDS.update(
     {
         "shuffle-hops": hops.draw,
+        "shuffle-packets": packets.draw,
         "shuffle-time": time.draw,
-        "shuffle-loads": loads.draw,
         "shuffle-growth": growth.draw,
         "shuffle-waits": waits.draw,
         "shuffle-accuracy": accuracy.draw,

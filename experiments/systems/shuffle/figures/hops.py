@@ -1,4 +1,4 @@
-"""Figure 1: hops of all schedulers against storage, with both bounds, on each network."""
+"""Figure 1: hops of all schedulers against storage, with what none can go below, on each network."""
 
 from __future__ import annotations
 
@@ -11,8 +11,14 @@ from experiments.plotting.style import COLOURS, figure, save
 from experiments.study.model import FigureSection
 from experiments.study.results import StudyResults
 from experiments.system import Metric, Row
+from experiments.systems.shuffle.drawn import MASTER_SCHEDULERS
 
-BOUNDS = {"packet_bound_hops": ("--", "bound of packets"), "cut_bound_hops": (":", "bound of cuts")}
+BOUNDS = {
+    ("packet_bound_hops", False): ("--", "bound of packets"),
+    ("cut_bound_hops", False): (":", "bound of cuts"),
+    ("bound_hops", True): ("-.", "bound with a master"),
+}
+"""By column, and whether a master, which stores everything, is there."""
 
 
 def networks(results: StudyResults) -> list[str]:
@@ -24,9 +30,9 @@ def _storage(row: Row) -> float:
     return float(row["samples.storage"])
 
 
-def _on(network: str, column: str, row: Row) -> float | None:
-    value = row[column] if row["topology.kind"] == network else None
-    return None if value is None else float(value)
+def _on(network: str, column: str, master: bool | None, row: Row) -> float | None:
+    is_asked = master in (None, row["shuffle.scheduler"] in MASTER_SCHEDULERS)
+    return float(row[column]) if is_asked and row["topology.kind"] == network else None
 
 
 def draw(results: StudyResults, section: FigureSection, metrics: Mapping[str, Metric], path: Path) -> list[Path]:
@@ -35,13 +41,13 @@ def draw(results: StudyResults, section: FigureSection, metrics: Mapping[str, Me
     with figure(width_in=3.6, height_in=4.2, columns=len(found)) as (made, axes):
         for at, network in zip(axes, found, strict=True):
             series = results.derived_series(
-                _storage, partial(_on, network, section.y), lambda row: row["shuffle.scheduler"]
+                _storage, partial(_on, network, section.y, None), lambda row: row["shuffle.scheduler"]
             )
             for number, (scheduler, points) in enumerate(series.items()):
                 draw_series(at, points, label=scheduler, number=number)
-            for column, (dashes, word) in BOUNDS.items():
+            for (column, master), (dashes, word) in BOUNDS.items():
                 for points in results.derived_series(
-                    _storage, partial(_on, network, column), lambda row: None
+                    _storage, partial(_on, network, column, master), lambda row: None
                 ).values():
                     draw_companion(at, points, label=word, number=None, dashes=dashes)
             at.set_title(network)
