@@ -130,10 +130,12 @@ class Agents:
         self._launcher.send("begin")
 
     def kill(self, job: int, name: str) -> None:
-        """End an agent at once, in the middle of whatever it does; return when it has ended."""
+        """End an agent at once, in the middle of whatever it does; return when it has ended. A later event says so,
+        too."""
         self._launcher.send("kill", job=job, name=name)
         while self._await("killed") != (job, name):
             pass
+        self._kept.append({"event": "killed", "job": job, "name": name})
 
     def stop(self) -> dict[tuple[int, str], dict[str, Any]]:
         """End all agents; the final statistics of those that have any, by job number and agent name.

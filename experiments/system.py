@@ -275,6 +275,10 @@ class System(Protocol):
         this rate: by it a machine is calibrated. Only the default system is asked."""
         raise NotImplementedError
 
+    def closing(self, results: StudyResults) -> str:
+        """What a run ends with if no point of it has failed: what was checked, and so holds."""
+        return self.assurance
+
     def present(self, results: StudyResults, console: Console) -> None:
         """Print the table of a run of one point, and leave its figures in the run's folder."""
         for point in results.points:

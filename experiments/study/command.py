@@ -68,7 +68,7 @@ def run_study_file(path: Path, options: RunOptions, *, quick: bool = False, cloc
     if study.head.figures:
         console.print(f"data of figures: {write_figure_data(study, results)}")
     console.print(f"rows and logs: {run.folder}/")
-    return _conclusion(run, study.system.assurance, console)
+    return _conclusion(run, study.system.closing(results), console)
 
 
 def run_single(
@@ -114,7 +114,7 @@ def run_single(
     _print_comparisons(study, results, console)
     system.present(results, console)
     console.print(f"data: {run.folder}/")
-    return _conclusion(run, "" if script else system.assurance, console)
+    return _conclusion(run, "" if script else system.closing(results), console)
 
 
 def _checked(system: System, values: Mapping[str, Any]) -> PointConfiguration:

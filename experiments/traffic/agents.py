@@ -72,6 +72,7 @@ def plan_traffic(
             streams=tuple(
                 Stream(
                     destination=address(topology, pair[1]),
+                    receiver=names.index(pair[1]),
                     rate_bps=rates_bps[pair],
                     flows=section.flows,
                     packets=None if most is None else most[pair],

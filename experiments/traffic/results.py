@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -18,6 +18,7 @@ Final = Mapping[tuple[int, str], Mapping[str, Any]]
 """experiments.system.Measured.final."""
 
 Columns = dict[str, NDArray[Any]]
+Told = Mapping[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,9 @@ class TrafficResults:
 
     flows: one row for each flow that was sent, as columns: sender, receiver, packets, bytes, begin_ns; and, of what
     its receiver got, those of hosts.traffic.arrived (received_packets, received_bytes). misdelivered: packets that
-    came to another host than theirs. foreign: frames that nobody here made (those of a replay are such).
+    came to another host than theirs. foreign: frames that nobody here made (those of a replay are such). told: what
+    each host's agent told at its end. Of what agents that were stopped sent or received nothing is known, and none of
+    it is in the flows.
     """
 
     traffic: Traffic
@@ -37,6 +40,7 @@ class TrafficResults:
     replayed: int = 0
     measured_bytes: int = 0
     """Of all frames that arrived while what is measured was sent."""
+    told: Told = field(default_factory=dict)
 
     @classmethod
     def of(cls, traffic: Traffic, final: Final, job: int = 1) -> TrafficResults:
@@ -49,24 +53,21 @@ class TrafficResults:
         sent = _sent(traffic, told)
         place = {key: row for row, key in enumerate(zip(sent["source"].tolist(), sent["flow"].tolist(), strict=True))}
         got = {name: np.zeros(len(place), np.int64) for name in _GOT}
-        misdelivered = 0
-        for host, statistics in told.items():
+        for statistics in told.values():
             arrived = statistics["flows"]
             for row, key in enumerate(zip(arrived["source"], arrived["flow"], strict=True)):
-                at = place.get(key)
-                if at is None or sent["receiver"][at] != host:
-                    misdelivered += arrived["packets"][row] + arrived["duplicates"][row]
-                    continue
-                for name in _GOT:
-                    got[name][at] = arrived[name][row]
+                if traffic.sources[key[0]] in told:
+                    for name in _GOT:
+                        got[name][place[key]] = arrived[name][row]
         return cls(
             traffic,
             {**sent, **{f"received_{name}" if name in sent else name: values for name, values in got.items()}},
             LatencyHistogram.joined([LatencyHistogram.from_json(each["histogram"]) for each in told.values()]),
-            misdelivered,
+            sum(each["misdelivered"] for each in told.values()),
             sum(each["foreign"] for each in told.values()),
             sum(each["replayed"] for each in told.values()),
             sum(each["measured_bytes"] for each in told.values()),
+            told,
         )
 
     # ---- Totals ----
@@ -221,19 +222,21 @@ _GOT = (
 )
 
 
-def _sent(traffic: Traffic, told: Mapping[str, Mapping[str, Any]]) -> Columns:
+def _sent(traffic: Traffic, told: Told) -> Columns:
+    """Flows between hosts that have told something."""
     columns: dict[str, list[Any]] = {
         name: [] for name in ("source", "flow", "sender", "receiver", "begin_ns", "packets", "bytes")
     }
     for host, statistics in told.items():
-        sent = statistics["sent_flows"]
-        count = len(sent["stream"])
-        columns["source"] += [traffic.sources.index(host)] * count
-        columns["flow"] += range(count)
-        columns["sender"] += [host] * count
-        columns["receiver"] += [traffic.streams[host][stream] for stream in sent["stream"]]
+        source, sent = traffic.sources.index(host), statistics["sent_flows"]
+        receivers = [traffic.streams[host][stream] for stream in sent["stream"]]
+        flows = [flow for flow, receiver in enumerate(receivers) if receiver in told]
+        columns["source"] += [source] * len(flows)
+        columns["flow"] += flows
+        columns["sender"] += [host] * len(flows)
+        columns["receiver"] += [receivers[flow] for flow in flows]
         for name in ("begin_ns", "packets", "bytes"):
-            columns[name] += sent[name]
+            columns[name] += [sent[name][flow] for flow in flows]
     return {
         name: np.array(values, dtype=str if name in ("sender", "receiver") else np.int64)
         for name, values in columns.items()

@@ -23,7 +23,7 @@ Frames = tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.uint32] | None]
 
 def endpoint(context: AgentContext, description: EndpointDescription) -> None:
     """Emits `sent` once all of its packets have left."""
-    arrived = Arrived()
+    arrived = Arrived(description.source)
     port = None if description.any_frame else description.udp_port
     with context.open(udp_port=port, except_udp_port=description.except_udp_port, quiet=True) as interface:
         context.emit("ready")
@@ -35,9 +35,9 @@ def endpoint(context: AgentContext, description: EndpointDescription) -> None:
 
         schedule = Schedule(description, context.now_ns() + 1000 * description.begin_us)
         arrived.measured_ns = schedule.measured_ns
-        packets = 0
+        packets, maker = 0, FrameMaker(description)
         if description.streams:
-            packets = _send_all(context, interface, _made(schedule, FrameMaker(description)), take, stamp=True)
+            packets = _send_all(context, interface, _made(schedule, maker), take, stamp=True)
         replayed = 0
         if description.replay is not None:
             windows = replay_windows(description.replay, context.now_ns())
@@ -57,6 +57,7 @@ def endpoint(context: AgentContext, description: EndpointDescription) -> None:
                     "packets": [flow.packets for flow in flows],
                     "bytes": [flow.bytes for flow in flows],
                 },
+                "warm_up_sent": maker.warm_up,
                 "replayed": replayed,
                 **arrived.statistics(),
             },

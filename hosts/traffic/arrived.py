@@ -23,13 +23,17 @@ _RECORD = np.dtype(
 
 
 class Arrived:
-    """Packets that were received, in order. Those of the warm-up, and foreign ones, are only counted.
+    """Packets that were received, in order. Those of the warm-up, those for other hosts, and foreign ones are only
+    counted.
 
-    measured_ns: begin and end of the time whose arrivals are counted together, whenever they were sent.
+    host: the receiver's number in packets. measured_ns: begin and end of the time whose arrivals are counted
+    together, whenever they were sent.
     """
 
-    def __init__(self, measured_ns: tuple[int, int] = (0, 0)) -> None:
+    def __init__(self, host: int, measured_ns: tuple[int, int] = (0, 0)) -> None:
+        self._host = host
         self.foreign = 0
+        self.misdelivered = 0
         self.warm_up = 0
         self.measured_ns = measured_ns
         self.measured_bytes = 0
@@ -39,11 +43,14 @@ class Arrived:
         """A received batch (hosts.agents.context.Interface.receive, times_ns)."""
         found, chosen = trailers(buffer, lengths)
         self.foreign += len(lengths) - len(found)
+        own = found["receiver"] == self._host
+        self.misdelivered += len(own) - int(own.sum())
+        found, rows = found[own], np.flatnonzero(chosen)[own]
         records = np.empty(len(found), _RECORD)
         for name in TRAILER.names or ():
             if name in _RECORD.names:  # type: ignore[operator]
                 records[name] = found[name]
-        records["bytes"], records["arrived_ns"] = lengths[chosen], times_ns[chosen]
+        records["bytes"], records["arrived_ns"] = lengths[rows], times_ns[rows]
         begin_ns, end_ns = self.measured_ns
         in_time = (records["arrived_ns"] >= begin_ns) & (records["arrived_ns"] < end_ns)
         self.measured_bytes += int(records["bytes"][in_time].sum(dtype=np.int64))
@@ -52,7 +59,7 @@ class Arrived:
         self._parts.append(records[measured])
 
     def statistics(self) -> dict[str, Any]:
-        """As JSON: counts; measured_bytes, of all frames of the traffic that arrived in the measured time; `flows`,
+        """As JSON: counts; measured_bytes, of all frames for this host that arrived in the measured time; `flows`,
         columns with one element for each flow of which anything has arrived; and the histogram of
         the latencies of all packets but duplicates.
 
@@ -77,6 +84,7 @@ class Arrived:
         begins = np.searchsorted(places, np.arange(flows), "left")
         return {
             "foreign": self.foreign,
+            "misdelivered": self.misdelivered,
             "warm_up": self.warm_up,
             "measured_bytes": self.measured_bytes,
             "histogram": LatencyHistogram.of(latencies_ns).as_json(),

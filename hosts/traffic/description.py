@@ -56,11 +56,12 @@ class Stream(Description):
     """From one host to another. rate_bps: of frames, the mean. packets: it ends after so many (flows: of them).
 
     flows: packets take turns in so many flows, which differ in their UDP source port; flow sizes make flows of their
-    own. dst_mac: of frames (None: the gateway's). headers: in place of Ethernet, IPv4 and UDP, one for each flow, as
-    hexadecimal digits; frames are of a fixed size then.
+    own. receiver: the destination's number in packets. dst_mac: of frames (None: the gateway's). headers: in place of
+    Ethernet, IPv4 and UDP, one for each flow, as hexadecimal digits; frames are of a fixed size then.
     """
 
     destination: AgentAddress
+    receiver: int = Field(ge=0, lt=MAX_SOURCES)
     rate_bps: float = Field(gt=0)
     flows: int = Field(default=1, ge=1, le=16384)
     packets: int | None = Field(default=None, ge=1)

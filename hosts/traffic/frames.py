@@ -21,10 +21,12 @@ _HEADER = np.dtype(DATAGRAM)
 
 
 class FrameMaker:
-    """Frames of one host."""
+    """Frames of one host. warm_up: how many of them are marked as not to be measured."""
 
     def __init__(self, description: EndpointDescription) -> None:
+        self.warm_up = 0
         self._source = description.source
+        self._receivers = np.array([stream.receiver for stream in description.streams], np.uint16)
         streams = description.streams
         self._templates = [np.array([_bytes(each) for each in stream.headers or ()]) for stream in streams]
         if any(len(each) for each in self._templates):
@@ -69,6 +71,8 @@ class FrameMaker:
         trailer = np.zeros(len(packets), TRAILER)
         trailer["tag"] = TAG
         trailer["source"] = self._source | np.where(packets.measured, 0, WARM_UP)
+        self.warm_up += int((packets.measured == 0).sum())
+        trailer["receiver"] = self._receivers[packets.stream]
         trailer["flow"], trailer["sequence"] = packets.flow, packets.sequence
         ends = trailer.view(np.uint8).reshape(len(packets), TRAILER_BYTES)
         if (lengths == longest).all():

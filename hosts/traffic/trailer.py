@@ -1,4 +1,4 @@
-"""The end of every frame of the traffic: whose it is, which one, and when it left.
+"""The end of every frame of the traffic: from whom to whom it is, which one, and when it left.
 
 At the end, since headers may come, go and change on the way.
 """
@@ -12,8 +12,11 @@ TAG = 0x7A6B
 WARM_UP = 1 << 15
 """In `source`: the packet is not measured."""
 
-TRAILER = np.dtype([("tag", ">u2"), ("source", ">u2"), ("flow", ">u4"), ("sequence", ">u4"), ("sent_ns", ">u8")])
-"""flow: of its source. sequence: in its flow, from 0. sent_ns: of the sender's clock; the context writes it."""
+TRAILER = np.dtype(
+    [("tag", ">u2"), ("source", ">u2"), ("receiver", ">u2"), ("flow", ">u4"), ("sequence", ">u4"), ("sent_ns", ">u8")]
+)
+"""source, receiver: numbers of hosts. flow: of its source. sequence: in its flow, from 0. sent_ns: of the sender's
+clock; the context writes it."""
 
 TRAILER_BYTES = TRAILER.itemsize
 

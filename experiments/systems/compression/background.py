@@ -24,6 +24,7 @@ def background_agents(
     assert link_bps is not None
     stream = Stream(
         destination=address(topology, server),
+        receiver=_RECEIVER,
         rate_bps=section.load * link_bps,
         dst_mac=topology.destination_mac(sender, server),
     )

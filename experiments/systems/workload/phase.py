@@ -26,30 +26,33 @@ class WorkloadPhase:
         self.traffic = traffic
         self.requests: Sequence[BaseModel] = [TrafficJob()]
         self.job = 0
-        self.sent = 0
         self.packets = 0
         """Or connections."""
         self._background = background
-        self._rounds_over = 0
+        self._sending: set[str] = set()
+        self._training: set[str] = set()
+        """Names of agents that have not done all that they are to do."""
 
     def agents(self, answers: Sequence[Mapping[str, Any]]) -> list[AgentSpec]:
         self.job = answers[0]["job"]
         beside = [] if self._background is None else self._background.of_job(self.job)
+        self._sending = {spec.name for spec in self.traffic.specs}
+        self._training = {spec.name for spec in beside}
         return [*(replace(spec, job=self.job) for spec in self.traffic.specs), *beside]
 
     def take(self, event: Mapping[str, Any]) -> None:
+        if event["event"] in ("sent", "background", "killed"):
+            self._sending.discard(event["name"])
+            self._training.discard(event["name"])
         if event["event"] == "sent":
-            self.sent += 1
             self.packets += event["packets"]
-        elif event["event"] == "background":
-            self._rounds_over += 1
 
     @property
     def complete(self) -> bool:
-        workers = 0 if self._background is None else len(self._background.workers)
-        return self.sent == len(self.traffic.specs) and self._rounds_over == workers
+        return not self._sending and not self._training
 
     def progress(self) -> list[Progress]:
         noun = "connections" if isinstance(self.traffic, ConnectionTraffic) else "packets"
         note = f"{self.packets:,} {noun}" if self.packets else ""
-        return [Progress("hosts that have sent", self.sent, len(self.traffic.specs), note)]
+        count = len(self.traffic.specs)
+        return [Progress("hosts that have sent", count - len(self._sending), count, note)]

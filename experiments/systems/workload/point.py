@@ -8,14 +8,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from experiments.accounting import disagreements, rows
-from experiments.configuration.faults import restarted_switches
+from experiments.accounting import HostAccount, rows
 from experiments.fidelity.report import FidelityReport
 from experiments.host_accounts import host_accounts
 from experiments.own_program import own_network
 from experiments.programs import Program
 from experiments.scale import Scale
 from experiments.system import Measured, NetworkSetup, PointResult, PointTask, Value
+from experiments.systems.workload.checks import packet_failures
 from experiments.systems.workload.configuration import WorkloadConfiguration
 from experiments.systems.workload.coverage import coverage_metrics, coverage_rows
 from experiments.systems.workload.expectations import Cell, parse_expectation, unmet
@@ -166,11 +166,7 @@ class WorkloadPoint:
         rounds = [] if self.background is None else self.background.rows(found.final, phase.job, self._task.scale)
         if not phase.packets:
             raise UserError("no packet was sent: send longer (--duration-ms), or more (--load, --packets)")
-        accounts = [
-            account
-            for account in host_accounts(self.topology, found)
-            if self.topology.attachment(account.host).name not in restarted_switches(self._configuration.faults)
-        ]
+        accounts = host_accounts(self.topology, found)
         metrics = {
             **(connection_metrics(results) if isinstance(results, ConnectionResults) else traffic_metrics(results)),
             **background_metrics(rounds),
@@ -196,11 +192,18 @@ class WorkloadPoint:
                 "notes": [{"note": note} for note in self._notes(metrics, found)],
             },
             failures=[
-                *(self._disagreements(accounts)),
+                *self._miscounts(found, results, accounts),
                 *([] if self.background is None else self.background.failures(rounds)),
                 *unmet(self._configuration.expect, metrics, lambda cell: self._cell(found, cell)),
             ],
         )
+
+    def _miscounts(
+        self, found: Measured, results: TrafficResults | ConnectionResults, accounts: Sequence[HostAccount]
+    ) -> list[str]:
+        if found.unsettled or isinstance(results, ConnectionResults):
+            return []
+        return packet_failures(self.topology, found.counts, accounts, results)
 
     def _notes(self, metrics: Mapping[str, Value], found: Measured) -> list[str]:
         missing = self.network.trace is not None and not found.trace
@@ -213,10 +216,6 @@ class WorkloadPoint:
             name = "coverage" if len(reports) == 1 else f"coverage-{Path(report.program).stem}"
             page = html_page(report, SourceMap({}, folders))
             (self._task.folder / f"{name}.html").write_text(page, encoding="utf-8")
-
-    def _disagreements(self, accounts: Sequence[Any]) -> list[str]:
-        """Hosts take in datagrams to their port alone; what else a program sends them is no disagreement."""
-        return disagreements(accounts) if all(account.host_received.packets for account in accounts) else []
 
     def _busiest_link_load(self, found: Measured, results: TrafficResults | ConnectionResults) -> float | None:
         rates_bps = {

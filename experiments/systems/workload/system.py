@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from experiments.configuration.faults import AgentFault
 from experiments.configuration.point import PointConfiguration
 from experiments.metric_table import metric_table
 from experiments.own_program import SERVICE
 from experiments.scale import Scale
 from experiments.system import Metric, PointTask, System
+from experiments.systems.workload.closing import closing
 from experiments.systems.workload.configuration import WorkloadConfiguration, WorkloadShorthands
 from experiments.systems.workload.expectations import check_subjects
 from experiments.systems.workload.metrics import METRICS
@@ -34,7 +36,7 @@ class WorkloadSystem(System):
     metrics: Mapping[str, Metric] = METRICS
     shorthands = WorkloadShorthands
     service = SERVICE
-    assurance = "All that was expected holds, and switch and host counters agree."
+    assurance = "Hosts, links and switches account for every packet."
 
     def check(self, configuration: PointConfiguration) -> None:
         assert isinstance(configuration, WorkloadConfiguration)
@@ -57,9 +59,15 @@ class WorkloadSystem(System):
         if configuration.program.trace is not None:
             packet_choice(configuration.program.trace, setup.topology)
 
+        if any(isinstance(fault, AgentFault) and fault.fault == "agent-start" for fault in configuration.faults):
+            raise UserError("faults: agent-start: a host's traffic does not begin anew; link-up brings a host back")
+
     def point(self, task: PointTask) -> WorkloadPoint:
         assert isinstance(task.configuration, WorkloadConfiguration)
         return WorkloadPoint(task, task.configuration)
+
+    def closing(self, results: StudyResults) -> str:
+        return closing(results)
 
     def present(self, results: StudyResults, console: Console) -> None:
         alone = len(results.points) == 1

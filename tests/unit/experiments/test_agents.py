@@ -79,7 +79,7 @@ def test_kill_waits_for_the_end_of_that_agent(launched: tuple[Agents, FakeLaunch
     fake.says = [said("round", name="b"), said("killed", name="a"), said("round", name="c")]
     agents.kill(1, "a")
     assert fake.told == [{"command": "kill", "job": 1, "name": "a"}]
-    assert [agents.event()["name"] for _ in range(2)] == ["b", "c"]
+    assert [agents.event()["name"] for _ in range(3)] == ["b", "a", "c"]
 
 
 def test_stop_ends_every_job_and_collects_statistics(launched: tuple[Agents, FakeLauncher]) -> None:

@@ -10,41 +10,43 @@ from hosts.traffic.arrived import Arrived
 from hosts.traffic.histogram import LatencyHistogram
 from hosts.traffic.trailer import TAG, TRAILER, TRAILER_BYTES, WARM_UP
 
+HOST = 7
+Row = tuple[int, int, int, int, int, int]
+
 packets = st.tuples(
     st.sampled_from([0, 3, 3 | WARM_UP]),
     st.integers(0, 2),
     st.integers(0, 6),
     st.integers(30, 90),
     st.integers(0, 99),
+    st.sampled_from([HOST, HOST, HOST, 4]),
 )
 
 
-def received(rows: list[tuple[int, int, int, int, int]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def received(rows: list[Row]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Packet i, sent at i us, has arrived 10 * i + its delay us later."""
     buffer = np.zeros((len(rows), 100), np.uint8)
     lengths = np.array([row[3] for row in rows], np.uint32)
     times_ns = np.array([1000 * (11 * i + row[4]) for i, row in enumerate(rows)], np.int64)
-    for i, (source, flow, sequence, length, _) in enumerate(rows):
-        trailer = np.array([(TAG, source, flow, sequence, 1000 * i)], TRAILER)
+    for i, (source, flow, sequence, length, _, host) in enumerate(rows):
+        trailer = np.array([(TAG, source, host, flow, sequence, 1000 * i)], TRAILER)
         buffer[i, length - TRAILER_BYTES : length] = trailer.view(np.uint8)
     return buffer, lengths, times_ns
 
 
 @given(st.lists(packets, max_size=40), st.integers(0, 40), st.integers(0, 500_000))
-def test_statistics_are_those_of_one_packet_after_the_other(
-    rows: list[tuple[int, int, int, int, int]], split: int, begin_ns: int
-) -> None:
+def test_statistics_are_those_of_one_packet_after_the_other(rows: list[Row], split: int, begin_ns: int) -> None:
     buffer, lengths, times_ns = received(rows)
     measured_ns = (begin_ns, begin_ns + 100_000)
-    arrived = Arrived(measured_ns)
+    arrived = Arrived(HOST, measured_ns)
     for part in (slice(None, split), slice(split, None)):
         arrived.add(buffer[part], lengths[part], times_ns[part])
     expected: dict[tuple[int, int], dict[str, int]] = {}
     seen: set[tuple[int, int, int]] = set()
     greatest: dict[tuple[int, int], int] = {}
     latencies: list[int] = []
-    for i, (source, flow, sequence, length, _) in enumerate(rows):
-        if source & WARM_UP:
+    for i, (source, flow, sequence, length, _, host) in enumerate(rows):
+        if source & WARM_UP or host != HOST:
             continue
         key, latency_ns = (source, flow), int(times_ns[i]) - 1000 * i
         row = expected.setdefault(
@@ -72,17 +74,18 @@ def test_statistics_are_those_of_one_packet_after_the_other(
         for at, key in enumerate(zip(flows["source"], flows["flow"], strict=True))
     }
     assert found == expected
-    assert statistics["warm_up"] == sum(row[0] >= WARM_UP for row in rows)
-    assert statistics["foreign"] == 0
-    in_time = [measured_ns[0] <= time_ns < measured_ns[1] for time_ns in times_ns.tolist()]
+    own = [row[5] == HOST for row in rows]
+    assert statistics["warm_up"] == sum(row[0] >= WARM_UP for row, mine in zip(rows, own, strict=True) if mine)
+    assert (statistics["foreign"], statistics["misdelivered"]) == (0, own.count(False))
+    in_time = [mine and begin_ns <= at < begin_ns + 100_000 for at, mine in zip(times_ns.tolist(), own, strict=True)]
     assert statistics["measured_bytes"] == sum(row[3] for row, counts in zip(rows, in_time, strict=True) if counts)
     assert LatencyHistogram.from_json(statistics["histogram"]).count == len(latencies)
 
 
 def test_foreign_frames_are_counted() -> None:
-    buffer, lengths, times_ns = received([(1, 1, 1, 60, 0), (1, 1, 2, 60, 0)])
+    buffer, lengths, times_ns = received([(1, 1, 1, 60, 0, HOST), (1, 1, 2, 60, 0, HOST)])
     buffer[1, 60 - TRAILER_BYTES] = 0
-    arrived = Arrived()
+    arrived = Arrived(HOST)
     arrived.add(buffer, lengths, times_ns)
     assert arrived.statistics()["foreign"] == 1
     assert arrived.statistics()["flows"]["packets"] == [1]

@@ -51,13 +51,14 @@ def test_trailers_are_found_from_the_end() -> None:
     found, chosen = trailers(buffer, sizes)
     assert chosen.tolist() == [True] * 9 + [False] * 2
     assert found["sequence"].tolist() == list(range(9))
+    assert set(found["receiver"].tolist()) == {2}
     assert (found["source"] >= WARM_UP).tolist() == (packets.measured == 0).tolist()
     assert 0 < packets.measured.sum() < 9
 
 
 def test_headers_of_ones_own_are_kept() -> None:
     headers = ("ab" * 30, "cd" * 30)
-    told = description(Stream(destination=host(2), rate_bps=8e6, packets=4, flows=2, headers=headers))
+    told = description(Stream(destination=host(2), receiver=2, rate_bps=8e6, packets=4, flows=2, headers=headers))
     rows, _ = FrameMaker(told).frames(all_packets(Schedule(told, 0)))
     assert [row[:30].tobytes().hex() for row in rows] == [headers[0], headers[1]] * 2
     assert (rows[:, 30:-TRAILER_BYTES] == 0).all()
@@ -71,6 +72,8 @@ def test_headers_of_ones_own_are_kept() -> None:
     ],
 )
 def test_headers_that_do_not_fit_are_refused(fields: dict[str, Sizes], message: str) -> None:
-    told = description(Stream(destination=host(2), rate_bps=8e6, packets=4, headers=("ab" * 50,)), **fields)
+    told = description(
+        Stream(destination=host(2), receiver=2, rate_bps=8e6, packets=4, headers=("ab" * 50,)), **fields
+    )
     with pytest.raises(UserError, match=message):
         FrameMaker(told)

@@ -24,7 +24,7 @@ def description(*streams: Stream, **fields: object) -> EndpointDescription:
 
 
 def stream(rate_bps: float = 8e6, number: int = 2, **fields: object) -> Stream:
-    return Stream(destination=host(number), rate_bps=rate_bps, **fields)
+    return Stream(destination=host(number), receiver=number, rate_bps=rate_bps, **fields)
 
 
 def all_packets(schedule: Schedule) -> Packets:

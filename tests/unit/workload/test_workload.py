@@ -349,6 +349,7 @@ def test_a_queue_that_takes_long_to_drain_is_no_circle(tmp_path: Path) -> None:
         ({"traffic": {"transport": "tcp"}, "background": {"workers": ["all"]}}, "tcp is the kernel's"),
         ({"clock": "real", "program": {"model": "bmv2", "coverage": True}}, "bmv2 does not tell"),
         ({"clock": "real", "program": {"model": "bmv2", "trace": "dst=h1"}}, "bmv2 does not tell"),
+        ({"faults": [{"fault": "agent-start", "agent": "traffic of h1", "at_ms": 1}]}, "does not begin anew"),
         ({"traffic": {"pattern": "incst"}}, "no traffic is called 'incst'.*incast"),
         ({"samples": {"interval_us": 5, "links": ["s1-s9"]}}, "s9"),
         ({"program": {"trace": "to=h1"}}, "'to=h1' is no condition"),

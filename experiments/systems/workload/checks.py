@@ -1,0 +1,73 @@
+"""What holds for every program: the marks in packets, hosts, links and switches count the same packets.
+
+Marks say which packet it is (hosts/traffic/trailer.py); interfaces count frames beneath the agents; links and
+switches count what they did. None of them knows of the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from experiments.accounting import HostAccount, disagreements
+from experiments.counts import Counts
+from experiments.switch_accounts import switch_disagreements
+from experiments.traffic.results import TrafficResults
+from topo.graph import Topology
+
+MOST_FAILURES = 5
+
+
+def packet_failures(
+    topology: Topology, counts: Counts, accounts: Sequence[HostAccount], results: TrafficResults
+) -> list[str]:
+    """One line for each disagreement, the first of them; once nothing is on its way. accounts: of the hosts whose
+    agents have told what they counted."""
+    lines = [
+        *disagreements(accounts),
+        *switch_disagreements(topology, counts),
+        *_marks(results),
+        *_copies(counts, results),
+    ]
+    more = len(lines) - MOST_FAILURES
+    return [*lines[:MOST_FAILURES], *([f"and {more} more"] if more > 0 else [])]
+
+
+def _marks(results: TrafficResults) -> list[str]:
+    """What agents say of packets beside what their interfaces carried."""
+    lines = []
+    for host, told in results.told.items():
+        (carried,) = told["interfaces"].values()
+        flows, begun = told["flows"], told["sent_flows"]
+        sent = sum(begun["packets"]) + told["warm_up_sent"] + told["replayed"]
+        others = sum(told[kind] for kind in ("warm_up", "foreign", "misdelivered"))
+        received = sum(flows["packets"]) + sum(flows["duplicates"]) + others
+        for what, marked, frames in (
+            ("sent", sent, carried["sent_frames"]),
+            ("received", received, carried["received_frames"]),
+        ):
+            if marked != frames:
+                lines.append(f"{host} {what} {marked} packets by their marks, and {frames} by its interface")
+    return lines
+
+
+def _copies(counts: Counts, results: TrafficResults) -> list[str]:
+    """A packet arrives again only if something has copied it, and none arrives that was not sent."""
+    flows = results.flows
+    lines = [
+        f"{sender}: of a flow with {sent} packets {received} arrived at {receiver}"
+        for sender, receiver, sent, received in zip(
+            *(flows[name].tolist() for name in ("sender", "receiver", "packets", "received_packets")), strict=True
+        )
+        if received > sent
+    ]
+    if counts.devices:
+        made = sum(_copies_of(device) for device in counts.devices.values())
+        made += sum(effect.duplicates.packets for effect in counts.effects.values())
+        if results.duplicates > made:
+            lines.append(f"{results.duplicates} packets arrived again, but switches and links made {made} copies")
+    return lines
+
+
+def _copies_of(device: Mapping[str, Any]) -> int:
+    return int(device["cloned"] + device["copied"])

@@ -1,0 +1,36 @@
+"""The last words of a run say what was expected, or that nothing was, and how much arrived."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from experiments.study.command import RunOptions, run_single
+from tests.unit.workload.runs import ROUTES, configuration
+
+DROPPED = "tables: {}\n"
+
+
+def said(folder: Path, capsys: pytest.CaptureFixture[str], entries: str = ROUTES, **sections: Any) -> str:
+    """The last line."""
+    values = configuration(folder, entries, **sections).model_dump()
+    assert run_single("workload", values, 1, RunOptions(folder)) == 0
+    return " ".join(capsys.readouterr().out.rsplit("fidelity: model\n", 1)[1].split())
+
+
+def test_nothing_was_expected_and_everything_lost(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    line = said(tmp_path, capsys, DROPPED)
+    assert line == (
+        "Nothing was expected (--expect), so that whether the program does what it should was not checked. "
+        "Hosts, links and switches agree on every packet: none of 300 arrived."
+    )
+
+
+def test_what_was_expected_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    line = said(tmp_path, capsys, expect={"loss": 0, "counter:s1:arrived[2]": "10..400"})
+    assert line == (
+        "Expected, and found: loss == 0, counter:s1:arrived[2] 10..400. "
+        "Hosts, links and switches agree on every packet: 300 of 300 arrived."
+    )
