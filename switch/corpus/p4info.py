@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
+_PAIR = re.compile(r"(\w+) = (\d+)")
+_NUMBER = re.compile(r"\d+")
+
 
 def p4info_differences(ours: Any, theirs: Any) -> list[str]:
-    """Objects that only one message has, other identifiers, and fields that are not the same; by kind and name."""
+    """Objects that only one message has, other identifiers, and fields that are not the same; by kind and name.
+
+    What P4Info came to have later than p4c's version is taken from the annotations in which that left it: properties
+    of the platform, the meaning of a selector's size. Initial default actions it may not have at all.
+    """
+    ours, theirs = _copy(ours), _copy(theirs)
+    if not any(table.HasField("initial_default_action") for table in theirs.tables):
+        for table in ours.tables:
+            table.ClearField("initial_default_action")
+    _annotations_to_fields(theirs)
     lines: list[str] = []
     for field in ours.DESCRIPTOR.fields:
         one, other = getattr(ours, field.name), getattr(theirs, field.name)
@@ -18,6 +31,35 @@ def p4info_differences(ours: Any, theirs: Any) -> list[str]:
         else:
             lines += [f"{field.name}: {name} differs" for name in _different_fields(one, other)]
     return lines
+
+
+def _copy(info: Any) -> Any:
+    copy = type(info)()
+    copy.CopyFrom(info)
+    return copy
+
+
+def _annotations_to_fields(info: Any) -> None:
+    for text in _taken(info.pkg_info.annotations, "@platform_property("):
+        for name, value in _PAIR.findall(text):
+            setattr(info.pkg_info.platform_properties, name, int(value))
+    for profile in info.action_profiles:
+        if _taken(profile.preamble.annotations, '@selector_size_semantics("sum_of_weights")'):
+            profile.sum_of_weights.SetInParent()
+        members = _taken(profile.preamble.annotations, '@selector_size_semantics("sum_of_members")')
+        if members:
+            profile.sum_of_members.SetInParent()
+        for text in _taken(profile.preamble.annotations, "@max_member_weight("):
+            if members:
+                profile.sum_of_members.max_member_weight = int(_NUMBER.findall(text)[0])
+
+
+def _taken(annotations: Any, start: str) -> list[str]:
+    """The annotations that begin so, which are there no more."""
+    found = [text for text in annotations if text.startswith(start)]
+    for text in found:
+        annotations.remove(text)
+    return found
 
 
 def _by_name(objects: Any) -> dict[str, Any]:

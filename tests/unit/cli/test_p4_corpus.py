@@ -142,3 +142,31 @@ def test_what_can_differ_in_p4info() -> None:
     only = {line.split(" has ")[0] for line in lines if "only" in line}
     assert only == {"actions: only ours", "actions: only p4c's"}
     assert len(lines) == 5
+
+
+def test_what_an_older_p4c_writes_as_annotations_is_no_difference() -> None:
+    selector = (
+        '@selector_size_semantics("sum_of_members") @max_member_weight(9) action_selector(HashAlgorithm.crc16, 64, 16) s;'
+        " action a(bit<8> v) { hdr.h.a = v; } table t { key = { hdr.h.b: exact; hdr.h.c: selector; } actions = { a; }"
+        " implementation = s; default_action = a(1); }"
+    )
+    source = control("t.apply();", selector).replace(
+        "V1Switch(", "@platform_property(multicast_group_table_size = 5) V1Switch("
+    )
+    ours = compile_text(source).p4info
+    theirs = p4i.P4Info()
+    theirs.CopyFrom(ours)
+    for table in theirs.tables:
+        table.ClearField("initial_default_action")
+    theirs.pkg_info.ClearField("platform_properties")
+    theirs.pkg_info.annotations.append("@platform_property(multicast_group_table_size = 5)")
+    profile = theirs.action_profiles[0]
+    profile.ClearField("sum_of_members")
+    profile.preamble.annotations.extend(['@selector_size_semantics("sum_of_members")', "@max_member_weight(9)"])
+    assert p4info_differences(ours, theirs) == []
+    profile.preamble.annotations[1] = "@max_member_weight(8)"
+    theirs.pkg_info.annotations[0] = "@platform_property(multicast_group_table_size = 6)"
+    assert p4info_differences(ours, theirs) == [
+        "pkg_info: platform_properties.multicast_group_table_size differs",
+        "action_profiles: I.s: sum_of_members.max_member_weight differs",
+    ]
