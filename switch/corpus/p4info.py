@@ -6,6 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from finsy.proto import p4i
+
+_UNTOLD = p4i.Table()
 _PAIR = re.compile(r"(\w+) = (\d+)")
 _NUMBER = re.compile(r"\d+")
 
@@ -14,12 +17,13 @@ def p4info_differences(ours: Any, theirs: Any) -> list[str]:
     """Objects that only one message has, other identifiers, and fields that are not the same; by kind and name.
 
     What P4Info came to have later than p4c's version is taken from the annotations in which that left it: properties
-    of the platform, the meaning of a selector's size. Initial default actions it may not have at all.
+    of the platform, the meaning of a selector's size. Of initial actions and entries it may not tell at all.
     """
     ours, theirs = _copy(ours), _copy(theirs)
-    if not any(table.HasField("initial_default_action") for table in theirs.tables):
-        for table in ours.tables:
-            table.ClearField("initial_default_action")
+    for name in ("initial_default_action", "has_initial_entries"):
+        if not any(getattr(table, name) != getattr(_UNTOLD, name) for table in theirs.tables):
+            for table in ours.tables:
+                table.ClearField(name)
     _annotations_to_fields(theirs)
     lines: list[str] = []
     for field in ours.DESCRIPTOR.fields:
@@ -44,14 +48,15 @@ def _annotations_to_fields(info: Any) -> None:
         for name, value in _PAIR.findall(text):
             setattr(info.pkg_info.platform_properties, name, int(value))
     for profile in info.action_profiles:
-        if _taken(profile.preamble.annotations, '@selector_size_semantics("sum_of_weights")'):
+        semantics = _taken(profile.preamble.annotations, "@selector_size_semantics(")
+        weights = _taken(profile.preamble.annotations, "@max_member_weight(")
+        if not (semantics and profile.with_selector):
+            continue
+        if "sum_of_weights" in semantics[0]:
             profile.sum_of_weights.SetInParent()
-        members = _taken(profile.preamble.annotations, '@selector_size_semantics("sum_of_members")')
-        if members:
-            profile.sum_of_members.SetInParent()
-        for text in _taken(profile.preamble.annotations, "@max_member_weight("):
-            if members:
-                profile.sum_of_members.max_member_weight = int(_NUMBER.findall(text)[0])
+        else:
+            weight = int(_NUMBER.findall(weights[0])[0]) if weights else 0
+            profile.sum_of_members.max_member_weight = weight
 
 
 def _taken(annotations: Any, start: str) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from switch.compiler import syntax as s
 from switch.compiler.analysis.comparisons import warn_of_constant_comparisons
+from switch.compiler.analysis.conditional_actions import warn_of_conditional_actions
 from switch.compiler.analysis.headers import warn_of_invalid_headers
 from switch.compiler.analysis.reachability import warn_of_unreachable_code
 from switch.compiler.analysis.uninitialized import warn_of_uninitialized_reads
@@ -24,7 +25,7 @@ CATEGORIES = {
     "redefined": "a macro is defined differently a second time",
     "uninitialized_use": "a variable or out parameter is read before it has a value",
     "unreachable": "states, cases and statements that no packet gets to",
-    "unsupported": "a table's action profile, counters or meters without a name, of which p4c makes no P4Info",
+    "unsupported": "something that works here and that p4c, or its back end for BMv2, refuses",
     "unused": "tables, selector keys, actions, controls, parsers, instances and variables that nothing uses",
     "user": "the text of a #warning line",
 }
@@ -43,6 +44,7 @@ def analyse_program(checked: CheckedProgram, reporter: Reporter) -> None:
     concrete = [item for item in declarations if not getattr(item, "type_parameters", None)]
     warn_of_uninitialized_reads(concrete, reporter)
     warn_of_constant_comparisons(concrete, reporter)
+    warn_of_conditional_actions(concrete, reporter)
     if len(concrete) == len(declarations):
         warn_of_invalid_headers(concrete, reporter)
     reporter.diagnostics.sort(key=lambda item: (item.file, item.line, item.column))

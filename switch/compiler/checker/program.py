@@ -63,6 +63,9 @@ class _ProgramChecker:
             context.statements.constant(node, self._scope)
         elif isinstance(node, s.Instantiation):
             context.statements.instantiation(node, self._scope)
+            if node.symbol is not None and isinstance(node.symbol.type, t.Applicable):
+                kind = "parser" if isinstance(node.symbol.type.signature.node, s.ParserDeclaration) else "control"
+                context.error(node, f"a {kind} cannot be instantiated here, only inside a control or parser")
         elif isinstance(node, s.FunctionDeclaration):
             self._function(node, self._scope)
         elif isinstance(node, s.ExternDeclaration):
@@ -177,7 +180,9 @@ class _ProgramChecker:
         """Those without a direction come from the control plane, and come last."""
         undirected = False
         for parameter in signature.parameters:
-            if not parameter.direction:
+            if parameter.direction and parameter.type is t.INTEGER:
+                self._context.error(parameter, "a parameter of type int cannot have a direction")
+            elif not parameter.direction:
                 undirected = True
                 if parameter.type is not t.UNKNOWN and not t.is_scalar(parameter.type):
                     self._context.error(

@@ -99,8 +99,11 @@ def _bind(
     return result
 
 
-def _check_chosen_action(context: Context, node: s.TableDeclaration, ref: s.ActionRef, scope: Scope) -> None:
-    """In default_action and in entries, arguments are given for the parameters without a direction."""
+def _check_chosen_action(
+    context: Context, node: s.TableDeclaration, ref: s.ActionRef, scope: Scope, barred: str, problem: str
+) -> None:
+    """In default_action and in entries, arguments are given for the parameters without a direction. Actions marked
+    `barred` cannot stand there: the problem in words."""
     signature = _find_action(context, ref, scope)
     if signature is None:
         return
@@ -109,6 +112,8 @@ def _check_chosen_action(context: Context, node: s.TableDeclaration, ref: s.Acti
         message = f"action '{ref.name}' is not among the actions of table '{node.name}'"
         context.error(ref, message, hint=f"add it to the table's actions = {{ ... {ref.name}; }}")
         return
+    if s.find_annotation(listed.annotations, barred):
+        context.error(ref, f"action '{ref.name}' is marked @{barred}: {problem}")
     undirected = [parameter for parameter in signature.parameters if not parameter.direction]
     given = ref.arguments or []
     directed_count = len(signature.parameters) - len(undirected)
@@ -125,7 +130,8 @@ def _check_properties(context: Context, node: s.TableDeclaration, scope: Scope) 
             context.error(item, f"property '{item.name}' is given twice")
         seen.add(item.name)
         if isinstance(item.value, s.ActionRef):
-            _check_chosen_action(context, node, item.value, scope)
+            problem = "it cannot be the default action"
+            _check_chosen_action(context, node, item.value, scope, "tableonly", problem)
             continue
         context.expressions.check(item.value, scope)
         if item.name not in _KNOWN_PROPERTIES:
@@ -139,7 +145,7 @@ def _check_properties(context: Context, node: s.TableDeclaration, scope: Scope) 
 
 
 def _check_entry(context: Context, node: s.TableDeclaration, entry: s.TableEntry, scope: Scope) -> None:
-    _check_chosen_action(context, node, entry.action, scope)
+    _check_chosen_action(context, node, entry.action, scope, "defaultonly", "no entry can have it")
     if entry.priority is not None:
         context.expressions.constant_int(entry.priority, scope, "a priority")
     keys = entry.keys
@@ -176,6 +182,8 @@ def check_label(context: Context, label: s.Expression, wanted: t.Type, scope: Sc
         label.type = t.SetOf(number)
         return label
     context.expressions.check(label, scope)
+    if isinstance(label, s.Call):
+        context.error(label, "a value to match cannot be a call")
     if isinstance(label.type, t.SetOf):
         if label.type.element != wanted and not _is_struct_of(label.type.element, wanted):
             context.error(label, f"expected a set of {wanted}, but this is {label.type}")

@@ -191,6 +191,12 @@ class _Builder:
             if node.kind != kind:
                 target = next(iter(node.next.values()))
                 node.next = dict.fromkeys(keys, target)
+        if any(len({id(node.next[key]) for node in nodes}) > 1 for key in keys):
+            self._reporter.warning(
+                nodes[0].loc,
+                "p4c's back end for BMv2 refuses a table that is applied in several places and left differently",
+                category="unsupported",
+            )
         site_type = t.bit(16)
         site = self._storage.scalar(site_type, "applied_at")
         for key in keys:

@@ -115,6 +115,8 @@ class TableEmitter:
         matches = []
         for match, key, kind in zip(entry.matches, table.keys, kinds, strict=True):
             width = t.width_bits(key.type) or 1
+            if key.match_kind == "optional" and match.kind not in ("value", "any"):
+                self._bad(entry, "an optional key takes a single value")
             matches.append(self._match(match, kind, width, entry))
         # BMv2 JSON does not tell constant entries from others; BMv2 reads no key that it does not know.
         mixed = {"const": True} if entry.node.is_const and not table.node.entries_const else {}

@@ -55,6 +55,7 @@ def _hidden(annotations: Sequence[s.Annotation]) -> bool:
 class _Emitter:
     def __init__(self, program: LoweredProgram, reporter: Reporter) -> None:
         self._program = program
+        self._reporter = reporter
         self._message = p4i.P4Info()
         self._order = _source_order(program)
         self._types = TypeInfo(self._message.type_info, program.checked.errors)
@@ -74,8 +75,14 @@ class _Emitter:
         """Those of tables and those that are called, one for each name (copies for single tables share theirs)."""
         by_name: dict[str, LoweredAction] = {}
         for action in [*self._program.actions, *self._program.called_actions]:
-            if not _hidden(action.node.annotations):
-                by_name.setdefault(action.name, action)
+            if _hidden(action.node.annotations):
+                continue
+            first = by_name.setdefault(action.name, action)
+            if first.node is not action.node:
+                message = (
+                    f"the controller knows another action as '{action.name}', too: give one of them another @name"
+                )
+                self._reporter.error(action.node.name_loc, message)
         return sorted(by_name.values(), key=lambda action: (self._order[action.node], action.name))
 
     def _controller_headers(self) -> list[tuple[str, t.Struct]]:

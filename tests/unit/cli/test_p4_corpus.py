@@ -146,11 +146,13 @@ def test_what_can_differ_in_p4info() -> None:
 
 def test_what_an_older_p4c_writes_as_annotations_is_no_difference() -> None:
     selector = (
-        '@selector_size_semantics("sum_of_members") @max_member_weight(9) action_selector(HashAlgorithm.crc16, 64, 16) s;'
+        '@selector_size_semantics("sum_of_members") @max_member_weight(9)'
+        " action_selector(HashAlgorithm.crc16, 64, 16) s;"
         " action a(bit<8> v) { hdr.h.a = v; } table t { key = { hdr.h.b: exact; hdr.h.c: selector; } actions = { a; }"
         " implementation = s; default_action = a(1); }"
+        " table u { key = { hdr.h.b: exact; } actions = { a; } const entries = { 1: a(1); } default_action = a(2); }"
     )
-    source = control("t.apply();", selector).replace(
+    source = control("t.apply(); u.apply();", selector).replace(
         "V1Switch(", "@platform_property(multicast_group_table_size = 5) V1Switch("
     )
     ours = compile_text(source).p4info
@@ -158,6 +160,7 @@ def test_what_an_older_p4c_writes_as_annotations_is_no_difference() -> None:
     theirs.CopyFrom(ours)
     for table in theirs.tables:
         table.ClearField("initial_default_action")
+        table.ClearField("has_initial_entries")
     theirs.pkg_info.ClearField("platform_properties")
     theirs.pkg_info.annotations.append("@platform_property(multicast_group_table_size = 5)")
     profile = theirs.action_profiles[0]

@@ -130,6 +130,16 @@ def test_statements(apply: str, message: str) -> None:
         ("register<bit<8>>(4, 5) r;", "'register' takes 1 argument(s), but 2 are given"),
         ("counter(hdr.h.a, CounterType.packets) c;", "expected bit<32>, but this is bit<8>"),
         ("action a() { a(); }", "'a' cannot be used in itself: P4 has no recursion"),
+        ("action a(in int x) { }", "a parameter of type int cannot have a direction"),
+        (
+            "action a() { } table t { key = { hdr.h.a: exact; } actions = { @defaultonly a; NoAction; }"
+            " const entries = { 3: a(); } }",
+            "action 'a' is marked @defaultonly: no entry can have it",
+        ),
+        (
+            "action a() { } table t { actions = { @tableonly a; NoAction; } default_action = a; }",
+            "action 'a' is marked @tableonly: it cannot be the default action",
+        ),
     ],
 )
 def test_declarations(locals_: str, message: str) -> None:
@@ -165,12 +175,45 @@ def test_declarations(locals_: str, message: str) -> None:
             "t.apply();",
             'this key needs a name for the control plane: write @name("...") behind it',
         ),
+        *(
+            (
+                f"table t {{ key = {{ hdr.h.a: {kind}; }} actions = {{ NoAction; }}"
+                " const entries = { 1 &&& 3: NoAction(); } }",
+                "t.apply();",
+                f"an {kind} key takes a single value",
+            )
+            for kind in ("exact", "optional")
+        ),
+        *(
+            (
+                f"@name({first}) action a() {{ }} @name({second}) action b() {{ }}"
+                " table t { actions = { a; b; } default_action = a; }",
+                "t.apply();",
+                f"the controller knows another action as '{name}', too: give one of them another @name",
+            )
+            for first, second, name in (
+                ('".foo"', '".foo"', "foo"),
+                ('"foo"', '".I.foo"', "I.foo"),
+                ('"b"', '".I.b"', "I.b"),
+            )
+        ),
         ("register<bool>(4) r;", "", "registers hold bit<N> or int<N> on this target, not bool"),
         ("counter(0, CounterType.packets) c;", "", "a size of 0 is outside 1 to 268435456"),
     ],
 )
 def test_what_the_target_cannot_do(locals_: str, apply: str, message: str) -> None:
     assert errors(control(apply, locals_)) == [message]
+
+
+def test_parsers_and_controls_are_instantiated_inside_others() -> None:
+    text = control("c.apply();").replace("control I(", "control Inner() { apply { } }\nInner() c;\ncontrol I(")
+    assert errors(text) == ["a control cannot be instantiated here, only inside a control or parser"]
+
+
+def test_the_value_of_a_select_case_cannot_be_called_for() -> None:
+    parser = PARSER.replace("transition accept;", "transition select(hdr.h.a) { one(): accept; default: reject; }")
+    function = "bit<8> one() { return 1; }\n"
+    assert errors(control("", parser=function + parser)) == ["a value to match cannot be a call"]
 
 
 def test_a_program_without_main() -> None:
