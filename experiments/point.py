@@ -15,7 +15,7 @@ from experiments.configuration.faults import schedule
 from experiments.counts import Counts
 from experiments.fidelity.report import FidelityReport
 from experiments.fidelity.verdict import worst_report
-from experiments.sampling import SampleOrder, Sampler
+from experiments.sampling import Carried, SampleOrder, Sampler
 from experiments.settling import longest_stand_s, settle
 from experiments.system import Measured, Phase, PointResult, PointTask, Progress, System
 from experiments.testbed import Testbed, open_testbed
@@ -37,8 +37,9 @@ def run_point(system: System, task: PointTask, on_progress: OnProgress = lambda 
             for host in point.network.capture:
                 testbed.start_capture(task.folder / f"{host}.pcap", host)
         for phase in point.phases:
+            setup = point.network
             found, report = run_phase(
-                testbed, phase, task, on_progress, point.network.samples, point.network.registers
+                testbed, phase, task, on_progress, setup.samples, setup.registers, setup.warm_up_us
             )
             measured.append(found)
             reports.append(report)
@@ -88,6 +89,7 @@ def run_phase(
     on_progress: OnProgress = lambda bars: None,
     samples: SampleOrder | None = None,
     registers: Sequence[tuple[str, str]] = (),
+    warm_up_us: int = 0,
 ) -> tuple[Measured, FidelityReport]:
     """Run one phase on a network that is up."""
     answers = [testbed.add_job(request) for request in phase.requests]
@@ -97,6 +99,7 @@ def run_phase(
     with testbed.meter() as meter:
         if not phase.waits:
             testbed.begin()
+        carried = Carried(testbed, warm_up_us)
         sampler = None if samples is None else Sampler(testbed, samples, task.scale)
         if sampler is not None:
             sampler.start()
@@ -108,6 +111,7 @@ def run_phase(
                 testbed.start_agents(more)
                 testbed.begin()
             on_progress(phase.progress())
+        carried_bytes = carried.taken()
         testbed.cancel_calls()
         unsettled = settle(testbed, before, longest_stand_s(testbed.topology, task.configuration.faults, task.scale))
     final = testbed.stop_agents()
@@ -117,7 +121,8 @@ def run_phase(
         testbed.delete_job(answer["job"])
     links = counts.link_rows(meter.achieved_rates())
     sampled = {} if sampler is None else sampler.rows()
-    measured = Measured(answers, final, counts, links, sampled, cells, testbed.coverage(), testbed.trace(), unsettled)
+    watched = testbed.coverage(), testbed.trace()
+    measured = Measured(answers, final, counts, links, sampled, cells, *watched, unsettled, carried_bytes)
     return measured, meter.report(*socket_counts(final))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from experiments.configuration.sections import Section, option
@@ -29,6 +29,15 @@ class SampleOrder:
     interval_us: int
     links: Collection[Direction] | None = None
     registers: Sequence[tuple[str, str]] = ()
+
+
+@dataclass(frozen=True)
+class LinkBytes:
+    """What each direction carried between two times, in emulated microseconds since the agents began."""
+
+    bytes: Mapping[Direction, int] = field(default_factory=dict)
+    from_us: int = 0
+    to_us: int = 0
 
 
 class SamplesSection(Section):
@@ -68,6 +77,32 @@ def _registers(name: str, topology: Topology) -> list[tuple[str, str]]:
     if separator:
         return [(topology.switch(switch).name, register)]
     return [(each.name, register) for each in topology.switches]
+
+
+class Carried:
+    """What links carry while a phase is going on, from so long after the agents begin until everything is sent: what
+    waits in queues afterwards belongs to no time that is measured."""
+
+    def __init__(self, testbed: Testbed, from_us: int) -> None:
+        """Now the agents begin. from_us: emulated."""
+        self._testbed = testbed
+        self._begin_us = testbed.now_us()
+        if from_us:
+            testbed.call_after(from_us, self._open)
+        self._open()
+
+    def _open(self) -> None:
+        # Links are asked last here and first in `taken`: they carried it in no shorter time.
+        self._from_us = self._testbed.now_us()
+        self._before = self._bytes()
+
+    def _bytes(self) -> dict[Direction, int]:
+        return {(row.from_node, row.to_node): row.bytes for row in self._testbed.link_statistics()}
+
+    def taken(self) -> LinkBytes:
+        now = self._bytes()
+        carried = {direction: size - self._before[direction] for direction, size in now.items()}
+        return LinkBytes(carried, self._from_us - self._begin_us, self._testbed.now_us() - self._begin_us)
 
 
 class Sampler:

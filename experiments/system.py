@@ -20,7 +20,7 @@ from experiments.configuration.sections import Section
 from experiments.fidelity.report import FidelityReport
 from experiments.metric_table import metric_table
 from experiments.programs import Program
-from experiments.sampling import SampleOrder
+from experiments.sampling import LinkBytes, SampleOrder
 from experiments.scale import Scale
 from switch.errors import UserError
 from topo.graph import Topology
@@ -109,7 +109,7 @@ class NetworkSetup:
     controller lets go of them for another one (real clock). samples: what is sampled while phases run.
     registers: (switch, name) of those that are read at the end of each phase. coverage: whether to tell what of the
     programs packets reach; trace: which packet's way through all switches to tell (gradbed's switches; one of the
-    two).
+    two). warm_up_us: what links carry counts from so long after the agents begin, emulated.
     """
 
     topology: Topology
@@ -126,6 +126,7 @@ class NetworkSetup:
     registers: Sequence[tuple[str, str]] = ()
     coverage: bool = False
     trace: Callable[[bytes], bool] | None = None
+    warm_up_us: int = 0
 
 
 @dataclass(frozen=True)
@@ -148,7 +149,8 @@ class Measured:
     table "links"). samples: rows by table (experiments.sampling.Sampler.rows), if any were ordered. registers: by
     switch and name, those of the network's setup: their cells that are not zero. coverage, trace: since the network
     is up; coverage is a report for each program, the trace a row for each switch, with what happened there as text.
-    unsettled: in words, why packets were still on their way when it was counted; "": none was.
+    unsettled: in words, why packets were still on their way when it was counted; "": none was. carried: by links,
+    from the network's warm_up_us on until the phase was complete.
     """
 
     answers: Sequence[Mapping[str, Any]]
@@ -160,6 +162,7 @@ class Measured:
     coverage: Sequence[CoverageReport] = ()
     trace: Sequence[Row] = ()
     unsettled: str = ""
+    carried: LinkBytes = field(default_factory=LinkBytes)
 
 
 class Phase(Protocol):

@@ -7,11 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from experiments.configuration.faults import Fault, LinkChange
 from experiments.counts import Counts
+from experiments.sampling import LinkBytes
 from experiments.scale import Scale
 from experiments.system import Metric, Value
 from experiments.traffic.connections import ConnectionResults
 from experiments.traffic.results import TrafficResults
+from topo.graph import Link, Topology
 
 PERCENTILES = {"p50_us": 50.0, "p90_us": 90.0, "p99_us": 99.0, "p999_us": 99.9, "max_us": 100.0}
 
@@ -47,7 +50,9 @@ METRICS: Mapping[str, Metric] = {
     "recirculated": Metric("", "times that packets passed a pipeline again"),
     "covered_statements": Metric("", "share of the program's statements that packets reached", possible=(0.0, 1.0)),
     "unused_entries": Metric("", "table entries that no packet met in any switch"),
-    "busiest_link_load": Metric("", "share of its rate that the busiest link between switches carried"),
+    "busiest_link_load": Metric(
+        "", "share of its rate that the busiest link between switches carried, while hosts sent"
+    ),
 }
 
 _OTHER = ("no_program_drops", "swap_drops", "priority_drops", "buffer_drops")
@@ -141,13 +146,28 @@ def latency_rows(results: TrafficResults, points: int = 200) -> list[dict[str, f
     return [{"latency_us": float(latencies_us[place]), "share": float(shares[place])} for place in places]
 
 
-def busiest_link_load(
-    counts: Counts, rates_bps: Mapping[tuple[str, str], int | None], seconds: float, scale: Scale
-) -> float | None:
-    """Of links with a rate, over so many (nominal) seconds."""
+def busiest_link_load(carried: LinkBytes, topology: Topology, faults: Sequence[Fault], scale: Scale) -> float | None:
+    """Of links with a rate between switches, of all that their rates allowed meanwhile."""
     loads = [
-        8 * tally.bytes / (rate_bps * seconds / scale.factor)
-        for link, tally in counts.delivered.items()
-        if (rate_bps := rates_bps.get(link)) and seconds > 0
+        8e6 * carried.bytes.get(direction, 0) / allowed
+        for link in topology.switch_links
+        for direction in ((link.a.node, link.b.node), (link.b.node, link.a.node))
+        if (allowed := _allowed(link, carried, faults, scale))
     ]
     return max(loads, default=None)
+
+
+def _allowed(link: Link, carried: LinkBytes, faults: Sequence[Fault], scale: Scale) -> float | None:
+    """Bits times 10^6; None: there was no limit, or no time. Faults may have changed the rate."""
+    rates = [(0, link.model.rate_bps)]
+    for fault in sorted(faults, key=lambda fault: fault.at_ms):
+        if isinstance(fault, LinkChange) and {*fault.link} == {link.a.node, link.b.node}:
+            changed = fault.change.fields(scale)
+            rates.append((scale.time_us(1000 * fault.at_ms), changed.get("rate_bps", rates[-1][1])))
+    allowed = 0
+    ends = [*(time_us for time_us, _ in rates[1:]), carried.to_us]
+    for (begin_us, rate_bps), end_us in zip(rates, ends, strict=True):
+        if rate_bps is None:
+            return None
+        allowed += rate_bps * max(0, min(end_us, carried.to_us) - max(begin_us, carried.from_us))
+    return allowed or None

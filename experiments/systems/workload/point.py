@@ -136,6 +136,7 @@ class WorkloadPoint:
             registers=self._registers(),
             coverage=configuration.program.coverage,
             trace=None if trace is None else packet_choice(trace, self.topology),
+            warm_up_us=task.scale.time_us(1000 * configuration.traffic.warm_up_ms),
         )
         self.phases = [WorkloadPhase(self.traffic, self.background)]
 
@@ -171,7 +172,9 @@ class WorkloadPoint:
             **(connection_metrics(results) if isinstance(results, ConnectionResults) else traffic_metrics(results)),
             **background_metrics(rounds),
             **loss_metrics(found.counts),
-            "busiest_link_load": self._busiest_link_load(found, results),
+            "busiest_link_load": busiest_link_load(
+                found.carried, self.topology, self._configuration.faults, self._task.scale
+            ),
             **coverage_metrics(found.coverage),
         }
         self._write_pages(found.coverage)
@@ -216,18 +219,6 @@ class WorkloadPoint:
             name = "coverage" if len(reports) == 1 else f"coverage-{Path(report.program).stem}"
             page = html_page(report, SourceMap({}, folders))
             (self._task.folder / f"{name}.html").write_text(page, encoding="utf-8")
-
-    def _busiest_link_load(self, found: Measured, results: TrafficResults | ConnectionResults) -> float | None:
-        rates_bps = {
-            pair: link.model.rate_bps
-            for link in self.topology.links
-            if not any(self.topology.is_host(end.node) for end in (link.a, link.b))
-            for pair in ((link.a.node, link.b.node), (link.b.node, link.a.node))
-        }
-        if results.taken_ns is None:
-            return None
-        seconds = self._task.scale.nominal_time(results.taken_ns / 1e9)
-        return busiest_link_load(found.counts, rates_bps, seconds, self._task.scale)
 
     def _cell(self, found: Measured, cell: Cell) -> int:
         switches = [cell.switch] if cell.switch else [switch.name for switch in self.topology.switches]

@@ -442,3 +442,36 @@ def test_a_study_finds_its_files_beside_it(tmp_path: Path) -> None:
     # Another program of the same name is another point.
     (tmp_path / "own.p4").write_text(OWN.read_text() + "// changed\n")
     assert before != load_study(study).points[0].configuration.canonical()
+
+
+# ---- The load of links ----
+
+BETWEEN = {"kind": "leaf-spine:2,1,2", "tiers": {"leaf-spine": {"rate_mbps": 50}}}
+"""What hosts of l1 send to those of l2 has one way, whose rate is a quarter of theirs together."""
+
+
+@pytest.mark.parametrize("warm_up_ms", [0, 18])
+def test_no_link_carries_more_than_its_rate(warm_up_ms: float, tmp_path: Path) -> None:
+    """Nor by a warm-up, which most packets belong to. A frame may have been half sent when it ended."""
+    traffic = {"packets": None, "duration_ms": 20, "warm_up_ms": warm_up_ms, "load": 0.9, "within": "between-racks"}
+    load = run(tmp_path, topology=BETWEEN, traffic=traffic).metrics["busiest_link_load"]
+    frame = 8 * 1000 / (50e6 * (0.020 - warm_up_ms / 1000))
+    assert isinstance(load, float) and 0.95 - frame < load <= 1 + frame
+
+
+def test_a_load_is_a_share_of_the_rate_that_a_link_has_at_the_time(tmp_path: Path) -> None:
+    """Half of the time 50 Mbit/s, half of it 10: always full."""
+    faults = [
+        {"fault": "link-change", "link": [leaf, "s1"], "change": {"rate_mbps": 10}, "at_ms": 50}
+        for leaf in ("l1", "l2")
+    ]
+    traffic = {"packets": None, "duration_ms": 100, "load": 0.9, "within": "between-racks"}
+    load = run(tmp_path, topology=BETWEEN, traffic=traffic, faults=faults).metrics["busiest_link_load"]
+    assert isinstance(load, float) and 0.98 < load < 1.001
+
+
+def test_a_load_is_what_was_sent_over_the_time(tmp_path: Path) -> None:
+    """At constant distances: 20 of 100 Mbit/s from each of two hosts."""
+    traffic = {"packets": None, "duration_ms": 100, "load": 0.2, "within": "between-racks", "arrivals": "constant"}
+    load = run(tmp_path, topology={"kind": "leaf-spine:2,1,2"}, traffic=traffic).metrics["busiest_link_load"]
+    assert load == pytest.approx(0.4, rel=0.01)
