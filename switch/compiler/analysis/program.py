@@ -16,6 +16,7 @@ from switch.compiler.diagnostics import Reporter
 CATEGORIES = {
     "deprecated": "something is used that is only there for old programs",
     "directive": "a line that begins with # and is no directive: it is left out",
+    "duplicate": "two actions that the controller knows by one name",
     "ignore-prop": "a property of a table that means nothing to v1model",
     "invalid_header": "a field is read of a header that no part of the program ever makes valid",
     "mismatch": "a comparison whose result does not depend on the packet",

@@ -79,11 +79,18 @@ class _Emitter:
                 continue
             first = by_name.setdefault(action.name, action)
             if first.node is not action.node:
-                message = (
-                    f"the controller knows another action as '{action.name}', too: give one of them another @name"
-                )
-                self._reporter.error(action.node.name_loc, message)
+                self._two_of_a_name(first, action)
         return sorted(by_name.values(), key=lambda action: (self._order[action.node], action.name))
+
+    def _two_of_a_name(self, first: LoweredAction, second: LoweredAction) -> None:
+        """In one table the controller cannot tell them apart; elsewhere only newer versions of p4c mind."""
+        message = f"the controller knows another action as '{first.name}', too: give one of them another @name"
+        start = second.node.name_loc
+        for table in self._program.tables:
+            if {first.node, second.node} <= {item.action.node for item in table.actions}:
+                self._reporter.error(start, message)
+                return
+        self._reporter.warning(start, message, start + len(second.node.name), category="duplicate")
 
     def _controller_headers(self) -> list[tuple[str, t.Struct]]:
         result: list[tuple[str, t.Struct]] = []
