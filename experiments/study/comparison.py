@@ -14,7 +14,7 @@ from experiments.intervals import confidence_interval
 from experiments.study.model import StudyHead
 from experiments.study.results import StudyResults
 from experiments.study.run_files import DonePoint
-from experiments.study.words import path_words
+from experiments.study.words import path_words, value_words
 from experiments.system import Metric
 from experiments.tables import write_tables
 from experiments.units import engineering
@@ -169,9 +169,10 @@ def _rows(head: StudyHead, metrics: Mapping[str, Metric], comparisons: Sequence[
 
 def short_names(values: Sequence[Any]) -> list[str]:
     """Values for people: of files as many of the last parts as tell them apart."""
-    parts = [PurePath(str(value)).parts for value in values]
+    words = [value_words(value) for value in values]
+    parts = [PurePath(word).parts for word in words]
     for depth in range(1, max(map(len, parts))):
         names = ["/".join(each[-depth:]) for each in parts]
         if len(set(names)) == len(names):
             return names
-    return [str(value) for value in values]
+    return words

@@ -12,6 +12,7 @@ from experiments.fidelity.report import GRAVITY, VerdictWord
 from experiments.intervals import CONFIDENCE
 from experiments.plotting.series_point import SeriesPoint
 from experiments.study.run_files import DonePoint, RunFiles
+from experiments.study.words import value_words
 from switch.errors import UserError
 
 OfRow = Callable[[Mapping[str, Any]], Any]
@@ -59,7 +60,9 @@ class StudyResults:
         x and series are swept paths or columns of the points table. Points at which y is empty are left out.
         """
         return self.derived_series(
-            lambda row: row[x], lambda row: row.get(y), lambda row: row[series] if series is not None else None
+            lambda row: _single(row[x]),
+            lambda row: row.get(y),
+            lambda row: _single(row[series]) if series is not None else None,
         )
 
     def derived_series(self, x: OfRow, y: OfRow, label: OfRow) -> dict[Any, list[SeriesPoint]]:
@@ -122,6 +125,11 @@ def clock_words(rows: Iterable[Mapping[str, Any]]) -> list[str]:
 def worst(verdicts: Iterable[VerdictWord]) -> VerdictWord:
     """unknown without any."""
     return max(verdicts, key=GRAVITY.index, default="unknown")
+
+
+def _single(value: Any) -> Any:
+    """Of values with parts, such as faults, their words, which can be a key and a label."""
+    return value_words(value) if isinstance(value, list | Mapping) else value
 
 
 def _series_point(x: Any, found: Sequence[tuple[DonePoint, float]]) -> SeriesPoint:
