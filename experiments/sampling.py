@@ -19,6 +19,9 @@ Direction = tuple[str, str]
 """Of a link: sender and receiver."""
 
 
+LinkRows = Mapping[Direction, DirectionStatistics]
+
+
 @dataclass(frozen=True)
 class SampleOrder:
     """What is sampled, and how often, from when the agents begin.
@@ -33,11 +36,14 @@ class SampleOrder:
 
 @dataclass(frozen=True)
 class LinkBytes:
-    """What each direction carried between two times, in emulated microseconds since the agents began."""
+    """What each direction carried between two times, in emulated microseconds since the agents began. before, after:
+    all that links told then."""
 
     bytes: Mapping[Direction, int] = field(default_factory=dict)
     from_us: int = 0
     to_us: int = 0
+    before: LinkRows = field(default_factory=dict)
+    after: LinkRows = field(default_factory=dict)
 
 
 class SamplesSection(Section):
@@ -94,15 +100,16 @@ class Carried:
     def _open(self) -> None:
         # Links are asked last here and first in `taken`: they carried it in no shorter time.
         self._from_us = self._testbed.now_us()
-        self._before = self._bytes()
+        self._before = self._rows()
 
-    def _bytes(self) -> dict[Direction, int]:
-        return {(row.from_node, row.to_node): row.bytes for row in self._testbed.link_statistics()}
+    def _rows(self) -> LinkRows:
+        return {(row.from_node, row.to_node): row for row in self._testbed.link_statistics()}
 
     def taken(self) -> LinkBytes:
-        now = self._bytes()
-        carried = {direction: size - self._before[direction] for direction, size in now.items()}
-        return LinkBytes(carried, self._from_us - self._begin_us, self._testbed.now_us() - self._begin_us)
+        now, before = self._rows(), self._before
+        carried = {direction: row.bytes - before[direction].bytes for direction, row in now.items()}
+        to_us = self._testbed.now_us() - self._begin_us
+        return LinkBytes(carried, self._from_us - self._begin_us, to_us, before, now)
 
 
 class Sampler:

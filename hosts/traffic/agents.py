@@ -22,7 +22,7 @@ Frames = tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.uint32] | None]
 
 
 def endpoint(context: AgentContext, description: EndpointDescription) -> None:
-    """Emits `sent` once all of its packets have left."""
+    """Emits `sent` once all of its packets have left, and the time in which it sends is over."""
     arrived = Arrived(description.source)
     port = None if description.any_frame else description.udp_port
     with context.open(udp_port=port, except_udp_port=description.except_udp_port, quiet=True) as interface:
@@ -42,6 +42,7 @@ def endpoint(context: AgentContext, description: EndpointDescription) -> None:
         if description.replay is not None:
             windows = replay_windows(description.replay, context.now_ns())
             replayed = _send_all(context, interface, windows, take, stamp=False)
+        _wait_until(context, schedule.measured_ns[1], take)
         context.emit("sent", packets=packets + replayed)
         while not context.stopped:
             context.wait(context.now_us() + LOOK_US)

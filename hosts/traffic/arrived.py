@@ -23,8 +23,8 @@ _RECORD = np.dtype(
 
 
 class Arrived:
-    """Packets that were received, in order. Those of the warm-up, those for other hosts, and foreign ones are only
-    counted.
+    """Packets that were received, in order. Those for other hosts and foreign ones are only counted, those of the
+    warm-up hardly more.
 
     host: the receiver's number in packets. measured_ns: begin and end of the time whose arrivals are counted
     together, whenever they were sent.
@@ -34,9 +34,7 @@ class Arrived:
         self._host = host
         self.foreign = 0
         self.misdelivered = 0
-        self.warm_up = 0
         self.measured_ns = measured_ns
-        self.measured_bytes = 0
         self._parts: list[NDArray[np.void]] = []
 
     def add(self, buffer: NDArray[np.uint8], lengths: NDArray[np.uint32], times_ns: NDArray[np.int64]) -> None:
@@ -51,17 +49,12 @@ class Arrived:
             if name in _RECORD.names:  # type: ignore[operator]
                 records[name] = found[name]
         records["bytes"], records["arrived_ns"] = lengths[rows], times_ns[rows]
-        begin_ns, end_ns = self.measured_ns
-        in_time = (records["arrived_ns"] >= begin_ns) & (records["arrived_ns"] < end_ns)
-        self.measured_bytes += int(records["bytes"][in_time].sum(dtype=np.int64))
-        measured = records["source"] < WARM_UP
-        self.warm_up += len(records) - int(measured.sum())
-        self._parts.append(records[measured])
+        self._parts.append(records)
 
     def statistics(self) -> dict[str, Any]:
-        """As JSON: counts; measured_bytes, of all frames for this host that arrived in the measured time; `flows`,
-        columns with one element for each flow of which anything has arrived; and the histogram of
-        the latencies of all packets but duplicates.
+        """As JSON: counts; measured_bytes, of all packets for this host that arrived in the measured time, the
+        warm-up's among them, and measured_copy_bytes, of their duplicates; `flows`, columns with one element for each
+        flow of which anything has arrived; and the histogram of the latencies of all packets but duplicates.
 
         Of a flow: packets, duplicates (of which a copy came before), reordered (RFC 4737: a packet with a larger
         number came before) and extent, the greatest distance by which a number was too late; bytes, first_sent_ns,
@@ -75,7 +68,16 @@ class Arrived:
         keys = (places.astype(np.int64) << 32) + records["sequence"]
         first = np.zeros(len(keys), np.bool_)
         first[np.unique(keys, return_index=True)[1]] = True
-        flows = len(flow_keys)
+        begin_ns, end_ns = self.measured_ns
+        in_time = (records["arrived_ns"] >= begin_ns) & (records["arrived_ns"] < end_ns)
+        measured_bytes, copy_bytes = (
+            int(records["bytes"][in_time & chosen].sum(dtype=np.int64)) for chosen in (first, ~first)
+        )
+        # Sources of the warm-up are behind all others.
+        flows = int(np.searchsorted(flow_keys, WARM_UP << 32))
+        count = int(np.searchsorted(places, flows))
+        warm_up = len(records) - count
+        records, places, keys, first = records[:count], places[:count], keys[:count], first[:count]
         copies = np.bincount(places[~first], minlength=flows)
         records, places, keys = records[first], places[first], keys[first]
         greatest = np.maximum.accumulate(keys)
@@ -85,12 +87,13 @@ class Arrived:
         return {
             "foreign": self.foreign,
             "misdelivered": self.misdelivered,
-            "warm_up": self.warm_up,
-            "measured_bytes": self.measured_bytes,
+            "warm_up": warm_up,
+            "measured_bytes": measured_bytes,
+            "measured_copy_bytes": copy_bytes,
             "histogram": LatencyHistogram.of(latencies_ns).as_json(),
             "flows": {
-                "source": (flow_keys >> 32).tolist(),
-                "flow": (flow_keys & 0xFFFFFFFF).tolist(),
+                "source": (flow_keys[:flows] >> 32).tolist(),
+                "flow": (flow_keys[:flows] & 0xFFFFFFFF).tolist(),
                 "packets": np.bincount(places, minlength=flows).tolist(),
                 "duplicates": copies.tolist(),
                 "reordered": np.bincount(places[late > 0], minlength=flows).tolist(),

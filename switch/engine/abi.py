@@ -82,6 +82,10 @@ class LinkStatisticsStruct(ctypes.Structure):
         ("backlogged_bytes", c_uint64),
         ("backlogged_ns", c_uint64),
         ("queued", c_uint64),
+        ("in_flight", c_uint64),
+        ("entered_bytes", c_uint64),
+        ("channel_bytes", c_uint64 * PRIORITIES),
+        ("time_ns", c_uint64),
     )
 
 

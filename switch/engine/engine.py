@@ -377,8 +377,11 @@ class Engine:
 
     def link_statistics(self) -> list[LinkStatistics]:
         """One row per direction, in order of creation. Links in memory have two "out" directions and no "in"."""
-        rows = [abi.values(row) for row in self._rows("link_statistics", abi.LinkStatisticsStruct)]
-        return [LinkStatistics(direction="out" if row.pop("outwards") else "in", **row) for row in rows]
+        found = []
+        for row in self._rows("link_statistics", abi.LinkStatisticsStruct):
+            values: dict[str, Any] = {**abi.values(row), "channel_bytes": tuple(row.channel_bytes)}
+            found.append(LinkStatistics(direction="out" if values.pop("outwards") else "in", **values))
+        return found
 
     def interface_statistics(self) -> list[InterfaceStatistics]:
         """One row per port that is a network interface."""

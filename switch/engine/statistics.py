@@ -20,6 +20,9 @@ class LinkStatistics:
     backlogged_bytes left a queue that had packets waiting for at least 10 ms on end, which took backlogged_ns of
     clock time altogether: 8e9 * backlogged_bytes / backlogged_ns is the rate in bit/s that the link achieved when it
     was never out of work. Both are 0 for links without a rate. queued: packets that wait in the queue now.
+    in_flight: that are being sent or in flight now, duplicates included. entered_bytes were offered so far, with
+    lengths before egress. channel_bytes: handed over at the far end by channel, without duplicates, of a link that
+    has several (LinkModel.channels). time_ns: up to which, by the engine's clock, all of this is told.
     """
 
     device_id: int
@@ -36,6 +39,10 @@ class LinkStatistics:
     backlogged_bytes: int = 0
     backlogged_ns: int = 0
     queued: int = 0
+    in_flight: int = 0
+    entered_bytes: int = 0
+    channel_bytes: tuple[int, ...] = ()
+    time_ns: int = 0
 
     @property
     def offered(self) -> int:

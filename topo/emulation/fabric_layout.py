@@ -161,4 +161,8 @@ def name_statistics(
             backlogged_bytes=row["backlogged_bytes"],
             backlogged_ns=row["backlogged_ns"],
             queued=row.get("queued", 0),
+            in_flight=row.get("in_flight", 0),
+            entered_bytes=row.get("entered_bytes", 0),
+            channel_bytes=tuple(row.get("channel_bytes", ())),
+            time_ns=row.get("time_ns"),
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -12,7 +12,10 @@ class DirectionStatistics:
     `packets` and `bytes` reached `to_node`, duplicates included. `queue_drop_bytes` is None where nobody counted
     them (BMv2). 8e9 * backlogged_bytes / backlogged_ns is the rate in bit/s that the link achieved while packets were
     waiting for it without a break (at least 10 ms); both are 0 where nobody measures that (BMv2, links without a
-    rate). queued: packets that wait now (0 where nobody tells: BMv2).
+    rate). queued: packets that wait now (0 where nobody tells: BMv2). in_flight: being sent or in flight now;
+    entered_bytes: handed to the link so far, with lengths before the switch's egress; channel_bytes: `bytes` by
+    channel, without duplicates, of a link that has several; time_ns: up to which all of this is told, by the clock of
+    the engine that counted it, in which links keep to their rates. None: nobody tells these four (BMv2).
     """
 
     from_node: str
@@ -28,6 +31,10 @@ class DirectionStatistics:
     backlogged_bytes: int = 0
     backlogged_ns: int = 0
     queued: int = 0
+    in_flight: int = 0
+    entered_bytes: int = 0
+    channel_bytes: tuple[int, ...] = ()
+    time_ns: int | None = field(default=None, compare=False)
 
     @property
     def offered(self) -> int:

@@ -192,12 +192,20 @@ int gb_engine_drain(struct gb_engine *engine, struct gb_drained *drained, uint8_
 uint32_t gb_engine_link_statistics(struct gb_engine *engine, struct gb_link_statistics *rows, uint32_t capacity) {
     uint32_t count = 0;
     engine_lock_control(&engine->lock);
+    engine_catch_up(engine);
+    engine_flush(engine);
     for (uint32_t i = 0; i < engine->direction_count; i++) {
-        if (!engine->directions[i]->reported)
+        const struct direction *direction = engine->directions[i];
+        if (!direction->reported)
             continue;
         if (count < capacity) {
-            rows[count] = engine->directions[i]->statistics;
-            rows[count].queued = engine->directions[i]->queue.count;
+            rows[count] = direction->statistics;
+            rows[count].time_ns = engine->now_ns;
+            for (uint32_t number = 0; number <= direction->more_channels; number++) {
+                const struct direction *channel = number ? direction->channels[number - 1] : direction;
+                rows[count].queued += channel->queue.count;
+                rows[count].in_flight += channel->flight.count;
+            }
         }
         count++;
     }

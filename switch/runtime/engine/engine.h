@@ -65,7 +65,11 @@ struct gb_link_statistics {
     /* What left a queue that had packets waiting without a break, and the clock time which that took. Only stretches
      * of at least GB_BACKLOG_NS count; the rate that the link achieved is backlogged_bytes * 8 / backlogged_ns. */
     uint64_t backlogged_bytes, backlogged_ns;
-    uint64_t queued;                /* packets that wait now */
+    uint64_t queued;                /* packets that wait now, on all channels */
+    uint64_t in_flight;             /* packets that are being sent or in flight now, duplicates included */
+    uint64_t entered_bytes;         /* offered to the link so far, with lengths before egress */
+    uint64_t channel_bytes[GB_PRIORITIES];  /* handed over at the far end by channel, without duplicates */
+    uint64_t time_ns;               /* of the engine: all that was due by then has been done */
 };
 
 /* What became of a switch's packets other than leaving it through a port. */

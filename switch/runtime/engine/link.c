@@ -102,6 +102,8 @@ static void deliver(struct gb_engine *engine, struct direction *channel, struct 
         return;
     }
     direction_count(direction, packet, true);
+    if (!packet->duplicate)
+        direction->statistics.channel_bytes[channel->channel] += packet->view.length;
     switch (direction->far_end) {
     case TO_PIPELINE:
         packet->device = direction->to;
@@ -282,6 +284,7 @@ void direction_resume(struct gb_engine *engine, struct direction *direction) {
 void direction_offer(struct gb_engine *engine, struct direction *whole, struct packet *packet) {
     struct direction *direction = whole;
     uint32_t priority = 0, waiting = direction->queue.lists[0].count;
+    whole->statistics.entered_bytes += packet->view.length;
     if (direction->egress) {
         struct gb_standard_metadata *std = &packet->view.std;
         priority = (uint32_t)std->priority;

@@ -68,6 +68,35 @@ def test_every_channel_has_a_queue() -> None:
         assert (row.packets, row.queue_drops) == (4, 2)
 
 
+def test_statistics_tell_of_every_channel_and_of_what_is_on_its_way() -> None:
+    """Sending three frames of channel 1 takes 300 us, of channel 2 100 us."""
+    with cable(channels=3, duplicate=0.999, delay_us=50) as engine:
+        send(engine, 1, 1, 1, 2)
+        for time_us, sent, queued, in_flight in (
+            (0, (0, 0), 2, 4),
+            (149, (0, 0), 1, 6),
+            (150, (100, 100), 1, 2),
+            (260, (200, 100), 0, 2),
+            (400, (300, 100), 0, 0),
+        ):
+            engine.advance(time_us - engine.now_ns() // 1000)
+            [row] = [row for row in engine.link_statistics() if (row.device_id, row.port) == (1, 2)]
+            assert row.channel_bytes == (0, *sent, 0, 0, 0, 0, 0)
+            assert (row.queued, row.in_flight, row.time_ns) == (queued, in_flight, 1000 * time_us)
+            assert row.duplicate_bytes == row.bytes - sum(sent) > 0 or not row.bytes
+
+
+def test_what_enters_a_link_from_a_host_is_counted_when_it_does() -> None:
+    with Engine(manual_clock=True) as engine:
+        engine.add_switch(1).load(instructed_program())
+        engine.add_open_port(1, 1, LinkModel(rate_bps=RATE_BPS, queue_packets=1))
+        for _ in range(3):
+            engine.inject(1, 1, pass_through(1) + bytes(60))
+        [row] = [row for row in engine.link_statistics() if row.direction == "in"]
+        assert (row.entered_bytes, row.bytes) == (3 * len(pass_through(1) + bytes(60)), 0)
+        assert (row.queued, row.in_flight, row.queue_drops) == (1, 1, 1)
+
+
 def test_a_cut_cable_loses_what_any_channel_sends_and_a_new_rate_holds_for_all() -> None:
     with cable(channels=2) as engine:
         engine.set_link_up(1, 2, False)

@@ -26,8 +26,8 @@ def test_the_queue_of_an_overloaded_link_grows(factor: float, tmp_path: Path) ->
     results, tables = run_sampled(section, topology, tmp_path, order, scale=scale)
     assert results.lost == 0
     rows = {(row["time_us"], row["from_node"]): row for row in tables["link_samples"]}
-    assert set(rows) == {(INTERVAL_US * n, node) for n in range(1, 20) for node in ("s1", "h2")}
-    for number in range(1, 20):
+    assert set(rows) == {(INTERVAL_US * n, node) for n in range(1, 21) for node in ("s1", "h2")}
+    for number in range(1, 21):
         row = rows[INTERVAL_US * number, "s1"]
         assert row["queue_packets"] == pytest.approx(6.25 * number, abs=2)
         assert row["packets"] == pytest.approx(12.5, abs=1.5 if number > 1 else 3)
