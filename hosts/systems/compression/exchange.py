@@ -12,7 +12,6 @@ from hosts.protocols.addresses import ip_integer, mac_bytes
 from hosts.systems.compression.assembly import Assembly
 from hosts.systems.compression.description import JobDescription
 from hosts.systems.compression.frames import (
-    MOST_FRAME_BYTES,
     Route,
     acknowledgement_frame,
     met_congestion,
@@ -23,19 +22,15 @@ from hosts.systems.compression.gradient_message import GradientMessage
 from hosts.systems.compression.held_back import HeldBack
 from hosts.systems.compression.incoming import Incoming
 from hosts.systems.compression.outgoing import Outgoing
+from hosts.systems.compression.pace import Pace
 from hosts.systems.compression.rate_adaptation import RateAdaptation
-from hosts.transport.pacing import TokenBucket
 from hosts.transport.packet_numbers import PACKET_NUMBERS, forward_distance
-from hosts.transport.rate_control import AimdRate
 from hosts.transport.settling import settle
 from hosts.transport.stream_sender import StreamSender
 from switch.errors import UserError
 
 GOLDEN_SECTION = (5**0.5 - 1) / 2
 """Its multiples are spread evenly over any stretch of rounds, modulo 1."""
-
-STEP_SHARE = 16
-"""By so much of its even share a worker's rate grows (aimd)."""
 
 
 class CompressedExchange:
@@ -60,27 +55,12 @@ class CompressedExchange:
             congestion_control=job.congestion_control if job.pacing == "none" else "none",
             first_sequence=first,
         )
-        self._even_bps = 0 if job.server_link_bps is None else max(1, job.server_link_bps // len(job.workers))
-        bucket = None
-        if job.pacing != "none":
-            bucket = TokenBucket(self._even_bps, MOST_FRAME_BYTES, context.now_us())
-        self._aimd = self._aimd_rate() if job.pacing == "aimd" else None
-        self._outgoing = Outgoing(interface, sender, first, bucket)
+        self._pace = Pace(job, index, context.now_us())
+        self._outgoing = Outgoing(interface, sender, first, self._pace.bucket)
         self._sender = sender
         self._incoming = Incoming(first, every=min(16, max(2, len(job.workers))))
         self._sum: Assembly | None = None
         self._acknowledged_bytes = 0
-
-    def _aimd_rate(self) -> AimdRate:
-        link_bps = self._job.server_link_bps
-        assert link_bps is not None
-        return AimdRate(
-            self._even_bps,
-            max(1, self._even_bps // STEP_SHARE),
-            link_bps,
-            step_bps=max(1, self._even_bps // STEP_SHARE),
-            period_us=self._job.interval_us,
-        )
 
     def all_reduce(self, round_number: int, values: NDArray[np.int32]) -> NDArray[np.int64] | None:
         job, context = self._job, self._context
@@ -88,12 +68,8 @@ class CompressedExchange:
         message = GradientMessage(content, self._route, round_number, self._outgoing, turn=self._turn(round_number))
         self._sum = Assembly(len(values))
         start_us = progress_us = context.now_us()
-        self._adaptation.begin(start_us)
-        if self._outgoing.bucket is not None and self._aimd is None:
-            # All begin together: at even distances within the time of a packet they stay out of each other's way.
-            self._outgoing.bucket.set_rate(self._even_bps, start_us)
-            wait_us = 8_000_000 * MOST_FRAME_BYTES * self._index // (len(job.workers) * self._even_bps)
-            self._outgoing.bucket.empty(start_us, wait_us=wait_us)
+        self._adaptation.begin()
+        self._pace.begin(start_us)
         self._acknowledged_bytes = 0
         sent_us: int | None = None
         while True:
@@ -123,7 +99,7 @@ class CompressedExchange:
             sent_seconds=((sent_us or context.now_us()) - start_us) / 1e6,
             total_bytes=message.total_bytes,
             planned_bytes=message.planned_bytes,
-            initial_bps=self._adaptation.monitor.initial_bps,
+            initial_bps=self._adaptation.own.initial_bps,
             readings=self._adaptation.readings,
             **self._held_back.told(),
         )
@@ -138,7 +114,12 @@ class CompressedExchange:
         return (GOLDEN_SECTION * round_number + self._index / len(self._job.workers)) % 1
 
     def _adapt(self, message: GradientMessage, now_us: int) -> None:
-        decision = self._adaptation.decide(now_us, self._acknowledged_bytes, message.planned_bytes)
+        """Take a reading, if one is due."""
+        finding = self._adaptation.read(now_us)
+        if finding is None:
+            return
+        self._pace.read(finding, now_us)
+        decision = self._adaptation.decide(finding, message, self._acknowledged_bytes)
         if decision is not None and self._held_back.compressor.can_be_cut:
             message.cut(decision.ratio * message.planned_bytes)
 
@@ -151,7 +132,7 @@ class CompressedExchange:
         if self._outgoing.bucket is not None and self._outgoing.finished:
             self._outgoing.bucket.rest(now_us)
         if not self._outgoing.finished:
-            times.append(self._adaptation.monitor.due_us)
+            times.append(self._adaptation.due_us)
         self._context.wait(min((each for each in times if each is not None), default=None))
 
     def _take_in(self) -> bool:
@@ -176,21 +157,13 @@ class CompressedExchange:
                     news |= self._acknowledge(frame, marked)
 
     def _acknowledge(self, frame: Any, marked: bool) -> bool:
-        now_us = self._context.now_us()
-        size_bytes = self._outgoing.acknowledge(int(frame["sequence"]), int(frame["selective"]), marked, now_us)
-        self._acknowledged_bytes += size_bytes
-        if size_bytes:
-            self._adaptation.monitor.acknowledged(size_bytes, now_us)
-        bucket = self._outgoing.bucket
-        if bucket is not None and self._aimd is not None:
-            self._aimd.acknowledged(int(frame["sequence"]), self._outgoing.next_new, marked=marked, now_us=now_us)
-            if self._aimd.rate_bps != bucket.rate_bps:
-                bucket.set_rate(self._aimd.rate_bps, now_us)
-        elif bucket is not None and self._job.pacing == "active":
-            share_bps = max(1, (self._job.server_link_bps or 1) // max(1, int(frame["active"])))
-            if share_bps != bucket.rate_bps:
-                bucket.set_rate(share_bps, now_us)
-        return size_bytes > 0
+        now_us, sequence = self._context.now_us(), int(frame["sequence"])
+        news = self._outgoing.acknowledge(sequence, int(frame["selective"]), marked, now_us)
+        self._acknowledged_bytes += news.size_bytes
+        if news.size_bytes:
+            self._adaptation.acknowledged(news, frame, now_us)
+        self._pace.acknowledged(sequence, self._outgoing.next_new, int(frame["active"]), now_us, marked=marked)
+        return news.size_bytes > 0
 
     def flush(self) -> None:
         """The server has all that it needs: it has sent the sum."""
@@ -204,4 +177,4 @@ class CompressedExchange:
         settle(self._context, lambda: True if self._take_in() else None)
 
     def report(self) -> dict[str, Any]:
-        return {**self._sender.statistics.to_json(), "decreases": self._aimd.decreases if self._aimd else 0}
+        return {**self._sender.statistics.to_json(), "decreases": self._pace.aimd.decreases if self._pace.aimd else 0}

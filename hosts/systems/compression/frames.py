@@ -30,7 +30,9 @@ _PART = [
     ("width_bits", "u1"),
     ("unit", ">u8"),
 ]
-ACKNOWLEDGEMENT = np.dtype([*DATAGRAM, *_HEAD, ("selective", ">u8"), ("active", ">u2")])
+ACKNOWLEDGEMENT = np.dtype(
+    [*DATAGRAM, *_HEAD, ("selective", ">u8"), ("active", ">u2"), ("arrived_bytes", ">u4"), ("time_us", ">u4")]
+)
 _ACK = int(Flags.ACK)
 _CONGESTION = int(Flags.CONGESTION)
 _END = int(Flags.END)
@@ -125,9 +127,16 @@ def end_frame(route: Route, round_number: int, sequence: int, flags: Flags = Fla
 
 
 def acknowledgement_frame(
-    route: Route, sequence: int, selective: int, *, congested: bool, active: int = 0
+    route: Route,
+    sequence: int,
+    selective: int,
+    *,
+    congested: bool,
+    active: int = 0,
+    arrived_bytes: int = 0,
+    time_us: int = 0,
 ) -> NDArray[np.uint8]:
-    """One frame, shape (1, length)."""
+    """One frame, shape (1, length). arrived_bytes, time_us: modulo 2^32."""
     payload: dict[str, ArrayLike] = {
         "version": VERSION,
         "flags": _ACK | (_CONGESTION if congested else 0),
@@ -135,6 +144,8 @@ def acknowledgement_frame(
         "sequence": sequence,
         "selective": np.uint64(selective),
         "active": active,
+        "arrived_bytes": arrived_bytes & 0xFFFFFFFF,
+        "time_us": time_us & 0xFFFFFFFF,
     }
     # Pure acknowledgements take no part in congestion control (RFC 3168, section 6.1.4).
     return as_bytes(pack_datagrams(ACKNOWLEDGEMENT, payload, 1, **route.addresses, tos=0))

@@ -35,6 +35,8 @@ class GradientMessage:
         self.total_bytes = self._planned(self._made)
         """Of the gradient as it was to be sent at first."""
         self.planned_bytes = self.total_bytes
+        self.sum_bytes = 0 if content.indices is not None else dense_bytes(content.length)
+        """Of the sum that comes back, as far as that does not depend on how much is sent."""
 
     def _queue(self) -> list[Written]:
         made = [written(content, HEADER_BYTES) for content in self._rest]
@@ -72,6 +74,11 @@ class GradientMessage:
         """What the message has come to, once all of it was sent."""
         yield from self._sent
         yield from self._rest
+
+
+def dense_bytes(values: int) -> int:
+    """Of so many values in 32 bits."""
+    return 4 * values + HEADER_BYTES * (1 + -(-4 * values // PAYLOAD_BYTES))
 
 
 def fitting(content: Content, budget_bytes: int) -> Content:

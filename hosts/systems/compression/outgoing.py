@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
@@ -14,6 +15,24 @@ from hosts.systems.compression.frames import MOST_FRAME_BYTES
 from hosts.transport.pacing import TokenBucket
 from hosts.transport.packet_numbers import PACKET_NUMBERS
 from hosts.transport.stream_sender import StreamSender
+
+
+@dataclass
+class _Flight:
+    frame: NDArray[np.uint8]
+    sent_us: int
+    """Last."""
+    sent_once: bool = True
+
+
+@dataclass(frozen=True)
+class News:
+    """What an acknowledgement says of packets that nobody knew about: their bytes, when the latest of them was sent
+    last, and the shortest round trip of those that were sent once; None: there is none."""
+
+    size_bytes: int = 0
+    sent_us: int = 0
+    round_trip_us: int | None = None
 
 
 class Outgoing:
@@ -27,7 +46,7 @@ class Outgoing:
         self.bucket = bucket
         self._next = first_sequence
         self._waiting: deque[NDArray[np.uint8]] = deque()
-        self._in_flight: dict[int, NDArray[np.uint8]] = {}
+        self._in_flight: dict[int, _Flight] = {}
         self.handed = 0
         """Frames that were sent for the first time since `begin`."""
         self.handed_bytes = 0
@@ -61,33 +80,42 @@ class Outgoing:
     def transmit(self, now_us: int) -> None:
         """Send what is due."""
         if self.bucket is None:
-            self._send(self._sender.transmissions(now_us))
+            self._send(self._sender.transmissions(now_us), now_us)
             return
         while self.bucket.holds(MOST_FRAME_BYTES, now_us):
             sequences = self._sender.transmissions(now_us, most=1)
             if not sequences:
                 self.bucket.rest(now_us)
                 return
-            self.bucket.spend(self._send(sequences))
+            self.bucket.spend(self._send(sequences, now_us))
 
-    def _send(self, sequences: Iterable[int]) -> int:
+    def _send(self, sequences: Iterable[int], now_us: int) -> int:
         """Bytes."""
         frames = []
         for sequence in sequences:
-            if sequence not in self._in_flight:
-                frame = self._in_flight[sequence] = self._waiting.popleft()
+            flight = self._in_flight.get(sequence)
+            if flight is None:
+                flight = self._in_flight[sequence] = _Flight(self._waiting.popleft(), now_us)
                 self._next = (self._next + 1) % PACKET_NUMBERS
                 self.handed += 1
-                self.handed_bytes += len(frame)
-            frames.append(self._in_flight[sequence])
+                self.handed_bytes += len(flight.frame)
+            else:
+                flight.sent_us, flight.sent_once = now_us, False
+            frames.append(flight.frame)
         for _, equally_long in groupby(frames, len):
             self._interface.send(np.stack(list(equally_long)))
         return sum(map(len, frames))
 
-    def acknowledge(self, sequence: int, selective: int, congested: bool, now_us: int) -> int:
-        """Bytes that this is news of."""
-        news = self._sender.acknowledge(sequence, selective, congested, now_us)
-        return sum(len(self._in_flight.pop(number)) for number in news)
+    def acknowledge(self, sequence: int, selective: int, congested: bool, now_us: int) -> News:
+        numbers = self._sender.acknowledge(sequence, selective, congested, now_us)
+        if not numbers:
+            return News()
+        flights = [self._in_flight.pop(number) for number in numbers]
+        return News(
+            sum(len(flight.frame) for flight in flights),
+            max(flight.sent_us for flight in flights),
+            min((now_us - flight.sent_us for flight in flights if flight.sent_once), default=None),
+        )
 
     def deadline_us(self, now_us: int) -> int | None:
         """When `transmit` has something to send at the latest."""

@@ -1,7 +1,7 @@
 """The compressed gradient's packets as Scapy layers: the definition that everything else is checked against.
 
     Ethernet / IPv4 / UDP, destination port 0x4743, checksum 0 / Part, 30 bytes / payload of up to 1408 bytes
-    Ethernet / IPv4 / UDP, destination port 0x4743, checksum 0 / Acknowledgement, 18 bytes
+    Ethernet / IPv4 / UDP, destination port 0x4743, checksum 0 / Acknowledgement, 26 bytes
 
 All fields are big-endian. Part: a piece of a worker's gradient, or of the sum on its way back, that can be read
 without the others (hosts.compressors.wire). Sequence numbers go on from gradient to gradient.
@@ -46,13 +46,16 @@ class Part(Packet):  # type: ignore[misc]
 
 class Acknowledgement(Packet):  # type: ignore[misc]
     """All before `sequence` have come, and sequence + 1 + k for every bit k of `selective`. active: workers that are
-    still sending their gradients, as the server knows."""
+    still sending their gradients, as the server knows. arrived_bytes: of whole frames of parts that have come of all
+    workers of the job, repeated ones too; time_us: when this was said, by the server's clock; both modulo 2^32."""
 
     name = "Acknowledgement"
     fields_desc = [  # noqa: RUF012 - Scapy's own idiom
         *_head(),
         LongField("selective", 0),
         ShortField("active", 0),
+        IntField("arrived_bytes", 0),
+        IntField("time_us", 0),
     ]
 
 

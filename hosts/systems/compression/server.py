@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from hosts.agents.context import AgentContext, Interface
 from hosts.compressors.wire import written
 from hosts.protocols.addresses import ip_integer
@@ -68,6 +70,7 @@ class Server:
             for worker in job.workers
         }
         self._group = GroupAcknowledgement(self._workers, first)
+        self._arrived_bytes = 0
         self._route = Route(job.job, job.server, job.multicast.ip, job.multicast.mac)
         sender = StreamSender(
             window_packets=job.window_fragments,
@@ -143,6 +146,7 @@ class Server:
             if worker is None:
                 continue
             worker.heard_us = self._context.now_us()
+            self._arrived_bytes += frames.itemsize * int(np.count_nonzero(frames["src_ip"] == ip))
             new = worker.incoming.accept(only(frames, frames["src_ip"] == ip))
             worker.gradient.add(new)
             end = worker.gradient.end_sequence
@@ -151,12 +155,16 @@ class Server:
             )
 
     def _acknowledge(self) -> None:
-        active = sum(not worker.done for worker in self._workers.values())
+        told = {
+            "active": sum(not worker.done for worker in self._workers.values()),
+            "arrived_bytes": self._arrived_bytes,
+            "time_us": self._context.now_us(),
+        }
         for worker in self._workers.values():
             if worker.incoming.due:
                 sequence, selective, congested = worker.incoming.acknowledgement()
                 self._interface.send(
-                    acknowledgement_frame(worker.route, sequence, selective, congested=congested, active=active)
+                    acknowledgement_frame(worker.route, sequence, selective, congested=congested, **told)
                 )
 
     def _take_acknowledgements(self, frames: Frames) -> None:

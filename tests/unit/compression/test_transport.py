@@ -167,7 +167,7 @@ def test_a_gradient_that_is_cut_ends_with_its_largest_values(
     outgoing = Outgoing(wire, sender, 0, None)  # type: ignore[arg-type]
     message = GradientMessage(content, ROUTE, 0, outgoing, turn=turn)
     total = message.total_bytes
-    outgoing._send(sender.transmissions(0, most=handed))
+    outgoing._send(sender.transmissions(0, most=handed), 0)
     early = decoded(wire.frames, content.length)
     assert message.cut(share * total) == (share < 1)
     outgoing.transmit(0)
