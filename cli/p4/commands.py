@@ -77,12 +77,18 @@ def compile_(
 
 
 @app.command("shims")
-def shims(folder: Annotated[Path, typer.Argument(help="Where to write them; put it first in PATH.")]) -> int:
+def shims(
+    folder: Annotated[Path, typer.Argument(help="Where to write them; put it first in PATH.")],
+    bmv2_arbitration: Annotated[
+        bool,
+        typer.Option("--bmv2-arbitration", help="Switches elect controllers as BMv2 does, not as P4Runtime says."),
+    ] = False,
+) -> int:
     """Write stand-ins for p4c, p4c-bm2-ss, simple_switch, simple_switch_grpc and simple_switch_CLI."""
     from switch.runtime.library import build_runtime
     from switch.shims import write_shims
 
-    for path in write_shims(folder):
+    for path in write_shims(folder, bmv2_arbitration):
         print(path)
     # Tool chains wait some seconds for a switch: the first one must not spend them on the C compiler.
     build_runtime()

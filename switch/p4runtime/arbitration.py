@@ -48,20 +48,8 @@ class Election:
         Raises RequestError if the stream has to end; the election is then as it was.
         """
         role = role_from_message(message.role)
-        election_id = U128.decode(message.election_id) if message.HasField("election_id") else None
-        for other in self._controllers:
-            if other is not controller and election_id is not None and other.election_id == election_id:
-                raise invalid(
-                    f"election id {election_id} is already used by another controller of device {self.device_id}"
-                )
-        if controller not in self._controllers:
-            if len(self._controllers) >= CONTROLLERS_PER_ROLE:
-                raise RequestError(
-                    Code.RESOURCE_EXHAUSTED,
-                    f"device {self.device_id} has {CONTROLLERS_PER_ROLE} controllers of this role already",
-                )
-            self._controllers.append(controller)
-        controller.election_id = election_id
+        election_id = self._election_id(message)
+        self._enter(controller, election_id)
         if election_id is not None and (self._highest is None or election_id >= self._highest):
             self._highest = election_id
             self.primary = controller
@@ -75,6 +63,25 @@ class Election:
         else:
             self.notify(controller)
         return False
+
+    def _election_id(self, message: Any) -> int | None:
+        return U128.decode(message.election_id) if message.HasField("election_id") else None
+
+    def _enter(self, controller: Controller, election_id: int | None) -> None:
+        """Raises RequestError if another one has this id, or there are too many."""
+        for other in self._controllers:
+            if other is not controller and election_id is not None and other.election_id == election_id:
+                raise invalid(
+                    f"election id {election_id} is already used by another controller of device {self.device_id}"
+                )
+        if controller not in self._controllers:
+            if len(self._controllers) >= CONTROLLERS_PER_ROLE:
+                raise RequestError(
+                    Code.RESOURCE_EXHAUSTED,
+                    f"device {self.device_id} has {CONTROLLERS_PER_ROLE} controllers of this role already",
+                )
+            self._controllers.append(controller)
+        controller.election_id = election_id
 
     def leave(self, controller: Controller) -> None:
         """The stream has ended."""
@@ -94,9 +101,10 @@ class Election:
         """Raises PERMISSION_DENIED unless the request's election_id is that of the primary."""
         if self.primary is None:
             raise denied(f"device {self.device_id} has no primary controller of this role")
-        if not message.HasField("election_id"):
+        election_id = self._election_id(message)
+        if election_id is None:
             raise denied("only the primary controller may do this, and the request has no election_id")
-        if U128.decode(message.election_id) != self.primary.election_id:
+        if election_id != self.primary.election_id:
             raise denied(f"only the primary controller may do this, its election id is {self.primary.election_id}")
 
     def notify(self, controller: Controller) -> None:
@@ -121,3 +129,42 @@ class Election:
         for controller in self._controllers:
             if controller is not but:
                 self.notify(controller)
+
+
+class Bmv2Election(Election):
+    """As BMv2 1.15 elects (docs/p4runtime.md): the highest id among those who are connected is primary, no id is the
+    id 0, and while nobody is connected requests without an id are taken."""
+
+    def update(self, controller: Controller, message: Any) -> bool:
+        role = role_from_message(message.role)
+        self._enter(controller, self._election_id(message))
+        if not self._elect(but=controller) and self.primary is not controller:
+            self.notify(controller)
+        if self.primary is controller:
+            self.role = role
+            self._role_message = message.role if message.HasField("role") else None
+        return self.primary is controller
+
+    def leave(self, controller: Controller) -> None:
+        if controller in self._controllers:
+            self._controllers.remove(controller)
+        self._elect()
+
+    def check_primary(self, message: Any) -> None:
+        if self._controllers:
+            super().check_primary(message)
+        elif message.HasField("election_id"):
+            raise denied(f"device {self.device_id} has no controller of this role, and the request an election_id")
+
+    def _election_id(self, message: Any) -> int:
+        return super()._election_id(message) or 0
+
+    def _elect(self, but: Controller | None = None) -> bool:
+        """Whether it is another one now, or under another id; then all know, except for `but` if it is the one."""
+        before = self.primary, self._highest
+        self.primary = max(self._controllers, key=lambda each: each.election_id or 0, default=None)
+        self._highest = None if self.primary is None else self.primary.election_id
+        if (self.primary, self._highest) == before:
+            return False
+        self._notify_all(but if self.primary is but else None)
+        return True

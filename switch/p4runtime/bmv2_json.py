@@ -69,6 +69,18 @@ class Bmv2Json:
             for digest in _objects(self.document, "learn_lists")
         }
 
+    @property
+    def can_be_described(self) -> bool:
+        """Whether it has something that controllers write or read: compilers put that into P4Info."""
+        of_arrays = (
+            self.counter_sizes,
+            self.meter_sizes,
+            self.registers,
+            self.value_set_widths_bits,
+            self.digest_lists,
+        )
+        return any(of_arrays) or any(map(self.key, self.tables))
+
     def _element_width_bits(self, element: Mapping[str, Any]) -> int:
         """Of what a digest sends; values that are no fields have one word."""
         value = element.get("value")

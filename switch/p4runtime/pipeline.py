@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -73,6 +74,8 @@ def build_pipeline(info: Any, device_config: bytes, build: Build) -> Pipeline:
     try:
         json = Bmv2Json(device_config)
         _check_ids(info)
+        if json.can_be_described and not any(_objects(info)):
+            raise ValueError("the P4Info describes nothing of the program")
         port_width_bits = json.field_width_bits("standard_metadata", "egress_spec") or DEFAULT_PORT_WIDTH_BITS
         names = Translations()
         actions = action_codecs(info, json, names)
@@ -125,9 +128,8 @@ def _one_line(error: Exception) -> str:
     return next((line.strip() for line in str(error).splitlines() if line.strip()), "no reason given")
 
 
-def _check_ids(info: Any) -> None:
-    """Every object has an id of its own, and 0 is none (P4Runtime specification, "ID Allocation")."""
-    groups: Iterable[Any] = (
+def _objects(info: Any) -> Iterable[Any]:
+    return itertools.chain(
         info.tables,
         info.actions,
         info.action_profiles,
@@ -140,15 +142,18 @@ def _check_ids(info: Any) -> None:
         info.registers,
         info.digests,
     )
+
+
+def _check_ids(info: Any) -> None:
+    """Every object has an id of its own, and 0 is none (P4Runtime specification, "ID Allocation")."""
     seen: dict[int, str] = {}
-    for group in groups:
-        for thing in group:
-            name, thing_id = thing.preamble.name, thing.preamble.id
-            if thing_id == 0:
-                raise ValueError(f"{name!r} has no id in the P4Info")
-            if thing_id in seen:
-                raise ValueError(f"{name!r} and {seen[thing_id]!r} have the same id {thing_id} in the P4Info")
-            seen[thing_id] = name
+    for thing in _objects(info):
+        name, thing_id = thing.preamble.name, thing.preamble.id
+        if thing_id == 0:
+            raise ValueError(f"{name!r} has no id in the P4Info")
+        if thing_id in seen:
+            raise ValueError(f"{name!r} and {seen[thing_id]!r} have the same id {thing_id} in the P4Info")
+        seen[thing_id] = name
 
 
 def _counter(counter: Any, json: Bmv2Json) -> CounterArray:

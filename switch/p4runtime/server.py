@@ -20,6 +20,8 @@ from switch.device import Device
 from switch.errors import UserError
 from switch.outside_address import OutsideAddress
 from switch.p4runtime.addresses import check_address, check_free, is_unix
+from switch.p4runtime.arbitration import Election
+from switch.p4runtime.malformed import MalformedRequests
 from switch.p4runtime.pipeline import Build
 from switch.p4runtime.pipeline_cache import PipelineCache
 from switch.p4runtime.service import P4RuntimeService
@@ -54,6 +56,7 @@ class P4RuntimeServer:
     `build` turns BMv2 JSON into a program for the devices; it runs in several threads at once.
     `initial`: ForwardingPipelineConfig messages of devices that run a program before any controller comes.
     `tls`: those of the addresses that speak TLS. `outside`: a further address, in another network namespace.
+    `election`: who is primary, and may write.
     """
 
     def __init__(
@@ -65,6 +68,7 @@ class P4RuntimeServer:
         initial: Mapping[int, Any] | None = None,
         tls: Mapping[str, ServerTls] | None = None,
         outside: OutsideAddress | None = None,
+        election: type[Election] = Election,
     ) -> None:
         if outside is not None:
             check_address(outside.address)
@@ -76,6 +80,7 @@ class P4RuntimeServer:
         self._targets: dict[int, Target] = {}
         self._addresses = list(addresses)
         self._build = build
+        self._election = election
         self._initial = dict(initial or {})
         self._ports: list[int] = []
         self._thread: threading.Thread | None = None
@@ -128,10 +133,10 @@ class P4RuntimeServer:
             ThreadPoolExecutor(REQUEST_THREADS, "p4runtime-request") as request_threads,
             ThreadPoolExecutor(BUILD_THREADS, "p4runtime-build") as build_threads,
         ):
-            targets = {i: Target(device, request_threads) for i, device in self._devices.items()}
+            targets = {i: Target(device, request_threads, self._election) for i, device in self._devices.items()}
             self._targets = targets
             cache = PipelineCache(self._build, build_threads)
-            server = grpc.aio.server(options=_OPTIONS)
+            server = grpc.aio.server(options=_OPTIONS, interceptors=[MalformedRequests()])
             p4r_grpc.add_P4RuntimeServicer_to_server(P4RuntimeService(targets, cache, request_threads), server)
             try:
                 for device_id, config in self._initial.items():

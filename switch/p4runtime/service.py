@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
-from collections.abc import AsyncIterator, Awaitable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from concurrent.futures import Executor
 from typing import Any
 
@@ -29,28 +30,28 @@ class P4RuntimeService:
         self._executor = executor
 
     async def Write(self, request: Any, context: Any) -> Any:
-        return await _answer(context, self._write(request))
+        return await _answer(context, self._write, request)
 
     async def Read(self, request: Any, context: Any) -> None:
-        await _answer(context, self._read(request, context))
+        await _answer(context, functools.partial(self._read, context), request)
 
     async def SetForwardingPipelineConfig(self, request: Any, context: Any) -> Any:
-        return await _answer(context, self._set_pipeline(request))
+        return await _answer(context, self._set_pipeline, request)
 
     async def GetForwardingPipelineConfig(self, request: Any, context: Any) -> Any:
-        return await _answer(context, self._get_pipeline(request))
+        return await _answer(context, self._get_pipeline, request)
 
     async def StreamChannel(self, requests: AsyncIterator[Any], context: Any) -> None:
-        await _answer(context, StreamSession(self._targets, context).run(requests))
+        await _answer(context, StreamSession(self._targets, context).run, requests)
 
     async def Capabilities(self, request: Any, context: Any) -> Any:
-        return await _answer(context, self._capabilities(request))
+        return await _answer(context, self._capabilities, request)
 
     async def _write(self, request: Any) -> Any:
         await self._target(request.device_id).write(request)
         return p4r.WriteResponse()
 
-    async def _read(self, request: Any, context: Any) -> None:
+    async def _read(self, context: Any, request: Any) -> None:
         responses = await self._target(request.device_id).read(request)
         loop = asyncio.get_running_loop()
         while (response := await loop.run_in_executor(self._executor, next, responses, None)) is not None:
@@ -75,11 +76,13 @@ class P4RuntimeService:
         return target
 
 
-async def _answer(context: Any, work: Awaitable[Any]) -> Any:
-    """The result of `work`, or the end of the RPC with the status of what it raised."""
+async def _answer(context: Any, work: Callable[[Any], Awaitable[Any]], request: Any) -> Any:
+    """The result of `work`, or the end of the RPC with the status of what it raised, or of a malformed request."""
     details: tuple[tuple[str, bytes], ...] = ()
     try:
-        return await work
+        if isinstance(request, RequestError):
+            raise request
+        return await work(request)
     except RequestError as error:
         code, message = error.code, error.message
     except BatchError as error:

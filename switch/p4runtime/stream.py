@@ -41,10 +41,16 @@ class StreamSession:
         finally:
             reader.cancel()
             if self._election is not None:
-                self._election.leave(self._controller)
+                self._leave(self._election)
             # The status that ends the stream must not overtake a message that is being written.
             self._pending.put_nowait(None)
             await writer
+
+    def _leave(self, election: Election) -> None:
+        before = election.primary
+        election.leave(self._controller)
+        if self._target is not None and election.primary is not before:
+            self._target.primary_changed()
 
     async def _handle_all(self, requests: AsyncIterator[Any]) -> None:
         async for request in requests:
@@ -65,6 +71,8 @@ class StreamSession:
             self._pending.put_nowait(response)
 
     async def _handle(self, request: Any) -> None:
+        if isinstance(request, RequestError):
+            raise request
         kind = request.WhichOneof("update")
         if kind == "arbitration":
             await self._arbitrate(request.arbitration)
@@ -84,7 +92,7 @@ class StreamSession:
         if self._target is None or self._election is None:
             if target is None:
                 raise not_found(f"there is no device {message.device_id}")
-            election = target.elections.get(message.role.name) or Election(message.device_id, message.role.name)
+            election = target.elections.get(message.role.name) or target.new_election(message.role.name)
         else:
             election = self._election
             if target is not self._target:

@@ -61,11 +61,12 @@ class Configured:
 class Target:
     """All methods raise RequestError or BatchError. They belong to the server's event loop."""
 
-    def __init__(self, device: Device, executor: Executor) -> None:
+    def __init__(self, device: Device, executor: Executor, election: type[Election] = Election) -> None:
         self.device = device
+        self._election = election
         # Where the device's digests go: into the event loop, to `digest`.
         self.digest_sink: DigestSink | None = None
-        self.elections = {"": Election(device.device_id, "")}
+        self.elections = {"": self.new_election("")}
         self.running: Configured | None = None
         self._saved: Configured | None = None
         self._digests: DigestExchange | None = None
@@ -74,6 +75,9 @@ class Target:
         self._busy = asyncio.Lock()
 
     # ---- Controllers ----
+
+    def new_election(self, role_name: str) -> Election:
+        return self._election(self.device.device_id, role_name)
 
     def election(self, role_name: str) -> Election:
         """Of a role that some controller has taken part in, or the default role. Raises NOT_FOUND."""
@@ -172,7 +176,7 @@ class Target:
     async def restart(self) -> None:
         """The device loses all that it has and knows, and its controllers their streams."""
         await self._exclusively(self._lose_everything)
-        elections, self.elections = self.elections, {"": Election(self.device.device_id, "")}
+        elections, self.elections = self.elections, {"": self.new_election("")}
         for election in elections.values():
             election.dissolve(RequestError(Code.UNAVAILABLE, f"device {self.device.device_id} was restarted"))
 
@@ -266,6 +270,8 @@ class Target:
 
     def get_pipeline(self, response_type: int) -> Any:
         """The GetForwardingPipelineConfigResponse of what is running; without config if nothing is."""
+        if response_type not in _RESPONSE.ResponseType.values():
+            raise invalid(f"there is no response type {response_type}")
         response = p4r.GetForwardingPipelineConfigResponse()
         if self.running is None:
             return response

@@ -134,6 +134,8 @@ def _main(
         return _run(job)
     except UserError as error:
         print(error, file=sys.stderr)
+    except BrokenPipeError:
+        raise
     except OSError as error:
         print(f"{command}: error: cannot write {error.filename}: {error.strerror}", file=sys.stderr)
     return FAILED

@@ -28,28 +28,36 @@ _SCRIPT = """{first_lines}
 import sys
 
 sys.path[0] = {project!r}
+from switch.shims.ending import status_of
 from {module} import {function}
 
-sys.exit({function}(sys.argv[1:]))
+sys.exit(status_of({function}, [{options}*sys.argv[1:]]))
 """
 
+_BMV2_ARBITRATION = "--bmv2-arbitration"
 
-def write_shims(folder: Path) -> list[Path]:
-    """Write all of them to `folder`, which is made if need be; files of these names there are replaced."""
+
+def write_shims(folder: Path, bmv2_arbitration: bool = False) -> list[Path]:
+    """Write all of them to `folder`, which is made if need be; files of these names there are replaced.
+    bmv2_arbitration: the switches start with this option, for tool chains that cannot give it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        return [_write(folder / name, module, function) for name, (module, function) in SHIMS.items()]
+        return [
+            _write(folder / name, module, function, bmv2_arbitration and module == "switch.simple_switch")
+            for name, (module, function) in SHIMS.items()
+        ]
     except OSError as error:
         raise UserError(f"cannot write {error.filename}: {error.strerror}") from None
 
 
-def _write(path: Path, module: str, function: str) -> Path:
+def _write(path: Path, module: str, function: str, bmv2_arbitration: bool) -> Path:
     text = _SCRIPT.format(
         first_lines=_first_lines(sys.executable),
         name=path.name,
         project=str(PROJECT_DIR),
         module=module,
         function=function,
+        options=f"{_BMV2_ARBITRATION!r}, " if bmv2_arbitration else "",
     )
     # Not in place: a running shell or switch may have the old one open, and it may be a link to something else.
     fresh = path.with_name(f".{path.name}.new")

@@ -47,6 +47,9 @@ _GENERAL = (
     Option(("--log-file-max-size",), "value", "bytes of a log file before a new one is begun (default: 5242880)"),
     Option(("--log-file-max-files",), "value", "older log files that are kept (default: 3)"),
     Option(("--no-p4",), help="start without a program"),
+    Option(
+        ("--bmv2-arbitration",), help="elect controllers as BMv2 does, not as P4Runtime says; BMv2 has no such option"
+    ),
     Option(("--version", "-v"), help="print the version"),
     Option(("--json-version",), help="print the version of BMv2 JSON"),
     Option(("--max-port-count",), "value", ignored=_LIMITS),
@@ -95,6 +98,7 @@ class SwitchOptions:
     grpc_addresses: tuple[str, ...]
     tls: ServerTls | None
     thrift_port: int | None
+    bmv2_arbitration: bool
     cpu_port: int | None
     drop_port: int
     priorities: int
@@ -176,6 +180,7 @@ def _options(
         grpc_addresses=(target.last("--grpc-server-addr") or DEFAULT_GRPC_ADDRESS,) if with_grpc else (),
         tls=_tls(target, notes),
         thrift_port=thrift_port,
+        bmv2_arbitration="--bmv2-arbitration" in line,
         cpu_port=cpu_port,
         drop_port=DROP_PORT if drop_port is None else drop_port,
         priorities=min(priorities, MAX_PRIORITIES),

@@ -14,7 +14,7 @@ from finsy.proto import p4r
 from switch.engine import Engine, EngineDevice
 from switch.errors import UserError
 from switch.link import LinkModel
-from switch.p4runtime import P4RuntimeServer
+from switch.p4runtime import Bmv2Election, Election, P4RuntimeServer
 from switch.simple_switch.drop_watch import DropWatch
 from switch.simple_switch.options import QUEUE_PACKETS, SwitchOptions
 from switch.simple_switch.packet_files import PacketFiles
@@ -70,7 +70,10 @@ class RunningSwitch:
                     engine.capture(file, [(options.device_id, port, direction)], nanoseconds=False)
         engine.start()
         tls = {} if options.tls is None else dict.fromkeys(options.grpc_addresses, options.tls)
-        server = P4RuntimeServer({options.device_id: device}, self.addresses, initial=initial, tls=tls)
+        election = Bmv2Election if options.bmv2_arbitration else Election
+        server = P4RuntimeServer(
+            {options.device_id: device}, self.addresses, initial=initial, tls=tls, election=election
+        )
         server.start()
         self._stack.callback(server.stop)
         ports = iter(server.ports)

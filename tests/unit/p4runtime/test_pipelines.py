@@ -73,6 +73,25 @@ def test_get_gives_what_was_set(client: Client) -> None:
     assert client.get_pipeline().config == config()
 
 
+@pytest.mark.parametrize("running", [True, False])
+def test_a_response_type_that_nobody_knows(
+    client: Client, bare_client: Client, devices: dict[int, FakeDevice], running: bool
+) -> None:
+    request = p4r.GetForwardingPipelineConfigRequest(device_id=1 if running else 2, response_type=9)
+    code, text = refusal(lambda: client.stub.GetForwardingPipelineConfig(request, timeout=TIMEOUT_S))
+    assert (code, text) == (grpc.StatusCode.INVALID_ARGUMENT, "there is no response type 9")
+
+
+def test_a_program_without_objects_may_go_without_a_description(client: Client) -> None:
+    def clear(pipeline: p4r.ForwardingPipelineConfig, document: dict) -> None:
+        pipeline.p4info.Clear()
+        for name in ("counter_arrays", "register_arrays", "meter_arrays", "parse_vsets", "learn_lists"):
+            document[name] = []
+        document["pipelines"][0].update(tables=[], action_profiles=[])
+
+    client.push("VERIFY", broken(clear))
+
+
 def test_unknown_device(bare_client: Client) -> None:
     bare_client.device_id = 9
     assert refusal(bare_client.get_pipeline)[0] == grpc.StatusCode.NOT_FOUND
@@ -164,6 +183,8 @@ BROKEN = {
     "no idle timeouts": lambda c, d: _table(d, "Ingress.aging").pop("support_timeout"),
     "register of structs": lambda c, d: setattr(c.p4info.registers[0].type_spec.struct, "name", "x"),
     "half a byte of packet-out": lambda c, d: c.p4info.controller_packet_metadata[1].metadata.pop(),
+    "nothing is described": lambda c, d: c.p4info.Clear(),
+    "nothing but the package is described": lambda c, d: (c.p4info.Clear(), c.p4info.pkg_info.SetInParent()),
     "packet-in of unknown layout": lambda c, d: d["header_types"].pop(),
 }
 

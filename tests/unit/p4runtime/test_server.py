@@ -186,3 +186,17 @@ def test_concurrent_batches_are_all_applied(client: Client, device: FakeDevice) 
     for call in calls:
         call.result(TIMEOUT_S)
     assert len(device.tables["Ingress.hosts"].entries) == 2_000
+
+
+@pytest.mark.parametrize("method", ["Write", "Read", "SetForwardingPipelineConfig", "Capabilities", "StreamChannel"])
+def test_a_body_that_is_no_message(bare_client: Client, method: str) -> None:
+    """gRPC's libraries for C++, and so BMv2, say INTERNAL."""
+    kind = {"Read": "unary_stream", "StreamChannel": "stream_stream"}.get(method, "unary_unary")
+    call = getattr(bare_client.channel, kind)(f"/p4.v1.P4Runtime/{method}")
+    body = iter([b"\xff\xff"]) if method == "StreamChannel" else b"\xff\xff"
+    with pytest.raises(grpc.RpcError) as caught:
+        answers = call(body, timeout=TIMEOUT_S)
+        list(answers)
+    message = "StreamMessage" if method == "StreamChannel" else method
+    assert caught.value.code() == grpc.StatusCode.INTERNAL
+    assert caught.value.details() == f"the request is no p4.v1.{message}Request"

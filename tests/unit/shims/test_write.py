@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -42,6 +43,26 @@ def test_they_are_found_in_the_path(tmp_path: Path) -> None:
     environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
     outcome = subprocess.run(["p4c", "--version"], capture_output=True, text=True, check=True, env=environment)
     assert outcome.stdout.startswith("p4c\nVersion ")
+
+
+@pytest.mark.parametrize("name", SHIMS)
+def test_nobody_reads_to_the_end(name: str, tmp_path: Path) -> None:
+    write_shims(tmp_path)
+    reader, writer = os.pipe()
+    os.close(reader)
+    outcome = subprocess.run(
+        [tmp_path / name, "--help"], stdout=writer, stderr=subprocess.PIPE, text=True, check=False
+    )
+    os.close(writer)
+    assert (outcome.returncode, outcome.stderr) == (128 + signal.SIGPIPE, "")
+
+
+def test_switches_may_start_with_the_arbitration_of_bmv2(tmp_path: Path) -> None:
+    for name in write_shims(tmp_path, bmv2_arbitration=True):
+        assert ("['--bmv2-arbitration', *sys.argv[1:]]" in name.read_text()) == (
+            name.name in ("simple_switch", "simple_switch_grpc")
+        )
+        assert run(name, "--help", cwd=tmp_path).returncode == 0
 
 
 def test_an_interpreter_that_no_first_line_can_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

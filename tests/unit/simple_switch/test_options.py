@@ -41,6 +41,8 @@ def test_defaults() -> None:
     assert (options.device_id, options.cpu_port, options.drop_port, options.priorities) == (0, None, 511, 8)
     assert (options.thrift_port, options.pcap_dir, options.files_delay_s, options.log_file) == (None,) * 4
     assert options.notes == ()
+    assert not options.bmv2_arbitration
+    assert grpc("--bmv2-arbitration", "--no-p4").bmv2_arbitration
 
 
 def test_the_plain_switch_is_reached_where_thrift_would_be() -> None:

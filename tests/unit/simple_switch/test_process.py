@@ -15,7 +15,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import finsy as fy
+import grpc
 import pytest
+from finsy.proto import p4r, p4r_grpc
 from scapy.layers.l2 import Ether
 from scapy.utils import rdpcap, wrpcap
 
@@ -79,6 +81,21 @@ def test_it_serves_p4runtime_until_a_signal_ends_it(tmp_path: Path, number: sign
         output, errors = process.communicate(timeout=PATIENCE_S)
     assert (process.returncode, errors) == (0, "")
     assert output.rstrip().endswith("stopped")
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [([], grpc.StatusCode.PERMISSION_DENIED), (["--bmv2-arbitration"], grpc.StatusCode.FAILED_PRECONDITION)],
+)
+def test_a_write_before_anybody_was_elected(tmp_path: Path, options: list[str], code: grpc.StatusCode) -> None:
+    address = f"127.0.0.1:{free_port()}"
+    with running(
+        "simple_switch_grpc", "--no-p4", *options, "--", "--grpc-server-addr", address, cwd=tmp_path
+    ) as process:
+        wait_until_it_serves(process)
+        with grpc.insecure_channel(address) as channel, pytest.raises(grpc.RpcError) as refused:
+            p4r_grpc.P4RuntimeStub(channel).Write(p4r.WriteRequest(), timeout=PATIENCE_S)
+    assert refused.value.code() == code
 
 
 def test_p4runtime_over_tls_for_clients_with_a_certificate(tmp_path: Path) -> None:
