@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import functools
 import json
 import os
 from typing import Any
@@ -14,5 +16,18 @@ INTERFACES = "interfaces"
 
 
 def write_event(descriptor: int, event: str, **fields: Any) -> None:
-    """One JSON line in one write, so that lines of several processes do not mix (pipe(7), PIPE_BUF)."""
-    os.write(descriptor, (json.dumps({"event": event, **fields}) + "\n").encode())
+    """One JSON line to a pipe, whole: lines of several processes do not mix, however long they are."""
+    line = memoryview((json.dumps({"event": event, **fields}) + "\n").encode())
+    lock = _lock(os.getpid(), descriptor)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    try:
+        while line:  # a pipe takes up to PIPE_BUF bytes at once for sure (pipe(7))
+            line = line[os.write(descriptor, line) :]
+    finally:
+        fcntl.flock(lock, fcntl.LOCK_UN)
+
+
+@functools.cache
+def _lock(pid: int, descriptor: int) -> int:
+    """The same pipe, opened by this process (pid) itself: what is inherited would share one lock."""
+    return os.open(f"/proc/self/fd/{descriptor}", os.O_WRONLY | os.O_CLOEXEC)

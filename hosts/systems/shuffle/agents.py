@@ -34,10 +34,11 @@ def worker(context: AgentContext, description: ShuffleDescription) -> None:
         for sample in description.stored:
             taken = original(description.source, sample, description.sizes_bytes[sample])
             store.put(sample, cut(taken, description.fragment_bytes))
+        # All is made before: workers that share a processor are to begin together.
+        made = _Worker(context, description, interface, store)
         context.emit("ready")
         if context.wait_for_begin():
-            context.emit("begun")
-            _Worker(context, description, interface, store).run()
+            made.run()
 
 
 class _Worker:
@@ -48,14 +49,12 @@ class _Worker:
         self._description = description
         self._interface = interface
         self._store = store
-        self._begun_us = context.now_us()
+        self._begun_us = 0
         own = description.workers[description.index]
         self._packer = Packer(description.job, description.index, own, description.bits, description.fragment_bytes)
         self._ips = [ip_integer(each.ip) for each in description.workers]
-        self._reception = Reception(description, store, context.compute, self._begun_us)
-        self._sending = Sending(
-            description, store, self._reception, self._packer, self._send, context.compute, self._begun_us
-        )
+        self._reception = Reception(description, store, context.compute)
+        self._sending = Sending(description, store, self._reception, self._packer, self._send, context.compute)
         self._told = False
         self._statistics = {"requests": 0, "foreign": 0, "send_failures": 0}
 
@@ -64,6 +63,10 @@ class _Worker:
 
     def run(self) -> None:
         context = self._context
+        self._begun_us = context.now_us()
+        self._reception.begin(self._begun_us)
+        self._sending.begin(self._begun_us)
+        context.emit("begun")
         while not context.stopped:
             while self._receive() is not None:
                 pass

@@ -56,11 +56,11 @@ class _Arriving:
 class Reception:
     """Everything that comes to one worker. compute: does what takes the worker's processor some time."""
 
-    def __init__(self, description: ShuffleDescription, store: Store, compute: Compute, now_us: int) -> None:
+    def __init__(self, description: ShuffleDescription, store: Store, compute: Compute) -> None:
         self._description = description
         self._store = store
         self._compute = compute
-        self._begun_us = self._news_us = now_us
+        self._begun_us = self._news_us = 0
         fragment_bytes = description.fragment_bytes
         self._arriving = {}
         self._of_sender: defaultdict[int, list[_Arriving]] = defaultdict(list)
@@ -74,6 +74,10 @@ class Reception:
         self.duplicates = 0
         self.misdirected = 0
         self.useless_repairs = 0
+
+    def begin(self, now_us: int) -> None:
+        """Senders begin now."""
+        self._begun_us = self._news_us = now_us
 
     @property
     def complete(self) -> bool:

@@ -35,7 +35,6 @@ class Sending:
         packer: Packer,
         send: Callable[[Frames], object],
         compute: Compute,
-        now_us: int,
     ) -> None:
         self._description = description
         self._store = store
@@ -55,15 +54,18 @@ class Sending:
         self._repairs: deque[Repair] = deque()
         self._frames: Frames | None = None
         """Of the transmission that is being sent, those that are left."""
-        self._free_us = float(now_us)
+        self._free_us = 0.0
         """When the pace allows the next packet."""
-        self._head_us = now_us
+        self._head_us = 0
         """When the queue's first transmission came to be it."""
         self.waits_us: dict[int, int] = {}
         """How long each transmission of class A waited for its loans."""
         self.coded_repairs = 0
         self.repairs = 0
         self.late_requests = 0
+
+    def begin(self, now_us: int) -> None:
+        self._free_us, self._head_us = float(now_us), now_us
 
     @property
     def complete(self) -> bool:

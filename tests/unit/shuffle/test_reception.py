@@ -64,7 +64,7 @@ def reception(*incoming: Incoming) -> tuple[Reception, Store]:
         COMPUTED.append(work)
         return work()
 
-    return Reception(description, store, compute, now_us=0), store
+    return Reception(description, store, compute), store
 
 
 def take(found: Reception, told: Incoming, fragment: int, now_us: int = 1) -> None:
