@@ -12,14 +12,21 @@ from pydantic import ValidationError
 from cli import options
 from cli.model_options import parameters, with_parameters
 from experiments.configuration.options import complaint, model_options, nested, within
-from experiments.own_program import OwnProgram, OwnProgramSystem
+from experiments.own_program import OwnProgram, OwnProgramConfiguration, OwnProgramSystem
 from experiments.system import System
 from experiments.systems import DEFAULT_SYSTEM, find_system
 from switch.errors import UserError
 from switch.server_tls import ServerTls
 
 _SYSTEM = find_system(DEFAULT_SYSTEM)
-_OPTIONS = within(model_options(_SYSTEM.configuration, {}), _SYSTEM.network_options)
+_OF_SYSTEMS = within(model_options(_SYSTEM.configuration, {}), _SYSTEM.network_options)
+_OF_PROGRAMS = [
+    each
+    for each in within(model_options(OwnProgramConfiguration, {}), ["topology"])
+    if each.flag not in {known.flag for known in _OF_SYSTEMS}
+]
+"""Of a program of one's own alone."""
+_OPTIONS = [*_OF_SYSTEMS, *_OF_PROGRAMS]
 
 
 def _up(
@@ -66,8 +73,12 @@ def _up(
         if system != DEFAULT_SYSTEM:
             raise UserError(f"--system {system} does not go with a program of your own")
         shown = _own_program(program, entries or [], watch, controller, given)
-    elif system != DEFAULT_SYSTEM:
-        _only_of_every_network(given, f"--system {system}")
+    else:
+        for option in _OF_PROGRAMS:
+            if given.get(option.parameter) is not None:
+                raise UserError(f"{option.flag} goes with a program of your own: --program")
+        if system != DEFAULT_SYSTEM:
+            _only_of_every_network(given, f"--system {system}")
     tls = _tls(p4runtime_cert, p4runtime_key, p4runtime_client_ca)
     if p4runtime_address is None and tls is not None:
         raise UserError("--p4runtime-cert goes with --p4runtime-address")

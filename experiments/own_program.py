@@ -8,11 +8,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from pydantic import Field
+
 from controller.entries.planner import EntriesPlanner
 from controller.entries.settings import EntriesSettings
 from controller.planning.routing import shortest_routes
 from experiments.configuration.point import PointConfiguration
-from experiments.configuration.sections import Section, option
+from experiments.configuration.sections import AddressedTopologySection, Section, option
 from experiments.programs import Program
 from experiments.system import Metric, NetworkSetup, PointRun, PointTask, System
 from switch.errors import UserError
@@ -37,6 +39,7 @@ class SwitchesSection(Section):
 
 
 class OwnProgramConfiguration(PointConfiguration):
+    topology: AddressedTopologySection = Field(default_factory=AddressedTopologySection)
     switches: SwitchesSection = SwitchesSection()
 
 

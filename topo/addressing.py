@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from ipaddress import IPv4Address
+from typing import Literal
 
-from topo.graph import Host, Switch, Tier
+from topo.graph import Host, Switch, Tier, Topology
+
+Addressing = Literal["l2", "l3"]
 
 FIRST_HOST = 2
 """Last byte of a subnet's first host; .1 is the gateway."""
@@ -48,3 +51,17 @@ def host_port_mac(host: Host, port: int) -> str:
 def port_mac(number: int, port: int) -> str:
     """02:02, the switch's number and the port: for the kernel's interface behind a port; no packet bears it."""
     return "02:02:" + (number.to_bytes(2, "big") + port.to_bytes(2, "big")).hex(":")
+
+
+def addressed(topology: Topology, addressing: Addressing) -> Topology:
+    """The same network with the same addresses. l2: all hosts are of one subnet and send to each other's MAC
+    addresses; l3: they send to their gateways'."""
+    if addressing == "l3":
+        changes: dict[str, object] = {"on_link": False}
+    else:
+        numbers = [int(IPv4Address(host.ip)) for host in topology.hosts]
+        # The hosts' bits, and room for the subnet's own two addresses.
+        differing = max(2, *((number ^ numbers[0]).bit_length() for number in numbers))
+        changes = {"on_link": True, "prefix_bits": 32 - min(31, differing)}
+    hosts = tuple(host.model_copy(update=changes) for host in topology.hosts)
+    return Topology(name=topology.name, hosts=hosts, switches=topology.switches, links=topology.links)

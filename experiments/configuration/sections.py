@@ -9,6 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationIn
 from experiments.scale import Scale
 from switch.errors import UserError
 from switch.link import LinkModel
+from topo.addressing import Addressing, addressed
 from topo.files import is_topology_file
 from topo.graph import Link, Topology
 from topo.registry import SHAPES, parse_topology, usage
@@ -120,6 +121,20 @@ class TopologySection(Section):
             pairs = [(link.a.node, link.b.node) for link in chosen]
             topology = topology.with_links(pairs, **override.fields(scale))
         return topology
+
+
+class AddressedTopologySection(TopologySection):
+    """Of systems that run people's own programs, which may be switches as well as routers."""
+
+    addressing: Addressing | None = option(
+        None,
+        "l3: hosts send to their gateway's MAC address; l2: they are of one subnet, and send to each other's "
+        "(default: l3; of files, theirs).",
+    )
+
+    def build(self, scale: Scale) -> Topology:
+        topology = super().build(scale)
+        return topology if self.addressing is None else addressed(topology, self.addressing)
 
 
 def link_classes(topology: Topology, link: Link) -> frozenset[str]:

@@ -78,9 +78,8 @@ class TrafficCommands(BasePrompt):
         from scapy.layers.l2 import Ether
 
         sender, receiver = self.topology.host(source), self.topology.host(destination)
-        return bytes(
-            Ether(src=sender.mac, dst=sender.gateway_mac) / IP(src=sender.ip, dst=receiver.ip, ttl=64) / ICMP()
-        )
+        next_mac = self.topology.destination_mac(source, destination)
+        return bytes(Ether(src=sender.mac, dst=next_mac) / IP(src=sender.ip, dst=receiver.ip, ttl=64) / ICMP())
 
     def _two_hosts(self, line: str) -> tuple[str, str]:
         words = self.words(line, 2)

@@ -94,11 +94,13 @@ def plan_background(
         raise UserError("--background: a host stands twice")
     if len(workers) < 2:
         raise UserError("--background: gradients of one host need no network: name two hosts or more")
+    on_link = all(topology.destination_mac(a, b) == topology.host(b).mac for a in workers for b in workers)
     settings = SyntheticSettings(values=section.values, rounds=1, magnitude=MAGNITUDE, seed=seed)
     job = CollectiveJob(
         job=1,
         workers=tuple(
-            WorkerAddress(index=index, **address(topology, name).model_dump()) for index, name in enumerate(workers)
+            WorkerAddress(index=index, **{**address(topology, name).model_dump(), "on_link": on_link})
+            for index, name in enumerate(workers)
         ),
         min_timeout_us=scale.time_us(MIN_TIMEOUT_US),
         give_up_us=scale.time_us(GIVE_UP_US),

@@ -19,8 +19,9 @@ _VARIABLE = re.compile(r"\$(\w+)")
 
 
 class Template:
-    """A packet with variables: $src, $dst (IP addresses), $src_mac, $dst_mac (of the first hop), $src_number,
-    $dst_number (places of the hosts, from 1), $flow (from 0) and $port (of the flow).
+    """A packet with variables: $src, $dst (IP addresses), $src_mac, $dst_mac, $next_mac (of the first hop, to which a
+    frame goes that names no destination), $src_number, $dst_number (places of the hosts, from 1), $flow (from 0) and
+    $port (of the flow). Names and meanings are those of entries (controller/entries/variables.py).
 
     layers: a Python file with Scapy layers (and bind_layers) of one's own, whose names the text may use. UserError,
     one line, for what cannot be read or made.
@@ -47,7 +48,8 @@ class Template:
                 "src": sender.ip,
                 "dst": receiver.ip,
                 "src_mac": sender.mac,
-                "dst_mac": topology.destination_mac(*pair),
+                "dst_mac": receiver.mac,
+                "next_mac": topology.destination_mac(*pair),
                 "src_number": places[sender.name],
                 "dst_number": places[receiver.name],
             }
@@ -75,7 +77,7 @@ class Template:
         if not isinstance(packet, Packet):
             raise self._error(f"it makes no Scapy packet, but {type(packet).__name__}")
         for layer, fields in (
-            (Ether, {"src": values["src_mac"], "dst": values["dst_mac"]}),
+            (Ether, {"src": values["src_mac"], "dst": values["next_mac"]}),
             (IP, {"src": values["src"], "dst": values["dst"]}),
             (UDP, {"chksum": 0, "sport": values["port"]}),
         ):
@@ -99,7 +101,7 @@ class Template:
         return UserError(f"--template: {self._text!r}: {' '.join(message.split())}")
 
 
-_VARIABLES = ("src", "dst", "src_mac", "dst_mac", "src_number", "dst_number", "flow", "port")
+_VARIABLES = ("src", "dst", "src_mac", "dst_mac", "next_mac", "src_number", "dst_number", "flow", "port")
 
 
 def _scapy_names() -> dict[str, Any]:

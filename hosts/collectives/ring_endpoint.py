@@ -38,9 +38,9 @@ class RingEndpoint:
         own = job.workers[index]
         self._own_ip = ip_integer(own.ip)
         self._own_mac = mac_array(own.mac)
-        self._gateway_mac = mac_array(own.gateway_mac)
-        self._before_ip = ip_integer(job.workers[index - 1].ip)
-        self._next_ip = ip_integer(job.workers[(index + 1) % len(job.workers)].ip)
+        before, after = job.workers[index - 1], job.workers[(index + 1) % len(job.workers)]
+        self._before_ip, self._before_mac = ip_integer(before.ip), mac_array(own.mac_towards(before))
+        self._next_ip, self._next_mac = ip_integer(after.ip), mac_array(own.mac_towards(after))
         self.statistics = EndpointStatistics()
 
     def send(self, messages: Sequence[RingMessage], sequences: Sequence[int]) -> None:
@@ -48,7 +48,7 @@ class RingEndpoint:
         frames = pack_ring_frames(
             np.stack([message.lanes for message in messages]),
             src_mac=self._own_mac,
-            dst_mac=self._gateway_mac,
+            dst_mac=self._next_mac,
             src_ip=self._own_ip,
             dst_ip=self._next_ip,
             job=self._job.job,
@@ -68,7 +68,7 @@ class RingEndpoint:
         frames = pack_ring_frames(
             np.empty((1, 0), np.int32),
             src_mac=self._own_mac,
-            dst_mac=self._gateway_mac,
+            dst_mac=self._before_mac,
             src_ip=self._own_ip,
             dst_ip=self._before_ip,
             job=self._job.job,

@@ -45,12 +45,18 @@ def ip_integer(ip: str) -> int:
 
 
 class AgentAddress(Description):
-    """Where an agent lives. gateway_mac: of the edge switch, to which all its frames go."""
+    """Where an agent lives. gateway_mac: of the edge switch, to which all its frames go; on_link: but to other agents
+    they go by these's own MAC addresses."""
 
     name: str
     ip: Ip
     mac: Mac
     gateway_mac: Mac
+    on_link: bool = False
+
+    def mac_towards(self, other: AgentAddress) -> str:
+        """Where frames to another one go."""
+        return other.mac if self.on_link else self.gateway_mac
 
 
 class WorkerAddress(AgentAddress):

@@ -15,6 +15,7 @@ from experiments.tables import read_csv
 from switch.shims import write_shims
 from tests.emulation.sandboxed import ROOT, TIMEOUT_S, in_sandbox
 from tests.unit.workload.runs import OWN, ROUTES, run, table
+from tests.unit.workload.test_addressing import FLOODED, learning_switch
 
 pytestmark = [
     pytest.mark.root,
@@ -182,3 +183,16 @@ def test_two_kinds_of_switches_under_the_same_packets(tmp_path: Path) -> None:
     assert (received["other"], received["mean_of_other"], received["difference"]) == ("gradbed", "60.0", "0.0")
     # BMv2 does not tell why it drops.
     assert "program_drops" not in rows
+
+
+@in_sandbox
+def test_a_learning_switch(tmp_path: Path) -> None:
+    """As on the virtual clock (tests/unit/workload/test_addressing.py)."""
+    topology = {**SECTIONS["topology"], "kind": "leaf-spine:2,1,2", "addressing": "l2"}
+    program = {"path": learning_switch(tmp_path)}
+    result = run(tmp_path, FLOODED, **{**SECTIONS, "topology": topology, "program": program, "samples": {}})
+    assert list(result.failures) == []
+    found = [result.metrics[name] for name in ("sent_packets", "received_packets", "duplicates")]
+    assert found == [200, 200, 0]
+    # Two copies of each packet, had nothing been learned; hosts begin at different times on a busy machine.
+    assert 0 < int(str(result.metrics["misdelivered"])) < 300

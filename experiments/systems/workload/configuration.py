@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from experiments.configuration.point import Clock, PointConfiguration
-from experiments.configuration.sections import Section, option
+from experiments.configuration.sections import AddressedTopologySection, Section, option
 from experiments.own_program import entries_beside
 from experiments.sampling import SamplesSection
 from experiments.system import Shorthands
@@ -84,6 +84,7 @@ class WorkloadConfiguration(PointConfiguration):
     (experiments/systems/workload/expectations.py)."""
 
     clock: Clock = option("virtual", "real: Mininet, as root; virtual: one process, time goes from event to event.")
+    topology: AddressedTopologySection = Field(default_factory=AddressedTopologySection)
     program: ProgramSection = ProgramSection()
     traffic: TrafficSection = TrafficSection()
     frames: FramesSection = FramesSection()

@@ -10,7 +10,23 @@ import pytest
 from cli import exercise
 from switch.errors import UserError
 
+LEARN = [
+    (
+        "        // TODO: learn: the host that sent this packet is reached by the port at which it came in.",
+        "        port_of.write((bit<32>) hdr.ethernet.src_addr[15:0], std.ingress_port);",
+    ),
+    (
+        "        // TODO: read the port of the host that the packet is for.\n        bit<9> port = NO_PORT;",
+        "        bit<9> port;\n        port_of.read(port, (bit<32>) hdr.ethernet.dst_addr[15:0]);",
+    ),
+    (
+        "        // TODO: nothing goes back by the port at which it came in.",
+        "        if (std.egress_port == std.ingress_port) {\n            mark_to_drop(std);\n        }",
+    ),
+]
+
 SOLUTIONS = {
+    "learn": LEARN,
     "forward": [
         (
             "        // TODO: send",
@@ -59,6 +75,11 @@ WRONG = {
         "hdr.udp.isValid()->!hdr.udp.isValid()": "the blocked port 53 is dropped: a packet left by port 2",
         "blocked.apply()->": "there is no table blocked: there is MyIngress.routes .a table that is never applied",
         "17: parse_udp->18: parse_udp": "the blocked port 53 is dropped: a packet left by port 2",
+    },
+    "learn": {
+        "src_addr[15:0], std.ingress_port->dst_addr[15:0], std.ingress_port": "nobody is known: .*: port 2: no",
+        "port_of.read(port, (bit<32>) hdr.ethernet.dst_addr[15:0])->port = NO_PORT": "misdelivered 1..30, found 200",
+        "mark_to_drop(std);->": "the answer by port 2 .* alone: port 1: the packet differs",
     },
     "count": {
         "number + 1->number + 2": "a packet by port 1: seen.1. is 1: register seen.1. is 2, should be == 1",
