@@ -6,6 +6,7 @@ network calls it directly.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -91,8 +92,8 @@ class Controller:
         return self._jobs.all() if system is None else self._jobs.of(self._known(system))
 
     def add_job(self, system: str, request: BaseModel | Mapping[str, Any]) -> Job:
-        """Plan a job and install it. UserError if it makes no sense, SouthboundError if the switches do not take it;
-        nothing has changed then."""
+        """Plan a job and install it. UserError if it makes no sense or cannot be written down, SouthboundError if the
+        switches do not take it; nothing has changed then."""
         service = self.services[self._known(system)]
         try:
             request = service.Request.model_validate(request)
@@ -103,25 +104,19 @@ class Controller:
             others = {job.number: job.state for job in self._jobs.of(system)}
             added = Job(number, system, service.admit(number, request, others))
             job_plans = {**self._job_plans, number: self._job_plan(added)}
-            plan = self._together(job_plans)
+            self._together(job_plans)
             self._jobs.take_number()
-            self.southbound.apply(plan)
-            self._job_plans = job_plans
-            self._overdue = False
-            self._jobs.add(added)
+            self._install(job_plans, lambda: self._jobs.add(added))
         self._on_job_added(added)
         return added
 
     def delete_job(self, system: str, number: int) -> None:
-        """Take what a job has in the switches out of them."""
+        """Take what a job has in the switches out of them. Errors as of add_job."""
         self._known(system)
         with self._lock:
             deleted = self._jobs.get(system, number)
             job_plans = {other: plan for other, plan in self._job_plans.items() if other != number}
-            self.southbound.apply(self._together(job_plans))
-            self._job_plans = job_plans
-            self._overdue = False
-            self._jobs.remove(number)
+            self._install(job_plans, lambda: self._jobs.remove(number))
         self._on_job_deleted(deleted)
 
     def answer(self, job: Job) -> BaseModel:
@@ -198,6 +193,19 @@ class Controller:
         job_plans = {job.number: self._job_plan(job) for job in self._jobs.all()}
         self._together(job_plans, bases, routing)
         self._routing, self._bases, self._job_plans = routing, bases, job_plans
+
+    def _install(self, job_plans: Mapping[int, Plan], write_down: Callable[[], None]) -> None:
+        """Bring the switches to other jobs, and write these down. If that fails they go back, now or, where some are
+        away, when these return."""
+        self.southbound.apply(self._together(job_plans))
+        try:
+            write_down()
+        except UserError:
+            with contextlib.suppress(SouthboundError):
+                self._bring_to_plan()
+            raise
+        self._job_plans = dict(job_plans)
+        self._overdue = False
 
     def _bring_to_plan(self) -> None:
         self._overdue = True

@@ -70,23 +70,26 @@ class Jobs:
     def take_number(self) -> None:
         """Write down that next_number is given out: before a switch hears of it, lest a successor gives it again."""
         self._next_job += 1
-        self._write_down()
+        self._write_down(self._jobs)
 
     def add(self, job: Job) -> None:
-        self._jobs = {**self._jobs, job.number: job}
-        self._write_down()
+        self._keep({**self._jobs, job.number: job})
 
     def remove(self, number: int) -> None:
-        self._jobs = {other: job for other, job in self._jobs.items() if other != number}
-        self._write_down()
+        self._keep({other: job for other, job in self._jobs.items() if other != number})
 
-    def _write_down(self) -> None:
+    def _keep(self, jobs: dict[int, Job]) -> None:
+        """As before if they cannot be written down."""
+        self._write_down(jobs)
+        self._jobs = jobs
+
+    def _write_down(self, jobs: Mapping[int, Job]) -> None:
         if self._journal is not None:
-            jobs = tuple(
+            written = tuple(
                 JournalledJob(number=job.number, system=job.system, state=job.state.model_dump(mode="json"))
-                for job in self._jobs.values()
+                for job in jobs.values()
             )
-            self._journal.write(JournalContents(next_job=self._next_job, jobs=jobs))
+            self._journal.write(JournalContents(next_job=self._next_job, jobs=written))
 
 
 def _restored(journal: Journal, state_types: Mapping[str, type[BaseModel]], job: JournalledJob) -> Job:

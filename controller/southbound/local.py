@@ -13,6 +13,7 @@ from controller.southbound.codec import decode_digest, decode_packet_in
 from controller.southbound.contents import SwitchContents
 from controller.southbound.interface import CounterCell, SouthboundError, SouthboundListener, SwitchStatus
 from controller.southbound.pipeline import Pipeline
+from switch.errors import UserError
 from switch.p4runtime.status import BatchError, RequestError
 
 Result = TypeVar("Result")
@@ -59,8 +60,18 @@ class LocalSouthbound:
         """They always are."""
 
     def apply(self, plan: Plan) -> None:
-        for name, contents in self._contents.items():
-            _complete(contents.bring_to(plan.switches[name]))
+        """If any switch refuses, all that were told go back to the plan before."""
+        told = []
+        try:
+            for name, contents in self._contents.items():
+                told.append(name)
+                _complete(contents.bring_to(plan.switches[name]))
+        except (SouthboundError, UserError):
+            for name in told if self._plan.switches else ():
+                # What fails now is mended by the next plan.
+                with contextlib.suppress(SouthboundError):
+                    _complete(self._contents[name].bring_to(self._plan.switches[name]))
+            raise
         self._plan = plan
 
     def restore(self, switch: str) -> None:

@@ -351,3 +351,73 @@ class TestLoading:
         with pytest.raises(UserError, match=line) as caught:
             load_services([ServiceConfig(name="lamps", service=service, settings=settings)])
         assert "\n" not in str(caught.value)
+
+
+class TestJournalThatCannotBeWritten:
+    """A full disk: what was asked for has not happened, in the switches, in memory or in the file."""
+
+    class Journal(Journal):
+        """Takes in so many writings more."""
+
+        room = 100
+
+        def write(self, contents: JournalContents) -> None:
+            if self.room == 0:
+                raise UserError(f"cannot write the journal {self.path}: No space left on device")
+            self.room -= 1
+            super().write(contents)
+
+    def test_the_job_and_its_entries_do_not_stay(self, southbound: FakeSouthbound, tmp_path: Path) -> None:
+        added: list[Job] = []
+        journal = self.Journal(tmp_path / "journal")
+        lights = controller(southbound, journal=journal, on_job_added=added.append)
+        lights.add_job("lamps", lamp("l1"))
+        before, written = lights.plan(), journal.read()
+        for room, applied in ((0, 1), (1, 3)):
+            # The number cannot be written down, or it can and the job not.
+            journal.room = room
+            with pytest.raises(UserError, match="No space left"):
+                lights.add_job("lamps", lamp("l2"))
+            assert [job.number for job in lights.jobs()] == [1]
+            assert (lights.plan(), southbound.applied[-1], len(southbound.applied)) == (before, before, applied)
+        assert [job.number for job in added] == [1]
+        assert written is not None
+        assert journal.read() == written.model_copy(update={"next_job": 4})
+        journal.room = 100
+        assert lights.add_job("lamps", lamp("l2")).number == 4
+
+    def test_a_job_that_cannot_be_forgotten_stays_whole(self, southbound: FakeSouthbound, tmp_path: Path) -> None:
+        """A successor would bring it back."""
+        deleted: list[Job] = []
+        journal = self.Journal(tmp_path / "journal")
+        lights = controller(southbound, journal=journal, on_job_deleted=deleted.append)
+        lights.add_job("lamps", lamp("l1"))
+        before = lights.plan()
+        journal.room = 0
+        with pytest.raises(UserError, match="No space left"):
+            lights.delete_job("lamps", 1)
+        assert [job.number for job in lights.jobs()] == [1]
+        assert (lights.plan(), southbound.applied[-1], deleted) == (before, before, [])
+        journal.room = 1
+        lights.delete_job("lamps", 1)
+        assert lights.jobs() == []
+
+    def test_switches_that_are_away_then_go_back_when_they_return(
+        self, southbound: FakeSouthbound, tmp_path: Path
+    ) -> None:
+        class Leaving(self.Journal):  # type: ignore[name-defined, misc]
+            def write(self, contents: JournalContents) -> None:
+                if self.room == 0:
+                    southbound.failure = AWAY
+                super().write(contents)
+
+        journal = Leaving(tmp_path / "journal")
+        lights = controller(southbound, journal=journal)
+        before = lights.plan()
+        journal.room = 1
+        with pytest.raises(UserError, match="No space left"):
+            lights.add_job("lamps", lamp("l2"))
+        assert lights.jobs() == []
+        southbound.failure = None
+        lights.switch_changed(SwitchStatus("l1", True, "lamps"))
+        assert southbound.applied[-1] == before
