@@ -23,8 +23,8 @@ LOOK_EVERY_S = 0.25
 class ProgramWatch:
     """A context manager: looks at the files while it is entered, on a thread of its own.
 
-    A program that does not compile is told in one line, and what runs goes on; entries that no longer fit it are told
-    and left out.
+    A program that does not compile, or a network that does not take it, is told in one line, and what runs goes on;
+    entries that no longer fit it are told and left out.
     """
 
     def __init__(self, system: OwnProgramSystem, testbed: MininetTestbed, task: PointTask) -> None:
@@ -60,6 +60,10 @@ class ProgramWatch:
             self._testbed.reload(setup)
         except UserError as error:
             _tell(f"{error.prefix}{error}")
+            return
+        except Exception as error:
+            # Such as a controller that is gone. This thread has no caller to tell it to, and the next change may do.
+            _tell(f"gradbed: not reloaded: {str(error).partition(chr(10))[0]}")
             return
         # What has changed since it was seen is another change.
         self._files = {path: self._files.get(path, now) for path, now in self._state(setup).items()}

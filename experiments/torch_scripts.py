@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -42,7 +43,9 @@ class ScriptRanks:
         self._workload = workload
         self._folder = folder
         self.keep_open: Sequence[int] = (os.dup(1), os.dup(2))
-        """For NetworkSetup.keep_open."""
+        """For NetworkSetup.keep_open; closed with this object."""
+        for descriptor in self.keep_open:
+            weakref.finalize(self, os.close, descriptor)
         self.values = 0
         """Of a gradient; 0: no model was registered."""
         self._workers = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -117,11 +118,12 @@ def plan_connections(section: TrafficSection, topology: Topology, scale: Scale, 
 
 @dataclass(frozen=True)
 class ConnectionResults:
-    """rows: one for each connection, as hosts.traffic.connections tells them, with sender and receiver; those without
-    an outcome are left out. Times are emulated."""
+    """rows: one for each connection, as hosts.traffic.connections tells them, with sender and receiver. untold: how
+    many others have no outcome, as they had not ended or their host told nothing. Times are emulated."""
 
     traffic: ConnectionTraffic
     rows: Sequence[Mapping[str, Any]]
+    untold: int = 0
 
     @classmethod
     def of(
@@ -135,7 +137,7 @@ class ConnectionResults:
                 for receiver, row in zip(receivers, told, strict=bool(told))
                 if row is not None
             ]
-        return cls(traffic, rows)
+        return cls(traffic, rows, sum(map(len, traffic.receivers.values())) - len(rows))
 
     @property
     def arrived(self) -> list[Mapping[str, Any]]:
@@ -145,7 +147,12 @@ class ConnectionResults:
     @property
     def unfinished(self) -> int:
         """Connections that did not carry all that they were given."""
-        return sum(row["received_bytes"] != row["sent_bytes"] for row in self.rows)
+        return self.untold + sum(bool(row["received_bytes"] != row["sent_bytes"]) for row in self.rows)
+
+    @property
+    def lost(self) -> dict[str, int]:
+        """By reason, how many connections were lost or never came about."""
+        return dict(Counter(row["error"] for row in self.rows if row["error"]))
 
     @property
     def retransmissions(self) -> int:
@@ -208,6 +215,7 @@ class ConnectionResults:
                 if row["received_bytes"] != row["sent_bytes"]
                 else self._time_us(row["arrived_ns"] - row["begin_ns"]),
                 "retransmissions": row["retransmissions"],
+                "error": row["error"],
             }
             for row in self.rows
         ]

@@ -14,7 +14,6 @@ from hosts.agents.description import Description
 from hosts.agents.kernel.iperf3 import Iperf3Server, run_iperf3
 from hosts.agents.kernel.streams import StreamOutcome, StreamServer, send_stream
 from hosts.protocols.addresses import Ip
-from switch.errors import UserError
 
 LOOK_US = 20_000
 
@@ -50,22 +49,21 @@ def endpoint(context: AgentContext, description: ConnectionsDescription) -> None
         context.emit("ready")
         if not context.wait_for_begin():
             return
-        running = _Running(description, context.now_ns())
+        running = Running(description, context.now_ns())
         while not (running.is_over or context.stopped):
             context.wait(context.now_us() + LOOK_US)
-        if running.errors:
-            raise UserError(running.errors[0])
+        running.raise_failure()
         context.emit("sent", packets=len(description.connections))
         while not context.stopped:
             context.wait()
         context.emit("final", statistics={"connections": running.told})
 
 
-class _Running:
+class Running:
     """Every connection in a thread of its own."""
 
     def __init__(self, description: ConnectionsDescription, begin_ns: int) -> None:
-        self.errors: list[str] = []
+        self._failures: list[BaseException] = []
         self._description = description
         self._begin_ns = begin_ns
         self._outcomes: list[StreamOutcome | None] = [None] * len(description.connections)
@@ -80,8 +78,14 @@ class _Running:
     def is_over(self) -> bool:
         return not any(thread.is_alive() for thread in self._threads)
 
+    def raise_failure(self) -> None:
+        """The first of what is wrong with this machine, not with the network: iperf3 cannot run, no descriptor is
+        left. A connection that is lost is an outcome."""
+        if self._failures:
+            raise self._failures[0]
+
     @property
-    def told(self) -> list[dict[str, int | None] | None]:
+    def told(self) -> list[dict[str, int | str | None] | None]:
         """Fields of StreamOutcome, times since the begin; None of what has not ended."""
         return [
             None
@@ -111,5 +115,5 @@ class _Running:
                     rate_bps=rate_bps,
                 )
             )
-        except UserError as error:
-            self.errors.append(str(error))
+        except BaseException as error:
+            self._failures.append(error)

@@ -23,7 +23,8 @@ _RTT_AT, _RETRANSMISSIONS_AT = 68, 100
 @dataclass(frozen=True)
 class StreamOutcome:
     """What became of a connection. sent_bytes: given to the kernel. received_bytes, arrived_ns: as its receiver told;
-    None if it did not. retransmissions: segments. rtt_us: the kernel's smoothed round trip at the end."""
+    None if it did not. retransmissions: segments. rtt_us: the kernel's smoothed round trip at the end. error: why the
+    connection was lost, or never came about; empty: it was not."""
 
     begin_ns: int
     sent_bytes: int
@@ -31,37 +32,55 @@ class StreamOutcome:
     arrived_ns: int | None = None
     retransmissions: int = 0
     rtt_us: int | None = None
+    error: str = ""
 
 
 class StreamServer:
     """Takes in connections on a port of all addresses, each in a thread, and tells its sender what came. A context
-    manager."""
+    manager; at the end no thread is left."""
 
     def __init__(self, port: int) -> None:
         self._socket = socket.create_server(("", port), backlog=1024)
-        threading.Thread(target=self._accept, daemon=True).start()
+        self._lock = threading.Lock()
+        self._taken_in: dict[socket.socket, threading.Thread] = {}
+        self._acceptor = threading.Thread(target=self._accept, daemon=True)
+        self._acceptor.start()
 
     def __enter__(self) -> StreamServer:
         return self
 
     def __exit__(self, *exception: object) -> None:
+        # A thread that waits in a call is not woken by close, and its descriptor may be another's by then.
+        self._socket.shutdown(socket.SHUT_RDWR)
+        self._acceptor.join()
         self._socket.close()
+        with self._lock:
+            left = dict(self._taken_in)
+            for connection in left:
+                with contextlib.suppress(OSError):
+                    connection.shutdown(socket.SHUT_RDWR)
+        for thread in left.values():
+            thread.join()
 
     def _accept(self) -> None:
-        # Closing the socket ends it.
         with contextlib.suppress(OSError):
             while True:
                 connection, _ = self._socket.accept()
-                threading.Thread(target=_take_in, args=(connection,), daemon=True).start()
+                thread = threading.Thread(target=self._take_in, args=(connection,), daemon=True)
+                with self._lock:
+                    self._taken_in[connection] = thread
+                    thread.start()
 
-
-def _take_in(connection: socket.socket) -> None:
-    received, arrived_ns = 0, 0
-    buffer = bytearray(CHUNK_BYTES)
-    with connection, contextlib.suppress(OSError):
-        while count := connection.recv_into(buffer):
-            received, arrived_ns = received + count, time.monotonic_ns()
-        connection.sendall(ANSWER.pack(received, arrived_ns))
+    def _take_in(self, connection: socket.socket) -> None:
+        received, arrived_ns = 0, 0
+        buffer = bytearray(CHUNK_BYTES)
+        with contextlib.suppress(OSError):
+            while count := connection.recv_into(buffer):
+                received, arrived_ns = received + count, time.monotonic_ns()
+            connection.sendall(ANSWER.pack(received, arrived_ns))
+        with self._lock:
+            del self._taken_in[connection]
+            connection.close()
 
 
 def send_stream(
@@ -78,13 +97,13 @@ def send_stream(
     rate_bps: a limit, which the kernel keeps. patience_s: the longest that nothing happens.
     """
     time.sleep(max(0, begin_ns - time.monotonic_ns()) / 1e9)
-    sent, answer = 0, b""
+    sent, answer, lost = 0, b"", ""
     connection = socket.socket()
     with connection:
         connection.settimeout(patience_s)
         if rate_bps is not None:
             connection.setsockopt(socket.SOL_SOCKET, SO_MAX_PACING_RATE, max(1, round(rate_bps / 8)))
-        with contextlib.suppress(OSError):
+        try:
             connection.connect(address)
             chunk = memoryview(bytes(CHUNK_BYTES))
             while sent < size if size is not None else time.monotonic_ns() < end_ns:
@@ -92,7 +111,11 @@ def send_stream(
             connection.shutdown(socket.SHUT_WR)
             while part := connection.recv(ANSWER.size - len(answer)):
                 answer += part
+        except OSError as error:
+            lost = error.strerror or str(error)
         info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO_BYTES)
     retransmissions, rtt_us = (struct.unpack_from("=I", info, place)[0] for place in (_RETRANSMISSIONS_AT, _RTT_AT))
     received, arrived_ns = ANSWER.unpack(answer) if len(answer) == ANSWER.size else (None, None)
-    return StreamOutcome(begin_ns, sent, received, arrived_ns, retransmissions, rtt_us or None)
+    if received is None and not lost:
+        lost = "the receiver has gone"
+    return StreamOutcome(begin_ns, sent, received, arrived_ns, retransmissions, rtt_us or None, lost)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -82,3 +83,37 @@ def test_a_program_that_changes_keeps_the_entries_that_fit(
     program.write_text(source.replace("routes", "ways"))
     assert watched.next().entries == ()
     assert "has no table 'routes'" in capsys.readouterr().err
+
+
+def test_what_goes_wrong_with_the_network_is_told_and_the_watch_goes_on(
+    mine: Path, watched: Testbed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A controller that is lost ended the thread: nothing was reloaded any more, and nobody was told."""
+    troubles: list[BaseException] = [
+        ProcessLookupError(3, "No such process"),
+        ConnectionResetError(104, "Connection reset by peer"),
+        RuntimeError("the controller ended with status 1:\nTraceback"),
+    ]
+    seen = []
+
+    def lost(setup: NetworkSetup) -> None:
+        seen.append(setup)
+        if troubles:
+            raise troubles.pop(0)
+        watched.setups.put(setup)
+
+    monkeypatch.setattr(watched, "reload", lost)
+    program = mine / "mine.p4"
+    for change in range(4):
+        program.write_text(f"{program.read_text()}// {change}\n")
+        end = time.monotonic() + PATIENCE_S
+        while len(seen) <= change:
+            assert time.monotonic() < end, "it does not look any more"
+            time.sleep(0.01)
+    watched.next()
+    told = capsys.readouterr().err.splitlines()
+    assert [line for line in told if "not reloaded" in line] == [
+        "gradbed: not reloaded: [Errno 3] No such process",
+        "gradbed: not reloaded: [Errno 104] Connection reset by peer",
+        "gradbed: not reloaded: the controller ended with status 1:",
+    ]
