@@ -130,5 +130,6 @@ def test_waits_are_nominal_in_the_schedule_and_on_the_network(tmp_path: Path) ->
         )
         assert found.failures == []
         told[factor] = [row["planned_wait_s"] for row in found.tables["waits"]]
+        assert found.metrics["planned_wait_s"] == max(told[factor])
     assert max(told[1.0]) > 0
     assert told[0.03] == pytest.approx(told[1.0], rel=0.02, abs=2e-6)

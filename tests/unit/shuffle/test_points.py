@@ -14,7 +14,9 @@ from controller.systems.shuffle.scheduling.schedulers import SCHEDULERS
 from controller.systems.shuffle.scheduling.trees import Trees
 from experiments.agents import AgentSpec
 from experiments.system import PointResult
+from experiments.systems.shuffle import training
 from experiments.systems.shuffle.jobs import ShuffleJob
+from hosts.learning.dataset import Samples
 from hosts.systems.shuffle import sending as sending_module
 from hosts.systems.shuffle.reception import Reception, _Arriving
 from hosts.systems.shuffle.store import Store
@@ -190,6 +192,13 @@ def test_what_goes_wrong_is_a_failure_of_the_point(
     assert any(words in line for line in found.failures), found.failures
 
 
+def test_with_losses_no_link_carries_more_than_planned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    on_another_tree(monkeypatch)
+    lossy = {"kind": "star:6", "tiers": {"host": {"loss": 0.02}}}
+    found = shuffle_point(tmp_path, samples={"samples": 64}, topology=lossy)
+    assert any("planned are at most" in line for line in found.failures), found.failures
+
+
 @pytest.mark.parametrize("plan_only", [True, False])
 def test_a_schedule_that_counts_wrong_is_not_taken(
     plan_only: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -291,6 +300,22 @@ def test_training_takes_what_workers_hold_and_not_what_was_asked(
     wrong = shuffle_point(tmp_path, **TRAINED)
     assert any("does not hold" in line for line in wrong.failures)
     assert accuracy(right, "global")[1:] != accuracy(wrong, "global")[1:]
+
+
+def test_training_takes_what_workers_need_for_the_epoch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each sample once in an epoch, whatever workers store besides."""
+    trained: list[int] = []
+    samples = training._samples
+
+    def counted(table: np.ndarray) -> Samples:
+        trained.append(len(table))
+        return samples(table)
+
+    monkeypatch.setattr(training, "_samples", counted)
+    found = shuffle_point(tmp_path, **TRAINED)
+    assert found.failures == []
+    epochs = 2 * 3  # global and local
+    assert sum(trained) == epochs * 200 and len(trained) == epochs * 4
 
 
 # ---- Bad input ----

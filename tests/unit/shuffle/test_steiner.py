@@ -14,6 +14,7 @@ from controller.systems.shuffle.delivery import hosts_behind
 from controller.systems.shuffle.scheduling import steiner
 from controller.systems.shuffle.scheduling.bits import bits_of
 from controller.systems.shuffle.scheduling.checking import BadSchedule, check_schedule
+from controller.systems.shuffle.scheduling.columns import Network
 from controller.systems.shuffle.scheduling.exact import Exact
 from controller.systems.shuffle.scheduling.improved import Improved
 from controller.systems.shuffle.scheduling.instance import Instance
@@ -122,6 +123,13 @@ def test_a_steiner_tree_is_strictly_better(scheduler: Improved | Exact) -> None:
     (packet,) = schedule.transmissions
     assert (packet.hops, packet.tree) == (7, len(trees.trees))
     assert len(schedule.trees) == len(trees.trees) + 1
+
+
+@pytest.mark.parametrize("every", [True, False])
+def test_clusters_are_judged_by_what_they_take_on_steiner_trees(every: bool) -> None:
+    """To list clusters the same seven links count as for sending, and not the eight of breadth-first trees."""
+    network = Network(*corner())
+    assert network.least_hops(1, bits_of((5, 6, 9)), every=every) == network.hops(0, bits_of((5, 6, 9))) == 7
 
 
 def test_the_check_counts_on_the_tree_that_the_schedule_names() -> None:
