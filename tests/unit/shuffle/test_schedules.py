@@ -72,6 +72,7 @@ def test_a_packet_with_loans_to_its_sender_and_to_a_receiver() -> None:
     ("number", "change", "message"),
     [
         (2, {"hops": 4}, "takes 3 hops, not 4"),
+        (2, {"hops": 2}, "takes 3 hops, not 2"),
         (2, {"receivers": ((0, 0),), "samples": (0, 1)}, "carries a sample that nobody decodes"),
         (2, {"samples": (0,), "receivers": ((0, 0),)}, "has no use for sample 1"),
         (2, {"waits_for": ()}, "does not wait for loan 0"),

@@ -10,6 +10,7 @@ import pytest
 
 from controller.systems.shuffle.scheduling.checking import check_schedule
 from controller.systems.shuffle.scheduling.instance import Instance
+from controller.systems.shuffle.scheduling.queues import Packet, Queues
 from controller.systems.shuffle.scheduling.schedule import Schedule
 from controller.systems.shuffle.scheduling.schedulers import SCHEDULERS, scheduler_named
 from controller.systems.shuffle.scheduling.storage import epochs
@@ -82,10 +83,32 @@ def test_large_samples_count_for_more_than_small_ones() -> None:
     needed = [() if place < 5 else (place - 5,) for place in range(10)]
     instance = Instance(tuple(hosts), (1000, 100, 100, 100, 100), tuple(stored), tuple(needed))
     trees = Trees(topology, instance.hosts, variants=2)
-    schedule = scheduler_named("unicast-nearest").schedule(instance, trees, seed=1)
+    drawn = (scheduler_named("unicast-nearest").schedule(instance, trees, seed) for seed in range(100))
+    schedule = next(each for each in drawn if each.transmissions[0].samples == (0,))
     chosen = with_trees_chosen(schedule, instance, trees, "least-loaded", seed=1)
     first, *others = (sent.tree for sent in chosen.transmissions)
     assert len(others) == 4 and set(others) == {1 - first}
+
+
+def test_the_busiest_link_of_a_tree_decides() -> None:
+    """From l1 to l3 500 bytes over s1, from l2 to l3 300 over s2; then from l2 to l3: over s1 is a link with 500 and
+    one that is free, over s2 are two with 300."""
+    topology = parse_topology("leaf-spine:3,2,3")
+    hosts = [host.name for host in topology.hosts]  # three at each leaf
+    ends = ((0, 6), (3, 7), (4, 8))
+    stored: list[tuple[int, ...]] = [()] * 9
+    needed: list[tuple[int, ...]] = [()] * 9
+    for sample, (sender, receiver) in enumerate(ends):
+        stored[sender], needed[receiver] = (sample,), (sample,)
+    instance = Instance(tuple(hosts), (500, 300, 100), tuple(stored), tuple(needed))
+    trees = Trees(topology, instance.hosts, variants=2)
+    queues = Queues(instance, trees)
+    for sample, (sender, receiver) in enumerate(ends):
+        hops, tree = trees.best(sender, 1 << receiver)
+        queues.add(Packet(sender, ((receiver, sample),), tree, hops))
+    chosen = with_trees_chosen(queues.schedule("by hand"), instance, trees, "least-loaded", seed=1)
+    first, second, third = (sent.tree for sent in chosen.transmissions)
+    assert second != first and third == second
 
 
 @pytest.mark.parametrize("fabric", ["bcube:4,1", "leaf-spine:4,4,4"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,8 +17,9 @@ SENDERS = 16
 """Up to so many holders of a cluster all may send it; of more, those that are nearest to its receivers."""
 
 
-def emit(name: str, network: Network, clusters: Sequence[Sequence[Demand]]) -> Schedule:
-    """A packet for each cluster and for every demand that is in none.
+def emit(name: str, network: Network, clusters: Sequence[Sequence[Demand]], seed: int) -> Schedule:
+    """A packet for each cluster and for every demand that is in none, in any order: one worker after the other would
+    all be sent to at the same time.
 
     Of the senders with fewest hops the one with the shortest queue sends. Where only a Steiner tree is so short, it
     is added to the trees; which of equally short ones a packet takes is chosen later (tree_choice.py).
@@ -28,7 +30,7 @@ def emit(name: str, network: Network, clusters: Sequence[Sequence[Demand]]) -> S
     queues = Queues(instance, trees)
     queued: Counter[int] = Counter()
     shorter = JoinedTrees()
-    for cluster in [*clusters, *alone]:
+    for cluster in random.Random(seed).sample([*clusters, *alone], len(clusters) + len(alone)):
         receivers = bits_of(worker for worker, _ in cluster)
         holders = network.senders(cluster)
         near = network.nearest_senders(holders, receivers, SENDERS)

@@ -33,4 +33,4 @@ class Exact:
             )
         chosen = best_columns(len(instance.demands), offered)
         clusters = [[instance.demands[place] for place in column.demands] for column in chosen]
-        return emit(self.name, network, clusters)
+        return emit(self.name, network, clusters, seed)

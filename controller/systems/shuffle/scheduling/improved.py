@@ -58,7 +58,7 @@ class Improved:
                 found = self._solved_in_parts(network, found, draw)
         else:
             found = self._solved(network, found, self.every)
-        return emit(self.name, network, [cluster for cluster in found if len(cluster) > 1])
+        return emit(self.name, network, [cluster for cluster in found if len(cluster) > 1], seed)
 
     def _solved_in_parts(self, network: Network, clusters: list[Cluster], draw: random.Random) -> list[Cluster]:
         parts = self._parts(network, clusters, draw)

@@ -25,7 +25,8 @@ class Unicast:
     def schedule(self, instance: Instance, trees: Trees, seed: int) -> Schedule:
         draw = random.Random(seed)
         queues = Queues(instance, trees)
-        for worker, sample in instance.demands:
+        # In any order, as coded packets: one worker after the other would all be sent to at the same time.
+        for worker, sample in draw.sample(instance.demands, len(instance.demands)):
             queues.add(unicast(instance, trees, worker, sample, draw, nearest=self.nearest))
         return queues.schedule(self.name)
 

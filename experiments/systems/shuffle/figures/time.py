@@ -48,7 +48,10 @@ def draw(results: StudyResults, section: FigureSection, metrics: Mapping[str, Me
             each.set_xlabel("samples that a worker stores / all samples")
             each.set_xlim(left=0)
         axes[0].set_ylabel("time of a shuffle (ms)")
-        axes[0].set_ylim(bottom=0)
+        for each in axes:
+            each.set_yscale("log")  # the master is far above all others
+            each.yaxis.set_major_formatter("{x:g}")
+            each.yaxis.set_minor_formatter("")
         axes[1].set_ylabel("time of a shuffle (%)")
         axes[1].axhline(100, color="grey", linewidth=0.8)
         explain_marks(axes[0], [point.verdict for points in in_ms.values() for point in points])
