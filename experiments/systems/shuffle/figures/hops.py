@@ -49,8 +49,8 @@ def draw(results: StudyResults, section: FigureSection, metrics: Mapping[str, Me
                 for points in results.derived_series(
                     _storage, partial(_on, network, column, master), lambda row: None
                 ).values():
-                    number = next(n for n, name in enumerate(series) if name in MASTER_SCHEDULERS) if master else None
-                    draw_companion(at, points, label=word, number=number, dashes=dashes)
+                    own = next(n for n, name in enumerate(series) if name in MASTER_SCHEDULERS) if master else None
+                    draw_companion(at, points, label=word, number=own, dashes=dashes)
             at.set_title(network)
             at.set_xlabel("samples that a worker stores / all")
             at.set_xlim(0, 1)
