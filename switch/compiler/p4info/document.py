@@ -249,9 +249,8 @@ class _Emitter:
         message = self._message.action_profiles.add()
         given = [one for one in item.node.annotations if one.name not in _OF_PROFILES]
         self._preamble(message, "action_profile", item.name, given)
-        for table in self._tables:
-            if table.implementation is item:
-                message.table_ids.append(self._ids["table"][table.name])
+        users = sorted(table.name for table in self._tables if table.implementation is item)
+        message.table_ids.extend(self._ids["table"][name] for name in users)
         message.with_selector = item.kind == "action_selector"
         message.size = _number(item.arguments["size"])
         if not message.with_selector:

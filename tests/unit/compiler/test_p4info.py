@@ -248,3 +248,12 @@ def test_structs_in_controller_headers_are_flat() -> None:
         (2, "port.kind", 16),
         (3, "x", 8),
     ]
+
+
+def test_tables_of_a_profile_are_in_the_order_of_their_names() -> None:
+    tables = "".join(
+        f"@id({number}) table {name} {{ key = {{ hdr.h.a: exact; }} actions = {{ NoAction; }} implementation = s; }}"
+        for number, name in ((1, "z"), (2, "m"), (3, "a"))
+    )
+    info = compile_text(control("z.apply(); m.apply(); a.apply();", f"action_profile(4) s; {tables}")).p4info
+    assert [number & 0xFF for number in info.action_profiles[0].table_ids] == [3, 2, 1]
