@@ -39,7 +39,9 @@ class TrafficResults:
     foreign: int
     replayed: int = 0
     measured_bytes: int = 0
-    """Of all frames that arrived while what is measured was sent."""
+    """Of all packets that arrived while what is measured was sent,"""
+    measured_copy_bytes: int = 0
+    """and of their duplicates."""
     told: Told = field(default_factory=dict)
 
     @classmethod
@@ -67,6 +69,7 @@ class TrafficResults:
             sum(each["foreign"] for each in told.values()),
             sum(each["replayed"] for each in told.values()),
             sum(each["measured_bytes"] for each in told.values()),
+            sum(each["measured_copy_bytes"] for each in told.values()),
             told,
         )
 

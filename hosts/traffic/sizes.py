@@ -54,6 +54,10 @@ FLOW_SIZES: dict[FlowSizes, _Points] = {
 """Bytes, and the share of flows that are not longer."""
 
 
+def longest_frame_bytes(sizes: Sizes) -> int:
+    return sizes.most_bytes if sizes.kind == "exponential" else sizes.frame_bytes
+
+
 def has_flows(sizes: Sizes) -> bool:
     """Whether what arrives are flows of many frames."""
     return sizes.kind in FLOW_SIZES

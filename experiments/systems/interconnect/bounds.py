@@ -1,22 +1,32 @@
-"""How much the network can carry of a traffic at most: the load at which the best possible split fills some link.
+"""What the network can carry of a traffic at most, by linear programs (scipy, HiGHS) over all ways.
 
-A linear program (scipy, HiGHS): for every pair of hybrid switches the share of each of its ways, such that the
-largest load of any link, over its rate, is least. No policy does better in the long run.
+`saturation_load`: at which the best possible split of the traffic fills some link. Beyond it packets are lost; those
+that miss the full links arrive all the same. `most_accepted_bytes`: what can arrive in a measured time, of what was
+sent in it and of what was under way when it began. No policy does better.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
 import numpy as np
 from scipy.optimize import linprog
-from scipy.sparse import coo_array
+from scipy.sparse import csr_array
 
-from experiments.systems.interconnect.links import light_share
+from experiments.counts import Direction
+from experiments.systems.interconnect.window import Window, turn_share
 from topo.graph import Topology
-from topo.shapes.optical_electrical import PLANES, place_of, size_of
+from topo.shapes.optical_electrical import (
+    PLANES,
+    WAVELENGTH_BYTES,
+    hybrid_name,
+    light_links,
+    optical_name,
+    place_of,
+    size_of,
+)
 
 Place = tuple[int, int]
 Member = tuple[int | str, ...]
@@ -45,14 +55,14 @@ def ways(here: Place, there: Place, per_wavelength: bool) -> Iterator[tuple[Memb
                     yield (*light, ("mesh", to_x, y, to_y))
 
 
-def saturation_bound(topology: Topology, rates_bps: Mapping[tuple[str, str], float]) -> float | None:
+def saturation_load(topology: Topology, rates_bps: Mapping[tuple[str, str], float], frame_bytes: int) -> float | None:
     """What hosts may send on average, over the rate of their links, when all rates are scaled alike until a link is
-    full. None if links have no rate, or different ones."""
+    full. frame_bytes: the longest frame. None if links have no rate, or different ones."""
     rates = {link.model.rate_bps for link in topology.links}
     rate_bps = next(iter(rates))
     if len(rates) > 1 or not rate_bps:
         return None
-    place = {host.name: place_of(topology.attachment(host.name).name) for host in topology.hosts}
+    place = _places(topology)
     access: defaultdict[tuple[str, str], float] = defaultdict(float)
     between: defaultdict[tuple[Place, Place], float] = defaultdict(float)
     for (sender, receiver), pair_bps in rates_bps.items():
@@ -60,41 +70,157 @@ def saturation_bound(topology: Topology, rates_bps: Mapping[tuple[str, str], flo
         access["to", receiver] += pair_bps
         between[place[sender], place[receiver]] += pair_bps
     demands = tuple(sorted((here, there, bps / rate_bps) for (here, there), bps in between.items() if here != there))
-    largest = max(max(access.values()) / rate_bps, least_largest_load(demands, light_share(topology)))
-    mean = sum(rates_bps.values()) / len(topology.hosts) / rate_bps
-    # size_of: only of this kind of network.
-    return mean / largest if size_of(topology) else None
+    share = light_share(topology, frame_bytes)
+    largest = max(max(access.values()) / rate_bps, least_largest_load(demands, share))
+    return sum(rates_bps.values()) / len(topology.hosts) / rate_bps / largest
+
+
+def light_share(topology: Topology, frame_bytes: int) -> float | None:
+    """What a light path carries of such frames at most, of the link's rate: light is longer than the frame, and a
+    circuit has a part of the time. None: light paths have no rate of their own, since a fibre is one channel."""
+    model = topology.link(*next(iter(light_links(topology)))).model
+    if model.channels == 1:
+        return None
+    light_bytes = frame_bytes + WAVELENGTH_BYTES
+    return turn_share(model, 8e9 * light_bytes / (model.rate_bps or 1)) * frame_bytes / light_bytes
 
 
 @lru_cache(maxsize=64)
 def least_largest_load(demands: tuple[tuple[Place, Place, float], ...], share: float | None) -> float:
-    """demands: between hybrid switches, in link rates. share: of a light path, see links.light_share. What the
-    busiest link between switches carries at least, of what it can."""
-    members: dict[Member, int] = {}
-    rows, columns, values, pairs = [], [], [], []
-    column = 0
-    for pair, (here, there, load) in enumerate(demands):
+    """demands: between hybrid switches, in link rates. share: of a light path, see light_share. What the busiest
+    link between switches carries at least, of what it can."""
+    program = _Program()
+    largest = program.variable(cost=1.0)
+    members: dict[Member, list[Term]] = defaultdict(list)
+    for here, there, load in demands:
+        split = []
         for way in ways(here, there, share is not None):
-            pairs.append((pair, column))
+            split.append((program.variable(), 1.0))
             for member in way:
-                rows.append(members.setdefault(member, len(members)))
-                columns.append(column)
-                values.append(load / share if share and member[0] == "light" else load)
-            column += 1
-    if not members:
-        return 0.0
-    # The last variable is the largest load, which no member exceeds.
-    count = len(members)
-    upper = coo_array(
-        ([*values, *[-1.0] * count], ([*rows, *range(count)], [*columns, *[column] * count])),
-        shape=(count, column + 1),
-    ).tocsr()
-    shares = coo_array(
-        (np.ones(len(pairs)), tuple(zip(*pairs, strict=True))), shape=(len(demands), column + 1)
-    ).tocsr()
-    objective = np.zeros(column + 1)
-    objective[-1] = 1.0
-    solved = linprog(objective, A_ub=upper, b_ub=np.zeros(count), A_eq=shares, b_eq=np.ones(len(demands)))
-    if solved.status != 0:
-        raise RuntimeError(f"the linear program of the bound: {solved.message}")
-    return float(solved.fun)
+                of_link = load / share if share and member[0] == "light" else load
+                members[member].append((split[-1][0], of_link))
+        program.equal(split, 1.0)
+    for terms in members.values():
+        program.at_most([*terms, (largest, -1.0)], 0.0)
+    return program.least()
+
+
+def most_accepted_bytes(
+    topology: Topology, window: Window, sent_bytes: Mapping[tuple[str, str], int], frame_bytes: int
+) -> float | None:
+    """That can arrive at hosts in the window. sent_bytes: by pair of hosts, in it. None: links have no rate.
+
+    What is sent in the window crosses every link of its way in it. What was under way when it began has to cross the
+    link that it was at, and is supposed to be at its host then.
+    """
+    if any(not link.model.rate_bps for link in topology.links):
+        return None
+    n, place, program = size_of(topology), _places(topology), _Program()
+    per_wavelength = topology.link(*next(iter(light_links(topology)))).model.channels > 1
+    demands: defaultdict[tuple[Place, str], int] = defaultdict(int)
+    for (sender, receiver), size in sent_bytes.items():
+        demands[place[sender], receiver] += size
+    used: dict[Direction, dict[int, list[Term]]] = defaultdict(lambda: defaultdict(list))
+    leaving: dict[Place, list[Term]] = defaultdict(list)
+    between: dict[tuple[Place, Place], list[Term]] = defaultdict(list)
+    for (here, receiver), size in demands.items():
+        arriving = program.variable(cost=-1.0, most=size), 1.0
+        leaving[here].append(arriving)
+        between[here, place[receiver]].append(arriving)
+        used[hybrid_name(*place[receiver]), receiver][0].append(arriving)
+    for (here, there), terms in between.items():
+        for way in ways(here, there, per_wavelength) if here != there else ():
+            taken = program.variable()
+            terms.append((taken, -1.0))
+            for member in way:
+                direction, channel = _link(member, n)
+                longer = WAVELENGTH_BYTES / frame_bytes if member[0] != "mesh" else 0.0
+                used[direction][channel].append((taken, 1.0 + longer))
+        if here != there:
+            program.equal(terms, 0.0)
+    access: dict[Place, float] = defaultdict(float)
+    for direction in window.before:
+        model = topology.link(*direction).model
+        packet_bytes = frame_bytes + WAVELENGTH_BYTES * (not any(map(topology.is_host, direction)))
+        channels = range(1, model.channels) if model.channels > 1 else (0,)
+        # A packet may have been sent for the most part before.
+        capacity = {
+            channel: packet_bytes + (window.capacity_bytes(model, packet_bytes, channel) or 0.0)
+            for channel in channels
+        }
+        older = program.variable(cost=-1.0, most=packet_bytes * window.under_way(direction)), 1.0
+        if topology.is_host(direction[0]):
+            leaving[place[direction[0]]].append(older)
+            access[place[direction[0]]] += capacity[0]
+            continue
+        for channel, terms in used[direction].items():
+            program.at_most(terms, capacity[channel])
+        program.at_most(
+            [older, *(term for terms in used[direction].values() for term in terms)], sum(capacity.values())
+        )
+    for here, terms in leaving.items():
+        program.at_most(terms, access[here])
+    most = sum(
+        window.capacity_bytes(link.model, frame_bytes) or 0.0 for link in topology.host_links
+    ) + frame_bytes * len(topology.hosts)
+    return min(most, -program.least())
+
+
+def _places(topology: Topology) -> dict[str, Place]:
+    return {host.name: place_of(topology.attachment(host.name).name) for host in topology.hosts}
+
+
+def _link(member: Member, n: int) -> tuple[Direction, int]:
+    """The direction of a link that it is, or the channel of one."""
+    kind, *at = member
+    if kind == "mesh":
+        x, y, other = map(int, at)
+        return (hybrid_name(x, y), hybrid_name(x, other)), 0
+    plane, y, x = map(int, at[:3])
+    optical, hybrid = optical_name(y + n * plane), hybrid_name(x, y)
+    if kind == "downlink":
+        return (optical, hybrid), 0
+    return (hybrid, optical), (int(at[3]) - x) % n if kind == "light" else 0
+
+
+Term = tuple[int, float]
+"""A variable's number, and its factor."""
+
+
+class _Program:
+    """A linear program, row by row; variables are not negative."""
+
+    def __init__(self) -> None:
+        self._costs: list[float] = []
+        self._most: list[float | None] = []
+        self._rows: dict[bool, list[tuple[Sequence[Term], float]]] = {True: [], False: []}
+
+    def variable(self, cost: float = 0.0, most: float | None = None) -> int:
+        self._costs.append(cost)
+        self._most.append(most)
+        return len(self._costs) - 1
+
+    def at_most(self, terms: Sequence[Term], limit: float) -> None:
+        self._rows[False].append((terms, limit))
+
+    def equal(self, terms: Sequence[Term], value: float) -> None:
+        self._rows[True].append((terms, value))
+
+    def least(self) -> float:
+        """What it costs at least."""
+        (a_ub, b_ub), (a_eq, b_eq) = (self._matrix(self._rows[equal]) for equal in (False, True))
+        bounds = [(0.0, most) for most in self._most]
+        solved = linprog(self._costs, A_ub=a_ub, b_ub=b_ub, A_eq=a_eq, b_eq=b_eq, bounds=bounds)
+        if solved.status != 0:
+            raise RuntimeError(f"the linear program of the bound: {solved.message}")
+        return float(solved.fun)
+
+    def _matrix(self, rows: Sequence[tuple[Sequence[Term], float]]) -> tuple[csr_array | None, list[float] | None]:
+        if not rows:
+            return None, None
+        ends = np.cumsum([0, *(len(terms) for terms, _ in rows)])
+        places, factors = ([term[part] for terms, _ in rows for term in terms] for part in (0, 1))
+        matrix = csr_array(
+            (np.array(factors, float), np.array(places, int), ends), shape=(len(rows), len(self._costs))
+        )
+        return matrix, [limit for _, limit in rows]

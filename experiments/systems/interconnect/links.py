@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import product
 from typing import Literal
 
 from experiments.accounting import Tally
 from experiments.counts import Counts
+from experiments.systems.interconnect.window import Window
 from topo.graph import Topology
-from topo.shapes.optical_electrical import HYBRID, OPTICAL, light_links, size_of
+from topo.shapes.optical_electrical import (
+    HYBRID,
+    OPTICAL,
+    PLANES,
+    WAVELENGTH_BYTES,
+    hybrid_name,
+    optical_name,
+    size_of,
+)
 
-LinkClass = Literal["mesh", "uplink", "light-path"]
-"""mesh: a direction between hybrid switches. uplink: from a hybrid switch to an optical one, all wavelengths.
-light-path: one wavelength of that, and what it becomes behind the optical switch."""
+LinkClass = Literal["mesh", "uplink", "downlink", "light-path"]
+"""mesh: a direction between hybrid switches. uplink, downlink: from a hybrid switch to an optical one and back, all
+wavelengths. light-path: one wavelength of that, and what it becomes behind the optical switch."""
 
 CLASSES: tuple[LinkClass, ...] = ("mesh", "uplink", "light-path")
+"""Of which it is told how evenly they are loaded."""
 
 CHANNELS_OF_A_PORT = 8
 """p4src/include/interconnect/load.p4."""
@@ -23,40 +34,57 @@ CHANNELS_OF_A_PORT = 8
 
 @dataclass(frozen=True)
 class Load:
-    """What one member of a class carried, in packets and bytes, drops at its queue not included."""
+    """What one member of a class carried from the first packet to the last, drops at its queue not included.
+
+    measured_bytes: in the measured time (None: there is no such time), of capacity_bytes that it could have carried
+    (None: it has no rate of its own, or capacities are not known).
+    """
 
     link_class: LinkClass
     name: str
     packets: int
     bytes: int
+    measured_bytes: int | None = None
+    capacity_bytes: float | None = None
+
+    @property
+    def load(self) -> float | None:
+        """In the measured time, of what can be carried in it."""
+        if self.measured_bytes is None or not self.capacity_bytes:
+            return None
+        return self.measured_bytes / self.capacity_bytes
 
 
-def loads(topology: Topology, counts: Counts) -> Iterator[Load]:
-    """Of every member of every class. Light paths are known where each wavelength is a channel."""
+def loads(topology: Topology, counts: Counts, window: Window | None, frame_bytes: int) -> Iterator[Load]:
+    """Of every member of every class. Light paths have loads where each wavelength is a channel, fibres where they
+    are one. frame_bytes: the longest frame of hosts."""
     n = size_of(topology)
     for link in topology.switch_links:
         for a, b in ((link.a.node, link.b.node), (link.b.node, link.a.node)):
-            if topology.switch(a).tier == OPTICAL:
-                continue
+            link_class: LinkClass = "mesh"
+            if OPTICAL in (topology.switch(a).tier, topology.switch(b).tier):
+                link_class = "uplink" if topology.switch(b).tier == OPTICAL else "downlink"
             carried = counts.delivered.get((a, b), Tally())
-            link_class: LinkClass = "mesh" if topology.switch(b).tier == HYBRID else "uplink"
-            yield Load(link_class, f"{a} {b}", carried.packets, carried.bytes)
-    for switch in topology.switches:
-        if switch.tier == OPTICAL:
-            # Fibres out count from 1 (p4src/optical.p4).
-            for fibre in range(1, n + 1):
-                for wavelength in range(1, n):
-                    cell = counts.cell(switch.name, "light", fibre * n + wavelength)
-                    yield Load("light-path", f"{switch.name} {fibre} {wavelength}", cell.packets, cell.bytes)
-
-
-def light_share(topology: Topology) -> float | None:
-    """What a light path can carry, of the link rate: all, or of circuits its part of the time. None: light paths have
-    no rate of their own, since a fibre is one channel."""
-    model = topology.link(*next(iter(light_links(topology)))).model
-    if model.channels == 1:
-        return None
-    return (1 - model.guard_us / model.turn_us) / (model.channels - 1) if model.turn_us else 1.0
+            load = Load(link_class, f"{a} {b}", carried.packets, carried.bytes)
+            if window is not None:
+                length = frame_bytes + WAVELENGTH_BYTES * (link_class != "mesh")
+                capacity = window.capacity_bytes(link.model, length) if link.model.channels == 1 else None
+                load = replace(load, measured_bytes=window.carried_bytes((a, b)), capacity_bytes=capacity)
+            yield load
+    for x, y, plane, wavelength in product(range(n), range(n), range(PLANES), range(1, n)):
+        # Out by fibre x + wavelength; fibres count from 1 (p4src/optical.p4).
+        optical, fibre = optical_name(y + n * plane), 1 + (x + wavelength) % n
+        cell = counts.cell(optical, "light", fibre * n + wavelength)
+        load = Load("light-path", f"{optical} {fibre} {wavelength}", cell.packets, cell.bytes)
+        direction = hybrid_name(x, y), optical
+        model = topology.link(*direction).model
+        if window is not None and model.channels > 1:
+            load = replace(
+                load,
+                measured_bytes=window.carried_bytes(direction, wavelength),
+                capacity_bytes=window.capacity_bytes(model, frame_bytes + WAVELENGTH_BYTES, wavelength),
+            )
+        yield load
 
 
 def balance(values: Sequence[float]) -> tuple[float, float] | None:

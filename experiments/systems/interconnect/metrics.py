@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from experiments.counts import Counts
+from experiments.counts import Counts, Direction
 from experiments.scale import Scale
 from experiments.system import Metric
-from experiments.systems.interconnect.links import CLASSES, LinkClass, balance, light_share, loads, loss_by_cause
-from experiments.traffic.configuration import TrafficSection
+from experiments.systems.interconnect.links import CLASSES, Load, balance, loss_by_cause
+from experiments.systems.interconnect.window import Window
 from experiments.traffic.results import TrafficResults
 from topo.graph import Topology
 
@@ -19,7 +19,8 @@ METRICS: Mapping[str, Metric] = {
     "offered_load": Metric("", "sent by a host, on average, of its link"),
     "accepted_load": Metric("", "received by a host, on average, of its link"),
     "throughput_bps": Metric("bit/s", "received by all hosts", "rate"),
-    "saturation_bound": Metric("", "offered load at which the best split fills a link"),
+    "accepted_bound": Metric("", "what could be received by a host, on average, of its link"),
+    "saturation_load": Metric("", "offered load at which the best split fills a link"),
     "latency_s": Metric("s", "mean latency of packets", "time"),
     "latency_p99_s": Metric("s", "99th percentile of packets' latency", "time"),
     "loss": Metric("", "lost packets, of those sent", possible=SHARE),
@@ -37,51 +38,55 @@ METRICS: Mapping[str, Metric] = {
 
 
 def metrics(
-    found: TrafficResults,
-    counts: Counts,
-    topology: Topology,
-    section: TrafficSection,
-    scale: Scale,
-    measured_s: float,
+    found: TrafficResults, loads: Sequence[Load], topology: Topology, scale: Scale, window: Window | None
 ) -> dict[str, Any]:
-    """measured_s: emulated, in which what was measured was sent."""
-    hosts = len(topology.hosts)
-    rate_bps = topology.host_links[0].model.rate_bps
-    sent_bits = 8 * int(found.flows["bytes"].sum())
-    rows = list(loads(topology, counts))
-    largest = None
-    if rate_bps and measured_s:
-        fabric_s = measured_s + scale.time_us(1000 * section.warm_up_ms) / 1e6
-        share = light_share(topology)
-        shares: dict[LinkClass, float] = {"mesh": 1.0}
-        shares |= {"uplink": 1.0} if share is None else {"light-path": share}
-        loaded = (8 * row.bytes / shares[row.link_class] for row in rows if row.link_class in shares)
-        largest = max(loaded) / fabric_s / rate_bps
-    delivered_bps = found.delivered_bps
+    """window: None where a number of packets is sent, or nobody tells times."""
     latency_us, p99_us = found.mean_latency_us, found.latency_us(99)
     result: dict[str, Any] = {
-        "offered_load": sent_bits / measured_s / hosts / rate_bps if rate_bps and measured_s else None,
-        "accepted_load": (
-            delivered_bps / hosts / scale.nominal_rate(rate_bps) if rate_bps and delivered_bps is not None else None
-        ),
-        "throughput_bps": found.throughput_bps if delivered_bps is None else delivered_bps,
+        "offered_load": None,
+        "accepted_load": None,
+        "throughput_bps": found.throughput_bps,
         "latency_s": None if latency_us is None else latency_us / 1e6,
         "latency_p99_s": None if p99_us is None else p99_us / 1e6,
         "loss": found.loss,
         "reordered": found.reordered / found.received if found.received else None,
-        "largest_link_load": largest,
+        "largest_link_load": max((row.load for row in loads if row.load is not None), default=None),
     }
+    if window is not None:
+        accepted_bytes = arrived_bytes(topology, window) - found.measured_copy_bytes
+        result["throughput_bps"] = scale.nominal_rate(8 * accepted_bytes / window.seconds)
+        if (capacity := host_capacity_bytes(topology, window)) is not None:
+            offered_bytes = sum(window.entered_bytes(host_direction(topology, host.name)) for host in topology.hosts)
+            result["offered_load"], result["accepted_load"] = offered_bytes / capacity, accepted_bytes / capacity
     for name in CLASSES:
-        even = balance([row.bytes for row in rows if row.link_class == name])
+        rows = [row for row in loads if row.link_class == name]
+        even = balance([row.bytes if row.measured_bytes is None else row.measured_bytes for row in rows])
         key = name.replace("-", "_")
         result[f"{key}_max_over_mean"], result[f"{key}_fairness"] = even or (None, None)
     return result
 
 
-def link_rows(topology: Topology, counts: Counts) -> list[dict[str, Any]]:
+def host_direction(topology: Topology, host: str) -> Direction:
+    """From a host to its switch."""
+    return host, topology.attachment(host).name
+
+
+def arrived_bytes(topology: Topology, window: Window, host: str | None = None) -> int:
+    """What links brought to a host, or to all, duplicates included."""
+    ways = [host_direction(topology, each.name)[::-1] for each in topology.hosts if host in (None, each.name)]
+    return sum(window.carried_bytes(way) + window.copied_bytes(way) for way in ways)
+
+
+def host_capacity_bytes(topology: Topology, window: Window) -> float | None:
+    """What all hosts' links can carry in that time; None: some have no rate."""
+    rates = [link.model.rate_bps for link in topology.host_links]
+    return None if None in rates else sum(rate or 0 for rate in rates) * window.seconds / 8
+
+
+def link_rows(loads: Sequence[Load]) -> list[dict[str, Any]]:
     return [
-        {"class": row.link_class, "link": row.name, "packets": row.packets, "bytes": row.bytes}
-        for row in loads(topology, counts)
+        {"class": row.link_class, "link": row.name, "packets": row.packets, "bytes": row.bytes, "load": row.load}
+        for row in loads
     ]
 
 

@@ -7,19 +7,22 @@ from typing import Literal
 
 from controller.systems.interconnect.service import HYBRID_PROGRAM, OPTICAL_PROGRAM, InterconnectSettings
 from experiments.accounting import disagreements, rows
-from experiments.configuration.faults import restarted_switches
+from experiments.configuration.faults import AgentFault, restarted_switches
 from experiments.fidelity.report import FidelityReport
 from experiments.host_accounts import host_accounts
 from experiments.programs import Program
 from experiments.scale import Scale
 from experiments.system import OPENFLOW, Measured, NetworkSetup, PointResult, PointTask
 from experiments.systems.interconnect import links
-from experiments.systems.interconnect.bounds import saturation_bound
+from experiments.systems.interconnect.bounds import most_accepted_bytes, saturation_load
 from experiments.systems.interconnect.configuration import InterconnectConfiguration
-from experiments.systems.interconnect.metrics import link_rows, loss_rows, metrics
+from experiments.systems.interconnect.metrics import host_capacity_bytes, link_rows, loss_rows, metrics
 from experiments.systems.interconnect.phase import TrafficPhase
+from experiments.systems.interconnect.physics import changes_rates, differences, impossible, sent_by_pair
+from experiments.systems.interconnect.window import Window
 from experiments.traffic.agents import MODULE
 from experiments.traffic.results import TrafficResults
+from hosts.traffic.sizes import has_flows, longest_frame_bytes
 from topo.graph import Topology
 from topo.shapes.optical_electrical import HYBRID, OPTICAL, size_of, with_circuits, with_wavelengths
 
@@ -68,27 +71,28 @@ class InterconnectPoint:
             routing.model,
             preload=[MODULE],
             samples=configuration.samples.order(self.topology, task.scale),
+            warm_up_us=task.scale.time_us(1000 * configuration.traffic.warm_up_ms),
         )
         self.phases = [TrafficPhase(configuration.traffic, self.topology, task)]
-
-    @property
-    def _measured_s(self) -> float | None:
-        """Emulated time in which what is measured was sent; None: it follows from the packets."""
-        section = self._configuration.traffic
-        if section.packets is not None:
-            return None
-        return self._task.scale.time_us(1000 * (section.duration_ms - section.warm_up_ms)) / 1e6
 
     def result(self, measured: Sequence[Measured]) -> PointResult:
         (found,) = measured
         (phase,) = self.phases
         (answer,) = found.answers
         results = TrafficResults.of(phase.traffic, found.final, answer["job"])
-        accounts = host_accounts(self.topology, found)
-        section, counts = self._configuration.traffic, found.counts
-        values = metrics(results, counts, self.topology, section, self._task.scale, self._measured_s or 0.0)
-        values["saturation_bound"] = saturation_bound(self.topology, phase.traffic.rates_bps)
+        accounts, counts = host_accounts(self.topology, found), found.counts
+        # The loads of what changes its rate meanwhile are not told.
+        known = self._configuration.traffic.packets is None and not changes_rates(self._configuration.faults)
+        window = Window.of(found.carried) if known else None
+        loads = list(links.loads(self.topology, counts, window, self._frame_bytes))
+        values = metrics(results, loads, self.topology, self._task.scale, window)
+        values["saturation_load"] = saturation_load(self.topology, phase.traffic.rates_bps, self._frame_bytes)
+        values["accepted_bound"] = self._accepted_bound(results, window)
         failures = [*disagreements(accounts), *self._wrong(results, found)]
+        if window is not None:
+            failures += impossible(values, loads, self.topology, window, self._frame_bytes)
+            if self._exact:
+                failures += differences(results, self.topology, window, self._frame_bytes, self._sends_packets)
         return PointResult(
             metrics=values,
             fidelity=FidelityReport(),
@@ -96,17 +100,39 @@ class InterconnectPoint:
             tables={
                 "hosts": rows(phase.name, 1, accounts),
                 "pairs": results.pair_rows(),
-                "classes": link_rows(self.topology, counts),
+                "classes": link_rows(loads),
                 "drops": loss_rows(self.topology, counts),
             },
             failures=failures[:MOST_FAILURES],
         )
 
+    def _accepted_bound(self, results: TrafficResults, window: Window | None) -> float | None:
+        """None: what was sent in the window is not known by pair, or links have no rate."""
+        if window is None or not self._exact or not self._sends_packets:
+            return None
+        most_bytes = most_accepted_bytes(self.topology, window, sent_by_pair(results), self._frame_bytes)
+        capacity_bytes = host_capacity_bytes(self.topology, window)
+        return None if most_bytes is None or not capacity_bytes else most_bytes / capacity_bytes
+
+    @property
+    def _exact(self) -> bool:
+        """Whether hosts and links have one clock, and all hosts tell to the end."""
+        faults = self._configuration.faults
+        return self._configuration.clock == "virtual" and not any(isinstance(each, AgentFault) for each in faults)
+
+    @property
+    def _sends_packets(self) -> bool:
+        return not has_flows(self._configuration.traffic.agent_sizes)
+
+    @property
+    def _frame_bytes(self) -> int:
+        return longest_frame_bytes(self._configuration.traffic.agent_sizes)
+
     def _wrong(self, results: TrafficResults, found: Measured) -> list[str]:
         """Packets that came where they do not belong, or that vanished without a counter that tells."""
-        if restarted_switches(self._configuration.faults):
-            return []  # their counters are gone
-        lines = links.disagreements(self.topology, found.counts)
+        lines = []
+        if not restarted_switches(self._configuration.faults):  # their counters are gone
+            lines += links.disagreements(self.topology, found.counts)
         if results.misdelivered:
             lines.append(f"{results.misdelivered} packets came to hosts that they were not for")
         if results.foreign:

@@ -16,6 +16,7 @@ from experiments.systems.interconnect.configuration import DEFAULT_TOPOLOGY, Int
 from experiments.systems.interconnect.metrics import METRICS
 from experiments.systems.interconnect.point import InterconnectPoint, build_topology, programs_of
 from experiments.traffic.agents import check_traffic
+from hosts.traffic.sizes import longest_frame_bytes
 from switch.errors import UserError
 from switch.link import MOST_CHANNELS
 from switch.suggestion import suggestion
@@ -94,7 +95,7 @@ def _check_guard(configuration: InterconnectConfiguration) -> None:
         )
     if rate_mbps is None:
         return
-    longest = configuration.traffic.frame_bytes + WAVELENGTH_BYTES
+    longest = longest_frame_bytes(configuration.traffic.agent_sizes) + WAVELENGTH_BYTES
     least_us = math.ceil(8 * longest / rate_mbps)
     if routing.guard_us < least_us:
         raise UserError(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.systems.interconnect.links import light_share
+from experiments.systems.interconnect.bounds import light_share
+from experiments.systems.interconnect.window import open_ns
+from switch.link import LinkModel
 from tests.unit.interconnect.network import Interconnect
 from topo.shapes.optical_electrical import optical_electrical, optical_name, with_circuits, with_wavelengths
 
@@ -40,7 +42,19 @@ def test_one_permutation_for_each_slot_and_everything_arrives(n: int) -> None:
 
 
 def test_a_light_path_has_its_part_of_the_time() -> None:
+    """Light of 104 us begins 8 times in the 800 us of a slot before the guard time."""
     network = optical_electrical(4, rate_bps=8_000_000)
-    assert light_share(network) is None
-    assert light_share(with_wavelengths(network)) == 1
-    assert light_share(with_circuits(network, SLOT_US, GUARD_US)) == pytest.approx(0.8 / 3)
+    assert light_share(network, 100) is None
+    assert light_share(with_wavelengths(network), 100) == pytest.approx(100 / 104)
+    assert light_share(with_circuits(network, SLOT_US, GUARD_US), 100) == pytest.approx(8 * 100 / SLOT_US / 3)
+
+
+@pytest.mark.parametrize("first_turn", [0, 2])
+def test_the_time_in_which_a_channel_may_send_is_that_of_its_turns(first_turn: int) -> None:
+    """Against every microsecond of a time that begins and ends within turns."""
+    model = LinkModel(rate_bps=8_000_000, channels=4, turn_us=70, guard_us=20, first_turn=first_turn)
+    for channel in (1, 2, 3):
+        open_us = sum(
+            (us // 70 + first_turn) % 3 + 1 == channel and us % 70 < 70 - 20 + 5 for us in range(33, 33 + 611)
+        )
+        assert open_ns(model, channel, 33_000, 644_000, 5_000) == 1000 * open_us

@@ -38,18 +38,18 @@ def test_everything_arrives_and_agrees_twice_alike(tmp_path: Path) -> None:
     first, second = (run(tmp_path) for _ in range(2))
     assert first.failures == [] and first.metrics == second.metrics
     assert first.metrics["loss"] == 0
-    assert first.metrics["saturation_bound"] == pytest.approx(7 / 8)
+    assert first.metrics["saturation_load"] == pytest.approx(7 / 8)
     assert first.metrics["offered_load"] == pytest.approx(0.5, abs=0.06)
     assert first.metrics["accepted_load"] == pytest.approx(first.metrics["offered_load"], abs=0.02)
     assert {row["agrees"] for row in first.tables["hosts"]} == {True}
-    assert {row["class"] for row in first.tables["classes"]} == {"mesh", "uplink", "light-path"}
+    assert {row["class"] for row in first.tables["classes"]} == {"mesh", "uplink", "downlink", "light-path"}
 
 
 def test_full_meshes_carry_no_more_than_their_rate(tmp_path: Path) -> None:
     """Four of a host's seven partners are beyond a mesh link; the other three get what their links carry. What only
     fills queues has not been carried."""
     found = run(tmp_path, link={"queue_packets": 64}, traffic={"load": 1.2, "duration_ms": 30, "warm_up_ms": 10})
-    bound = found.metrics["saturation_bound"]
+    bound = found.metrics["saturation_load"]
     assert isinstance(bound, float)
     assert bound < found.metrics["accepted_load"] <= (4 * bound + 3) / 7
 
@@ -64,7 +64,7 @@ def test_losses_of_links_and_queues_are_accounted_for(tmp_path: Path) -> None:
 def test_one_channel_for_a_fibre(tmp_path: Path) -> None:
     found = run(tmp_path, kind="optical-electrical:3", routing={"channels": "uplink"}, traffic={"duration_ms": 5})
     assert found.failures == []
-    assert found.metrics["saturation_bound"] == pytest.approx(26 / 27)
+    assert found.metrics["saturation_load"] == pytest.approx(26 / 27)
 
 
 def test_circuits_wait_for_their_turn(tmp_path: Path) -> None:
@@ -77,9 +77,10 @@ def test_circuits_wait_for_their_turn(tmp_path: Path) -> None:
     )
     assert waves.failures == circuits.failures == []
     assert waves.metrics["loss"] == circuits.metrics["loss"] == 0
-    assert waves.metrics["saturation_bound"] == pytest.approx(26 / 27)
-    # A light path has 0.45 of the time, both planes together 0.9; it carries 27/2 of the 26 pairs of a host.
-    assert circuits.metrics["saturation_bound"] == pytest.approx(0.9 * 26 / 27)
+    assert waves.metrics["saturation_load"] == pytest.approx(26 / 27)
+    # In a slot of 1 ms 12 packets of light (80.32 us) begin before the guard time. A light path has half of the
+    # slots, both planes together all of them; it carries 27/2 of the 26 pairs of a host.
+    assert circuits.metrics["saturation_load"] == pytest.approx(12 * 0.08 * 26 / 27)
     assert circuits.metrics["latency_s"] > 1.2 * waves.metrics["latency_s"]
 
 
