@@ -265,8 +265,9 @@ class System(Protocol):
             f"{self.name} has no network to look around in without a point to run: gradbed run {self.name}"
         )
 
-    def underlay(self, topology: Topology, way: str) -> Underlay:
-        """Its switches as a network for other systems' agents. way: how, or empty. UserError if it cannot be."""
+    def underlay(self, topology: Topology, way: str, seed: int) -> Underlay:
+        """Its switches as a network for other systems' agents. way: how, or empty. seed: of what it draws by chance.
+        UserError if it cannot be."""
         raise UserError(f"--underlay: the switches of the system {self.name} carry no other system's packets")
 
     def at_prompt(self, testbed: MininetTestbed, task: PointTask) -> AbstractContextManager[object]:

@@ -52,7 +52,7 @@ class VirtualTestbed:
         """UserError for what needs the kernel."""
         programs = {name: program for name, program in setup.switches.items() if isinstance(program, Program)}
         if len(programs) < len(setup.switches):
-            raise UserError("Open vSwitch needs the real clock: use --legacy p4, or --clock real")
+            raise UserError("Open vSwitch needs the real clock: use --legacy p4 (or --optical p4), or --clock real")
         if setup.model != "gradbed":
             raise UserError(f"--switch: {setup.model} needs the real clock: use --switch gradbed, or --clock real")
         self.topology = setup.topology

@@ -27,8 +27,9 @@ control InterconnectIngress(inout headers_t hdr, inout metadata_t meta, inout st
     counter(PORTS * CHANNELS_OF_A_PORT, CounterType.packets_and_bytes) sent;
     ChooseWay() choose_way;
     CountArrival() arrival;
+    MixFlowHash() mix_flow_hash;
 
-    here_t here = { 0, 0, 0, Rule.LEAST_LOADED, Rule.LEAST_LOADED, 0, 0 };
+    here_t here = { 0, 0, 0, Rule.LEAST_LOADED, Rule.LEAST_LOADED, 0, 0, 0 };
     place_t place = { 0, 0, 0 };
     way_t way = { 0, 0, 0, 0 };
     bit<16> wavelength = 0;
@@ -54,7 +55,7 @@ control InterconnectIngress(inout headers_t hdr, inout metadata_t meta, inout st
     }
 
     action i_am(bit<16> units, bit<16> unit, bit<16> sub_unit, bit<3> plane_rule, bit<3> order_rule,
-            bit<1> per_wavelength, bit<48> flowlet_us) {
+            bit<1> per_wavelength, bit<48> flowlet_us, bit<32> hash_seed) {
         here.units = units;
         here.unit = unit;
         here.sub_unit = sub_unit;
@@ -62,6 +63,7 @@ control InterconnectIngress(inout headers_t hdr, inout metadata_t meta, inout st
         here.order_rule = (Rule)order_rule;
         here.per_wavelength = per_wavelength;
         here.flowlet_us = flowlet_us;
+        here.hash_seed = hash_seed;
     }
     // Frames for this switch bear its MAC address.
     table self {
@@ -112,6 +114,7 @@ control InterconnectIngress(inout headers_t hdr, inout metadata_t meta, inout st
                 }
                 hash(meta.flow_hash, HashAlgorithm.crc32, 32w0,
                     { hdr.ipv4.src_addr, hdr.ipv4.dst_addr, hdr.ipv4.protocol, udp_ports }, 32w0xFFFFFFFF);
+                mix_flow_hash.apply(here.hash_seed, meta.flow_hash);
                 choose_way.apply(here, place, std, meta, way, wavelength);
             }
             if (way.port == 0) {

@@ -22,7 +22,8 @@ READY_TIMEOUT_S = 60.0
 _POLL_S = 0.005
 _SYSTEM_PATHS = "/usr/local/sbin:/usr/sbin:/sbin"
 
-ADVICE = "apt-get install --no-install-recommends openvswitch-switch, or take `--legacy p4`"
+P4_INSTEAD = "take P4 switches in their place: `--optical p4` where they are optical ones, else `--legacy p4`"
+ADVICE = f"apt-get install --no-install-recommends openvswitch-switch, or {P4_INSTEAD}"
 
 
 def find_programs() -> dict[str, str]:
@@ -40,7 +41,7 @@ def require_open_vswitch() -> None:
     find_programs()
     _schema()
     if not TUN_DEVICE.exists():
-        raise UserError(f"Open vSwitch needs {TUN_DEVICE}: modprobe tun, or take `--legacy p4`")
+        raise UserError(f"Open vSwitch needs {TUN_DEVICE}: modprobe tun, or {P4_INSTEAD}")
 
 
 def _schema() -> str:

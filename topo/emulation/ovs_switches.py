@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from switch.errors import UserError
 from topo.emulation.fabric_layout import interface_name
-from topo.emulation.ovs_processes import OPENFLOW_VERSION, OvsProcesses, require_open_vswitch
+from topo.emulation.ovs_processes import OPENFLOW_VERSION, P4_INSTEAD, OvsProcesses, require_open_vswitch
 from topo.graph import Endpoint, Switch, Topology
 from topo.machine import veth
 
@@ -102,7 +102,7 @@ class OvsSwitches:
         )
         for name, given, wanted, error in table["data"]:
             if error not in ("", ["set", []]):
-                raise UserError(f"Open vSwitch cannot use {name} here ({error}): take `--legacy p4`")
+                raise UserError(f"Open vSwitch cannot use {name} here ({error}): {P4_INSTEAD}")
             if wanted != ["set", []] and given != wanted:
                 raise RuntimeError(f"Open vSwitch made {name} port {given}, not {wanted}")
 

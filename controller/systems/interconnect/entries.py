@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from ipaddress import IPv4Address
 
@@ -15,8 +16,10 @@ from topo.shapes.optical_electrical import PLANES, hybrid_name, mesh_port, uplin
 SUBNET_BITS = 24
 
 
-def self_entry(reach: Reach, place: Place, policy: Policy, per_wavelength: bool, flowlet_us: int) -> TableEntry:
-    """Who the switch is, and how it chooses."""
+def self_entry(
+    reach: Reach, place: Place, policy: Policy, per_wavelength: bool, flowlet_us: int, seed: int
+) -> TableEntry:
+    """Who the switch is, and how it chooses. seed: of the network's; each switch hashes flows with one of its own."""
     unit, sub_unit = place
     return TableEntry(
         table="self",
@@ -30,8 +33,13 @@ def self_entry(reach: Reach, place: Place, policy: Policy, per_wavelength: bool,
             "order_rule": policy.order,
             "per_wavelength": int(per_wavelength),
             "flowlet_us": flowlet_us,
+            "hash_seed": hash_seed(seed, hybrid_name(*place)),
         },
     )
+
+
+def hash_seed(seed: int, switch: str) -> int:
+    return int.from_bytes(hashlib.blake2b(f"{seed} {switch}".encode(), digest_size=4).digest(), "big")
 
 
 def way_entries(reach: Reach, place: Place) -> Iterator[TableEntry]:

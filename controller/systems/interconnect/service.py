@@ -31,12 +31,14 @@ OpticalKind = Literal["p4", "openflow"]
 
 class InterconnectSettings(BaseModel, frozen=True, extra="forbid"):
     """policy: how hybrid switches choose. per_wavelength: whether each wavelength of a fibre is a channel of its own.
-    flowlet_us: after a pause as long a flow chooses anew; 0: each packet does. optical: what optical switches are."""
+    flowlet_us: after a pause as long a flow chooses anew; 0: each packet does. optical: what optical switches are.
+    seed: of the hashes by which flows are spread."""
 
     policy: PolicyName = "least-loaded"
     per_wavelength: bool = True
     flowlet_us: int = Field(default=0, ge=0, lt=2**48)
     optical: OpticalKind = "p4"
+    seed: int = 1
 
 
 class Traffic(BaseModel, frozen=True, extra="forbid"):
@@ -75,7 +77,14 @@ class InterconnectService(Service[InterconnectSettings, Traffic, Traffic, Admitt
             switches[hybrid_name(*place)] = SwitchPlan.of(
                 HYBRID_PROGRAM,
                 [
-                    self_entry(reach, place, POLICIES[settings.policy], settings.per_wavelength, settings.flowlet_us),
+                    self_entry(
+                        reach,
+                        place,
+                        POLICIES[settings.policy],
+                        settings.per_wavelength,
+                        settings.flowlet_us,
+                        settings.seed,
+                    ),
                     *way_entries(reach, place),
                     *destination_entries(reach, place),
                 ],

@@ -117,6 +117,7 @@ class AggregationConfiguration(PointConfiguration):
         drawn = {
             "switches that sum": self.switches.placement == "random",
             "training": self.workload.kind == "training",
+            "ways of the underlay": self.switches.underlay != "none",
         }
         return (*super().chance(), *(words for words, is_drawn in drawn.items() if is_drawn))
 

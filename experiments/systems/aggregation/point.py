@@ -40,7 +40,7 @@ class AggregationPoint:
         self.task = task
         self.configuration = configuration
         self.topology = configuration.topology.build(task.scale)
-        self.underlay = underlay_of(configuration, self.topology)
+        self.underlay = underlay_of(configuration, self.topology, task.seed)
         if self.underlay is not None:
             self.topology = self.underlay.topology
         workload = configuration.workload
@@ -212,12 +212,12 @@ def network_of(
     )
 
 
-def underlay_of(configuration: AggregationConfiguration, topology: Topology) -> Underlay | None:
+def underlay_of(configuration: AggregationConfiguration, topology: Topology, seed: int = 1) -> Underlay | None:
     """UserError if the system that it names has none, or none of this topology."""
     if configuration.switches.underlay == "none":
         return None
     system, _, way = configuration.switches.underlay.partition(":")
-    return find_system(system).underlay(topology, way)
+    return find_system(system).underlay(topology, way, seed)
 
 
 def programs_of(

@@ -67,6 +67,7 @@ class InterconnectPoint:
                 per_wavelength=routing.channels != "uplink",
                 flowlet_us=task.scale.time_us(routing.flowlet_us),
                 optical=routing.optical,
+                seed=task.seed,
             ),
             routing.model,
             preload=[MODULE],

@@ -58,13 +58,13 @@ class InterconnectSystem(System):
         configuration.samples.order(topology, Scale())
         check_traffic(configuration.traffic, build_topology(configuration, Scale()))
 
-    def underlay(self, topology: Topology, way: str) -> Underlay:
+    def underlay(self, topology: Topology, way: str, seed: int) -> Underlay:
         """way: a policy; least-loaded where none is named."""
         _require_channels(topology)
         policy = way or "least-loaded"
         if policy not in POLICIES:
             raise UserError(f"--underlay: {self.name} has no policy {policy!r}{suggestion(policy, list(POLICIES))}")
-        settings = {"policy": policy, "per_wavelength": True}
+        settings = {"policy": policy, "per_wavelength": True, "seed": seed}
         return Underlay(
             with_wavelengths(topology),
             programs_of(topology, channels=True),

@@ -26,6 +26,7 @@ struct here_t {
     Rule order_rule;        // between the mesh first (FIRST) and light first
     bit<1> per_wavelength;  // whether each wavelength is a channel of its own
     bit<48> flowlet_us;     // after a pause as long a flow chooses anew; 0: every packet does
+    bit<32> hash_seed;      // of flows' hashes; each switch has another one
 }
 
 // usable: see ways.p4.
@@ -33,6 +34,17 @@ struct place_t {
     bit<16> unit;
     bit<16> sub_unit;
     bit<3> usable;
+}
+
+// CRCs are linear: with a seed alone all switches would split flows alike, or all the other way round. This is the end
+// of MurmurHash3 (A. Appleby), which is not linear.
+control MixFlowHash(in bit<32> seed, inout bit<32> flow_hash) {
+    apply {
+        flow_hash = flow_hash ^ seed;
+        flow_hash = (flow_hash ^ (flow_hash >> 16)) * 0x85EBCA6B;
+        flow_hash = (flow_hash ^ (flow_hash >> 13)) * 0xC2B2AE35;
+        flow_hash = flow_hash ^ (flow_hash >> 16);
+    }
 }
 
 // Is it the second one?

@@ -61,7 +61,7 @@ class Interconnect:
         service = ServiceConfig(
             name="interconnect",
             service="controller.systems.interconnect.service:InterconnectService",
-            settings={"per_wavelength": channels, **settings},
+            settings={"per_wavelength": channels, "seed": seed, **settings},
         )
         self.controller = Controller(
             topology,

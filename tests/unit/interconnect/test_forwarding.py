@@ -9,8 +9,9 @@ import pytest
 
 from controller.planning.entries import mac_number
 from controller.planning.plan import Lpm, Plan, SwitchPlan, TableEntry
+from controller.systems.interconnect.entries import hash_seed
 from tests.unit.interconnect.network import FRAME_BYTES, Interconnect, frame, ttl
-from topo.shapes.optical_electrical import PLANES, hybrid_name, optical_name, uplink_port
+from topo.shapes.optical_electrical import PLANES, hybrid_name, optical_electrical, optical_name, uplink_port
 
 SENT_TTL = 64
 STRAY, NO_ROUTE = 1, 3
@@ -168,3 +169,32 @@ def test_ecmp_keeps_a_flow_on_one_way_and_spreads_flows() -> None:
             [plane] = [a for (_, a), _ in taken.items() if a.startswith("a")]
             ways[way, plane] += 1
         assert len(ways) == 4
+
+
+@pytest.mark.parametrize("n", [2, 4])
+def test_every_switch_hashes_flows_in_its_own_way(n: int) -> None:
+    """Flows to the switch of the same number in another unit have two planes to choose from. Were these coins, of 24
+    flows 4 to 20 would take the first plane but for one time in 3,000, and two of four switches would split them
+    alike, or all the other way round, one time in 1,000,000."""
+    flows, split = 24, {}
+    with Interconnect(n, policy="ecmp", seed=3) as network:
+        for sub_unit in range(n):
+            sender, receiver = network.hosts[sub_unit * n], network.hosts[(n + sub_unit) * n]
+            taken = []
+            for flow in range(flows):
+                before = network.carried()
+                network.send(sender, [receiver], flow=flow)
+                network.settle()
+                [optical] = [a for (_, a) in network.carried() - before if a.startswith("a")]
+                taken.append(int(optical[1:]) // n)
+            split[sub_unit] = tuple(taken)
+    assert all(4 <= sum(taken) <= 20 for taken in split.values())
+    opposite = {tuple(1 - plane for plane in taken) for taken in split.values()}
+    assert len({*split.values(), *opposite}) == 2 * n
+
+
+def test_the_seed_says_how_flows_are_hashed() -> None:
+    topology = optical_electrical(2)
+    seeds = {hash_seed(seed, switch.name) for seed in (1, 2) for switch in topology.switches}
+    assert len(seeds) == 2 * len(topology.switches)
+    assert hash_seed(1, "m0_0") == hash_seed(1, "m0_0")

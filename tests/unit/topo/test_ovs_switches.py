@@ -118,5 +118,5 @@ def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
         ovs_processes.require_open_vswitch()
     (tmp_path / "schema").write_text("")
     monkeypatch.setattr(ovs_processes, "TUN_DEVICE", tmp_path / "tun")
-    with pytest.raises(UserError, match=r"needs .*tun: modprobe tun, or take `--legacy p4`"):
+    with pytest.raises(UserError, match=r"needs .*tun: modprobe tun, or .*`--optical p4`.*`--legacy p4`$"):
         ovs_processes.require_open_vswitch()

@@ -94,7 +94,8 @@ class OpticalElectrical:
         waiting: Integers,
     ) -> Integers:
         """The way to another unit: p4src/include/interconnect/choose_way.p4."""
-        policy, salt, flow = POLICIES[self.policy], packets.salt[ids] >> packets.links[ids], packets.flow[ids]
+        policy, salt = POLICIES[self.policy], packets.salt[ids] >> packets.links[ids]
+        flow = _mixed(packets.flow[ids], unit * self.n + sub_unit)
         first, second = (self._light_up(plane, sub_unit, unit, there_x) for plane in range(PLANES))
         by_second = _second(policy.plane, waiting[first], waiting[second], salt & 1, flow & 1)
         light = np.where(by_second, second, first)
@@ -128,6 +129,14 @@ class OpticalElectrical:
 
     def _light_down(self, plane: Integers, y: Integers, from_x: Integers, to_x: Integers) -> Integers:
         return self._down + ((plane * self.n + y) * self.n + to_x) * self.n + self._channel(from_x, to_x)
+
+
+def _mixed(flow: Integers, switch: Integers) -> Integers:
+    """Each switch hashes flows with a seed of its own (MixFlowHash in choose_way.p4)."""
+    mixed = (flow ^ (switch + 1) * 0x9E37_79B1) & 0xFFFF_FFFF
+    for shift, factor in ((16, 0x85EB_CA6B), (13, 0xC2B2_AE35)):
+        mixed = ((mixed ^ mixed >> shift) * factor) & 0xFFFF_FFFF
+    return mixed ^ mixed >> 16
 
 
 def _second(rule: Rule, first: Integers, second: Integers, coin: Integers, hashed: Integers) -> NDArray[np.bool_]:
