@@ -140,6 +140,19 @@ def test_policies(policy: str, planes: set[int], orders: set[str]) -> None:
             assert len(taken) == 1 or all(7 <= count <= 33 for count in counts)
 
 
+def test_light_keeps_its_channel_behind_an_optical_switch() -> None:
+    """From M(0,0) and M(1,0) to two hosts of M(2,0) by A_0: two wavelengths of one fibre out, and neither waits."""
+    with Interconnect(3, policy="fixed-plane") as network:
+        for sender, receiver in (("h1", "h19"), ("h10", "h20")):
+            network.send(sender, [receiver])
+        network.settle()
+        times_ns = []
+        for receiver in ("h19", "h20"):
+            network.interfaces[receiver].receive()
+            times_ns += network.interfaces[receiver].times_ns.tolist()
+        assert len(times_ns) == 2 and times_ns[0] == times_ns[1]
+
+
 def test_coins_fall_as_the_seed_says() -> None:
     """So that the repetitions of a study differ, and each comes out the same every time."""
 

@@ -1,0 +1,243 @@
+"""Random traffic, policies, links, faults and mistakes: no run may close with its sentence over a wrong result.
+
+What is right is said here, from the frames that hosts handed to their cards and took from them, with their times.
+"""
+
+from __future__ import annotations
+
+import struct
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from ipaddress import IPv4Address
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from experiments.system import PointResult
+from experiments.virtual_testbed import VirtualTestbed
+from hosts.traffic.arrived import Arrived
+from switch.errors import UserError
+from switch.virtual import HostInterface
+from tests.unit.interconnect.test_point import run
+from topo.graph import Topology
+from topo.registry import parse_topology
+
+RATE_MBPS, FRAME_BYTES = 100, 1000
+TRAILER = struct.Struct(">HHHIIQ")
+"""At the end of each frame: tag, sender (its highest bit: of the warm-up), receiver, flow, number in it, time."""
+
+
+# ---- What is drawn ----
+
+
+@st.composite
+def fault(draw: st.DrawFn, topology: Topology) -> dict[str, Any]:
+    at_ms = draw(st.integers(0, 80)) / 10
+    kind = draw(st.sampled_from(["link-down", "link-up", "link-change", "switch-restart"]))
+    if kind == "switch-restart":
+        switch = draw(st.sampled_from([each.name for each in topology.switches]))
+        return {"fault": kind, "at_ms": at_ms, "switch": switch}
+    link = draw(st.sampled_from(topology.links))
+    changes = [{"loss": 0.2}, {"rate_mbps": 30}, {"rate_mbps": 300}]
+    change = {"change": draw(st.sampled_from(changes))} if kind == "link-change" else {}
+    return {"fault": kind, "at_ms": at_ms, "link": [link.a.node, link.b.node], **change}
+
+
+@st.composite
+def configurations(draw: st.DrawFn) -> dict[str, Any]:
+    n = draw(st.sampled_from([2, 2, 3]))
+    topology = parse_topology(f"optical-electrical:{n}")
+    lossy = draw(st.sampled_from([{}, {}, {"loss": 0.05}, {"duplicate": 0.1}, {"jitter_us": 5}]))
+    return {
+        "kind": topology.name,
+        "link": {"queue_packets": draw(st.sampled_from([2, 16, 1000])), **lossy},
+        "routing": {
+            "policy": draw(st.sampled_from(["least-loaded", "random-plane", "fixed-plane", "mesh-first", "ecmp"])),
+            "channels": draw(st.sampled_from(["wavelength", "uplink", "circuit"])),
+            "flowlet_us": draw(st.sampled_from([0, 0, 300])),
+            "guard_us": 150,
+        },
+        "traffic": {
+            "pattern": draw(
+                st.sampled_from(["all-to-all", "permutation", f"stride:{n * n}", "incast", "hotspot:0.3"])
+            ),
+            "load": draw(st.sampled_from([0.2, 0.6, 1.0, 1.7])),
+            "arrivals": draw(st.sampled_from(["constant", "poisson", "on-off"])),
+            "sizes": draw(st.sampled_from(["fixed", "uniform"])),
+            "frame_bytes": FRAME_BYTES,
+            "duration_ms": 8,
+            "warm_up_ms": draw(st.sampled_from([0, 2])),
+        },
+        "faults": draw(st.lists(fault(topology), max_size=2)) if draw(st.booleans()) else [],
+    }
+
+
+# ---- Mistakes, which a run must not hide ----
+
+
+def told_less(patch: pytest.MonkeyPatch) -> None:
+    """Hosts tell of no packet that is late by more than 400 us."""
+    add = Arrived.add
+
+    def some(self: Arrived, buffer: Any, lengths: Any, times_ns: Any) -> None:
+        sent_ns = [
+            TRAILER.unpack(bytes(row[: int(size)])[-TRAILER.size :])[5]
+            for row, size in zip(buffer, lengths, strict=False)
+        ]
+        kept = [
+            place for place, (at, left) in enumerate(zip(times_ns, sent_ns, strict=True)) if int(at) - left < 400_000
+        ]
+        add(self, buffer[kept], lengths[kept], times_ns[kept])
+
+    patch.setattr(Arrived, "add", some)
+
+
+def window_cut(patch: pytest.MonkeyPatch) -> None:
+    """What is measured begins half a millisecond later for receivers."""
+    statistics = Arrived.statistics
+
+    def shifted(self: Arrived) -> dict[str, Any]:
+        first_ns, last_ns = self.measured_ns
+        self.measured_ns = first_ns + 500_000, last_ns
+        return statistics(self)
+
+    patch.setattr(Arrived, "statistics", shifted)
+
+
+MISTAKES: list[Callable[[pytest.MonkeyPatch], None]] = [told_less, window_cut]
+
+
+# ---- The reference ----
+
+
+@dataclass
+class Seen:
+    """Frames at hosts' cards: (card, ns, frame) in the order of the calls. begun_ns: when the agents began."""
+
+    sent: list[tuple[int, int, bytes]] = field(default_factory=list)
+    came: list[tuple[int, int, bytes]] = field(default_factory=list)
+    begun_ns: int = 0
+
+
+def watch(patch: pytest.MonkeyPatch) -> Seen:
+    seen = Seen()
+    send, receive, begin = HostInterface.send, HostInterface.receive, VirtualTestbed.begin
+
+    def spy_send(self: HostInterface, frames: Any, lengths: Any = None, times_ns: Any = None) -> int:
+        for place, row in enumerate(frames):
+            size = len(row) if lengths is None else int(lengths[place])
+            seen.sent.append((self.number, int(times_ns[place]), bytes(row[:size])))
+        return send(self, frames, lengths, times_ns)
+
+    def spy_receive(self: HostInterface) -> Any:
+        buffer, lengths = receive(self)
+        for row, size, time_ns in zip(buffer, lengths, self.times_ns, strict=False):
+            seen.came.append((self.number, int(time_ns), bytes(row[: int(size)])))
+        return buffer, lengths
+
+    def spy_begin(self: VirtualTestbed) -> None:
+        seen.begun_ns = 1000 * self.now_us()
+        begin(self)
+
+    patch.setattr(HostInterface, "send", spy_send)
+    patch.setattr(HostInterface, "receive", spy_receive)
+    patch.setattr(VirtualTestbed, "begin", spy_begin)
+    return seen
+
+
+def wrong(result: PointResult, drawn: dict[str, Any], seen: Seen) -> list[str]:
+    """What the result says that is not so."""
+    topology, metrics, lines = parse_topology(drawn["kind"]), result.metrics, []
+    ips = [IPv4Address(host.ip).packed for host in topology.hosts]
+    sent: dict[tuple[int, int, int], tuple[int, bytes]] = {}
+    for _, time_ns, frame in seen.sent:
+        _, source, receiver, flow, number, _ = TRAILER.unpack(frame[-TRAILER.size :])
+        sent[source, flow, number] = time_ns, frame
+        if ips[receiver] != frame[30:34]:
+            lines.append("a frame bears another receiver than its address")
+    arrived: dict[tuple[int, int, int], int] = {}
+    for _, time_ns, frame in sorted(seen.came, key=lambda each: each[1]):
+        _, source, _, flow, number, _ = TRAILER.unpack(frame[-TRAILER.size :])
+        _, original = sent[source, flow, number]
+        # All but MAC addresses, TTL and checksum.
+        if (frame[12:22], frame[26:-8]) != (original[12:22], original[26:-8]):
+            lines.append("a frame changed on its way")
+        arrived.setdefault((source, flow, number), time_ns)
+    cards = {card for card, _, _ in seen.came}
+    for card in cards:
+        if len({frame[30:34] for at, _, frame in seen.came if at == card}) != 1:
+            lines.append("frames of several addresses came to one host")
+
+    measured = {key: value for key, value in sent.items() if key[0] < 1 << 15}
+    there = {key: at - measured[key][0] for key, at in arrived.items() if key in measured}
+    lost = 1 - len(there) / len(measured) if measured else None
+    latency_s = sum(there.values()) / len(there) / 1e9 if there else None
+    for name, expected in (("loss", lost), ("latency_s", latency_s)):
+        if (metrics[name] is None) != (expected is None) or (
+            expected is not None and metrics[name] != pytest.approx(expected, rel=1e-6, abs=1e-9)
+        ):
+            lines.append(f"{name} is {expected}, not {metrics[name]}")
+    if metrics["accepted_load"] is None:
+        return lines
+    traffic = drawn["traffic"]
+    seconds = (traffic["duration_ms"] - traffic["warm_up_ms"]) / 1e3
+    whole = seconds * RATE_MBPS * 1e6 / 8 * len(topology.hosts)
+    first_ns = seen.begun_ns + 1_000_000 * traffic["warm_up_ms"]
+    last_ns = seen.begun_ns + 1_000_000 * traffic["duration_ms"]
+    accepted = sum(len(sent[key][1]) for key, at in arrived.items() if first_ns <= at < last_ns) / whole
+    offered = sum(len(frame) for at, frame in sent.values() if first_ns <= at < last_ns) / whole
+    # What comes or goes in its very first or last nanosecond.
+    slack = 2 * FRAME_BYTES * len(topology.hosts) / whole
+    for name, load in (("accepted_load", accepted), ("offered_load", offered)):
+        if abs(metrics[name] - load) > slack:
+            lines.append(f"{name} is {load}, not {metrics[name]}")
+    under_way = sum(
+        len(frame) for key, (at, frame) in sent.items() if at < first_ns and arrived.get(key, last_ns) >= first_ns
+    )
+    if metrics["accepted_load"] > metrics["offered_load"] + under_way / whole + slack:
+        lines.append("more was accepted than was offered and under way")
+    largest, one = metrics["largest_link_load"], (FRAME_BYTES + 4) * 8 / (RATE_MBPS * 1e6 * seconds)
+    turns = 3 if drawn["routing"]["channels"] == "circuit" else 1
+    if largest is not None and largest > 1 + turns * one:
+        lines.append(f"a link has a load of {largest}")
+    if metrics["accepted_bound"] is not None and metrics["accepted_load"] > metrics["accepted_bound"] + 1e-9:
+        lines.append("the bound is crossed")
+    return lines
+
+
+def hold(drawn: dict[str, Any], mistake: Callable[[pytest.MonkeyPatch], None] | None) -> None:
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
+        seen = watch(patch)
+        if mistake is not None:
+            mistake(patch)
+        try:
+            result = run(Path(folder), **{**drawn, "link": dict(drawn["link"]), "traffic": dict(drawn["traffic"])})
+        except UserError:
+            return  # it says that it came to nothing
+        found = wrong(result, drawn, seen)
+        if not result.failures:
+            assert found == []
+        elif mistake is None:
+            # It says what failed: nothing but that which the reference finds, too, may have.
+            assert found != [], result.failures
+
+
+MISTAKEN = st.sampled_from([None, None, *MISTAKES])
+SETTINGS: dict[str, Any] = {"deadline": None, "derandomize": True, "suppress_health_check": list(HealthCheck)}
+
+
+@settings(max_examples=6, **SETTINGS)
+@given(configurations(), MISTAKEN)
+def test_some_random_runs(drawn: dict[str, Any], mistake: Callable[[pytest.MonkeyPatch], None] | None) -> None:
+    hold(drawn, mistake)
+
+
+@pytest.mark.slow
+@settings(max_examples=200, **SETTINGS)
+@given(configurations(), MISTAKEN)
+def test_200_random_runs(drawn: dict[str, Any], mistake: Callable[[pytest.MonkeyPatch], None] | None) -> None:
+    hold(drawn, mistake)
