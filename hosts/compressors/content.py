@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,25 +11,33 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Content:
-    """The value at indices[i] stands for codes[i] * unit; all others for 0.
+    """The value at places[i] stands for codes[i] * unit; all others for 0.
 
-    indices: ascending, shape (codes,), of a gradient of `length` values; None: those from `start` on without a gap.
-    codes: int64, each fits `width_bits` as two's complement; of a single bit, -1 and 1.
+    length: of the gradient.
+    codes: integers, each fits `width_bits` as two's complement; of a single bit, -1 and 1.
+    drawn: places, ascending, that whoever reads this knows; of these, or of all, the positions of the codes are told.
+    indices: these positions, ascending, shape (codes,); None: those from `start` on without a gap.
     """
 
     length: int
-    codes: NDArray[np.int64]
+    codes: NDArray[Any]
     width_bits: int = 32
     unit: int = 1
     indices: NDArray[np.intp] | None = None
     start: int = 0
+    drawn: NDArray[np.intp] | None = None
 
     @property
-    def places(self) -> NDArray[np.intp]:
-        """Of all codes."""
+    def positions(self) -> NDArray[np.intp]:
+        """Of all codes, in `drawn` or in the gradient."""
         if self.indices is None:
             return np.arange(self.start, self.start + len(self.codes))
         return self.indices
+
+    @property
+    def places(self) -> NDArray[np.intp]:
+        """Of all codes, in the gradient."""
+        return self.positions if self.drawn is None else self.drawn[self.positions]
 
     @property
     def values(self) -> NDArray[np.int64]:
@@ -37,23 +46,21 @@ class Content:
 
     def before(self, end: int) -> Content:
         """The first codes alone."""
-        indices = None if self.indices is None else self.indices[:end]
-        return Content(self.length, self.codes[:end], self.width_bits, self.unit, indices, self.start)
+        return replace(self, codes=self.codes[:end], indices=None if self.indices is None else self.indices[:end])
 
     def after(self, first: int) -> Content:
         """Without the first codes."""
         indices = None if self.indices is None else self.indices[first:]
-        start = self.start + first
-        return Content(self.length, self.codes[first:], self.width_bits, self.unit, indices, start)
+        return replace(self, codes=self.codes[first:], indices=indices, start=self.start + first)
 
     def chosen(self, which: NDArray[np.intp]) -> Content:
         """These codes alone, by their place among the codes, ascending."""
-        return Content(self.length, self.codes[which], self.width_bits, self.unit, self.places[which])
+        return replace(self, codes=self.codes[which], indices=self.positions[which])
 
     def with_more(self, later: Content) -> Content:
-        """With the codes of another content of the same gradient, whose places are all behind these."""
-        codes, places = (np.concatenate(pair) for pair in ((self.codes, later.codes), (self.places, later.places)))
-        return Content(self.length, codes, self.width_bits, self.unit, places)
+        """With the codes of another content of the same gradient, whose positions are all behind these."""
+        codes = np.concatenate([self.codes, later.codes])
+        return replace(self, codes=codes, indices=np.concatenate([self.positions, later.positions]))
 
     def decoded(self) -> NDArray[np.int64]:
         """The whole gradient that it stands for, shape (length,)."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,13 +42,16 @@ class LowRank:
             raise ValueError(f"{values} values are no tensors of shapes {self._shapes}")
         return sum(self._words(shape) for shape in self._shapes)
 
+    def drawn(self, values: int, round_number: int) -> None:
+        return None
+
     def _is_factored(self, shape: Shape) -> bool:
         return len(shape) == 2 and self._rank * sum(shape) < math.prod(shape)
 
     def _words(self, shape: Shape) -> int:
         return self._rank * sum(shape) if self._is_factored(shape) else math.prod(shape)
 
-    def compress(self, gradient: NDArray[np.int64], round_number: int) -> Content:
+    def compress(self, gradient: NDArray[Any], round_number: int) -> Content:
         words = [np.zeros(0, np.int64)]
         for number, shape, part in self._parts(gradient, math.prod):
             if number not in self._right:
@@ -75,7 +79,7 @@ class LowRank:
             gradient.append(np.clip(np.rint(product), -_MOST, _MOST).astype(np.int64).reshape(-1))
         return np.concatenate(gradient)
 
-    def _parts(self, vector: NDArray[np.int64], size: object) -> Iterator[tuple[int, Shape, NDArray[np.int64]]]:
+    def _parts(self, vector: NDArray[Any], size: object) -> Iterator[tuple[int, Shape, NDArray[Any]]]:
         """Number, shape and part of the vector of each tensor; size: of its part, by its shape."""
         assert callable(size)
         start = 0

@@ -1,7 +1,7 @@
 """The compressors, and how they are named on command lines and in studies: "topk:0.01".
 
-Each takes a gradient as int64 (what is new and what was held back) and returns what of it to send. What that does not
-stand for is the error, which hosts.compressors.error_feedback keeps.
+Each takes a gradient as integers (what is new and what was held back) and returns what of it to send. What that does
+not stand for is the error, which hosts.compressors.error_feedback keeps.
 """
 
 from __future__ import annotations
@@ -44,7 +44,11 @@ class Compressor(Protocol):
     def length(self, values: int) -> int:
         """Of the content for a gradient of so many values."""
 
-    def compress(self, gradient: NDArray[np.int64], round_number: int) -> Content: ...
+    def drawn(self, values: int, round_number: int) -> NDArray[np.intp] | None:
+        """The places of a round, ascending, that all agents know by themselves; None: each packet tells its own."""
+
+    def compress(self, gradient: NDArray[Any], round_number: int) -> Content:
+        """gradient: int32 or int64."""
 
     def restored(self, content: NDArray[np.int64]) -> NDArray[np.int64]:
         """The gradient that a decoded content stands for, the same wherever it is computed."""
@@ -57,6 +61,9 @@ class _Placewise:
     def length(self, values: int) -> int:
         return values
 
+    def drawn(self, values: int, round_number: int) -> NDArray[np.intp] | None:
+        return None
+
     def restored(self, content: NDArray[np.int64]) -> NDArray[np.int64]:
         return content
 
@@ -67,7 +74,7 @@ class Everything(_Placewise):
 
     sums_in_switch = True
 
-    def compress(self, gradient: NDArray[np.int64], round_number: int) -> Content:
+    def compress(self, gradient: NDArray[Any], round_number: int) -> Content:
         return Content(len(gradient), within_int32(gradient))
 
 
@@ -95,21 +102,25 @@ class TopK(_Density):
 
     sums_in_switch = False
 
-    def compress(self, gradient: NDArray[np.int64], round_number: int) -> Content:
+    def compress(self, gradient: NDArray[Any], round_number: int) -> Content:
         return sparse(gradient, top_k(gradient, self.kept(len(gradient), round_number)))
 
 
 @dataclass(frozen=True)
 class RandomK(_Density):
     """Values drawn at random, the same for all workers: a function of seed and round (Stich et al., "Sparsified SGD
-    with memory", NeurIPS 2018)."""
+    with memory", NeurIPS 2018). So packets name the round, and no places."""
 
     sums_in_switch = True
 
-    def compress(self, gradient: NDArray[np.int64], round_number: int) -> Content:
+    def drawn(self, values: int, round_number: int) -> NDArray[np.intp]:
         generator = np.random.default_rng([self.seed, round_number])
-        count = self.kept(len(gradient), round_number) if len(gradient) else 0
-        return sparse(gradient, np.sort(generator.choice(len(gradient), count, replace=False, shuffle=False)))
+        count = self.kept(values, round_number) if values else 0
+        return np.sort(generator.choice(values, count, replace=False, shuffle=False))
+
+    def compress(self, gradient: NDArray[Any], round_number: int) -> Content:
+        places = self.drawn(len(gradient), round_number)
+        return Content(len(gradient), within_int32(gradient[places]), drawn=places)
 
 
 @dataclass(frozen=True)
@@ -121,7 +132,7 @@ class Threshold(_Placewise):
     exponent: int = 0
     sums_in_switch = False
 
-    def compress(self, gradient: NDArray[np.int64], round_number: int) -> Content:
+    def compress(self, gradient: NDArray[Any], round_number: int) -> Content:
         bound = max(1, math.ceil(math.ldexp(self.bound, self.exponent)))
         return sparse(gradient, at_least(gradient, np.uint64(min(bound, (1 << 63) - 1))))
 
@@ -136,7 +147,7 @@ class Quantised(_Placewise):
     worker: int = 0
     sums_in_switch = False
 
-    def compress(self, gradient: NDArray[np.int64], round_number: int) -> Content:
+    def compress(self, gradient: NDArray[Any], round_number: int) -> Content:
         generator = np.random.default_rng([self.seed, self.worker, round_number])
         most = (1 << (self.width_bits - 1)) - 1
         unit = max(1, -(-int(np.abs(gradient).max(initial=0)) // most))
@@ -153,17 +164,17 @@ class Sign(_Placewise):
     sums_in_switch = False
     can_be_cut = False
 
-    def compress(self, gradient: NDArray[np.int64], round_number: int) -> Content:
+    def compress(self, gradient: NDArray[Any], round_number: int) -> Content:
         unit = round(float(np.abs(gradient).mean())) if len(gradient) else 0
         return Content(len(gradient), np.where(gradient < 0, -1, 1).astype(np.int64), 1, unit)
 
 
-def within_int32(values: NDArray[np.int64]) -> NDArray[np.int64]:
-    """What of each value fits a packet's 32 bits; the rest is held back."""
-    return np.clip(values, -INT32_MAX, INT32_MAX)
+def within_int32(values: NDArray[Any]) -> NDArray[Any]:
+    """What of each value fits a packet's 32 bits; the rest is held back. int32 does, but for the least."""
+    return values if values.dtype == np.int32 else np.clip(values, -INT32_MAX, INT32_MAX)
 
 
-def sparse(gradient: NDArray[np.int64], places: NDArray[np.intp]) -> Content:
+def sparse(gradient: NDArray[Any], places: NDArray[np.intp]) -> Content:
     return Content(len(gradient), within_int32(gradient[places]), indices=places)
 
 

@@ -14,6 +14,7 @@ from experiments.programs import Program
 from experiments.sampling import SampleOrder
 from experiments.system import Measured, NetworkSetup, PointResult, PointTask
 from experiments.systems.compression.configuration import CompressionConfiguration, ScriptWorkload
+from experiments.systems.compression.expected import unexpected
 from experiments.systems.compression.metrics import LONGEST_QUEUE, metrics, rate_rows, round_rows
 from experiments.systems.compression.phase import MODULE, CompressionPhase
 from experiments.systems.compression.script_phase import ScriptPhase
@@ -67,7 +68,7 @@ class CompressionPoint:
             and account.host not in gone
             and self.topology.attachment(account.host).name not in restarted
         ]
-        mismatches = phase.mismatches()
+        mismatches = [*phase.mismatches(), *unexpected(phase, found, self.configuration, self.topology)]
         return PointResult(
             metrics=metrics(phase, found, self.topology, self.task.scale),
             fidelity=FidelityReport(),

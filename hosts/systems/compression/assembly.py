@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,7 +16,9 @@ from hosts.systems.compression.frames import is_end
 class Assembly:
     """Adds parts to a vector."""
 
-    def __init__(self, length: int) -> None:
+    def __init__(self, length: int, drawn: Callable[[int], NDArray[np.intp] | None] = lambda _: None) -> None:
+        """drawn: the places of a round that need not be told (hosts.compressors.methods.Compressor)."""
+        self._drawn = drawn
         self.values: NDArray[np.int64] = np.zeros(length, np.int64)
         self.fingerprint = 0
         """Of all that was added."""
@@ -30,6 +34,7 @@ class Assembly:
             if ends:
                 self.end_sequence = int(frame["sequence"])
                 continue
+            drawn = self._drawn(int(frame["round"]))
             found = read(
                 int(frame["form"]),
                 int(frame["width_bits"]),
@@ -38,11 +43,12 @@ class Assembly:
                 int(frame["span"]),
                 int(frame["codes"]),
                 frame["payload"],
-                length,
+                length if drawn is None else len(drawn),
             )
             if found is None:
                 self.rejected += 1
                 continue
-            places, values = found
+            positions, values = found
+            places = positions if drawn is None else drawn[positions]
             self.values[places] += values
             self.fingerprint = (self.fingerprint + fingerprint(values, length, places)) % MODULUS

@@ -66,7 +66,7 @@ class CompressedExchange:
         job, context = self._job, self._context
         content = self._held_back.take(values, round_number)
         message = GradientMessage(content, self._route, round_number, self._outgoing, turn=self._turn(round_number))
-        self._sum = Assembly(len(values))
+        self._sum = Assembly(len(values), self._held_back.drawn)
         start_us = progress_us = context.now_us()
         self._adaptation.begin()
         self._pace.begin(start_us)

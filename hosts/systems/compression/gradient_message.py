@@ -8,7 +8,7 @@ import numpy as np
 
 from hosts.compressors.content import Content
 from hosts.compressors.selection import top_k
-from hosts.compressors.wire import INDEX_BYTES, PAYLOAD_BYTES, Written, wire_bytes, written
+from hosts.compressors.wire import INDEX_BYTES, PAYLOAD_BYTES, Written, code_bytes, wire_bytes, written
 from hosts.systems.compression.frames import HEADER_BYTES, Route, end_frame, part_frames
 from hosts.systems.compression.outgoing import Outgoing
 
@@ -21,11 +21,13 @@ class GradientMessage:
     def __init__(
         self, content: Content, route: Route, round_number: int, outgoing: Outgoing, *, turn: float = 0.0
     ) -> None:
-        """turn: from 0 to 1, how far into the content sending begins; what is before that comes last."""
+        """turn: from 0 to 1, how far into the content sending begins, if its codes are more than a packet's; what is
+        before that comes last."""
         self._route = route
         self._round = round_number
         self._outgoing = outgoing
-        first = int(turn * len(content.codes))
+        fits_a_packet = code_bytes(len(content.codes), content.width_bits) <= PAYLOAD_BYTES
+        first = 0 if fits_a_packet else int(turn * len(content.codes))
         self._rest = [content.after(first), content.before(first)] if first else [content]
         """What the frames from `_begun` on are written of."""
         self._begun = 0
@@ -35,7 +37,7 @@ class GradientMessage:
         self.total_bytes = self._planned(self._made)
         """Of the gradient as it was to be sent at first."""
         self.planned_bytes = self.total_bytes
-        self.sum_bytes = 0 if content.indices is not None else dense_bytes(content.length)
+        self.sum_bytes = 0 if content.indices is not None else dense_bytes(len(content.codes))
         """Of the sum that comes back, as far as that does not depend on how much is sent."""
 
     def _queue(self) -> list[Written]:
@@ -99,7 +101,7 @@ def _guess(content: Content, budget_bytes: int) -> int:
     if not len(content.codes):
         return 0
     bits = 8 * budget_bytes * PAYLOAD_BYTES / (PAYLOAD_BYTES + HEADER_BYTES)
-    places = content.places
-    by_bitmap = (bits - float(places[-1] - places[0])) / content.width_bits
+    positions = content.positions
+    by_bitmap = (bits - float(positions[-1] - positions[0])) / content.width_bits
     by_coordinate = bits / (8 * INDEX_BYTES + content.width_bits)
     return min(len(content.codes), max(0, int(max(by_bitmap, by_coordinate)) + 1))

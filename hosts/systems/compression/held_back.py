@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from hosts.compressors.content import Content
 from hosts.compressors.error_feedback import ErrorFeedback
 from hosts.compressors.fingerprint import MODULUS, fingerprint
-from hosts.systems.compression.compressors import job_compressor
+from hosts.systems.compression.compressors import DrawnPlaces, job_compressor
 from hosts.systems.compression.description import JobDescription
 
 
@@ -20,6 +20,7 @@ class HeldBack:
 
     def __init__(self, job: JobDescription, index: int) -> None:
         self.compressor = job_compressor(job, index)
+        self.drawn = DrawnPlaces(self.compressor, job.values)
         self._feedback = ErrorFeedback(job.values, keeps=job.error_feedback, momentum=job.momentum)
         self._momentum_fingerprint = 0
         self._sent_fingerprint = 0

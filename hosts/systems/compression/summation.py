@@ -9,7 +9,7 @@ from hosts.agents.context import AgentContext
 from hosts.compressors.content import Content
 from hosts.compressors.fingerprint import MODULUS, fingerprint
 from hosts.systems.compression.assembly import Assembly
-from hosts.systems.compression.compressors import job_compressor
+from hosts.systems.compression.compressors import DrawnPlaces, job_compressor
 from hosts.systems.compression.description import JobDescription
 
 _INT32 = np.iinfo(np.int32)
@@ -21,6 +21,7 @@ class Summation:
     def __init__(self, job: JobDescription, context: AgentContext) -> None:
         self._compressor = job_compressor(job, 0)
         self._values = job.values
+        self._drawn = DrawnPlaces(self._compressor, job.values)
         self._context = context
         self._total: NDArray[np.int64] = np.zeros(job.values, np.int64)
         self.round = 0
@@ -29,7 +30,7 @@ class Summation:
 
     def assembly(self) -> Assembly:
         """For a worker's gradient."""
-        return Assembly(self._compressor.length(self._values))
+        return Assembly(self._compressor.length(self._values), self._drawn)
 
     def add(self, worker: int, gradient: Assembly, *, is_whole: bool = True) -> None:
         """Of a gradient of which only a part has come, that counts if it can be read without the rest."""
@@ -45,12 +46,14 @@ class Summation:
         """The sum, to be sent back; the next round begins."""
         total, self._total = self._total, np.zeros_like(self._total)
         self._context.emit("sum", round=self.round, fingerprint=fingerprint(total, len(total)) % MODULUS)
+        content = _content(total, self._drawn(self.round))
         self.round += 1
-        return _content(total)
+        return content
 
 
-def _content(total: NDArray[np.int64]) -> Content:
+def _content(total: NDArray[np.int64], drawn: NDArray[np.intp] | None) -> Content:
     """The values that are not zero, with 64 bits where some sum does not fit 32."""
-    fits = _INT32.min <= total.min(initial=0) and total.max(initial=0) <= _INT32.max
-    places = np.flatnonzero(total)
-    return Content(len(total), total[places], 32 if fits else 64, indices=places)
+    values = total if drawn is None else total[drawn]
+    fits = _INT32.min <= values.min(initial=0) and values.max(initial=0) <= _INT32.max
+    positions = np.flatnonzero(values)
+    return Content(len(total), values[positions], 32 if fits else 64, indices=positions, drawn=drawn)

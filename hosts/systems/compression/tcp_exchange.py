@@ -42,7 +42,7 @@ class TcpExchange:
         parts = part_frames(self._route, made, round_number, 0)
         data = records([*parts, end_frame(self._route, round_number, len(parts))])
         self._stream.send(data)
-        total, sent_us = Assembly(len(values)), start_us
+        total, sent_us = Assembly(len(values), self._held_back.drawn), start_us
         while total.end_sequence is None:
             context.wait(progress_us + job.give_up_us)
             if context.stopped:

@@ -10,7 +10,9 @@ import pytest
 
 from hosts.compressors.error_feedback import ErrorFeedback
 from hosts.systems.compression.exchange import CompressedExchange
+from hosts.systems.compression.gradient_message import GradientMessage
 from hosts.systems.compression.held_back import HeldBack
+from hosts.systems.compression.rate_adaptation import Decision, RateAdaptation
 from hosts.systems.compression.summation import Summation
 from tests.unit.compression.points import run
 
@@ -73,3 +75,22 @@ def test_a_server_that_leaves_a_worker_out_is_found_out(monkeypatch: pytest.Monk
     method = Summation.add
     monkeypatch.setattr(Summation, "add", forgetful)
     assert "the server's sum is not that of what it received" in run(**SMALL).failures[0]
+
+
+def test_a_part_that_is_left_out_though_nothing_has_happened_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    def first_half(self: RateAdaptation, finding: Any, message: Any, sent_bytes: int) -> Decision:
+        return Decision(0.5, 1.0, 0.5)
+
+    monkeypatch.setattr(RateAdaptation, "decide", first_half)
+    workload = {"workers": 2, "rounds": 1, "values": 17_600}
+    found = run(topology={"kind": "star:3"}, workload=workload)
+    assert "a part was left out, though nothing has happened" in found.failures[0]
+    loss = {"kind": "star:3", "link": {"loss": 0.001}}
+    assert run(topology=loss, workload=workload).failures == []
+
+
+def test_a_switch_that_counts_otherwise_than_workers_send_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    method = GradientMessage._planned
+    monkeypatch.setattr(GradientMessage, "_planned", lambda self, made: method(self, made) - 1)
+    (failure,) = run(**SMALL).failures
+    assert "B of gradients, switch s1 counted" in failure

@@ -64,7 +64,8 @@ def test_points_have_the_names_of_what_they_do(folder: Path) -> None:
     rows = [point.row for point in load_results(folder).points]
     names = ["neither", "the source, to the letter, B1/N", "repaired, B1/N", "repaired, AIMD"]
     assert [variant(row) for row in rows] == names
-    assert variant({**rows[0], "transport.protocol": "tcp"}) == "TCP of the kernel"
+    assert variant({**rows[0], "transport.protocol": "tcp"}) == "TCP of the kernel, a sum for each"
+    assert variant({**rows[1], "faults": []}) == "undisturbed, B1/N"
     assert len({name_of(row) for row in rows}) == 4
     slower = [{**row, "scale_factor": 0.03} for row in rows]
     assert [rate_left(row) for row in (*rows, *slower)] == [0.5] * 8

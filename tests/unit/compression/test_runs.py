@@ -47,6 +47,13 @@ def test_every_pacing_goes_with_every_rule(pacing: str, rule: str) -> None:
     assert found.failures == []
 
 
+def test_random_values_cost_no_indices() -> None:
+    """A frame with 352 values, and the end."""
+    workload = {"workers": 3, "rounds": 2, "values": 35_200}
+    found = run(topology={"kind": "star:4"}, compression={"compress": "randomk:0.01"}, workload=workload)
+    assert found.failures == [] and found.metrics["wire_bytes"] == 72 + 4 * 352 + 72
+
+
 def test_equal_seeds_give_equal_rows() -> None:
     sections: dict[str, Any] = {
         "topology": LOSSY,

@@ -98,7 +98,8 @@ def test_frames_are_those_of_the_scapy_layers() -> None:
     layers[IP].tos = 0
     layers[UDP].remove_payload()
     layers = layers / Acknowledgement(flags=Flags.ACK | Flags.CONGESTION, job=7, sequence=4, selective=5, active=6)
-    frames = acknowledgement_frame(ROUTE, 4, 5, congested=True, active=6)
+    layers[Acknowledgement].arrived_bytes, layers[Acknowledgement].time_us = 8, 2**32 - 9
+    frames = acknowledgement_frame(ROUTE, 4, 5, congested=True, active=6, arrived_bytes=2**32 + 8, time_us=2**32 - 9)
     assert frames[0].tobytes() == bytes(layers)
     assert Ether(frames[0].tobytes())[Acknowledgement].active == 6
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Callable, Mapping
 from operator import itemgetter
 from pathlib import Path
 
@@ -15,9 +16,15 @@ from experiments.systems.compression.figures.variants import Row, colour
 from hosts.systems.compression.ratio import repaired_ratio, source_ratio
 
 NAMES = {"none": "no rule", "source": "the source, to the letter", "repaired": "repaired"}
-RULES = {"source": source_ratio, "repaired": repaired_ratio}
-SENT = 0.05
-"""Part of the gradient that is sent when the rule decides, for the formulas' curves."""
+SENT, SUM_SHARE = 0.15, 1 / 8
+"""Parts of the gradient: what is sent when the rule decides, and the sum's share of it with eight workers; for the
+formulas' curves."""
+
+
+RULES: dict[str, Callable[..., float]] = {
+    "source": source_ratio,
+    "repaired": functools.partial(repaired_ratio, sum_share=SUM_SHARE),
+}
 
 
 def rate_left(row: Row) -> float:

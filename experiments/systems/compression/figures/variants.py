@@ -15,8 +15,10 @@ PACING = {"none": "unpaced", "even": "B1/N", "active": "B1/active", "aimd": "AIM
 def variant(row: Row) -> str:
     """Of a point whose sweep has pacing, rule and compressor: what it does about congestion."""
     pacing, rule, compress = row["transport.pacing"], row["ratio.rule"], row["compression.compress"]
+    if not row["faults"]:
+        return f"undisturbed, {PACING[pacing]}"
     if row.get("transport.protocol") == "tcp":
-        return "TCP of the kernel"
+        return "TCP of the kernel, a sum for each"
     if compress != "none":
         return f"{compress}, {PACING[pacing]}"
     if rule == "none":
