@@ -8,11 +8,33 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from pydantic import BaseModel
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 
 from controller.core.jobs import UnknownJob
 from controller.southbound.interface import SouthboundError, SouthboundTimeout
 from switch.errors import UserError
+
+MEANINGS = {
+    400: "It makes no sense in this network.",
+    404: "It is not there.",
+    422: "The request is not of the form that is described.",
+    503: "A switch is away.",
+    504: "A switch did not answer in time.",
+}
+OF_SWITCHES = (503, 504)
+
+
+class Problem(BaseModel):
+    """Why a request was refused, in one line."""
+
+    detail: str
+
+
+def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """What an endpoint may answer besides, for its parameter `responses`."""
+    return {status: {"model": Problem, "description": MEANINGS[status]} for status in statuses}
 
 
 def errors_in_one_line(app: FastAPI) -> None:
@@ -34,8 +56,21 @@ def errors_in_one_line(app: FastAPI) -> None:
         return response(422, _first_problem(error.errors()))
 
     @app.exception_handler(HTTPException)
-    def on_http_error(_request: Request, error: HTTPException) -> JSONResponse:
-        return response(error.status_code, str(error.detail))
+    def on_http_error(request: Request, error: HTTPException) -> JSONResponse:
+        refused = response(error.status_code, str(error.detail))
+        if error.status_code == 405:
+            refused.headers["Allow"] = ", ".join(sorted(_methods_at(request)))
+        return refused
+
+
+def _methods_at(request: Request) -> set[str]:
+    """Of all endpoints at the path; Starlette knows those of the first one."""
+    return {
+        method
+        for route in request.app.routes
+        if route.matches(request.scope)[0] != Match.NONE
+        for method in getattr(route, "methods", None) or ()
+    }
 
 
 def _first_problem(problems: Sequence[Any]) -> str:

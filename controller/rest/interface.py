@@ -17,8 +17,10 @@ from controller.planning.failures import link_name
 from controller.planning.text import plan_text
 from controller.rest import examples
 from controller.rest.description import documented_app, example
-from controller.rest.errors import errors_in_one_line
+from controller.rest.errors import OF_SWITCHES, errors_in_one_line, problems
 from controller.rest.job_endpoints import add_job_endpoints
+from controller.rest.strict_body import strict
+from switch.errors import UserError
 from topo.graph import Topology
 
 DESCRIPTION = """What the network is, what its switches hold and count, and the jobs of the systems that run in it.
@@ -63,12 +65,13 @@ def _add_network_endpoints(app: FastAPI, controller: Controller) -> None:
         down = controller.links_down()
         return [LinkState(a=link.a.node, b=link.b.node, up=link_name(link) not in down) for link in topology.links]
 
-    @app.post("/links", tags=["network"], responses=example(examples.LINK_STATE))
-    def post_link(state: LinkState) -> LinkState:
+    @app.post("/links", tags=["network"], responses=example(examples.LINK_STATE) | problems(400, 422, *OF_SWITCHES))
+    def post_link(state: strict(LinkState)) -> LinkState:  # type: ignore[valid-type]
         """Tell the controller that a link went down or came up: it plans everything anew on the links that are left.
         The link itself is not touched."""
-        controller.link_changed(state.a, state.b, state.up)
-        return state
+        link: LinkState = state
+        controller.link_changed(link.a, link.b, link.up)
+        return link
 
 
 def _add_switch_endpoints(app: FastAPI, controller: Controller) -> None:
@@ -93,7 +96,11 @@ def _add_switch_endpoints(app: FastAPI, controller: Controller) -> None:
             for status in southbound.status()
         ]
 
-    @app.get("/switches/{name}/counters", tags=["switches"], responses=example(examples.COUNTERS))
+    @app.get(
+        "/switches/{name}/counters",
+        tags=["switches"],
+        responses=example(examples.COUNTERS) | problems(404, 422, *OF_SWITCHES),
+    )
     def get_counters(name: str) -> dict[str, list[dict[str, int]]]:
         """A switch's counters by name: those of their cells that are not zero."""
         require(name)
@@ -106,12 +113,19 @@ def _add_switch_endpoints(app: FastAPI, controller: Controller) -> None:
             for counter, cells in southbound.counters(name).items()
         }
 
-    @app.get("/switches/{name}/registers/{register}", tags=["switches"], responses=example(examples.REGISTER))
+    @app.get(
+        "/switches/{name}/registers/{register}",
+        tags=["switches"],
+        responses=example(examples.REGISTER) | problems(404, 422, *OF_SWITCHES),
+    )
     def get_register(name: str, register: str) -> list[dict[str, int]]:
         """One register array of a switch: those of its cells that are not zero."""
         require(name)
-        cells = enumerate(southbound.registers(name, register))
-        return [{"index": index, "value": value} for index, value in cells if value]
+        try:
+            cells = southbound.registers(name, register)
+        except UserError as error:
+            raise HTTPException(404, str(error)) from None
+        return [{"index": index, "value": value} for index, value in enumerate(cells) if value]
 
 
 def _add_plan_endpoints(app: FastAPI, controller: Controller) -> None:

@@ -11,6 +11,8 @@ from starlette.exceptions import HTTPException
 
 from controller.core.controller import Controller
 from controller.rest.description import example
+from controller.rest.errors import OF_SWITCHES, problems
+from controller.rest.strict_body import strict
 
 
 def add_job_endpoints(app: FastAPI, controller: Controller) -> None:
@@ -49,7 +51,7 @@ def _add_endpoints_of(app: FastAPI, controller: Controller, system: str) -> None
         return Response(status_code=204)
 
     # FastAPI reads the type of a request's body here.
-    post_job.__annotations__["request"] = service.Request
+    post_job.__annotations__["request"] = strict(service.Request)
     get_example, post_example = _example_of(service.Listed), _example_of(service.Answer)
     app.get(
         path,
@@ -65,7 +67,8 @@ def _add_endpoints_of(app: FastAPI, controller: Controller, system: str) -> None
         tags=[system],
         status_code=201,
         response_model=service.Answer,
-        responses=example(post_example, status=201) if post_example is not None else None,
+        responses=(example(post_example, status=201) if post_example is not None else {})
+        | problems(400, 422, *OF_SWITCHES),
         operation_id=f"add_job_of_{system}",
         summary=f"Add a job of {system}",
         description="Plan a job and bring the switches to it; the answer is what its agents must know.",
@@ -74,6 +77,7 @@ def _add_endpoints_of(app: FastAPI, controller: Controller, system: str) -> None
         path + "/{job}",
         tags=[system],
         status_code=204,
+        responses=problems(404, 422, *OF_SWITCHES),
         operation_id=f"delete_job_of_{system}",
         summary=f"Delete a job of {system}",
         description="Take a job's entries and groups out of the switches. Its number is not used again.",

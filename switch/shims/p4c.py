@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass
@@ -224,9 +225,19 @@ def _run(job: _Job) -> int:
         return FAILED
     if job.json is not None:
         job.json.write_text(compiled.json_text)
+        _build_for_the_switch(compiled)
     for path, suffix in job.p4info:
         path.write_bytes(_p4info(compiled, suffix))
     return 0
+
+
+def _build_for_the_switch(compiled: Compiled) -> None:
+    """Into the cache: tool chains that give the compiler minutes give a switch some seconds to start."""
+    from switch.codegen import build_program
+
+    # What keeps it from being built, the switch says: not everybody who compiles runs one.
+    with contextlib.suppress(UserError, ValueError, RuntimeError, OSError):
+        build_program(compiled.json)
 
 
 def _p4info(compiled: Compiled, suffix: str) -> bytes:

@@ -135,7 +135,7 @@ class Coercion:
         if source is t.INVALID_HEADER:
             return _is_header_like(target)
         if isinstance(expression, (s.ListExpression, s.StructExpression)):
-            return isinstance(target, (t.Struct, t.Tuple, t.Stack))
+            return isinstance(target, (t.Struct, t.Tuple, t.Stack, t.ListOf))
         return False
 
 

@@ -231,10 +231,16 @@ class ExpressionChecker:
 
     def _slice(self, node: s.Slice, scope: Scope) -> t.Type:
         base = self.check(node.base, scope)
-        high = self.constant_int(node.high, scope, "a bit number of a slice")
+        what = "the width of a slice" if node.counts_up else "a bit number of a slice"
+        high = self.constant_int(node.high, scope, what)
         low = self.constant_int(node.low, scope, "a bit number of a slice")
         if base is t.UNKNOWN or high is None or low is None:
             return t.UNKNOWN
+        if node.counts_up:
+            if high < 1:
+                self._context.error(node.high, f"a slice has one bit or more, not {high}")
+                return t.UNKNOWN
+            high += low - 1
         stored_type = base if base is t.INTEGER else t.representation(base)
         if not (stored_type is t.INTEGER or isinstance(stored_type, (t.Bit, t.Int))):
             self._context.error(node, f"only numbers have slices, this is {base}")

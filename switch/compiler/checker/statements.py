@@ -179,11 +179,12 @@ class StatementChecker:
             if node.collection.operator == "..":
                 node.collection.left = self._expressions.coerce(node.collection.left, symbol.type)
                 node.collection.right = self._expressions.coerce(node.collection.right, symbol.type)
-        elif isinstance(collection, t.Stack):
+        elif isinstance(collection, (t.Stack, t.ListOf)):
             if collection.element != symbol.type and symbol.type is not t.UNKNOWN:
                 self._context.error(node.variable, f"expected {collection.element}, but this is {symbol.type}")
         elif collection is not t.UNKNOWN:
-            self._context.error(node.collection, f"a loop runs over a range or a header stack, not {collection}")
+            what = f"a loop runs over a range, a list or a header stack, not {collection}"
+            self._context.error(node.collection, what)
         self.check(node.body, Scope(inner), Surroundings(around.kind, around.return_type, in_loop=True))
 
     # --- declarations among statements ---

@@ -235,6 +235,8 @@ class Statements:
                 self._for_in_range(node, variable, first, last, frame)
                 return
             values: list[Value] = [ir.Const(first.type, number) for number in range(first.value, last.value + 1)]
+        elif isinstance(node.collection, s.Cast) and isinstance(node.collection.operand, s.ListExpression):
+            values = [self._as_it_is_now(item, symbol.type, frame) for item in node.collection.operand.items]
         else:
             stack = self.expressions.value(node.collection, frame)
             if not isinstance(stack, StackPlace):
@@ -247,6 +249,14 @@ class Statements:
                 self.assignments.assign(variable, value, node)
                 self._iteration(node.body, frame, Loop(leave, ir.Label("continue")))
         self._code.emit(ir.Block(node.loc, node.end, leave, rounds))
+
+    def _as_it_is_now(self, item: s.Expression, type_: t.Type, frame: Frame) -> Value:
+        """The value of a list's item, whatever the rounds of a loop do to what it is made of."""
+        if item.value is not None:
+            return self.expressions.value(item, frame)
+        kept = self._code.program.storage.variable(type_, "item")
+        self.assignments.assign(kept, self.expressions.value(item, frame), item)
+        return kept
 
     def _for_in_range(self, node: s.ForIn, variable: Value, first: ir.Expr, last: ir.Expr, frame: Frame) -> None:
         """The bounds count as they are at first, and so does the number of the round: the body may change all."""

@@ -154,6 +154,10 @@ def _parse_index(cursor: Cursor, base: s.Expression) -> s.Expression:
         low = parse_expression(cursor)
         cursor.expect("]")
         return s.Slice(base.loc, cursor.last_end, base, first, low)
+    if cursor.accept("+:"):
+        width = parse_expression(cursor)
+        cursor.expect("]")
+        return s.Slice(base.loc, cursor.last_end, base, width, first, counts_up=True)
     cursor.expect("]")
     return s.Index(base.loc, cursor.last_end, base, first)
 

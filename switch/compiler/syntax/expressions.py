@@ -62,11 +62,13 @@ class Index(Expression):
 
 @dataclass(slots=True, eq=False)
 class Slice(Expression):
-    """base[high:low]; after checking, `high_bit` and `low_bit` are the numbers."""
+    """base[high:low]; after checking, `high_bit` and `low_bit` are the numbers. counts_up: base[low+:high], where
+    `high` is how many bits there are."""
 
     base: Expression
     high: Expression
     low: Expression
+    counts_up: bool = False
     high_bit: int = field(default=0, init=False)
     low_bit: int = field(default=0, init=False)
 

@@ -99,7 +99,7 @@ class For(Statement):
 
 @dataclass(slots=True, eq=False)
 class ForIn(Statement):
-    """for (type name in collection) body; collection is a range or a header stack."""
+    """for (type name in collection) body; collection is a range, a list or a header stack."""
 
     variable: VariableDeclaration
     collection: Expression

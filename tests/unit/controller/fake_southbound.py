@@ -5,6 +5,7 @@ from __future__ import annotations
 from controller.planning.plan import Plan
 from controller.southbound.interface import CounterCell, NoListener, SouthboundError, SouthboundListener, SwitchStatus
 from controller.southbound.messages import Message
+from switch.errors import UserError
 
 
 class News:
@@ -63,6 +64,8 @@ class FakeSouthbound:
     def registers(self, switch: str, name: str) -> list[int]:
         if self.failure is not None:
             raise self.failure
+        if name not in self.register_cells:
+            raise UserError(f"{switch} has no register {name!r}")
         return self.register_cells[name]
 
     def hand_over(self) -> None: ...

@@ -148,7 +148,10 @@ ERRORS = [
     ("GET", "/switches/x1/registers/r", None, 404, "there is no switch 'x1'"),
     ("GET", "/systems/doors/jobs", None, 404, "this controller serves no system 'doors'; it serves aggregation"),
     ("DELETE", "/systems/doors/jobs/1", None, 404, "serves no system 'doors'"),
+    ("GET", "/switches/e1/registers/r", None, 404, "e1 has no register 'r'"),
     ("POST", "/links", {"a": "e1", "b": "a1"}, 422, "up: Field required"),
+    ("POST", "/links", {"a": "e1", "b": "a1", "up": 0}, 422, "up: Input should be a valid boolean"),
+    ("POST", JOBS, {"server": "h1", "workers": ["h2"], "programmable": "2"}, 422, "programmable: Input should be a"),
     ("POST", "/links", {"a": "e1", "b": "e2", "up": False}, 400, "no link between 'e1' and 'e2'"),
     ("GET", "/nothing", None, 404, "Not Found"),
     ("PUT", JOBS, None, 405, "Method Not Allowed"),
@@ -190,6 +193,12 @@ def test_errors_are_one_line(rest: httpx.Client) -> None:
         assert list(answer.json()) == ["detail"]
         assert detail in answer.json()["detail"]
         assert "\n" not in answer.json()["detail"]
+
+
+@pytest.mark.parametrize(("path", "allowed"), [("/links", "GET, POST"), ("/plan", "GET"), (f"{JOBS}/1", "DELETE")])
+def test_a_method_that_a_path_has_not(rest: httpx.Client, path: str, allowed: str) -> None:
+    answer = rest.put(path)
+    assert (answer.status_code, answer.headers["Allow"]) == (405, allowed)
 
 
 def test_a_switch_that_is_away_is_503(rest: httpx.Client, southbound: FakeSouthbound) -> None:
