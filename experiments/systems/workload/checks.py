@@ -13,6 +13,7 @@ from experiments.accounting import HostAccount, disagreements
 from experiments.counts import Counts
 from experiments.switch_accounts import switch_disagreements
 from experiments.traffic.results import TrafficResults
+from hosts.traffic.histogram import LatencyHistogram
 from topo.graph import Topology
 
 MOST_FAILURES = 5
@@ -42,6 +43,9 @@ def _marks(results: TrafficResults) -> list[str]:
         sent = sum(begun["packets"]) + told["warm_up_sent"] + told["replayed"]
         others = sum(told[kind] for kind in ("warm_up", "foreign", "misdelivered"))
         received = sum(flows["packets"]) + sum(flows["duplicates"]) + others
+        timed = LatencyHistogram.from_json(told["histogram"]).count
+        if timed != sum(flows["packets"]):
+            lines.append(f"{host} tells latencies of {timed} packets, and the arrival of {sum(flows['packets'])}")
         for what, marked, frames in (
             ("sent", sent, carried["sent_frames"]),
             ("received", received, carried["received_frames"]),
