@@ -161,6 +161,16 @@ def test_what_later_packets_have_overtaken_is_asked_for_though_others_come() -> 
     assert asked(found, 10 + 2 * TIMEOUT_US) == [(PACKET.number, [True] * 3), (LATER.number, [False, True, False])]
 
 
+def test_a_fragment_that_its_own_transmission_has_overtaken_is_asked_for_though_others_come() -> None:
+    found, _ = reception(LATER, LOAN)
+    start_us = LATER.planned_us
+    take(found, LATER, 0, now_us=start_us)
+    take(found, LATER, 2, now_us=start_us)
+    take(found, LOAN, 0, now_us=start_us + TIMEOUT_US // 2)
+    assert asked(found, start_us + TIMEOUT_US - 1) == []
+    assert asked(found, start_us + TIMEOUT_US) == [(LATER.number, [False, True, False])]
+
+
 def test_what_waits_for_its_loan_is_not_asked_for() -> None:
     found, _ = reception(PACKET, LOAN)
     for fragment in range(3):
