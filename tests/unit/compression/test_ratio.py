@@ -130,6 +130,16 @@ def test_a_rate_that_falls_is_settled_once_it_stays() -> None:
     ]
 
 
+def test_a_settled_rate_is_the_earlier_of_the_two() -> None:
+    """100 bytes in 5 us, and then 97."""
+    monitor = RateMonitor(50, 0.05)
+    packets = [(0, 0), *((5 * n, 100) for n in range(1, 11)), *((5 * n, 97) for n in range(11, 21))]
+    assert feed(monitor, packets, 100) == [
+        (pytest.approx(160e6), None),
+        (pytest.approx(155.2e6), pytest.approx(160e6)),
+    ]
+
+
 def test_a_link_that_stands_still_has_no_settled_rate() -> None:
     monitor = RateMonitor(50, 0.05)
     found = feed(monitor, [(5 * n, 100) for n in range(21)], 400)

@@ -25,11 +25,16 @@ from hosts.systems.compression.frames import (
 )
 from hosts.systems.compression.gradient_message import GradientMessage, fitting
 from hosts.systems.compression.outgoing import Outgoing
+from hosts.systems.compression.pace import Pace
 from hosts.systems.compression.packet_format import Flags
 from hosts.systems.compression.packets import Acknowledgement, Part
+from hosts.systems.compression.rate_adaptation import Finding
+from hosts.systems.compression.rate_monitor import Reading
 from hosts.transport.group_acknowledgement import GroupAcknowledgement
 from hosts.transport.rate_control import AimdRate
 from hosts.transport.stream_sender import StreamSender
+from tests.unit.compression.jobs import job_of
+from tests.unit.compression.points import run
 
 OWN = AgentAddress(name="h2", ip="10.0.0.2", mac="02:00:00:00:00:02", gateway_mac="02:00:00:00:01:00")
 ROUTE = Route(7, OWN, "10.0.0.1", OWN.gateway_mac)
@@ -76,6 +81,52 @@ def test_a_rate_grows_step_by_step_and_is_halved_once_in_a_round_trip() -> None:
     for number in range(100, 110):
         rate.acknowledged(number, number, marked=True, now_us=43)
     assert rate.rate_bps == 100 and rate.decreases > 3
+
+
+def found(rate_bps: float, *, backlog: bool, grew: bool = False) -> Finding:
+    return Finding(Reading(0, rate_bps), backlog, grew)
+
+
+@pytest.mark.parametrize("pacing", ["even", "active"])
+def test_a_pace_is_a_share_of_the_link_and_less_while_less_arrives(pacing: str) -> None:
+    """Somewhat less than that, until queues are short again; then it grows back by sixteenths."""
+    pace = Pace(job_of(4, server_link_bps=6_400_000, pacing=pacing), 0, 0)
+    assert pace.bucket is not None and pace.bucket.rate_bps == 1_600_000
+    rates = []
+    for finding in (
+        found(1_000_000, backlog=False, grew=True),
+        found(800_000, backlog=True, grew=True),
+        found(700_000, backlog=True),
+        *[found(760_000, backlog=False)] * 9,
+    ):
+        pace.read(finding, 0)
+        rates.append(pace.bucket.rate_bps)
+    assert rates == [1_600_000, 760_000, 760_000, *range(860_000, 1_600_000, 100_000), 1_600_000]
+    pace.read(found(800_000, backlog=True, grew=True), 0)
+    pace.acknowledged(1, 2, 2, 0, marked=True)
+    assert pace.bucket.rate_bps == (1_520_000 if pacing == "active" else 760_000)
+    pace.begin(0)
+    assert pace.bucket.rate_bps == 1_600_000
+
+
+def test_each_gradient_of_each_worker_begins_at_another_of_its_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spread evenly: twelve turns, of which none is further than a sixth from the next."""
+    turns: list[float] = []
+    init = GradientMessage.__init__
+
+    def noted(self: GradientMessage, *arguments: Any, turn: float = 0.0) -> None:
+        turns.append(turn)
+        init(self, *arguments, turn=turn)
+
+    monkeypatch.setattr(GradientMessage, "__init__", noted)
+    sections: dict[str, Any] = {
+        "topology": {"kind": "star:5"},
+        "workload": {"workers": 4, "rounds": 3, "values": 704},
+    }
+    assert run(**sections).failures == []
+    assert len(turns) == 12 and max(np.diff([*sorted(turns), min(turns) + 1])) < 1 / 6
+    turns.clear()
+    assert run(**sections, ratio={"rule": "none"}).failures == [] and set(turns) == {0}
 
 
 # ---- Packets ----
