@@ -11,6 +11,7 @@
 #include "include/ndn/parser.p4"
 #include "include/ndn/names.p4"
 #include "include/ndn/drops.p4"
+#include "include/ndn/nonce.p4"
 #include "include/ndn/forwarding.p4"
 #include "include/ndn/persistent_pit.p4"
 #include "include/ndn/content_store.p4"
@@ -25,6 +26,7 @@ control NdnIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
     Check() check;
     Names() names;
     Fib() fib;
+    AddNonce() add_nonce;
     PersistentPit() persistent_pit;
     ContentStore() content_store;
     PendingInterests() pending_interests;
@@ -45,11 +47,27 @@ control NdnIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
                 arrivals.apply(meta, std.ingress_port);
                 names.apply(hdr, meta);
 
-                // Subscriptions: Interests change them, distributed Data follow them.
                 bool interest = meta.packet_type == TYPE_INTEREST;
+                meta.upstream = 0;
+                if (interest || meta.operation == Operation.DISTRIBUTION) {
+                    fib.apply(meta, std.ingress_port, reason);
+                }
+                if (interest) {
+                    if (hdr.hop_limit.isValid()) {
+                        hdr.hop_limit.hops = hdr.hop_limit.hops - 1;
+                        if (hdr.hop_limit.hops == 0 && meta.operation != Operation.NONE) {
+                            reason = Reason.HOP_LIMIT;
+                        }
+                    }
+                    if (!hdr.nonce.isValid()) {
+                        add_nonce.apply(hdr);
+                    }
+                }
+
+                // Subscriptions: Interests change them, distributed Data follow them.
                 Subscription subscription = Subscription.NONE;
                 port_set_t subscribers = 0;
-                if (meta.operation != Operation.NONE
+                if (reason == Reason.NONE && meta.operation != Operation.NONE
                         && (interest ? meta.operation != Operation.DISTRIBUTION
                                      : meta.operation != Operation.DELETION)) {
                     persistent_pit.apply(hdr, meta, std.ingress_global_timestamp, subscription, subscribers);
@@ -58,19 +76,19 @@ control NdnIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
                 bool hit = false;
                 port_set_t waiting = 0;
                 Pending pending = Pending.FORWARD;
-                if (interest) {
-                    if (hdr.hop_limit.isValid()) {
-                        hdr.hop_limit.hops = hdr.hop_limit.hops - 1;
-                    }
+                if (reason != Reason.NONE) {
+                    meta.ports = 0;
+                } else if (interest) {
                     if (!hdr.must_be_fresh.isValid() && meta.left == 0
                             && (meta.operation == Operation.NONE || meta.operation == Operation.DISTRIBUTION)) {
                         content_store.apply(hdr, meta, hit);
                     }
-                    fib.apply(meta);
                     if (hit || subscription == Subscription.ANSWER) {
                         answer.apply(hdr, meta, std);
                     } else if (subscription == Subscription.WAIT) {
                         reason = Reason.AGGREGATED;
+                    } else if (hdr.hop_limit.isValid() && hdr.hop_limit.hops == 0) {
+                        reason = Reason.HOP_LIMIT;
                     } else if (meta.upstream == 0 || meta.upstream == std.ingress_port
                             || meta.operation == Operation.DISTRIBUTION) {
                         reason = Reason.NO_ROUTE;
@@ -87,6 +105,9 @@ control NdnIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
                         }
                     }
                     meta.ports = subscription == Subscription.NONE ? 16w0 : subscribers;
+                } else if (subscription == Subscription.OVERTAKEN) {
+                    reason = Reason.OVERTAKEN;
+                    meta.ports = 0;
                 } else {
                     pending_interests.apply(
                         hdr, meta, std.ingress_global_timestamp, subscribers, pending, waiting);

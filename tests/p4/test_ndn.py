@@ -12,7 +12,7 @@ from controller.planning.plan import SwitchPlan
 from controller.systems.ndn.entries import all_sets_of, fib_entry
 from hosts.systems.ndn.gradient_format import VersionHead, fragment_name, version_frames
 from hosts.systems.ndn.packets import data_frame, ethernet, interest_frame
-from hosts.systems.ndn.tlv import CONTENT, generic, tlv
+from hosts.systems.ndn.tlv import CONTENT, generic, name_tlv, tlv
 from tests.emulation.sandboxed import in_sandbox
 from tests.p4.switch_under_test import COMPILERS, KINDS, switch_under_test
 
@@ -60,6 +60,11 @@ def test_packets(kind: str, compiler: str, tmp_path: Path) -> None:
         # A push to those who are left, and a probe for it.
         push = gradient("distribute", "p", "t", version=300, lane=-7)
         assert switch.exchange(PUBLISHER, push) == {2: [push], 4: [push]}
+        # Once, and from where the publisher is.
+        assert switch.exchange(PUBLISHER, push) == {}
+        assert switch.exchange(2, gradient("distribute", "p", "t", version=301, lane=1)) == {}
+        overtaken = gradient("distribute", "p", "t", version=299, lane=1)
+        assert switch.exchange(PUBLISHER, overtaken) == {}
         wanted = fragment_name(name("t", "p"), 300, 0)
         probe = interest_frame(HEADER, wanted, 1, 60_000)
         assert switch.exchange(3, probe) == {3: [gradient("t", "p", version=300, lane=-7)]}
@@ -74,6 +79,15 @@ def test_packets(kind: str, compiler: str, tmp_path: Path) -> None:
         assert switch.exchange(4, data) == {2: [data], 3: [data]}
         assert switch.exchange(4, data) == {}
 
+        # Without a nonce, with what may be ignored, and with hops that are used up.
+        rest = tlv(0x0C, b"\x64") + tlv(0x22, b"\x05") + tlv(0x24, b"xyz") + tlv(0x2E, bytes(300))
+        (out,) = switch.exchange(2, HEADER + tlv(5, name_tlv((*name("t", "p"), *name("y"))) + rest)).items()
+        assert out[0] == PUBLISHER
+        (frame,) = out[1]
+        head = HEADER + tlv(5, name_tlv(name("t", "p", "y")) + tlv(0x0A, bytes(4)) + rest)[: -len(rest) - 4]
+        assert (frame[: len(head)], frame[len(head) + 4 :]) == (head, rest.replace(b"\x22\1\5", b"\x22\1\4"))
+        assert switch.exchange(2, interest("t", "p", "z")[:-1] + b"\1") == {}
+
         # What is no packet.
         for frame in (HEADER + b"\x05\xff", insertion[:-4], HEADER + tlv(5, tlv(7, tlv(8, bytes(33))))):
             assert switch.exchange(2, frame) == {}
@@ -84,5 +98,6 @@ def test_packets(kind: str, compiler: str, tmp_path: Path) -> None:
         }
         assert dropped == {
             "dropped_aggregated": 2, "dropped_duplicate": 1, "dropped_unsolicited": 1, "dropped_not_shortest": 1,
-            "dropped_truncated": 1, "dropped_component_too_long": 1,
+            "dropped_truncated": 1, "dropped_component_too_long": 1, "dropped_overtaken": 2, "dropped_not_upstream": 1,
+            "dropped_hop_limit": 1,
         }  # fmt: skip

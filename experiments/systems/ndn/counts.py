@@ -12,8 +12,8 @@ _CELLS_A_PORT = 8
 
 DROP_REASONS = (
     "unknown_type", "not_shortest", "truncated", "no_name", "nested_length", "component_too_long",
-    "too_many_components", "operation_name", "no_nonce", "port_beyond_16", "hop_limit", "no_route", "duplicate",
-    "aggregated", "unsolicited", "no_group", "not_ours",
+    "too_many_components", "operation_name", "bad_element", "port_beyond_16", "hop_limit", "no_route", "duplicate",
+    "aggregated", "unsolicited", "no_group", "not_upstream", "overtaken", "not_ours",
 )  # fmt: skip
 """Packets that routers drop, each reason with a counter dropped_REASON. The first nine are malformed packets."""
 

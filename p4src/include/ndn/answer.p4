@@ -52,6 +52,8 @@ control AnswerInterest(inout headers_t hdr, inout metadata_t meta, inout standar
         hdr.lifetime_4.setInvalid();
         hdr.lifetime_8.setInvalid();
         hdr.hop_limit.setInvalid();
+        hdr.element_1.setInvalid();
+        hdr.element_2.setInvalid();
         meta.packet_type = TYPE_DATA;
         std.egress_spec = std.ingress_port;
     }

@@ -6,7 +6,9 @@
 
 // Longest prefix match by component: an entry matches the identity of as many components as its prefix has, and has
 // the higher priority the more these are.
-control Fib(inout metadata_t meta) {
+// Nothing but a distribution's Data comes from where its publisher is, and these from nowhere else; insertions without
+// a way to go are not to change anything.
+control Fib(inout metadata_t meta, in port_t in_port, inout Reason reason) {
     action towards(port_t port) {
         meta.upstream = port;
     }
@@ -28,6 +30,13 @@ control Fib(inout metadata_t meta) {
     apply {
         meta.upstream = 0;
         fib.apply();
+        if (meta.packet_type == TYPE_DATA) {
+            if (meta.upstream != in_port) {
+                reason = Reason.NOT_UPSTREAM;
+            }
+        } else if (meta.operation == Operation.INSERTION && (meta.upstream == 0 || meta.upstream == in_port)) {
+            reason = Reason.NO_ROUTE;
+        }
     }
 }
 

@@ -44,6 +44,7 @@ error {
     NestedLength,       // a TLV is longer than the one that it is in
     ComponentTooLong,
     TooManyComponents,
+    BadElement,         // of an Interest: critical and not known here, not in its place, or of a wrong length
     Ipv4Options
 }
 
@@ -75,6 +76,13 @@ header component_t {
 header distribute_t {
     bit<16> type_and_length;
     bit<80> value;
+}
+
+// Of an Interest, after those that routers look at.
+header element_t {
+    bit<8> type;
+    bit<8> length;
+    varbit<2016> value;
 }
 
 header nonce_t {
@@ -143,6 +151,8 @@ struct headers_t {
     lifetime_4_t lifetime_4;
     lifetime_8_t lifetime_8;
     hop_limit_t hop_limit;
+    element_t element_1;
+    element_t element_2;
     empty_content_t empty_content;
     gradient_content_t content;
     lanes_t lanes;
@@ -160,6 +170,9 @@ struct metadata_t {
     bit<16> left;           // bytes of the packet after what has been parsed
     bit<16> name_left;      // likewise of the name
     bit<4> components;
+    bit<2> numbers;         // how many of a push's version and segment are numbers
+    bit<32> version;
+    bit<32> segment;
     name_id_t id_1;         // of the first component, of the first two, ...; names.p4 says in which order
     name_id_t id_2;
     name_id_t id_3;

@@ -4,6 +4,10 @@
 
 #include "packet.p4"
 
+// Types of components (naming conventions, revision 3), as they stand before a length.
+const bit<16> SEGMENT = 0x3200;
+const bit<16> VERSION = 0x3600;
+
 // Component n, whose type and length are `head`, lies within the name.
 #define CHECK_COMPONENT \
         head = packet.lookahead<bit<16>>(); \
@@ -25,12 +29,69 @@
         transition next; \
     }
 
+// Component n of a push is a number: a type and the number of 1, 2 or 4 bytes.
+#define NUMBER_STATES(n, kind, number, next) \
+    state component_##n { \
+        transition select(meta.name_left) { \
+            0: after_name; \
+            default: check_##n; \
+        } \
+    } \
+    state check_##n { \
+        CHECK_COMPONENT \
+        meta.components = n; \
+        transition select(meta.operation, head) { \
+            (Operation.DISTRIBUTION, kind + 1): number_##n##_1; \
+            (Operation.DISTRIBUTION, kind + 2): number_##n##_2; \
+            (Operation.DISTRIBUTION, kind + 4): number_##n##_4; \
+            default: take_##n; \
+        } \
+    } \
+    NUMBER_STATE(n, 1, 24, number) \
+    NUMBER_STATE(n, 2, 32, number) \
+    NUMBER_STATE(n, 4, 48, number) \
+    state take_##n { \
+        packet.extract(hdr.c##n, (bit<32>)head[7:0] << 3); \
+        transition next; \
+    }
+#define NUMBER_STATE(n, bytes, bits, number) \
+    state number_##n##_##bytes { \
+        meta.number = (bit<32>)packet.lookahead<bit<bits>>()[8 * bytes - 1:0]; \
+        meta.numbers = meta.numbers + 1; \
+        transition take_##n; \
+    }
+
+// The element ahead is one that may be ignored, and its length is within the Interest.
+#define CHECK_OTHER \
+        head = packet.lookahead<bit<16>>(); \
+        verify(meta.left >= 2, error.NestedLength); \
+        verify(head[15:8] >= 32 && head[8:8] == 0 && head[15:8] < LENGTH_IN_TWO_BYTES, error.BadElement);
+
+#define OTHER_STATES(n, next) \
+    state other_##n { \
+        CHECK_OTHER \
+        transition select(head[7:0]) { \
+            253: last_wide; \
+            254 &&& 254: too_wide; \
+            default: narrow_##n; \
+        } \
+    } \
+    state narrow_##n { \
+        TAKE(2 + (bit<16>)head[7:0]) \
+        packet.extract(hdr.element_##n, (bit<32>)head[7:0] << 3); \
+        transition select(meta.left) { \
+            0: accept; \
+            default: next; \
+        } \
+    }
+
 #define TAKE(bytes) \
-        verify(meta.left >= bytes, error.NestedLength); \
-        meta.left = meta.left - bytes;
+        verify(meta.left >= (bytes), error.NestedLength); \
+        meta.left = meta.left - (bytes);
 
 parser NdnParser(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
     bit<16> head = 0;
+    bit<16> wide = 0;
 
     state start {
         packet.extract(hdr.ethernet);
@@ -151,8 +212,8 @@ parser NdnParser(packet_in packet, out headers_t hdr, inout metadata_t meta, ino
     }
     COMPONENT_STATES(2, component_3)
     COMPONENT_STATES(3, component_4)
-    COMPONENT_STATES(4, component_5)
-    COMPONENT_STATES(5, component_6)
+    NUMBER_STATES(4, VERSION, version, component_5)
+    NUMBER_STATES(5, SEGMENT, segment, component_6)
     COMPONENT_STATES(6, component_7)
     COMPONENT_STATES(7, component_8)
     COMPONENT_STATES(8, component_9)
@@ -170,14 +231,15 @@ parser NdnParser(packet_in packet, out headers_t hdr, inout metadata_t meta, ino
         }
     }
 
-    // ---- The rest of an Interest, each part of which may be missing; what is not named here stays as it is ----
+    // ---- The rest of an Interest, in its order: each part may be missing. What is not known here may follow, if it is
+    // ---- not critical (an even type from 32 on), and stays as it is ----
 
     state interest {
         transition select(packet.lookahead<bit<16>>()) {
             0x2100: can_be_prefix;
             0x1200: must_be_fresh;
             0x0a04: nonce;
-            default: accept;
+            default: guiders;
         }
     }
     state can_be_prefix {
@@ -192,7 +254,7 @@ parser NdnParser(packet_in packet, out headers_t hdr, inout metadata_t meta, ino
         transition select(packet.lookahead<bit<16>>()) {
             0x1200: must_be_fresh;
             0x0a04: nonce;
-            default: accept;
+            default: guiders;
         }
     }
     state must_be_fresh {
@@ -206,7 +268,7 @@ parser NdnParser(packet_in packet, out headers_t hdr, inout metadata_t meta, ino
     state after_must_be_fresh {
         transition select(packet.lookahead<bit<16>>()) {
             0x0a04: nonce;
-            default: accept;
+            default: guiders;
         }
     }
     state nonce {
@@ -214,17 +276,18 @@ parser NdnParser(packet_in packet, out headers_t hdr, inout metadata_t meta, ino
         packet.extract(hdr.nonce);
         transition select(meta.left) {
             0: accept;
-            default: after_nonce;
+            default: guiders;
         }
     }
-    state after_nonce {
+    state guiders {
         transition select(packet.lookahead<bit<16>>()) {
             0x0c01: lifetime_1;
             0x0c02: lifetime_2;
             0x0c04: lifetime_4;
             0x0c08: lifetime_8;
             0x2201: hop_limit;
-            default: accept;
+            0x2200 &&& 0xff00: bad_element;
+            default: other_1;
         }
     }
     state lifetime_1 {
@@ -256,13 +319,46 @@ parser NdnParser(packet_in packet, out headers_t hdr, inout metadata_t meta, ino
     state perhaps_hop_limit {
         transition select(packet.lookahead<bit<16>>()) {
             0x2201: hop_limit;
-            default: accept;
+            0x2200 &&& 0xff00: bad_element;
+            default: other_1;
         }
     }
     state hop_limit {
         TAKE(3)
         packet.extract(hdr.hop_limit);
+        transition select(meta.left) {
+            0: accept;
+            default: other_1;
+        }
+    }
+
+    // ---- Up to three others (ApplicationParameters, and a signature's two); the last stays in the payload ----
+
+    OTHER_STATES(1, other_2)
+    OTHER_STATES(2, last_other)
+    state last_other {
+        CHECK_OTHER
+        transition select(head[7:0]) {
+            253: last_wide;
+            254 &&& 254: too_wide;
+            default: last_narrow;
+        }
+    }
+    state last_narrow {
+        verify(meta.left >= 2 + (bit<16>)head[7:0], error.NestedLength);
+        verify(meta.left == 2 + (bit<16>)head[7:0], error.BadElement);
         transition accept;
+    }
+    state last_wide {
+        wide = packet.lookahead<bit<32>>()[15:0];
+        verify(wide >= (bit<16>)LENGTH_IN_TWO_BYTES, error.NotShortest);
+        verify(meta.left >= 4 && meta.left - 4 >= wide, error.NestedLength);
+        verify(meta.left - 4 == wide, error.BadElement);
+        transition accept;
+    }
+    state bad_element {
+        verify(false, error.BadElement);
+        transition reject;
     }
 
     // ---- Data of a gradient's form, which the content store can hold ----
@@ -306,6 +402,8 @@ control NdnDeparser(packet_out packet, in headers_t hdr) {
         packet.emit(hdr.lifetime_4);
         packet.emit(hdr.lifetime_8);
         packet.emit(hdr.hop_limit);
+        packet.emit(hdr.element_1);
+        packet.emit(hdr.element_2);
         packet.emit(hdr.empty_content);
         packet.emit(hdr.content);
         packet.emit(hdr.lanes);

@@ -7,8 +7,12 @@
 // port is not known here, so the first repetition in an epoch goes on towards the publisher. Once its acknowledgement
 // has passed, this router answers the others itself.
 //
-// A row's state: epoch (16 bits), ports of this epoch (16), ports of the one before (16), whether the publisher's
-// acknowledgement has passed in this epoch (1).
+// A row's state: epoch (16 bits), ports of this epoch (16), ports of the one before (16), and of this epoch whether the
+// publisher's acknowledgement has passed (1), and whether an insertion has gone on that has none yet (1).
+//
+// When a tree changes, rows may lead Data round in a circle for a while. So a push goes on only if its version and
+// segment are beyond those of all before it: publishers push in order. An acknowledgement goes on once for each insertion
+// that did.
 #ifndef GRADBED_NDN_PERSISTENT_PIT_P4
 #define GRADBED_NDN_PERSISTENT_PIT_P4
 
@@ -27,13 +31,16 @@ enum bit<3> Subscription {
     ANSWER = 2,         // this router answers it
     WAIT = 3,           // an equal one is on its way; its acknowledgement goes to all ports of the set
     LAST = 4,           // a deletion took the last port out, and goes on
-    FOUND = 5           // Data, for the ports of the set
+    FOUND = 5,          // Data, for the ports of the set
+    OVERTAKEN = 6       // a push that is not beyond the last one
 }
 
 control PersistentPit(in headers_t hdr, in metadata_t meta, in bit<48> now_us, out Subscription verdict,
         out port_set_t ports) {
     register<bit<64>>(SUBSCRIPTIONS) subscription_name;
     register<bit<64>>(SUBSCRIPTIONS) subscription_state;
+    // Version (32 bits) and segment of the last push, plus one; 0: there was none.
+    register<bit<64>>(SUBSCRIPTIONS) subscription_last;
     counter(1, CounterType.packets) subscriptions_made;
     counter(1, CounterType.packets) subscriptions_ended;
     counter(1, CounterType.packets) subscription_collisions;
@@ -48,6 +55,7 @@ control PersistentPit(in headers_t hdr, in metadata_t meta, in bit<48> now_us, o
     bit<16> current = 0;
     bit<16> previous = 0;
     bit<1> acknowledged = 0;
+    bit<1> asked = 0;
     bit<16> epoch = 0;
     bool same_epoch = false;
 
@@ -64,10 +72,11 @@ control PersistentPit(in headers_t hdr, in metadata_t meta, in bit<48> now_us, o
         current = epochs == 0 ? state[47:32] : 16w0;
         previous = epochs == 0 ? state[31:16] : (epochs == 1 ? state[47:32] : 16w0);
         acknowledged = epochs == 0 ? state[15:15] : 1w0;
+        asked = epochs == 0 ? state[14:14] : 1w0;
     }
     action write() {
         subscription_name.write(row, meta.id_2);
-        subscription_state.write(row, epoch ++ current ++ previous ++ acknowledged ++ 15w0);
+        subscription_state.write(row, epoch ++ current ++ previous ++ acknowledged ++ asked ++ 14w0);
     }
 
     apply {
@@ -82,6 +91,7 @@ control PersistentPit(in headers_t hdr, in metadata_t meta, in bit<48> now_us, o
                 found = false;
             }
         }
+        bool known = found;
         if (found) {
             age();
         } else if (meta.operation == Operation.INSERTION && meta.packet_type == TYPE_INTEREST) {
@@ -105,14 +115,25 @@ control PersistentPit(in headers_t hdr, in metadata_t meta, in bit<48> now_us, o
         } else if (meta.packet_type == TYPE_DATA) {
             // An acknowledgement has two components after the operation. It is for those whose insertion has come in
             // this epoch: who hears one need not repeat, so that a port of the epoch before must not.
+            verdict = Subscription.FOUND;
             if (meta.components == 3) {
-                ports = current;
-                if (acknowledged == 0 && current != 0) {
+                ports = 0;
+                if (asked == 1) {
+                    ports = current;
                     acknowledged = 1;
+                    asked = 0;
                     write();
                 }
+            } else {
+                bit<64> last;
+                bit<64> this_one = (meta.version ++ meta.segment) + 1;
+                subscription_last.read(last, row);
+                if (this_one > last) {
+                    subscription_last.write(row, this_one);
+                } else {
+                    verdict = Subscription.OVERTAKEN;
+                }
             }
-            verdict = Subscription.FOUND;
         } else if (meta.operation == Operation.INSERTION) {
             // A second one by the same port in an epoch is a repetition: the first, or its answer, was lost.
             bool repeated = (current & meta.in_port) != 0;
@@ -128,6 +149,12 @@ control PersistentPit(in headers_t hdr, in metadata_t meta, in bit<48> now_us, o
                 verdict = Subscription.FORWARD;
             } else {
                 verdict = Subscription.WAIT;
+            }
+            if (verdict == Subscription.FORWARD) {
+                asked = 1;
+            }
+            if (!known) {
+                subscription_last.write(row, 0);
             }
             current = current | meta.in_port;
             ports = ports | meta.in_port;

@@ -133,7 +133,7 @@ def ports(outputs: Mapping[int, Sequence[bytes]]) -> list[int]:
 
 def gradient_frame(*parts: str, version: int = 1, segment: int = 0, lane: int = 0) -> bytes:
     """Data of a gradient's form; every lane has the same value."""
-    (frames,) = version_frames(
+    batches = version_frames(
         ETHERNET, name(*parts), version, VersionHead(0.5), np.full((segment + 1, LANES), lane, np.int32)
     )
-    return frames[segment].tobytes()
+    return list(batches)[-1][-1].tobytes()

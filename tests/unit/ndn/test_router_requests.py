@@ -105,6 +105,63 @@ def test_hop_limits_count_down_and_end(router: OneRouter) -> None:
     assert drops(router.counts()) == {"hop_limit": 1}
 
 
+def with_one_hop(*parts: str) -> bytes:
+    return interest(*parts, nonce=7)[:-1] + b"\x01"
+
+
+def test_an_interest_whose_hops_are_used_up_does_not_go_on(router: OneRouter) -> None:
+    assert router.exchange(1, with_one_hop("a", "x")) == {}
+    assert drops(router.counts()) == {"hop_limit": 1}
+    assert "pending_made" not in router.counts()
+    # A store may answer it.
+    pushed(router, (3, 1))
+    frame = probe("t", "h1", 3, 1)[:-1] + b"\x01"
+    assert ports(router.exchange(2, frame)) == [2]
+
+
+@pytest.mark.parametrize("operation", ["insert", "delete"])
+def test_subscriptions_do_not_change_where_hops_are_used_up(router: OneRouter, operation: str) -> None:
+    if operation == "delete":
+        router.exchange(3, interest("insert", "h1", "t"))
+    before = router.counts()
+    assert router.exchange(3, with_one_hop(operation, "h1", "t")) == {}
+    after = router.counts()
+    assert drops(after) == {"hop_limit": 1}
+    assert {key: after.get(key) for key in before} == before
+    assert after.get("subscriptions_ended", 0) == 0
+
+
+NONCE_BYTES = 6
+
+
+@pytest.mark.parametrize("size", [1, 200, 226, 227, 230])
+@pytest.mark.parametrize("flags", [b"", b"\x21\0", b"\x12\0", b"\x21\0\x12\0"])
+def test_an_interest_without_a_nonce_gets_one(router: OneRouter, size: int, flags: bytes) -> None:
+    """Where it belongs, whatever that does to the packet's length."""
+    parts = [b"a", *(bytes([65 + at]) * min(32, size - 32 * at) for at in range(-(-size // 32)))][:8]
+    wanted, guiders = name_tlv([generic(part) for part in parts]), b"\x0c\x01\x64\x22\x01\x09"
+    (out,) = router.exchange(1, ETHERNET + tlv(5, wanted + flags + guiders))[2]
+    packet = tlv(5, wanted + flags + tlv(NONCE, bytes(4)) + guiders[:-1] + b"\x08")
+    place = packet.index(wanted) + len(wanted) + len(flags) + 2
+    got = out[len(ETHERNET) :]
+    assert got[:place] + bytes(4) + got[place + 4 :] == packet
+    # Another gets another one.
+    (other,) = router.exchange(3, ETHERNET + tlv(5, name_tlv(name("a", "y")) + guiders))[2]
+    assert other[-10:-6] != got[place : place + 4]
+
+
+def test_what_may_be_ignored_stays_as_it_is(router: OneRouter) -> None:
+    """ApplicationParameters and a signature; unknown elements that are not critical."""
+    whole = interest("a", "x")[len(ETHERNET) + 2 :]
+    for number, rest in enumerate((
+        tlv(0x24, b"ab"), tlv(0x24, b"") + tlv(0x2C, bytes(30)) + tlv(0x2E, bytes(300)), tlv(0x24, bytes(252)),
+        tlv(0x24, bytes(700)), 3 * tlv(0xFC, b"abc"), tlv(HOP_LIMIT, b"\x07"),
+    )):  # fmt: skip
+        body = whole.replace(b"\x08\x01x", bytes([8, 1, 109 + number]))
+        (out,) = router.exchange(1, ETHERNET + tlv(5, body + rest))[2]
+        assert out == ETHERNET + tlv(5, body[:-1] + bytes([body[-1] - 1]) + rest)
+
+
 def test_a_full_pit_forgets_the_one_that_ends_first() -> None:
     with OneRouter(2, {"/a": 1}, **SMALL) as router:
         for number, lifetime_ms in enumerate((3000, 1000, 2000)):

@@ -80,12 +80,90 @@ def test_pushes_go_to_subscribers_and_to_nobody_else(router: OneRouter) -> None:
     subscribe(router, 2, 4)
     frame = gradient_frame("distribute", "h1", "t", version=7, segment=3)
     assert router.exchange(PUBLISHER, frame) == {2: [frame], 4: [frame]}
-    # Never back to where it came from.
-    assert router.exchange(2, frame) == {4: [frame]}
     # Another publisher, another training.
     assert router.exchange(PUBLISHER, gradient_frame("distribute", "h2", "t")) == {}
     assert router.exchange(PUBLISHER, gradient_frame("distribute", "h1", "u")) == {}
-    assert drops(router.counts()) == {"unsolicited": 2, "aggregated": 1}
+    assert drops(router.counts()) == {"not_upstream": 2, "aggregated": 1}
+
+
+def test_pushes_come_from_upstream_of_their_publisher(router: OneRouter) -> None:
+    subscribe(router, 2, 4)
+    frame = gradient_frame("distribute", "h1", "t", version=7)
+    for port in (2, 3, 4, 5):
+        assert router.exchange(port, frame) == {}
+    assert drops(router.counts()) == {"not_upstream": 4, "aggregated": 1}
+    # It was neither kept nor taken for the push that has been here.
+    assert "content_kept" not in router.counts()
+    assert receivers(router, 7) == [2, 4]
+
+
+@pytest.mark.parametrize(
+    ("version", "segment", "goes_on"),
+    [(7, 300, False), (7, 299, False), (7, 2, False), (6, 301, False), (7, 301, True), (8, 0, True), (70_000, 0, True)],
+)
+def test_a_push_goes_on_only_beyond_all_before_it(
+    router: OneRouter, version: int, segment: int, goes_on: bool
+) -> None:
+    subscribe(router, 2)
+    last = gradient_frame("distribute", "h1", "t", version=7, segment=300)
+    assert router.exchange(PUBLISHER, last) == {2: [last]}
+    frame = gradient_frame("distribute", "h1", "t", version=version, segment=segment)
+    assert router.exchange(PUBLISHER, frame) == ({2: [frame]} if goes_on else {})
+    assert drops(router.counts()).get("overtaken", 0) == (not goes_on)
+    # That was of this stream, and the first of another may be any.
+    assert router.counts()["subscriptions_made"] == 1
+
+
+def test_the_first_push_of_all_is_that_of_version_0_and_segment_0(router: OneRouter) -> None:
+    subscribe(router, 2)
+    assert receivers(router, 0) == [2]
+    assert router.exchange(PUBLISHER, gradient_frame("distribute", "h1", "t", version=0)) == {}
+
+
+def test_a_stream_whose_subscribers_left_goes_on_where_it_was(router: OneRouter) -> None:
+    subscribe(router, 2)
+    assert receivers(router, 5) == [2]
+    router.exchange(2, interest(*DELETION))
+    subscribe(router, 3)
+    assert router.exchange(PUBLISHER, gradient_frame("distribute", "h1", "t", version=5)) == {}
+    assert receivers(router, 6) == [3]
+
+
+def test_a_row_that_another_stream_gets_begins_anew() -> None:
+    publishers = {f"/t/p{number}": PUBLISHER for number in range(3)}
+    with OneRouter(3, publishers, **SMALL) as router:
+        for number in range(3):
+            router.exchange(2, interest("insert", f"p{number}", "t"))
+            frame = gradient_frame("distribute", f"p{number}", "t", version=9 - number)
+            assert router.exchange(PUBLISHER, frame) == {2: [frame]}
+            router.exchange(2, interest("delete", f"p{number}", "t"))
+        assert router.counts()["subscriptions_made"] == 3
+
+
+def test_an_acknowledgement_goes_on_once_for_each_insertion_that_did(router: OneRouter) -> None:
+    subscribe(router, 2)
+    assert router.exchange(PUBLISHER, ACKNOWLEDGEMENT) == {}
+    assert router.exchange(3, ACKNOWLEDGEMENT) == {}
+    router.exchange(2, interest(*INSERTION, fresh=True, nonce=2))
+    assert router.exchange(PUBLISHER, ACKNOWLEDGEMENT) == {2: [ACKNOWLEDGEMENT]}
+    assert drops(router.counts()) == {"unsolicited": 1, "not_upstream": 1}
+
+
+def test_an_insertion_from_upstream_changes_nothing(router: OneRouter) -> None:
+    subscribe(router, 2)
+    router.exchange(PUBLISHER, interest(*INSERTION, nonce=2))
+    router.exchange(2, interest(*DELETION))
+    assert router.counts()["subscriptions_ended"] == 1
+
+
+@pytest.mark.parametrize("last_bytes", [b"\x32\x03abc", b"\x32\x08" + bytes(8), b"\x08\x01a", b"\x36\x01\x00"])
+def test_versions_and_segments_of_pushes_are_numbers(router: OneRouter, last_bytes: bytes) -> None:
+    subscribe(router, 2)
+    parts = (*name("distribute", "h1", "t"), b"\x36\x01\x01")
+    assert router.exchange(PUBLISHER, data_frame(ETHERNET, (*parts, last_bytes))) == {}
+    assert drops(router.counts()) == {"operation_name": 1}
+    frame = data_frame(ETHERNET, (*parts, b"\x32\x04\x00\x00\x00\x01"))
+    assert router.exchange(PUBLISHER, frame) == {2: [frame]}
 
 
 def test_a_deletion_takes_out_its_own_port_alone(router: OneRouter) -> None:
