@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from hashlib import blake2b
 from ipaddress import IPv4Network
 
 import networkx as nx
@@ -91,6 +92,20 @@ def shortest_routes(topology: Topology) -> Routes:
         next_hops[destination] = hops
         distances[destination] = dict(distance)
     return Routes(next_hops, distances)
+
+
+def equal_cost_path(topology: Topology, source: str, destination: str, flow: str) -> tuple[str, ...]:
+    """A shortest path between two switches, both included, as ECMP would find it: each switch on it chooses among the
+    next hops by a hash of the flow's name, with a seed of its own."""
+    graph = switch_graph(topology)
+    distance = nx.single_source_shortest_path_length(graph, destination)
+    path = [source]
+    while path[-1] != destination:
+        here = path[-1]
+        nearer = sorted(name for name in graph[here] if distance[name] < distance[here])
+        drawn = blake2b(flow.encode(), key=here.encode(), digest_size=8).digest()
+        path.append(nearer[int.from_bytes(drawn, "big") % len(nearer)])
+    return tuple(path)
 
 
 def _last_hops(neighbours: Mapping[str, list[str]], distance: Mapping[str, int]) -> dict[str, list[str]]:

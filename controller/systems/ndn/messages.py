@@ -14,12 +14,16 @@ _EXAMPLE: dict[str, Any] = {
 
 
 class Prefix(BaseModel):
-    """Interests for names that begin with `name` go to `host`."""
+    """Interests for names that begin with `name` go to `host`. The first component of a job's names ends with its
+    number: asked for as /a/b, a prefix is /a-7/b in the answer of job 7."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
     host: str
+    consumers: tuple[str, ...] | None = None
+    """Who asks for it; None: all consumers of the job. For a single one routers choose among equally short paths by a
+    hash of the name, as ECMP does; for several they follow a tree of few links."""
 
 
 class NdnRequest(BaseModel):
@@ -32,10 +36,12 @@ class NdnRequest(BaseModel):
 
 
 class NdnAnswer(NdnRequest):
-    """The job as it is installed. tree_edges: for each prefix the links of its tree, that to its host included."""
+    """The job as it is installed, with its prefixes under their own names. tree_edges: for each prefix the links of its tree, that to its host included."""
 
     model_config = ConfigDict(
-        frozen=True, extra="forbid", json_schema_extra={"example": {"job": 1, "tree_edges": [2, 2], **_EXAMPLE}}
+        frozen=True, extra="forbid", json_schema_extra={"example": {**_EXAMPLE, "job": 1, "tree_edges": [2, 2], "prefixes": [
+            {"name": "/digits-1/h1", "host": "h1"}, {"name": "/digits-1/h2", "host": "h2"}
+        ]}}
     )
 
     job: int

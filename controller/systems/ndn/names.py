@@ -27,6 +27,13 @@ def components(uri: str) -> tuple[bytes, ...]:
     return parts
 
 
+def job_name(uri: str, job: int) -> str:
+    """The name that a job gets in place of "/training/h1": "/training-7/h1". What routers keep of a job, no other job
+    can ask for by mistake, since numbers of jobs are given out once."""
+    first, slash, rest = uri.lstrip("/").partition("/")
+    return f"/{first}-{job}{slash}{rest}"
+
+
 def name_id(parts: Sequence[bytes]) -> int:
     """The identity of a name of generic components."""
     identity = 0

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from controller.core.service import NoSettings, Service
 from controller.planning.multicast import MulticastTree, multicast_tree
 from controller.planning.plan import Plan, SwitchPlan, TableEntry
-from controller.planning.routing import Routes
+from controller.planning.routing import Routes, equal_cost_path
 from controller.southbound.messages import Digest, Message
 from controller.systems.ndn.entries import (
     MOST_PORTS,
@@ -20,7 +20,7 @@ from controller.systems.ndn.entries import (
     one_set,
 )
 from controller.systems.ndn.messages import NdnAnswer, NdnRequest, Prefix
-from controller.systems.ndn.names import components
+from controller.systems.ndn.names import components, job_name
 from switch.errors import UserError
 from topo.graph import Topology
 
@@ -67,20 +67,20 @@ class NdnService(Service[NoSettings, NdnRequest, NdnJob, NdnAnswer]):
                 raise UserError(f"{switch.name} has more than {MOST_PORTS} ports, which an NDN router cannot have")
         for prefix in request.prefixes:
             components(prefix.name)
+            components(job_name(prefix.name, number))
             self.topology.host(prefix.host)
-        for consumer in request.consumers:
+        for consumer in (*request.consumers, *(each for p in request.prefixes for each in p.consumers or ())):
             self.topology.host(consumer)
         names = [prefix.name for prefix in request.prefixes]
-        taken = {prefix.name for other in others.values() for prefix in other.prefixes}
         for name in names:
-            if name in taken or names.count(name) > 1:
+            if names.count(name) > 1:
                 raise UserError(f"{name} has a route already: names of different publishers must differ")
         return NdnJob(**request.model_dump())
 
     def plan(self, number: int, state: NdnJob) -> Plan:
         entries: dict[str, list[TableEntry]] = {switch.name: [] for switch in self.topology.switches}
         for prefix in state.prefixes:
-            name = components(prefix.name)
+            name = components(job_name(prefix.name, number))
             for switch, hop in self._next_hops(prefix, self._tree(prefix, state)).items():
                 entries[switch].append(fib_entry(name, self.topology.port(switch, hop)))
         return Plan(switches={name: SwitchPlan.of(NDN_PROGRAM, found) for name, found in entries.items()})
@@ -89,7 +89,10 @@ class NdnService(Service[NoSettings, NdnRequest, NdnJob, NdnAnswer]):
         return NdnAnswer(
             job=number,
             tree_edges=tuple(1 + len(self._tree(prefix, state).edges()) for prefix in state.prefixes),
-            **state.model_dump(),
+            prefixes=tuple(
+                each.model_copy(update={"name": job_name(each.name, number)}) for each in state.prefixes
+            ),
+            consumers=state.consumers,
         )
 
     def plain(self, switch: str, entry: TableEntry) -> TableEntry | None:
@@ -109,8 +112,13 @@ class NdnService(Service[NoSettings, NdnRequest, NdnJob, NdnAnswer]):
         return self.base()
 
     def _tree(self, prefix: Prefix, state: NdnJob) -> MulticastTree:
-        consumers = [name for name in dict.fromkeys(state.consumers) if name != prefix.host]
-        return multicast_tree(self.topology, prefix.host, consumers, ())
+        asking = state.consumers if prefix.consumers is None else prefix.consumers
+        consumers = [name for name in dict.fromkeys(asking) if name != prefix.host]
+        if len(consumers) != 1:
+            return multicast_tree(self.topology, prefix.host, consumers, ())
+        ends = (self.topology.attachment(name).name for name in (prefix.host, *consumers))
+        path = equal_cost_path(self.topology, *ends, flow=prefix.name)
+        return MulticastTree(path[0], dict(zip(path, ((each,) for each in (*path[1:], *consumers)), strict=True)))
 
     def _next_hops(self, prefix: Prefix, tree: MulticastTree) -> dict[str, str]:
         """For each switch where Interests go next: along the tree, or by the shortest path."""

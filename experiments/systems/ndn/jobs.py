@@ -18,7 +18,7 @@ from hosts.learning.shifted_sums import as_sent
 from hosts.learning.synthetic import sum_digest, synthetic_gradient
 from hosts.protocols.addresses import WorkerAddress
 from hosts.systems.ndn.description import NdnJob, ObserverDescription, PeerDescription
-from hosts.systems.ndn.names import training_of
+from hosts.systems.ndn.names import asked_training
 from hosts.systems.ndn.ring import RingDescription
 from topo.graph import Topology
 
@@ -95,7 +95,7 @@ def _sums(settings: SyntheticSettings, peers: int, lanes: int) -> list[str]:
     return digests
 
 
-def ndn_job(job: JobSetup, configuration: NdnConfiguration, scale: Scale) -> NdnJob:
+def ndn_job(job: JobSetup, configuration: NdnConfiguration, scale: Scale, number: int) -> NdnJob:
     workload = configuration.workload
     assert workload.exchange != "ring"
     rate_bps = scale.rate_bps(configuration.topology.link.rate_mbps)
@@ -107,6 +107,7 @@ def ndn_job(job: JobSetup, configuration: NdnConfiguration, scale: Scale) -> Ndn
         )
     return NdnJob(
         training=TRAINING,
+        number=number,
         publishers=job.publishers,
         lanes=workload.lanes,
         workload=job.settings,
@@ -124,16 +125,20 @@ def ndn_job(job: JobSetup, configuration: NdnConfiguration, scale: Scale) -> Ndn
     )
 
 
-def request_of(job: JobSetup, configuration: NdnConfiguration, scale: Scale) -> NdnRequest:
+def request_of(job: JobSetup, configuration: NdnConfiguration) -> NdnRequest:
     """Every publisher under every training name that somebody subscribes to it with."""
-    consumers = (*job.publishers, *job.observers)
-    if configuration.workload.exchange == "unicast":
-        described = ndn_job(job, configuration, scale)
-        pairs = [(training_of(described, other), own) for own in job.peers for other in job.peers if own != other]
-    else:
-        pairs = [(TRAINING, own) for own in job.publishers]
+    exchange = configuration.workload.exchange
+    if exchange == "unicast":
+        pairs = [(other, own) for own in job.peers for other in job.peers if own != other]
+        return NdnRequest(
+            prefixes=tuple(
+                Prefix(name=f"/{asked_training(TRAINING, exchange, other)}/{own}", host=own, consumers=(other,))
+                for other, own in pairs
+            )
+        )
     return NdnRequest(
-        prefixes=tuple(Prefix(name=f"/{training}/{own}", host=own) for training, own in pairs), consumers=consumers
+        prefixes=tuple(Prefix(name=f"/{TRAINING}/{own}", host=own) for own in job.publishers),
+        consumers=(*job.publishers, *job.observers),
     )
 
 
@@ -143,7 +148,7 @@ def agent_specs(
     workload = configuration.workload
     if workload.exchange == "ring":
         return _ring_specs(job, configuration, topology, scale, number)
-    described = ndn_job(job, configuration, scale)
+    described = ndn_job(job, configuration, scale, number)
     first_slow = len(job.peers) - workload.slow_peers
     peers = [
         AgentSpec(

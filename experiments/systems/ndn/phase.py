@@ -34,7 +34,7 @@ class NdnPhase:
     def __init__(self, job: JobSetup, topology: Topology, configuration: NdnConfiguration, task: PointTask) -> None:
         self.name = configuration.workload.exchange
         self.job = job
-        self.requests = [request_of(job, configuration, task.scale)]
+        self.requests = [request_of(job, configuration)]
         self.answer: Mapping[str, Any] = {}
         self._topology = topology
         self._configuration = configuration

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hosts.systems.ndn.description import NdnJob
+from hosts.systems.ndn.description import Exchange, NdnJob
 from hosts.systems.ndn.tlv import generic
 
 INSERT, DELETE, DISTRIBUTE = generic("insert"), generic("delete"), generic("distribute")
@@ -10,5 +10,11 @@ INSERT, DELETE, DISTRIBUTE = generic("insert"), generic("delete"), generic("dist
 
 
 def training_of(job: NdnJob, receiver: str) -> str:
-    """The name component under which a receiver subscribes: its own with exchange unicast, else everybody's."""
-    return f"{job.training}>{receiver}" if job.exchange == "unicast" else job.training
+    """The name component under which a receiver subscribes: its own with exchange unicast, else everybody's. No two
+    jobs have the same, so that none gets what routers keep, or still carry, of another."""
+    return f"{asked_training(job.training, job.exchange, receiver)}-{job.number}"
+
+
+def asked_training(training: str, exchange: Exchange, receiver: str) -> str:
+    """The same as the controller is asked for it, before the job has a number."""
+    return f"{training}>{receiver}" if exchange == "unicast" else training

@@ -37,7 +37,7 @@ class Node:
         self.statistics = PeerStatistics()
         self.own = own
         self._others = [index for index in range(len(job.publishers)) if index != own]
-        self._endpoint = Endpoint(interface, mac_bytes(mac), job.pace_bps, f"{job.training} {name}")
+        self._endpoint = Endpoint(interface, mac_bytes(mac), job.pace_bps, f"{job.training} {job.number} {name}")
         training = generic(training_of(job, name))
         components = {index: generic(job.publishers[index]) for index in self._others}
         self._streams = {index: (component, training) for index, component in components.items()}
