@@ -126,7 +126,7 @@ class Agents:
             raise UserError(f"job {job} has had no agent {name} to be started again") from None
 
     def begin(self) -> None:
-        """Let all agents work; those that have begun take no notice."""
+        """Let all agents work; those that have begun take no notice, unless they meet more than once."""
         self._launcher.send("begin")
 
     def kill(self, job: int, name: str) -> None:

@@ -79,7 +79,11 @@ class AgentContext(Protocol):
 
     @property
     def begun(self) -> bool:
-        """The agents were told to begin; it stays. For those that serve others while they wait for it."""
+        """The agents were told to begin; it stays."""
+
+    @property
+    def begins(self) -> int:
+        """How often they were told to. For agents that meet more than once, and serve others while they wait."""
 
     @property
     def stopped(self) -> bool:

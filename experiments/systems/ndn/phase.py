@@ -21,6 +21,8 @@ class PeerReport:
     """Of one agent: its events, version by version."""
 
     versions: list[Mapping[str, Any]] = field(default_factory=list)
+    subscribed: bool = False
+    trained: bool = False
     left: bool = False
     lost: tuple[str, ...] = ()
     """Publishers (hosts) that it gave up."""
@@ -50,11 +52,19 @@ class NdnPhase:
         (self.answer,) = answers
         return agent_specs(self.job, self._configuration, self._topology, self._task.scale, self.answer["job"])
 
-    def take(self, event: Mapping[str, Any]) -> None:
+    def take(self, event: Mapping[str, Any]) -> Sequence[AgentSpec] | None:
+        """Peers begin to train once all have subscribed, and leave once all have trained."""
         name = event["name"]
         report = self.reports.get(name)
         if report is None:
-            return
+            return None
+        if event["event"] == "subscribed":
+            report.subscribed = True
+            return [] if all(each.subscribed for each in self.peers.values()) else None
+        if event["event"] == "trained":
+            report.trained = True
+            alive = (each for peer, each in self.peers.items() if peer not in self.killed)
+            return [] if all(each.trained for each in alive) else None
         if event["event"] == "left":
             report.left = True
         elif event["event"] == "gave-up":
@@ -66,6 +76,7 @@ class NdnPhase:
             self._check(name, version, event)
             if self.name == "ring" and version == self.job.settings.rounds - 1:
                 report.left = True
+        return None
 
     def _check(self, name: str, version: int, event: Mapping[str, Any]) -> None:
         """Sums and weights of synchronous peers are everybody's, and the reference's."""

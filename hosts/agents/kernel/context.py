@@ -25,7 +25,7 @@ class RealContext:
         self.name = name
         self.interfaces = interfaces
         self.stopped = False
-        self.begun = False
+        self.begins = 0
         self._control = control
         self._events = events
         self._opened: list[tuple[str, RawSocket]] = []
@@ -33,6 +33,10 @@ class RealContext:
         self._poll = select.poll()
         self._poll.register(control, select.POLLIN)
         self._connections = Connections(self._poll)
+
+    @property
+    def begun(self) -> bool:
+        return self.begins > 0
 
     def now_us(self) -> int:
         return self.now_ns() // 1000
@@ -122,7 +126,7 @@ class RealContext:
     def _read_command(self) -> None:
         command = os.read(self._control, 1)
         if command == BEGIN:
-            self.begun = True
+            self.begins += 1
         elif command == STOP:
             self.stopped = True
         elif not command:

@@ -264,7 +264,7 @@ class VirtualContext:
         self._compute_us = compute_us
         self._open: list[VirtualInterface] = []
         self._counts: list[tuple[str, InterfaceCounts]] = []
-        self.begun = False
+        self.begins = 0
         self._commands: deque[bytes] = deque()
         self._is_woken_by: frozenset[str] = frozenset()
         self._greenlet: greenlet | None = None
@@ -273,6 +273,10 @@ class VirtualContext:
         """A time, and how often the agent has waited at it."""
 
     # ---- For the agent ----
+
+    @property
+    def begun(self) -> bool:
+        return self.begins > 0
 
     def now_us(self) -> int:
         return self._clock.now_ns // 1000
@@ -402,6 +406,6 @@ class VirtualContext:
     def _read_command(self) -> None:
         command = self._commands.popleft()
         if command == BEGIN:
-            self.begun = True
+            self.begins += 1
         elif command == STOP:
             self.stopped = True

@@ -10,8 +10,9 @@ from hosts.systems.ndn.observing import Observation
 from hosts.systems.ndn.packets import ETHER_TYPE, MULTICAST_MAC
 from hosts.systems.ndn.training import train_asynchronously, train_synchronously
 
-LISTEN_US = 500_000
-"""Before a peer says anything: so long others may take to open their interfaces, which count what they receive."""
+TRAIN, LEAVE = 2, 3
+"""Agents begin three times: to subscribe, once the interfaces of all are open; to train, once all have subscribed; to
+leave, once all have trained, so that nobody's last push finds a tree that is half gone."""
 
 
 def prepare(description: PeerDescription | ObserverDescription) -> None:
@@ -24,22 +25,22 @@ def peer(context: AgentContext, description: PeerDescription) -> None:
     job, index = description.job, description.index
     with context.open(ether_type=ETHER_TYPE) as interface:
         interface.join(MULTICAST_MAC)
-        _listen(context, interface, context.now_us() + LISTEN_US)
+        context.emit("ready")
         node = Node(context, interface, job, description.mac, job.publishers[index], index)
-        if node.join():
-            context.emit("ready")
+        if context.wait_for_begin() and node.join():
+            context.emit("subscribed")
             train = train_synchronously if job.mode == "synchronous" else train_asynchronously
-            if node.wait_for_begin():
-                _leave_after(node, train(node, description))
+            if node.wait_for_begin(TRAIN) and train(node, description) | node.gave_up():
+                context.emit("trained")
+                if node.wait_for_begin(LEAVE):
+                    node.hear_out()
+                    _leave(node)
         node.linger()
         context.emit("final", statistics=node.report())
 
 
-def _leave_after(node: Node, finished: bool) -> None:
-    """Also when publishers were given up: then what is there is all that there will be."""
-    if node.lost:
-        node.context.emit("gave-up", publishers=node.lost)
-    if (finished or node.lost) and node.leave():
+def _leave(node: Node) -> None:
+    if node.leave():
         node.context.emit("left")
 
 
@@ -54,14 +55,15 @@ def observer(context: AgentContext, description: ObserverDescription) -> None:
     """Subscribe at its time, follow all versions, leave at its time or at the end."""
     with context.open(ether_type=ETHER_TYPE) as interface:
         interface.join(MULTICAST_MAC)
-        node = Node(context, interface, description.job, description.mac, description.name, None)
         context.emit("ready")
-        if context.wait_for_begin():
+        node = Node(context, interface, description.job, description.mac, description.name, None)
+        if node.wait_for_begin(TRAIN):
             begin_us = context.now_us()
             _listen(context, interface, begin_us + description.join_us)
             observation = Observation(node, description)
             until_us = None if description.leave_us is None else begin_us + description.leave_us
             node.serve_until(lambda: observation.over, until_us)
-            _leave_after(node, not context.stopped)
+            if node.gave_up() or not context.stopped:
+                _leave(node)
         node.linger()
         context.emit("final", statistics=node.report())

@@ -59,6 +59,13 @@ class Node:
         }
         self._awaited: dict[int, int] = {}
         """By publisher: the version that its timer is for."""
+        self._follows = job.mode == "asynchronous"
+        self._news = 0
+        """Fragments that were not there yet."""
+        self._ended: set[int] = set()
+        """Publishers whose last version is there."""
+        self._newest: dict[int, int] = {}
+        """By publisher, without a barrier: the last version of which something has come."""
         self.on_complete: Callable[[int, int, Version], None] = lambda publisher, version, whole: None
         """Called with publisher and version once all its fragments are there."""
         self.puller = Puller(job, self.receptions, self.ask) if job.exchange == "pull" else None
@@ -154,18 +161,40 @@ class Node:
             statistics.duplicates += 1
             return
         self._progress_us = now_us
+        self._news += 1
         if fragment.pushed:
             version.last_push_us = now_us
         probed_us = version.probed_us.get(fragment.segment)
         if probed_us is not None:
             statistics.recovery_us.append(now_us - probed_us)
+        if self._follows:
+            self._follow(publisher, number)
         if self._awaited.get(publisher) == number:
             self.timers[publisher].arrived(now_us)
         if version.missing == 0:
             if version.last_push_us is None and self.job.exchange != "pull":
                 # Nothing came by itself: a router on the way may have lost the subscription.
                 self.subscriptions.renew(self._streams[publisher])
+            if fragment.head.last:
+                self._ended.add(publisher)
             self.on_complete(publisher, number, version)
+
+    def _follow(self, publisher: int, number: int) -> None:
+        """Nobody says which versions there are: ask for what misses of the last one whose push is over, which the next
+        one's first fragment tells, else, after a silence, of the newest."""
+        before = self._newest.get(publisher, -1)
+        if number > before:
+            self._newest[publisher] = number
+            if before in self.receptions[publisher].open_numbers:
+                self.wait_for(publisher, before)
+                self._probe(publisher)
+        awaited = self._awaited.get(publisher)
+        if awaited is not None and awaited not in self.receptions[publisher].open_numbers:
+            self.stop_waiting(publisher, None)
+            awaited = None
+        newest = self._newest[publisher]
+        if awaited is None and newest in self.receptions[publisher].open_numbers:
+            self.wait_for(publisher, newest)
 
     # ---- All packets ----
 
@@ -184,9 +213,11 @@ class Node:
             if deadline_us is not None and deadline_us <= now_us:
                 self._probe(publisher)
 
-    def serve_until(self, finished: Callable[[], bool], until_us: int | None = None) -> bool:
-        """False when stopped before, when it is until_us, or when nothing has come for so long of what is waited for
-        that it is given up (`lost`)."""
+    def serve_until(
+        self, finished: Callable[[], bool], until_us: int | None = None, *, patient: bool = False
+    ) -> bool:
+        """False when stopped before, when it is until_us, or, unless patient, when nothing has come for so long of
+        what is waited for that it is given up (`lost`)."""
         self._progress_us = self.context.now_us()
         while True:
             self.serve()
@@ -195,7 +226,7 @@ class Node:
             if self.context.stopped or (until_us is not None and self.context.now_us() >= until_us):
                 return False
             give_up_us = self._progress_us + self.job.give_up_us
-            waits = until_us is None and bool(self._awaited)
+            waits = until_us is None and not patient and bool(self._awaited)
             if waits and self.context.now_us() >= give_up_us:
                 self.lost = tuple(self.job.publishers[each] for each in sorted(self._awaited))
                 return False
@@ -267,12 +298,27 @@ class Node:
         silent = ", ".join(name.decode() for name in self.subscriptions.unacknowledged)
         raise UserError(f"no acknowledgement in {self.job.give_up_us / 1e6:g} s from {silent}: does it run?")
 
-    def wait_for_begin(self) -> bool:
-        """As that of the context, but others are served meanwhile."""
-        return self.serve_until(lambda: self.context.begun)
+    def wait_for_begin(self, times: int) -> bool:
+        """Until the agents were told to begin so often, and serve others meanwhile; False when stopped before."""
+        return self.serve_until(lambda: self.context.begins >= times, patient=True)
+
+    def gave_up(self) -> bool:
+        """Whether publishers were given up, which is told: what is there then is all that there will be."""
+        if self.lost:
+            self.context.emit("gave-up", publishers=self.lost)
+        return bool(self.lost)
+
+    def hear_out(self) -> None:
+        """Without a barrier: others have pushed all that they ever will, which may be on its way. Until their last
+        versions are there, or nothing more comes."""
+        others, news = set(self._others), -1
+        while self._follows and not self.context.stopped and self._ended < others and news != self._news:
+            news = self._news
+            self.serve_until(lambda: self._ended >= others, self.context.now_us() + self.job.first_probe_us)
 
     def leave(self) -> bool:
         """Delete all subscriptions; False when stopped before that is acknowledged."""
+        self._follows = False
         for publisher in list(self._awaited):
             self.stop_waiting(publisher, None)
         self.subscriptions.delete()
@@ -280,7 +326,7 @@ class Node:
 
     def linger(self) -> None:
         """Until stop: answer others, and count."""
-        self.serve_until(lambda: False)
+        self.serve_until(lambda: False, patient=True)
         settle(self.context, self._endpoint.receive)
 
     def report(self) -> Mapping[str, Any]:

@@ -8,7 +8,7 @@ from hosts.learning.synthetic import sum_digest
 from hosts.systems.ndn.description import ObserverDescription
 from hosts.systems.ndn.node import Node
 from hosts.systems.ndn.reception import Version
-from hosts.systems.ndn.training import total_of
+from hosts.systems.ndn.training import mean_of, total_of
 
 
 class Observation:
@@ -43,8 +43,11 @@ class Observation:
             self._node.receptions[publisher].end(number)
             assert version.head is not None
             self.over |= version.head.last
+        # Peers that have reached their target make no further version, which they could not know when they pushed this.
+        loss = mean_of([version.head.loss for version in versions.values() if version.head is not None])
+        self.over |= self._job.target_loss is not None and loss < self._job.target_loss
         total = total_of(fragments, self._job.values, self._job.lanes)
-        self._node.context.emit("observed", version=number, sum_sha256=sum_digest(total))
+        self._node.context.emit("observed", version=number, sum_sha256=sum_digest(total), mean_loss=loss)
         self._next = number + 1
         if self.over:
             return

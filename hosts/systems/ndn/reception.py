@@ -68,8 +68,8 @@ class Reception:
 
     @property
     def open_numbers(self) -> list[int]:
-        """The versions of which something, but not all, is there."""
-        return list(self._versions)
+        """The versions of which something, but not all, is there or was asked for."""
+        return [number for number, version in self._versions.items() if version.missing]
 
 
 class ProbeTimer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import partial
 
 import numpy as np
@@ -71,7 +72,7 @@ def train_synchronously(node: Node, peer: PeerDescription) -> bool:
         complete -= wanted
         total = total_of(fragments, job.values, job.lanes)
         own.apply(total)
-        mean_loss = sum(sorted(losses)) / len(losses)
+        mean_loss = mean_of(losses)
         context.emit(
             "version",
             version=current,
@@ -85,6 +86,11 @@ def train_synchronously(node: Node, peer: PeerDescription) -> bool:
         if job.target_loss is not None and mean_loss < job.target_loss:
             break
     return True
+
+
+def mean_of(losses: Collection[float]) -> float:
+    """Of all peers, the same to the last bit for everybody."""
+    return sum(sorted(losses)) / len(losses)
 
 
 def _all_there(node: Node, wanted: set[tuple[int, int]], complete: set[tuple[int, int]]) -> bool:
@@ -101,8 +107,10 @@ def train_asynchronously(node: Node, peer: PeerDescription) -> bool:
 
     def take(publisher: int, number: int, version: Version) -> None:
         reception = node.receptions[publisher]
-        node.statistics.superseded_versions += sum(earlier < number for earlier in reception.open_numbers)
+        # Versions before it are left out: they would come after one that was made later.
+        node.statistics.superseded_versions += number - reception.floor
         reception.end(number)
+        node.stop_waiting(publisher, None)
         arrived.append((publisher, number, version))
 
     node.on_complete = take
@@ -122,11 +130,13 @@ def train_asynchronously(node: Node, peer: PeerDescription) -> bool:
             return False
         replica.apply_own(gradient)
         applied = [(peer.index, current)]
+        heard = [gradient.loss]
         for publisher, number, version in arrived:
             assert version.head is not None
             replica.apply(join(version.fragments, job.values), version.head.scales)
             losses[publisher] = version.head.loss
             applied.append((publisher, number))
+            heard.append(version.head.loss)
         arrived.clear()
         mean_loss = sum(losses[index] for index in sorted(losses)) / len(losses)
         enough = job.target_loss is not None and len(losses) == len(job.publishers) and mean_loss < job.target_loss
@@ -141,6 +151,7 @@ def train_asynchronously(node: Node, peer: PeerDescription) -> bool:
             mean_loss=mean_loss,
             clipped=gradient.clipped,
             applied=applied,
+            losses=heard,
             **({"accuracy": replica.accuracy()} if peer.index == 0 else {}),
         )
         if enough:
