@@ -2,8 +2,8 @@
 
 At the prompt of `gradbed up --system ndn`, on host h4:
 
-    h4 python3 examples/ndn_client.py fetch /training/h1/v=0/seg=0
-    h4 python3 examples/ndn_client.py publish /training/h4 &
+    h4 python3 examples/ndn_client.py fetch /training-1/h1/v=0/seg=0
+    h4 python3 examples/ndn_client.py publish /training-1/h4 &
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def publish(app: NDNApp, prefix: str, lanes: int, value: int) -> None:
 
     @app.route(prefix)
     def on_probe(name: list[bytes], _parameters: object, reply: object, _context: object) -> None:
-        """Such as /training/h4/v=0/seg=0. Without MetaInfo, and with a null signature, routers keep it."""
+        """Such as /training-1/h4/v=0/seg=0. Without MetaInfo, and with a null signature, routers keep it."""
         if [Component.get_type(each) for each in name[2:]] == [Component.TYPE_VERSION, Component.TYPE_SEGMENT]:
             assert callable(reply)
             reply(app.make_data(name, content, NullSigner(), meta_info=None))
@@ -130,10 +130,10 @@ def main() -> int:
     parser.add_argument("--interface", help="of this host; default: its only one besides lo")
     commands = parser.add_subparsers(dest="command", required=True)
     fetching = commands.add_parser("fetch", help="ask for a name")
-    fetching.add_argument("name", help="such as /training/h1/v=0/seg=0")
+    fetching.add_argument("name", help="such as /training-1/h1/v=0/seg=0")
     fetching.add_argument("--lifetime-ms", type=int, default=2000)
     publishing = commands.add_parser("publish", help="answer for gradients, until Ctrl-C")
-    publishing.add_argument("prefix", help="training and host, such as /training/h4")
+    publishing.add_argument("prefix", help="training with its job's number, and host, such as /training-1/h4")
     publishing.add_argument("--lanes", type=int, default=96, help="of a Data packet, as the routers have it")
     publishing.add_argument("--value", type=int, default=1, help="of every lane")
     given = parser.parse_args()

@@ -98,6 +98,6 @@ def test_packets(kind: str, compiler: str, tmp_path: Path) -> None:
         }
         assert dropped == {
             "dropped_aggregated": 2, "dropped_duplicate": 1, "dropped_unsolicited": 1, "dropped_not_shortest": 1,
-            "dropped_truncated": 1, "dropped_component_too_long": 1, "dropped_overtaken": 2, "dropped_not_upstream": 1,
-            "dropped_hop_limit": 1,
+            "dropped_truncated": 1, "dropped_component_too_long": 1, "dropped_overtaken": 2,
+            "dropped_not_upstream": 1, "dropped_hop_limit": 1,
         }  # fmt: skip

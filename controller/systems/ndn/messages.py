@@ -11,6 +11,10 @@ _EXAMPLE: dict[str, Any] = {
     "prefixes": [{"name": "/digits/h1", "host": "h1"}, {"name": "/digits/h2", "host": "h2"}],
     "consumers": ["h1", "h2"],
 }
+_INSTALLED: dict[str, Any] = {
+    **_EXAMPLE,
+    "prefixes": [{"name": "/digits-1/h1", "host": "h1"}, {"name": "/digits-1/h2", "host": "h2"}],
+}
 
 
 class Prefix(BaseModel):
@@ -36,12 +40,12 @@ class NdnRequest(BaseModel):
 
 
 class NdnAnswer(NdnRequest):
-    """The job as it is installed, with its prefixes under their own names. tree_edges: for each prefix the links of its tree, that to its host included."""
+    """The job as it is installed, with its prefixes under their own names.
+
+    tree_edges: for each prefix the links of its tree, that to its host included."""
 
     model_config = ConfigDict(
-        frozen=True, extra="forbid", json_schema_extra={"example": {**_EXAMPLE, "job": 1, "tree_edges": [2, 2], "prefixes": [
-            {"name": "/digits-1/h1", "host": "h1"}, {"name": "/digits-1/h2", "host": "h2"}
-        ]}}
+        frozen=True, extra="forbid", json_schema_extra={"example": {"job": 1, "tree_edges": [2, 2], **_INSTALLED}}
     )
 
     job: int

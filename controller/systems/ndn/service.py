@@ -89,9 +89,7 @@ class NdnService(Service[NoSettings, NdnRequest, NdnJob, NdnAnswer]):
         return NdnAnswer(
             job=number,
             tree_edges=tuple(1 + len(self._tree(prefix, state).edges()) for prefix in state.prefixes),
-            prefixes=tuple(
-                each.model_copy(update={"name": job_name(each.name, number)}) for each in state.prefixes
-            ),
+            prefixes=tuple(each.model_copy(update={"name": job_name(each.name, number)}) for each in state.prefixes),
             consumers=state.consumers,
         )
 

@@ -49,13 +49,24 @@ def router_count(counts: Counts, router: str, name: str) -> int:
     return counts.cell(router, name, 0).packets
 
 
+def departures(counts: Counts, router: str, port: int) -> int:
+    """Packets of all kinds that left by a port."""
+    return sum(counts.cell(router, "ndn_out", port * _CELLS_A_PORT + place).packets for place in range(len(KINDS)))
+
+
+def hits(counts: Counts, router: str) -> dict[int, int]:
+    """Interests that a router's content store has answered, by the hop limit that they had left."""
+    cells = counts.counters.get(router, {}).get("content_hits", {})
+    return {hops_left: tally.packets for hops_left, tally in cells.items()}
+
+
 def hits_by_distance(counts: Counts, topology: Topology) -> dict[int, int]:
     """Interests answered from content stores, by the links between consumer and router."""
     found: dict[int, int] = {}
     for switch in topology.switches:
-        for hops_left, tally in counts.counters.get(switch.name, {}).get("content_hits", {}).items():
+        for hops_left, packets in hits(counts, switch.name).items():
             distance = HOP_LIMIT - hops_left
-            found[distance] = found.get(distance, 0) + tally.packets
+            found[distance] = found.get(distance, 0) + packets
     return dict(sorted(found.items()))
 
 

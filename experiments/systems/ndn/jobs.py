@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from hosts.learning.reference import reference
 from hosts.learning.settings import SyntheticSettings, TrainingSettings
 from hosts.learning.shifted_sums import as_sent
 from hosts.learning.synthetic import sum_digest, synthetic_gradient
+from hosts.learning.workload import SyntheticWorkload
 from hosts.protocols.addresses import WorkerAddress
 from hosts.systems.ndn.description import NdnJob, ObserverDescription, PeerDescription
 from hosts.systems.ndn.names import asked_training
@@ -43,10 +44,19 @@ class JobSetup:
     weights: Sequence[str] = ()
     sums: Sequence[str] = ()
     accuracies: Sequence[float] = ()
+    mean_losses: Mapping[int, float] = field(default_factory=dict)
+    """By version, those of synchronous peers."""
 
     @property
     def publishers(self) -> tuple[str, ...]:
         return (*self.peers, *self.outside)
+
+    def rounds_until(self, target_loss: float | None) -> int | None:
+        """Versions that every peer makes; None: nobody knows, since asynchronous peers know different losses."""
+        if target_loss is None:
+            return self.settings.rounds
+        reached = (version for version, loss in sorted(self.mean_losses.items()) if loss < target_loss)
+        return 1 + next(reached, self.settings.rounds - 1) if self.mean_losses else None
 
 
 def job_setup(configuration: NdnConfiguration, topology: Topology, seed: int) -> JobSetup:
@@ -79,10 +89,12 @@ def job_on(
             outside,
             weights=[each.weights_sha256 for each in expected],
             accuracies=[each.accuracy for each in expected],
+            mean_losses={each.round: sum(sorted(each.losses)) / len(peers) for each in expected},
         )
     synthetic = workload.settings(workload.rounds, seed)
     sums = [] if outside else _sums(synthetic, len(peers), workload.lanes)
-    return JobSetup(peers, observers, synthetic, outside, sums=sums)
+    losses = dict.fromkeys(range(len(sums)), SyntheticWorkload.loss)
+    return JobSetup(peers, observers, synthetic, outside, sums=sums, mean_losses=losses)
 
 
 def _sums(settings: SyntheticSettings, peers: int, lanes: int) -> list[str]:

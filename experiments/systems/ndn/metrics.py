@@ -14,7 +14,6 @@ from experiments.systems.ndn.counts import (
     router_count,
     transmissions,
 )
-from hosts.learning.fragments import fragment_count
 from hosts.learning.workload import gradient_values
 
 if TYPE_CHECKING:
@@ -40,6 +39,8 @@ METRICS = {
     "publisher_answers": Metric("", "probes that publishers answered, a round"),
     "subscription_rows": Metric("", "most rows of a router's persistent PIT"),
     "contents_held": Metric("", "most Data in a router's content store"),
+    "applied": Metric("", "gradients of others that a peer applied, a version, mean"),
+    "superseded": Metric("", "gradients that peers left out for a newer one of the same publisher, a round"),
     "staleness": Metric("", "versions by which applied gradients were behind, mean", possible=(None, None)),
     "accuracy": Metric("", "test accuracy", possible=SHARE),
     "total_time_s": Metric("s", "until the last peer has ended", "time"),
@@ -50,7 +51,7 @@ def metrics(point: NdnPoint, found: Measured) -> dict[str, Any]:
     counts, topology, job = found.counts, point.topology, point.phase.job
     peers = [report for name, report in point.phase.peers.items() if name not in point.phase.killed]
     rounds = max(1, max(len(report.versions) for report in peers))
-    fragments = fragment_count(gradient_values(job.settings), point.configuration.workload.lanes)
+    fragments = point.fragments
     nominal = point.task.scale.nominal_time
     agents = list(found.final.values())
 
@@ -64,6 +65,7 @@ def metrics(point: NdnPoint, found: Measured) -> dict[str, Any]:
     accuracies = [version["accuracy"] for report in peers for version in report.versions if "accuracy" in version]
     times_s = [row["round_time_s"] for row in version_rows(point)]
     sent = transmissions(counts, topology, "push") + transmissions(counts, topology, "data")
+    asynchronous = point.configuration.workload.mode == "asynchronous"
     named = point.configuration.workload.exchange != "ring"
     return {
         "versions": min(len(report.versions) for report in peers),
@@ -83,6 +85,10 @@ def metrics(point: NdnPoint, found: Measured) -> dict[str, Any]:
         "publisher_answers": answers / rounds,
         "subscription_rows": max(row["subscriptions_made"] for row in router_rows(point, found)),
         "contents_held": max(row["contents_held"] for row in router_rows(point, found)),
+        "applied": len(staleness(point)) / max(1, sum(len(report.versions) for report in peers))
+        if asynchronous
+        else None,
+        "superseded": total("superseded_versions") / rounds if asynchronous else None,
         "staleness": _mean(staleness(point)),
         "accuracy": accuracies[-1] if accuracies else None,
         "total_time_s": total_time_s(point),

@@ -86,18 +86,15 @@ class NdnPhase:
         if "sum_sha256" in event and self._sums.setdefault(version, event["sum_sha256"]) != event["sum_sha256"]:
             self.mismatches.append(f"{name}, version {version}: its sum is not that of the others")
 
-    def unexpected_losses(self) -> list[str]:
-        """Who gave up publishers, none of which was stopped by a fault."""
-        stopped = {host for name, host in zip(self.peers, self.job.peers, strict=True) if name in self.killed}
-        seconds = self._configuration.workload.give_up_ms / 1e3
-        return [
-            f"{name} ended after {len(report.versions)} versions: {seconds:g} s without {', '.join(report.lost)}"
-            for name, report in self.reports.items()
-            if report.lost and not stopped & set(report.lost)
-        ]
+    @staticmethod
+    def index(agent: str) -> int | None:
+        """Of a peer, by its agent's name; None: it is none."""
+        kind, _, number = agent.partition(" ")
+        return int(number) if kind == "peer" else None
 
     def replay_mismatches(self) -> list[str]:
-        """Asynchronous peers: does a replay of what each applied, in its order, end at the same weights?"""
+        """Asynchronous peers: does a replay of what each applied, in its order, end at the same weights, and find the
+        losses that they were told?"""
         if self._configuration.workload.mode != "asynchronous":
             return []
         assert isinstance(self.job.settings, TrainingSettings)
@@ -113,10 +110,14 @@ class NdnPhase:
                     return [f"peer {index}: others applied versions that it did not come to"]
         replayed = replay(self.job.settings, len(self.peers), applied)
         return [
-            f"peer {index}, version {version['version']}: its weights are not those of a replay"
+            f"peer {index}, version {version['version']}: its {what} are not those of a replay"
             for index, report in enumerate(self.peers.values())
-            for version, digest in zip(report.versions, replayed[index], strict=True)
-            if version["weights_sha256"] != digest
+            for version, (digest, losses) in zip(report.versions, replayed[index], strict=True)
+            for what, same in (
+                ("weights", version["weights_sha256"] == digest),
+                ("losses", version["losses"] == losses),
+            )
+            if not same
         ]
 
     @property

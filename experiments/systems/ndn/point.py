@@ -9,6 +9,7 @@ from functools import cached_property
 import networkx
 
 from controller.core.service import NoSettings
+from controller.planning.multicast import multicast_tree
 from experiments.accounting import HostAccount, disagreements, rows
 from experiments.configuration.faults import restarted_switches
 from experiments.fidelity.report import FidelityReport
@@ -16,6 +17,7 @@ from experiments.host_accounts import host_accounts
 from experiments.programs import Program
 from experiments.scale import Scale
 from experiments.system import Measured, NetworkSetup, PointResult, PointTask
+from experiments.systems.ndn.checks import unfinished, wrong_hops, wrong_links, wrong_losses, wrong_transmissions
 from experiments.systems.ndn.configuration import NdnConfiguration
 from experiments.systems.ndn.counts import entering, router_count
 from experiments.systems.ndn.jobs import MODULE, job_setup
@@ -29,6 +31,8 @@ from experiments.systems.ndn.metrics import (
     version_rows,
 )
 from experiments.systems.ndn.phase import NdnPhase
+from hosts.learning.fragments import fragment_count
+from hosts.learning.workload import gradient_values
 from topo.graph import Topology
 
 REPEAT_TICKS, MOST_REPEAT_TICKS = 8, 0x7FFF
@@ -83,10 +87,24 @@ class NdnPoint:
             return self.sum_of_distances
         return sum(self.phase.answer["tree_edges"])
 
+    def links_of_a_fragment(self, index: int) -> float:
+        """That a frame of a peer's crosses: of its tree, or, with copies, on the way to another peer, mean."""
+        if self.configuration.workload.exchange != "unicast":
+            return int(self.phase.answer["tree_edges"][index])
+        peers = self.phase.job.peers
+        distances = networkx.single_source_shortest_path_length(self.topology.graph, peers[index])
+        return sum(distances[other] for other in peers) / (len(peers) - 1)
+
     @property
+    def fragments(self) -> int:
+        """Of a gradient."""
+        return fragment_count(gradient_values(self.phase.job.settings), self.configuration.workload.lanes)
+
+    @cached_property
     def spanning_edges(self) -> int:
-        """Of a tree that spans the peers, the first publisher's."""
-        return int(self.phase.answer["tree_edges"][0])
+        """Of a tree that spans the peers, the first one's."""
+        first, *others = self.phase.job.peers
+        return 1 + len(multicast_tree(self.topology, first, others, ()).edges())
 
     @property
     def expected_hops(self) -> float:
@@ -123,10 +141,14 @@ class NdnPoint:
                 "hosts": rows(self.phase.name, 1, accounts),
             },
             failures=[
-                *_at_most(self.phase.unexpected_losses()),
+                *_at_most(list(unfinished(self))),
                 *_at_most(self.phase.mismatches),
                 *_at_most(self.phase.replay_mismatches()),
+                *_at_most(list(wrong_losses(self))),
                 *_at_most(disagreements(accounts)),
+                *_at_most(list(wrong_transmissions(self, found))),
+                *_at_most(list(wrong_hops(self, found))),
+                *_at_most(list(wrong_links(self, found))),
                 *_at_most(self._miscounted_pushes(found)),
                 *_at_most(self._subscriptions_left(found)),
             ],

@@ -83,12 +83,15 @@ class AsynchronousReplica:
         return self._replica.network.accuracy(self._replica.weights, self._dataset.test)
 
 
-def replay(settings: TrainingSettings, workers: int, applied: Mapping[int, Applied]) -> dict[int, list[str]]:
-    """The digests of every peer's weights after each of its versions; peers by index. ValueError if the lists name a
-    gradient that nobody can have made by then."""
+Replayed = list[tuple[str, list[float]]]
+
+
+def replay(settings: TrainingSettings, workers: int, applied: Mapping[int, Applied]) -> dict[int, Replayed]:
+    """Of every peer, by index, after each of its versions: the digest of its weights, and the losses of the gradients
+    that it applied then. ValueError if the lists name a gradient that nobody can have made by then."""
     replicas = {index: AsynchronousReplica(settings, index, workers) for index in applied}
     made: dict[tuple[int, int], ScaledGradient] = {}
-    digests: dict[int, list[str]] = {index: [] for index in applied}
+    digests: dict[int, Replayed] = {index: [] for index in applied}
     progress = True
     while progress:
         progress = False
@@ -106,7 +109,8 @@ def replay(settings: TrainingSettings, workers: int, applied: Mapping[int, Appli
                         replicas[index].apply_own(gradient)
                     else:
                         replicas[index].apply(gradient.values, gradient.scales)
-                digests[index].append(replicas[index].digest())
+                losses = [made[publisher, number].loss for publisher, number in steps[version]]
+                digests[index].append((replicas[index].digest(), losses))
                 progress = True
     missing = [index for index, steps in applied.items() if len(digests[index]) < len(steps)]
     if missing:

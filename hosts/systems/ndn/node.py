@@ -180,8 +180,8 @@ class Node:
             self.on_complete(publisher, number, version)
 
     def _follow(self, publisher: int, number: int) -> None:
-        """Nobody says which versions there are: ask for what misses of the last one whose push is over, which the next
-        one's first fragment tells, else, after a silence, of the newest."""
+        """Nobody says which versions there are: ask for what is missing of the last one whose push is over, which the
+        next one's first fragment tells, else, after a silence, of the newest."""
         before = self._newest.get(publisher, -1)
         if number > before:
             self._newest[publisher] = number

@@ -43,7 +43,7 @@ class Observation:
             self._node.receptions[publisher].end(number)
             assert version.head is not None
             self.over |= version.head.last
-        # Peers that have reached their target make no further version, which they could not know when they pushed this.
+        # Peers that have reached their target make no further version; they did not know when they pushed this one.
         loss = mean_of([version.head.loss for version in versions.values() if version.head is not None])
         self.over |= self._job.target_loss is not None and loss < self._job.target_loss
         total = total_of(fragments, self._job.values, self._job.lanes)

@@ -10,10 +10,11 @@ import numpy as np
 from controller.core.controller import Controller
 from controller.core.service import NoSettings
 from controller.core.services import LoadedService
-from controller.planning.plan import Plan
+from controller.planning.plan import Plan, SwitchPlan
 from controller.southbound.local import LocalSouthbound
 from controller.southbound.pipeline import Pipeline
-from controller.systems.ndn.messages import NdnRequest, Prefix
+from controller.systems.ndn.entries import fib_entry
+from controller.systems.ndn.names import components
 from controller.systems.ndn.service import NdnService
 from experiments.programs import Program
 from hosts.systems.ndn import tlv
@@ -58,23 +59,22 @@ class OneRouter:
         self.southbound = LocalSouthbound(
             self.fabric, {switch.name: switch.number}, {"ndn": Pipeline.load("ndn", files.json, files.p4info)}
         )
+        fib = [fib_entry(components(name), port) for name, port in (prefixes or {}).items()]
+
+        class Routed(NdnService):
+            """With names of no job's."""
+
+            def base(self) -> Plan:
+                return super().base().merged(Plan(switches={switch.name: SwitchPlan.of("ndn", fib)}))
+
         self.controller = Controller(
             self.topology,
             self.southbound,
-            [LoadedService("ndn", NdnService, NoSettings())],
+            [LoadedService("ndn", Routed, NoSettings())],
             {switch.name: "ndn"},
         )
         self.southbound.listen(self.controller)
         self.controller.start(0.0)
-        if prefixes:
-            names = [host.name for host in self.topology.hosts]
-            self.controller.add_job(
-                "ndn",
-                NdnRequest(
-                    prefixes=tuple(Prefix(name=name, host=names[host - 1]) for name, host in prefixes.items()),
-                    consumers=tuple(names),
-                ),
-            )
         self._ports = {port: self.fabric.interface(switch.number, port) for port in range(1, hosts + 1)}
 
     def __enter__(self) -> OneRouter:

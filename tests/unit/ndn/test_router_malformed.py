@@ -69,14 +69,18 @@ MALFORMED = {
     "a lifetime of three bytes": (packet(ONE, NONCE_TLV + tlv(0x0C, bytes(3))), "bad_element"),
     "a hop limit of two bytes": (packet(ONE, NONCE_TLV + tlv(HOP_LIMIT, bytes(2))), "bad_element"),
     "a lifetime after the hop limit": (
-        packet(ONE, NONCE_TLV + tlv(HOP_LIMIT, b"\x05") + tlv(0x0C, b"\x05")), "bad_element"
+        packet(ONE, NONCE_TLV + tlv(HOP_LIMIT, b"\x05") + tlv(0x0C, b"\x05")),
+        "bad_element",
     ),
     "an unknown critical element": (packet(ONE, NONCE_TLV + tlv(0x25, b"a")), "bad_element"),
     "four elements after the last known one": (packet(ONE, NONCE_TLV + 4 * tlv(0x24, b"a")), "bad_element"),
     "a type of three bytes": (packet(ONE, NONCE_TLV + b"\xfd\x01\x00\x00"), "bad_element"),
     "a lifetime of 196 bytes with 2 left": (packet(ONE, NONCE_TLV + b"\x0c\xc4\x0f\xa0"), "bad_element"),
     "parameters of 196 bytes with 2 left": (packet(ONE, NONCE_TLV + b"\x24\xc4ab"), "nested_length"),
-    "parameters of 300 bytes with 299 left": (packet(ONE, NONCE_TLV + b"\x24\xfd\x01\x2c" + bytes(299)), "nested_length"),
+    "parameters of 300 bytes with 299 left": (
+        packet(ONE, NONCE_TLV + b"\x24\xfd\x01\x2c" + bytes(299)),
+        "nested_length",
+    ),
     "three bytes for a short length of parameters": (packet(ONE, NONCE_TLV + b"\x24\xfd\x00\x01a"), "not_shortest"),
     "parameters without a length": (packet(ONE, NONCE_TLV + b"\x24"), "truncated"),
     "a nonce beyond the packet": (raw(b"\x05\x07", tlv(NAME, ONE), b"\x0a\x04", bytes(8)), "nested_length"),

@@ -190,7 +190,9 @@ class Frames:
         if components and self._rarely(0.3):
             components[0] = self._tlv(self._one([8, 50], 0.9), self._one(list(OPERATIONS)))
             if len(components) == 5:
-                components[3:] = [self._tlv(self._one([kind, 8], 0.9), bytes(self._one([1, 2, 4, 8]))) for kind in (54, 50)]
+                components[3:] = [
+                    self._tlv(self._one([kind, 8], 0.9), bytes(self._one([1, 2, 4, 8]))) for kind in (54, 50)
+                ]
         return self._tlv(kind, b"".join(components))
 
     def _parts(self) -> bytes:
@@ -201,7 +203,13 @@ class Frames:
             ([b"\x0a\4" + self._random.randbytes(4)], 0.97),
             ([b"\x0c" + self._length(size) + bytes(size) for size in (1, 2, 4, 8, 3)], 0.4),
             ([b"\x22\1\7", b"\x22\1\7", b"\x22\1\0", b"\x22\2\7\7"], 0.4),
-            ([self._tlv(self._one([0x24, 0x2C, 0x26, 0x25, 0x0C]), bytes(self._one([0, 3, 40]))) for _ in range(2)], 0.15),
+            (
+                [
+                    self._tlv(self._one([0x24, 0x2C, 0x26, 0x25, 0x0C]), bytes(self._one([0, 3, 40])))
+                    for _ in range(2)
+                ],
+                0.15,
+            ),
             ([self._tlv(self._one([0x2C, 0x22, 0xFC]), bytes(self._one([0, 252, 300])))], 0.1),
             ([self._tlv(0x2E, bytes(self._one([0, 32, 300])))], 0.1),
             ([self._tlv(0x40, b"")], 0.05),

@@ -99,7 +99,15 @@ def test_pushes_come_from_upstream_of_their_publisher(router: OneRouter) -> None
 
 @pytest.mark.parametrize(
     ("version", "segment", "goes_on"),
-    [(7, 300, False), (7, 299, False), (7, 2, False), (6, 301, False), (7, 301, True), (8, 0, True), (70_000, 0, True)],
+    [
+        (7, 300, False),
+        (7, 299, False),
+        (7, 2, False),
+        (6, 301, False),
+        (7, 301, True),
+        (8, 0, True),
+        (70_000, 0, True),
+    ],
 )
 def test_a_push_goes_on_only_beyond_all_before_it(
     router: OneRouter, version: int, segment: int, goes_on: bool

@@ -65,6 +65,13 @@ def test_training_ends_where_everybodys_loss_is_small_enough() -> None:
     assert {row["peers"] for row in result.tables["versions"]} == {4}
 
 
+def test_observers_know_of_the_target(monkeypatch: pytest.MonkeyPatch) -> None:
+    workload = {"kind": "training", "peers": 4, "rounds": 20, "target_loss": 1.5, "observers": [{}]}
+    result = run(workload=workload)
+    assert result.failures == []
+    assert result.decisions["observed"]["observer 0"][1] == len(result.tables["versions"]) - 1 < 19
+
+
 # ---- Losses ----
 
 
@@ -147,6 +154,20 @@ def test_a_replay_in_another_order_is_found(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(phase_module, "replay", swapped)
     assert any("not those of a replay" in line for line in run(**ASYNCHRONOUS).failures)
+
+
+def test_asynchronous_peers_ask_for_what_gets_lost() -> None:
+    """Where next to nothing would come whole by itself: a gradient of 8 fragments crosses six links."""
+    lossy_network = {"kind": "fat-tree:4", "link": {"rate_mbps": 100, "delay_us": 50, "loss": 0.05}}
+    workload = {"kind": "training", "mode": "asynchronous", "peers": 8, "rounds": 8, "hidden_units": 8}
+    result = run(topology=lossy_network, workload=workload, timing={"compute_us": 10_000})
+    assert result.failures == []
+    applied = [row["applied"] for row in result.tables["peers"]]
+    assert sum(applied) / len(applied) > 3
+    # What is made is applied, or left out for a newer one, or not there by the end.
+    whole = 8 * result.metrics["superseded"] + sum(applied)
+    assert 0 < whole <= 8 * 7 * 8
+    assert result.metrics["superseded"] > 0
 
 
 def test_a_slow_peer_holds_up_only_those_who_wait_for_it() -> None:

@@ -1,0 +1,74 @@
+"""Runs of routers that do something wrong: none is told to be right."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from experiments.programs import P4_SOURCES, Program
+from experiments.systems.ndn import point as point_module
+from hosts.systems.ndn.node import Node
+from tests.unit.ndn.runs import run
+
+LOSSY = {"kind": "star:4", "link": {"loss": 0.1}}
+SABOTAGES = {
+    "a copy more for port 1": (
+        "ndn.p4", "meta.ports = (subscribers | waiting) &", "meta.ports = (subscribers | waiting | 1) &", {},
+        "pushes crossed",
+    ),
+    "stores that answer with another loss": (
+        "include/ndn/content_store.p4", "content_loss.read(hdr.content.loss, row);", "hdr.content.loss = 1;",
+        {"topology": LOSSY}, "the mean loss is",
+    ),
+    "hops that count twice": (
+        "ndn.p4", "hdr.hop_limit.hops = hdr.hop_limit.hops - 1;", "hdr.hop_limit.hops = hdr.hop_limit.hops - 2;",
+        {"topology": LOSSY}, "Interests from 2 links away",
+    ),
+    "departures that are counted twice": (
+        "include/ndn/packet_counters.p4", "ndn_out.count(cell);", "ndn_out.count(cell); ndn_out.count(cell);", {},
+        "packets, the link brought",
+    ),
+}  # fmt: skip
+
+
+def test_it_is_right_without() -> None:
+    for sections in ({"topology": {"kind": "star:4"}}, {"topology": LOSSY}):
+        assert run(workload={"peers": 4, "rounds": 2}, **sections).failures == []
+
+
+@pytest.mark.parametrize("what", SABOTAGES)
+def test_it_is_told(what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file, right, wrong, sections, line = SABOTAGES[what]
+    sources = tmp_path / "p4src"
+    shutil.copytree(P4_SOURCES, sources)
+    text = (sources / file).read_text()
+    assert text.count(right) == 1
+    (sources / file).write_text(text.replace(right, wrong))
+
+    class Wrong(Program):
+        @classmethod
+        def own(cls, name: str, **macros: object) -> Program:
+            return replace(Program.own(name, **macros), source=sources / f"{name}.p4")
+
+    monkeypatch.setattr(point_module, "Program", Wrong)
+    failures = run(workload={"peers": 4, "rounds": 2}, **{"topology": {"kind": "star:4"}, **sections}).failures
+    assert any(line in failure for failure in failures)
+
+
+def test_a_peer_that_hears_another_loss_than_was_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    publish = Node.publish
+
+    def wrong(self: Node, version: int, publication: Any) -> None:
+        head = replace(publication.head, loss=publication.head.loss + 1e-9)
+        publish(self, version, replace(publication, head=head))
+
+    monkeypatch.setattr(Node, "publish", wrong)
+    for mode in ("synchronous", "asynchronous"):
+        workload: Mapping[str, Any] = {"kind": "training", "mode": mode, "peers": 3, "rounds": 2, "hidden_units": 8}
+        failures = run(topology={"kind": "star:3"}, workload=workload, timing={"compute_us": 1000}).failures
+        assert any("mean loss" in line or "its losses are not" in line for line in failures)
