@@ -145,7 +145,8 @@ def test_recovery_takes_as_long_at_a_slower_scale() -> None:
     nominal, slower = (run(factor=factor, **sections) for factor in (1.0, 0.05))
     assert nominal.failures == slower.failures == []
     ratio = float(slower.metrics["recovery_time_s"]) / float(nominal.metrics["recovery_time_s"])
-    assert 0.93 < ratio < 1.07
+    # The mean has a long tail; a timer that stays as it is makes it many times as long, or as short.
+    assert 0.6 < ratio < 1.6
 
 
 def test_rows_may_age_where_insertions_are_lost() -> None:
