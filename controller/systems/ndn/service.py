@@ -114,8 +114,8 @@ class NdnService(Service[NoSettings, NdnRequest, NdnJob, NdnAnswer]):
         consumers = [name for name in dict.fromkeys(asking) if name != prefix.host]
         if len(consumers) != 1:
             return multicast_tree(self.topology, prefix.host, consumers, ())
-        ends = (self.topology.attachment(name).name for name in (prefix.host, *consumers))
-        path = equal_cost_path(self.topology, *ends, flow=prefix.name)
+        ends = [self.topology.attachment(name).name for name in (prefix.host, *consumers)]
+        path = equal_cost_path(self.topology, ends[0], ends[1], prefix.name)
         return MulticastTree(path[0], dict(zip(path, ((each,) for each in (*path[1:], *consumers)), strict=True)))
 
     def _next_hops(self, prefix: Prefix, tree: MulticastTree) -> dict[str, str]:

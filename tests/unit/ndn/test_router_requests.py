@@ -70,6 +70,12 @@ def test_data_go_back_where_interests_came_from_once(router: OneRouter) -> None:
     assert drops(router.counts()) == {"aggregated": 1, "unsolicited": 1}
 
 
+def test_data_are_not_sent_back(router: OneRouter) -> None:
+    router.exchange(2, interest("t", "h1", "x", nonce=1))
+    router.exchange(3, interest("t", "h1", "x", nonce=2))
+    assert list(router.exchange(2, data_frame(ETHERNET, name("t", "h1", "x")))) == [3]
+
+
 def test_the_same_nonce_is_a_duplicate(router: OneRouter) -> None:
     router.exchange(1, interest("a", "x", nonce=5))
     assert router.exchange(3, interest("a", "x", nonce=5)) == {}

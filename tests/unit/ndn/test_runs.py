@@ -65,7 +65,7 @@ def test_training_ends_where_everybodys_loss_is_small_enough() -> None:
     assert {row["peers"] for row in result.tables["versions"]} == {4}
 
 
-def test_observers_know_of_the_target(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_observers_know_of_the_target() -> None:
     workload = {"kind": "training", "peers": 4, "rounds": 20, "target_loss": 1.5, "observers": [{}]}
     result = run(workload=workload)
     assert result.failures == []
@@ -163,7 +163,7 @@ def test_asynchronous_peers_ask_for_what_gets_lost() -> None:
     result = run(topology=lossy_network, workload=workload, timing={"compute_us": 10_000})
     assert result.failures == []
     applied = [row["applied"] for row in result.tables["peers"]]
-    assert sum(applied) / len(applied) > 3
+    assert sum(applied) / len(applied) > 2
     # What is made is applied, or left out for a newer one, or not there by the end.
     whole = 8 * result.metrics["superseded"] + sum(applied)
     assert 0 < whole <= 8 * 7 * 8
