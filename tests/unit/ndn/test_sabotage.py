@@ -17,8 +17,8 @@ from tests.unit.ndn.runs import run
 
 LOSSY = {"kind": "star:4", "link": {"loss": 0.1}}
 SABOTAGES = {
-    "a copy more for port 1": (
-        "ndn.p4", "meta.ports = (subscribers | waiting) &", "meta.ports = (subscribers | waiting | 1) &",
+    "a copy more for port 2": (
+        "ndn.p4", "meta.ports = (subscribers | waiting) &", "meta.ports = (subscribers | waiting | 2) &",
         {"topology": {"kind": "fat-tree:4"}},
         "pushes crossed",
     ),
