@@ -93,7 +93,7 @@ class NdnPoint:
             return int(self.phase.answer["tree_edges"][index])
         peers = self.phase.job.peers
         distances = networkx.single_source_shortest_path_length(self.topology.graph, peers[index])
-        return sum(distances[other] for other in peers) / (len(peers) - 1)
+        return float(sum(distances[other] for other in peers)) / (len(peers) - 1)
 
     @property
     def fragments(self) -> int:
