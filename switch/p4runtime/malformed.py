@@ -16,9 +16,9 @@ class MalformedRequests(grpc.aio.ServerInterceptor):  # type: ignore[misc]
 
     async def intercept_service(self, continuation: Callable[[Any], Awaitable[Any]], details: Any) -> Any:
         handler = await continuation(details)
-        if handler is None:
-            return None
-        parse = handler.request_deserializer
+        parse = handler and handler.request_deserializer
+        if parse is None:
+            return handler
         name = parse.__self__.DESCRIPTOR.full_name
 
         def parse_or_say(body: bytes) -> Any:

@@ -56,7 +56,7 @@ class P4RuntimeServer:
     `build` turns BMv2 JSON into a program for the devices; it runs in several threads at once.
     `initial`: ForwardingPipelineConfig messages of devices that run a program before any controller comes.
     `tls`: those of the addresses that speak TLS. `outside`: a further address, in another network namespace.
-    `election`: who is primary, and may write.
+    `election`: who is primary, and may write. `further`: generic gRPC handlers of other services at these addresses.
     """
 
     def __init__(
@@ -69,6 +69,7 @@ class P4RuntimeServer:
         tls: Mapping[str, ServerTls] | None = None,
         outside: OutsideAddress | None = None,
         election: type[Election] = Election,
+        further: Sequence[Any] = (),
     ) -> None:
         if outside is not None:
             check_address(outside.address)
@@ -81,6 +82,7 @@ class P4RuntimeServer:
         self._addresses = list(addresses)
         self._build = build
         self._election = election
+        self._further = tuple(further)
         self._initial = dict(initial or {})
         self._ports: list[int] = []
         self._thread: threading.Thread | None = None
@@ -138,6 +140,7 @@ class P4RuntimeServer:
             cache = PipelineCache(self._build, build_threads)
             server = grpc.aio.server(options=_OPTIONS, interceptors=[MalformedRequests()])
             p4r_grpc.add_P4RuntimeServicer_to_server(P4RuntimeService(targets, cache, request_threads), server)
+            server.add_generic_rpc_handlers(self._further)
             try:
                 for device_id, config in self._initial.items():
                     await _load(targets[device_id], cache, config)

@@ -15,6 +15,7 @@ from switch.engine import Engine, EngineDevice
 from switch.errors import UserError
 from switch.link import LinkModel
 from switch.p4runtime import Bmv2Election, Election, P4RuntimeServer
+from switch.simple_switch.basics import basics_handler
 from switch.simple_switch.drop_watch import DropWatch
 from switch.simple_switch.options import QUEUE_PACKETS, SwitchOptions
 from switch.simple_switch.packet_files import PacketFiles
@@ -72,7 +73,12 @@ class RunningSwitch:
         tls = {} if options.tls is None else dict.fromkeys(options.grpc_addresses, options.tls)
         election = Bmv2Election if options.bmv2_arbitration else Election
         server = P4RuntimeServer(
-            {options.device_id: device}, self.addresses, initial=initial, tls=tls, election=election
+            {options.device_id: device},
+            self.addresses,
+            initial=initial,
+            tls=tls,
+            election=election,
+            further=[basics_handler(options)],
         )
         server.start()
         self._stack.callback(server.stop)

@@ -12,6 +12,8 @@ from finsy.proto import p4r, p4r_grpc, rpc_status
 from google.protobuf.any_pb2 import Any as AnyMessage
 
 from switch.errors import UserError
+from switch.p4runtime.bmv2_json import Bmv2Json
+from switch.simple_switch.basics import ask_basics
 
 ROLE = "simple_switch_CLI"
 """A role of its own, so that it does not compete with the controller. Without a role.config it may do everything."""
@@ -42,6 +44,7 @@ class Client:
         if not config.HasField("p4info"):
             raise UserError("the switch has no program yet")
         self.p4info = config.p4info
+        _name_keys_as_bmv2(self.p4info, config.p4_device_config)
 
     def close(self) -> None:
         self._requests.put(None)
@@ -56,6 +59,13 @@ class Client:
         except grpc.RpcError as error:
             raise Refused(_reason(error)) from None
         return [getattr(found, kind) for response in responses for found in response.entities]
+
+    def basics(self) -> dict[str, Any]:
+        """Ports, numbers and time of the switch (switch/simple_switch/basics.py)."""
+        try:
+            return ask_basics(self._channel, TIMEOUT_S)
+        except grpc.RpcError as error:
+            raise Refused(_reason(error)) from None
 
     def insert(self, entity: Any) -> None:
         self._write(p4r.Update.INSERT, [entity])
@@ -110,7 +120,7 @@ class Client:
     def _config(self, device_id: int) -> Any:
         """What runs on a device; None if there is no such device."""
         request = p4r.GetForwardingPipelineConfigRequest(
-            device_id=device_id, response_type=p4r.GetForwardingPipelineConfigRequest.P4INFO_AND_COOKIE
+            device_id=device_id, response_type=p4r.GetForwardingPipelineConfigRequest.ALL
         )
         try:
             return self._stub.GetForwardingPipelineConfig(request, timeout=TIMEOUT_S).config
@@ -120,6 +130,15 @@ class Client:
             if error.code() == grpc.StatusCode.UNAVAILABLE:
                 raise UserError(f"no switch serves P4Runtime on {self._address}") from None
             raise UserError(f"the switch answers: {error.details()}") from None
+
+
+def _name_keys_as_bmv2(p4info: Any, device_config: bytes) -> None:
+    """BMv2 names key fields by where they are read (ipv4.dst_addr), not as the source does (hdr.ipv4.dst_addr)."""
+    program = Bmv2Json(device_config)
+    for table in p4info.tables:
+        if table.preamble.name in program.tables:
+            for field, key in zip(table.match_fields, program.key(table.preamble.name), strict=True):
+                field.name = ".".join(key["target"])
 
 
 def _reason(error: Any) -> str:

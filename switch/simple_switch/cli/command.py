@@ -56,6 +56,31 @@ class Shell(ProfileCommands, ReplicationCommands, StateCommands, cmd.Cmd):
             print(f"Error: {error}")
             return False
 
+    def do_show_ports(self, line: str) -> None:
+        """show_ports: the switch's ports and their interfaces"""
+        print(f"{'port #':^10}{'iface name':^20}{'status':^10}extra info\n{'=' * 50}")
+        for port, interface, is_up in self.client.basics()["ports"]:
+            print(f"{port:^10}{interface:^20}{'UP' if is_up else 'DOWN':^10}")
+
+    def do_switch_info(self, line: str) -> None:
+        """switch_info: its numbers"""
+        basics = self.client.basics()
+        sockets = dict.fromkeys(("notifications_socket", "elogger_socket", "debugger_socket"))
+        for name, value in {
+            "device_id": basics["device_id"],
+            "thrift_port": basics["thrift_port"],
+            **sockets,
+        }.items():
+            print(f"{name:25}: {value}")
+
+    def do_get_time_elapsed(self, line: str) -> None:
+        """get_time_elapsed: microseconds since the switch started"""
+        print(self.client.basics()["elapsed_us"])
+
+    def do_get_time_since_epoch(self, line: str) -> None:
+        """get_time_since_epoch: microseconds since 1970 by the switch's clock"""
+        print(self.client.basics()["since_epoch_us"])
+
     def emptyline(self) -> bool:
         return False
 

@@ -17,6 +17,7 @@ from switch.simple_switch.cli.errors import CommandError, expect, integer
 
 # With Thrift the smaller priority wins, with P4Runtime the larger.
 _GREATEST_PRIORITY = 2**31 - 1
+_SEPARATOR = ",\t"
 _HANDLE = b"simple_switch_CLI "
 _FIRST_FOREIGN_HANDLE = 1 << 24
 
@@ -28,7 +29,12 @@ class TableCommands(Commands):
     def do_show_tables(self, line: str) -> None:
         """show_tables: the tables of the program"""
         for table in self.program.tables.all:
-            print(_table_line(table))
+            print(self._table_line(table))
+
+    def _table_line(self, table: Any) -> str:
+        profile = self.program.profiles.get(table.implementation_id)
+        key = _SEPARATOR.join(f"{f.name}({values.kind_name(f)}, {f.bitwidth})" for f in table.match_fields)
+        return f"{table.preamble.name:30} [implementation={profile and profile.preamble.name}, mk={key}]"
 
     def do_show_actions(self, line: str) -> None:
         """show_actions: the actions of the program"""
@@ -38,7 +44,7 @@ class TableCommands(Commands):
     def do_table_info(self, line: str) -> None:
         """table_info TABLE: its key and its actions"""
         (table,) = self._tables(line, "table_info TABLE")
-        print(_table_line(table))
+        print(self._table_line(table))
         print("*" * 80)
         self._show_actions(table)
 
@@ -283,11 +289,5 @@ def _without_arrow(parameters: list[str]) -> list[str]:
     return parameters[1:] if parameters[:1] == ["=>"] else parameters
 
 
-def _table_line(table: Any) -> str:
-    implementation = f"implementation={table.implementation_id:#x}, " if table.implementation_id else ""
-    key = ", ".join(f"{f.name}({values.kind_name(f)}, {f.bitwidth})" for f in table.match_fields)
-    return f"{table.preamble.name:30} [{implementation}mk={key}]"
-
-
 def _action_line(action: Any) -> str:
-    return f"{action.preamble.name:30} [{', '.join(f'{p.name}({p.bitwidth})' for p in action.params)}]"
+    return f"{action.preamble.name:30} [{_SEPARATOR.join(f'{p.name}({p.bitwidth})' for p in action.params)}]"

@@ -51,13 +51,12 @@ def say(shell: Shell, capsys: pytest.CaptureFixture[str], command: str) -> str:
 
 def test_tables(shell: Shell, capsys: pytest.CaptureFixture[str]) -> None:
     assert say(shell, capsys, "show_tables").splitlines() == [
-        "In.hosts                       [implementation=0x"
-        f"{shell.program.profiles.find('paths').preamble.id:x}, mk=hdr.data.mac(exact, 48)]",
-        "In.routes                      [mk=hdr.data.address(lpm, 32)]",
-        "In.rules                       [mk=hdr.data.address(ternary, 32), hdr.data.kind(range, 16), "
-        "hdr.data.x(optional, 8)]",
+        "In.hosts                       [implementation=In.paths, mk=data.mac(exact, 48)]",
+        "In.routes                      [implementation=None, mk=data.address(lpm, 32)]",
+        "In.rules                       [implementation=None, mk=data.address(ternary, 32),\tdata.kind(range, 16),"
+        "\tdata.x(optional, 8)]",
     ]
-    assert "In.rewrite                     [mac(48), port(9)]" in say(shell, capsys, "table_info routes")
+    assert "In.rewrite                     [mac(48),\tport(9)]" in say(shell, capsys, "table_info routes")
     assert "In.forward" in say(shell, capsys, "show_actions")
 
 
@@ -77,7 +76,7 @@ def test_an_entry_from_its_addition_to_its_end(shell: Shell, capsys: pytest.Capt
     assert say(shell, capsys, "table_dump_entry routes 0").splitlines() == [
         "Dumping entry 0x0",
         "Match key:",
-        "* hdr.data.address    : LPM       0a010000/16",
+        "* data.address        : LPM       0a010000/16",
         "Action entry: In.forward - 0009",
     ]
     assert say(shell, capsys, "table_delete routes 0") == "Deleting entry 0 from routes\n"
@@ -100,9 +99,9 @@ def test_all_kinds_of_keys_and_priorities(shell: Shell, capsys: pytest.CaptureFi
     say(shell, capsys, "table_add rules forward 10.0.0.0&&&255.0.0.0 100->200 7&&&0xff => 1 10")
     say(shell, capsys, "table_add rules forward 0&&&0 0->0xffff 0&&&0 => 2 20")
     entry = say(shell, capsys, "table_dump_entry rules 0")
-    assert "* hdr.data.address    : TERNARY   0a000000 &&& ff000000" in entry
-    assert "* hdr.data.kind       : RANGE     0064 -> 00c8" in entry
-    assert "* hdr.data.x          : OPTIONAL  07 &&& ff" in entry
+    assert "* data.address        : TERNARY   0a000000 &&& ff000000" in entry
+    assert "* data.kind           : RANGE     0064 -> 00c8" in entry
+    assert "* data.x              : OPTIONAL  07 &&& ff" in entry
     assert "Priority: 10" in entry
     everything_goes = say(shell, capsys, "table_dump_entry rules 1")
     assert "00000000 &&& 00000000" in everything_goes

@@ -22,6 +22,7 @@ from scapy.layers.l2 import Ether
 from scapy.utils import rdpcap, wrpcap
 
 from switch.simple_switch.cli.client import Client
+from switch.simple_switch.cli.command import Shell
 from tests.unit.p4runtime.certificates import Authority
 from tests.unit.simple_switch.programs import program_json
 
@@ -81,6 +82,26 @@ def test_it_serves_p4runtime_until_a_signal_ends_it(tmp_path: Path, number: sign
         output, errors = process.communicate(timeout=PATIENCE_S)
     assert (process.returncode, errors) == (0, "")
     assert output.rstrip().endswith("stopped")
+
+
+def test_what_the_command_line_asks_of_the_switch_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "everything.json").write_text(json.dumps(program_json()))
+    wrpcap(str(tmp_path / "no-such_in.pcap"), [Ether()])
+    port = free_port()
+    arguments = ["everything.json", "--thrift-port", port, "--device-id", 4, "-i", "7@no-such", "--use-files", "0"]
+    with running("simple_switch", *map(str, arguments), cwd=tmp_path) as process:
+        wait_until_it_serves(process)
+        shell = Shell(Client(f"127.0.0.1:{port}", None))
+        for command in ("show_ports", "switch_info", "get_time_elapsed", "get_time_elapsed", "get_time_since_epoch"):
+            shell.onecmd(command)
+        shell.client.close()
+    title, line, port_line, device, thrift, *sockets, first, second, epoch = capsys.readouterr().out.splitlines()
+    assert (title.split(), set(line)) == (["port", "#", "iface", "name", "status", "extra", "info"], {"="})
+    assert port_line.split() == ["7", "no-such", "DOWN"]
+    assert (device, thrift) == ("device_id                : 4", f"thrift_port              : {port}")
+    assert len(sockets) == 3
+    assert 0 < int(first) < int(second) < PATIENCE_S * 1e6
+    assert abs(int(epoch) / 1e6 - time.time()) < PATIENCE_S
 
 
 @pytest.mark.parametrize(
