@@ -47,6 +47,7 @@ METRICS: Mapping[str, Metric] = {
     "queue_drops": Metric("", "packets that found a queue full"),
     "link_losses": Metric("", "packets that links lost"),
     "other_drops": Metric("", "packets that switches lost otherwise (priorities, buffers, restarts)"),
+    "to_controller": Metric("", "packets sent to the controller's port (510), where nobody listens"),
     "recirculated": Metric("", "times that packets passed a pipeline again"),
     "covered_statements": Metric("", "share of the program's statements that packets reached", possible=(0.0, 1.0)),
     "unused_entries": Metric("", "table entries that no packet met in any switch"),
@@ -55,6 +56,15 @@ METRICS: Mapping[str, Metric] = {
     ),
 }
 
+_OF_SWITCHES = (
+    "program_drops",
+    "no_entry_drops",
+    "no_port_drops",
+    "no_group_drops",
+    "other_drops",
+    "to_controller",
+    "recirculated",
+)
 _OTHER = ("no_program_drops", "swap_drops", "priority_drops", "buffer_drops")
 
 
@@ -110,11 +120,10 @@ def loss_metrics(counts: Counts) -> dict[str, Value]:
         "queue_drops": sum(effect.queue_drops.packets for effect in effects),
         "link_losses": sum(effect.losses.packets for effect in effects),
     }
-    names = ("program_drops", "no_entry_drops", "no_port_drops", "no_group_drops", "other_drops", "recirculated")
     if not counts.devices:
-        return {**found, **dict.fromkeys(names)}
+        return {**found, **dict.fromkeys(_OF_SWITCHES)}
     rows = [switch_drops(device) for device in counts.devices.values()]
-    return {**found, **{name: sum(row[name] for row in rows) for name in names}}
+    return {**found, **{name: sum(row[name] for row in rows) for name in _OF_SWITCHES}}
 
 
 def switch_drops(device: Mapping[str, int]) -> dict[str, int]:
@@ -125,6 +134,7 @@ def switch_drops(device: Mapping[str, int]) -> dict[str, int]:
         "no_port_drops": device["no_port_drops"],
         "no_group_drops": device["no_group_drops"],
         "other_drops": sum(device[name] for name in _OTHER),
+        "to_controller": device["packet_ins"],
         "recirculated": device["recirculated"] + device["resubmitted"],
     }
 

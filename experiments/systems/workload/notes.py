@@ -20,6 +20,11 @@ def notes(metrics: Mapping[str, Value]) -> list[str]:
             f"{count('no_port_drops')} packets were sent to a port that does not exist: does the program set "
             "egress_spec, and do the entries name ports of this topology?"
         )
+    if count("to_controller"):
+        lines.append(
+            f"{count('to_controller')} packets were sent to port 510, the controller's, where nobody listens here: "
+            "gradbed up --controller runs a program with one"
+        )
     if count("no_group_drops"):
         lines.append(f"{count('no_group_drops')} packets were sent to multicast groups that have no ports")
     if count("no_entry_drops"):

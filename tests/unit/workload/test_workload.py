@@ -475,3 +475,9 @@ def test_a_load_is_what_was_sent_over_the_time(tmp_path: Path) -> None:
     traffic = {"packets": None, "duration_ms": 100, "load": 0.2, "within": "between-racks", "arrivals": "constant"}
     load = run(tmp_path, topology={"kind": "leaf-spine:2,1,2"}, traffic=traffic).metrics["busiest_link_load"]
     assert load == pytest.approx(0.4, rel=0.01)
+
+
+def test_packets_for_a_controller_that_is_not_there_are_told(tmp_path: Path) -> None:
+    result = run(tmp_path, "tables: {routes: [{default_action: forward, params: {port: 510}}]}\n")
+    assert (result.metrics["to_controller"], result.metrics["received_packets"]) == (300, 0)
+    assert list(result.failures) == [] and "300 packets were sent to port 510" in str(table(result, "notes"))
