@@ -47,6 +47,9 @@ def check_read(codec: TableCodec, message: Any) -> None:
 def check_timeouts(codec: TableCodec, message: Any) -> None:
     if not message.idle_timeout_ns and not message.HasField("time_since_last_hit"):
         return
+    if not codec.has_idle_timeout and message.idle_timeout_ns:
+        # BMv2's words, which its clients look for.
+        raise invalid("idle_timeout_ns must be set to 0 for tables which do not support idle timeout")
     if not codec.has_idle_timeout:
         raise invalid(f"table {codec.name} has no idle timeouts")
     if message.is_default_action:

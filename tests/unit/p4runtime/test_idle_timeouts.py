@@ -99,6 +99,11 @@ class TestEntries:
     def test_errors(self, client: Client, wrong: p4r.TableEntry) -> None:
         assert client.insert(wrong) == client.modify(wrong) == Code.INVALID_ARGUMENT
 
+    def test_the_words_that_clients_of_bmv2_look_for(self, client: Client) -> None:
+        wrong = entry(HOSTS, exact(1, b"\x01"), action=action(DROP), idle_timeout_ns=1)
+        words = "idle_timeout_ns must be set to 0 for tables which do not support idle timeout"
+        assert client.failures((INSERT, wrong)) == [(Code.INVALID_ARGUMENT, words)]
+
     def test_tables_without(self, client: Client) -> None:
         everything = entry(0, time_since_last_hit=p4r.TableEntry.IdleTimeout())
         assert not any(found.HasField("time_since_last_hit") for found in client.read(everything))
