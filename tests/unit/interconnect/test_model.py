@@ -120,7 +120,7 @@ def test_least_loaded_has_no_larger_link_load_where_a_far_link_is_the_busiest() 
     by light first."""
     (found,) = largest_loads(2, ("permutation",), range(3, 4), 0.6, 1600)
     assert found.worse <= MOST_WORSE
-    assert found.loads["least-loaded"] < 0.98 < 1 < found.loads["mesh-first"]
+    assert found.loads["least-loaded"] < 0.98 < 0.999 < found.loads["mesh-first"]
 
 
 @pytest.mark.slow

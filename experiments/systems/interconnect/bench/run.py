@@ -60,9 +60,8 @@ class Largest:
 
     @property
     def worse(self) -> float:
-        """By how much least-loaded is above the better of the others; below zero: it is better. Full links are alike:
-        what is above 1 left after the end."""
-        own, *others = (min(1.0, self.loads[policy]) for policy in ("least-loaded", *SETTLED))
+        """By how much least-loaded is above the better of the others; below zero: it is better."""
+        own, *others = (self.loads[policy] for policy in ("least-loaded", *SETTLED))
         return own / min(others) - 1
 
 
