@@ -481,3 +481,10 @@ def test_packets_for_a_controller_that_is_not_there_are_told(tmp_path: Path) -> 
     result = run(tmp_path, "tables: {routes: [{default_action: forward, params: {port: 510}}]}\n")
     assert (result.metrics["to_controller"], result.metrics["received_packets"]) == (300, 0)
     assert list(result.failures) == [] and "300 packets were sent to port 510" in str(table(result, "notes"))
+
+
+def test_a_flow_that_lost_a_packet_is_not_complete(tmp_path: Path) -> None:
+    traffic = {"sizes": "web-search", "most_flow_kbytes": 20, "packets": 40, "load": 0.3}
+    rows = table(run(tmp_path, topology={"link": {"loss": 0.05}}, traffic=traffic), "flows")
+    whole = [row["received_packets"] == row["packets"] for row in rows]
+    assert [row["completion_us"] is not None for row in rows] == whole and set(whole) == {True, False}
