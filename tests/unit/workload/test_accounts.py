@@ -184,3 +184,20 @@ def test_a_switch_that_restarts_keeps_accounts(tmp_path: Path) -> None:
     assert list(result.failures) == []
     found = {name: int(str(result.metrics[name])) for name in ("sent_packets", "received_packets", "other_drops")}
     assert found["sent_packets"] - found["received_packets"] == found["other_drops"] > 0
+
+
+def test_a_packet_that_is_told_to_be_of_another_flow_fails_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though a host has sent as many as it says."""
+    windows = Schedule.windows
+
+    def shifted(self: Schedule) -> Any:
+        yield from windows(self)
+        first, second = self.flows[:2]
+        self.flows[0] = dataclasses.replace(first, packets=first.packets + 1)
+        self.flows[1] = dataclasses.replace(second, packets=second.packets - 1)
+
+    monkeypatch.setattr(Schedule, "windows", shifted)
+    result = run(tmp_path, traffic={"pattern": "pairs", "flows": 2})
+    assert list(result.failures) == ["h1: of a flow with 149 packets 150 arrived at h2"]
