@@ -7,8 +7,8 @@ import re
 import subprocess
 from contextlib import suppress
 
-THRIFT_BITS = 64
-"""Of the numbers in which registers are read and written; they have a sign."""
+THRIFT_MOST = (1 << 63) - 1
+"""The largest number with which a cell of a register is written; when it is read, it stands for all larger ones."""
 
 _PROMPT = b"RuntimeCmd: "
 
@@ -44,12 +44,10 @@ class Shell:
             raise Bmv2Refuses(f"BMv2: {' '.join(answer.split())}")
         return answer
 
-    def register(self, name: str, bits: int) -> list[int]:
-        """Every cell of a register array, without sign. ValueError if they are wider than Thrift's numbers."""
-        if bits > THRIFT_BITS:
-            raise ValueError(f"Thrift's numbers have {THRIFT_BITS} bits, the cells of {name} {bits}")
-        cells = self.run("register_read", name).rsplit("=", 1)[1]
-        return [int(cell) % (1 << bits) for cell in cells.split(",")]
+    def register(self, name: str, index: int | None = None) -> list[int]:
+        """Every cell of a register array, or one; THRIFT_MOST for what is as large or larger."""
+        answer = self.run("register_read", name, *([] if index is None else [index]))
+        return [int(cell) for cell in answer.rsplit("=", 1)[1].split(",")]
 
     def end(self) -> None:
         self._process.kill()

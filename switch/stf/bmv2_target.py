@@ -19,7 +19,7 @@ from switch.codegen.load import load_program
 from switch.codegen.model import KeyField, ProgramModel, Table
 from switch.device import KeyMatch
 from switch.nodes.bmv2_programs import PRIORITY_QUEUES, require_simple_switch
-from switch.nodes.bmv2_shell import THRIFT_BITS, Bmv2Ended, Bmv2Refuses, Shell
+from switch.nodes.bmv2_shell import THRIFT_MOST, Bmv2Ended, Bmv2Refuses, Shell
 from switch.stf import names
 from switch.stf import statements as s
 from switch.stf.bmv2_processes import SwitchProcess, free_port
@@ -178,20 +178,18 @@ class Bmv2Target:
     @_apply.register
     def _(self, statement: s.RegisterRead) -> None:
         register = names.register(self._model, statement.register)
-        if (bits := self._model.registers[register].width) > THRIFT_BITS:
-            raise NotPossible(f"BMv2's Thrift reads {THRIFT_BITS} bits, not the {bits} of {register}", ends=False)
-        answer = self._shell.run("register_read", register, statement.index)
+        [got] = self._shell.register(register, statement.index)
         if statement.condition is not None:
-            got = int(answer.rsplit("=", 1)[1]) % 2**bits
+            if got == THRIFT_MOST:
+                raise NotPossible(f"BMv2's Thrift reads no number as large as {THRIFT_MOST:#x}", ends=False)
             check(f"register {statement.register}[{statement.index}]", statement.condition, got)
 
     @_apply.register
     def _(self, statement: s.RegisterWrite) -> None:
         register = names.register(self._model, statement.register)
-        if statement.value >= 1 << THRIFT_BITS - 1:
-            raise NotPossible(
-                f"BMv2's Thrift writes numbers of {THRIFT_BITS - 1} bits at most, not {statement.value:#x}", ends=True
-            )
+        if statement.value > THRIFT_MOST:
+            why = f"BMv2's Thrift writes numbers up to {THRIFT_MOST:#x}, not {statement.value:#x}"
+            raise NotPossible(why, ends=True)
         self._shell.run("register_write", register, statement.index, statement.value)
 
     @_apply.register

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from finsy.proto import p4i, p4r
 
@@ -17,15 +17,20 @@ def canonical(value: int) -> bytes:
     return value.to_bytes(max(1, (value.bit_length() + 7) // 8), "big")
 
 
-def random_entries(info: p4i.P4Info, rng: random.Random, count: int) -> Iterator[p4r.TableEntry]:
-    """`count` entries for each table that takes any, with actions of its own; no two have a key in common."""
+def random_entries(
+    info: p4i.P4Info, rng: random.Random, count: int, but: Collection[str] = ()
+) -> Iterator[p4r.TableEntry]:
+    """`count` entries for each table that takes any, with actions of its own; no two have a key in common. but:
+    tables that are left empty, by alias."""
     actions = {described.preamble.id: described for described in info.actions}
-    for table in info.tables:
-        if table.is_const_table or table.implementation_id or not table.match_fields:
+    # By name: in which order compilers list things is theirs to say.
+    for table in sorted(info.tables, key=lambda table: table.preamble.name):
+        if table.is_const_table or table.implementation_id or not table.match_fields or table.preamble.alias in but:
             continue
         offered = [
             actions[reference.id] for reference in table.action_refs if reference.scope != p4i.ActionRef.DEFAULT_ONLY
         ]
+        offered.sort(key=lambda each: each.preamble.name)
         seen = set()
         for number in range(1, count + 1):
             match = [part for field in table.match_fields if (part := _match(field, rng)) is not None]

@@ -13,6 +13,7 @@ import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from scapy.layers.inet import IP, UDP
@@ -27,6 +28,9 @@ from switch.p4c import find_p4c
 from switch.program_cache import compiled_files
 from topo.emulation.fabric_process import FabricProcess, fabric_command
 from topo.machine.veth import VethPair, create_pairs
+
+if TYPE_CHECKING:
+    from switch.nodes.bmv2_node import Bmv2Switch
 
 P4_SOURCES = Path(__file__).resolve().parents[2] / "p4src"
 DEVICE_ID = 1
@@ -192,6 +196,12 @@ def serve_gradbed(ports: int, folder: Path, name: str = "s1") -> Iterator[str]:
 
 @contextlib.contextmanager
 def serve_bmv2(ports: int, folder: Path, name: str = "s1") -> Iterator[str]:
+    with bmv2_switch(ports, folder, name) as switch:
+        yield switch.grpc_address
+
+
+@contextlib.contextmanager
+def bmv2_switch(ports: int, folder: Path, name: str = "s1") -> Iterator[Bmv2Switch]:
     from switch.nodes.bmv2_node import Bmv2Switch, free_ports
 
     assert BMV2 is not None
@@ -201,7 +211,7 @@ def serve_bmv2(ports: int, folder: Path, name: str = "s1") -> Iterator[str]:
     switch.start([])
     try:
         switch.wait_ready()
-        yield switch.grpc_address
+        yield switch
     finally:
         switch.stop(deleteIntfs=False)
 

@@ -1,10 +1,9 @@
-"""Random packets and random table entries: what our switch does equals what BMv2 does, byte for byte."""
+"""Random packets and random table entries: what our switch does equals what BMv2 does, byte for byte, and what it
+leaves in registers and counters; compiled by our compiler and by p4c."""
 
 from __future__ import annotations
 
-import os
 import random
-import shutil
 import struct
 from pathlib import Path
 from typing import Any
@@ -12,46 +11,34 @@ from typing import Any
 import pytest
 from finsy.proto import p4r
 
+from switch.p4c import find_p4c
 from tests.emulation.sandboxed import in_sandbox
-from tests.p4.differential import Case, Names, make_interfaces, mend_ipv4_checksum, outputs
+from tests.p4.differential import (
+    MARKER,
+    MARKER_NETWORK,
+    MARKER_PROTOCOL,
+    MARKER_SOURCE,
+    UDP,
+    Case,
+    Names,
+    ipv4_marker,
+    is_ipv4_marker,
+    make_interfaces,
+    outcome,
+    to_marker,
+)
 from tests.p4.random_entries import PORTS, canonical
-from tests.p4.switch_under_test import COMPILERS, needs_bmv2
+from tests.p4.switch_under_test import needs_bmv2
+from tests.p4.system_cases import SYSTEM_CASES
 from tests.unit.p4runtime.client import action, entry, exact, lpm, ternary
 
-pytestmark = [
-    pytest.mark.root,
-    pytest.mark.skipif(
-        shutil.which(os.environ.get("GRADBED_BMV2", "simple_switch_grpc")) is None,
-        reason="BMv2's simple_switch_grpc is not installed (GRADBED_BMV2 names it)",
-    ),
-]
+pytestmark = pytest.mark.root
 
 ROOT = Path(__file__).resolve().parents[2]
-FRAMES = 300
-NIGHTLY_FRAMES = 2_000
-MARKER_SOURCE, MARKER_NETWORK = 0x0AFF0101, 0x0AFF0000  # 10.255.1.1, 10.255.0.0
-MARKER = b"marker"
-MARKER_PROTOCOL = 253
+FRAMES = 200
+NIGHTLY_FRAMES = 1_000  # for each of five seeds
 TOP_PRIORITY = 1 << 20
-UDP = 17
 LANES = 32
-
-
-def ipv4_marker(port: int, protocol: int = MARKER_PROTOCOL) -> bytes:
-    """To 10.255.0.port; the text is where a UDP payload would be."""
-    ports = struct.pack(">HHHH", 9, 9, 34, 0)
-    header = struct.pack(">BBHHHBBHII", 0x45, 0, 54, 0, 0, 64, protocol, 0, MARKER_SOURCE, MARKER_NETWORK + port)
-    frame = bytearray(bytes([2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0]) + header + ports + MARKER + bytes(20))
-    mend_ipv4_checksum(frame)
-    return bytes(frame)
-
-
-def is_ipv4_marker(frame: bytes) -> bool:
-    return frame[42 : 42 + len(MARKER)] == MARKER
-
-
-def to_marker(field: int, port: int) -> p4r.FieldMatch:
-    return lpm(field, canonical(MARKER_NETWORK + port), 32)
 
 
 def router_entities(names: Names) -> list[Any]:
@@ -183,40 +170,10 @@ def gradient_frame(rng: random.Random) -> bytes:
     return bytes(12) + b"\x08\0" + header + udp + gradient + rng.randbytes(4 * lanes)
 
 
-# ---- Programs that do not speak IPv4 ----
-
-NDN_MARKER = 0xA5A5A5A5A5A50000
-
-
-def ndn_marker(port: int) -> bytes:
-    """Data that nobody asked for are dropped, so: an Interest. The nonce has to differ each time."""
-    ndn_marker.nonce += 1  # type: ignore[attr-defined]
-    body = struct.pack(">BBQIQ", 5, 9, NDN_MARKER + port, ndn_marker.nonce, 0)  # type: ignore[attr-defined]
-    return bytes(12) + b"\x86\x24" + body + bytes(30)
-
-
-ndn_marker.nonce = 0  # type: ignore[attr-defined]
-
-
-def is_ndn_marker(frame: bytes) -> bool:
-    return frame[16:22] == NDN_MARKER.to_bytes(8, "big")[:6]
-
-
-def ndn_entities(names: Names) -> list[Any]:
-    return [
-        entry(
-            names["forwarding"],
-            exact(1, canonical(NDN_MARKER + port)),
-            action=action(names["towards_producer"], canonical(port)),
-        )
-        for port in range(1, PORTS + 1)
-    ]
-
-
 STATEFUL_KEY = 0xABCDE0
 
 
-def stateful_marker(port: int) -> bytes:
+def stateful_marker(port: int, came_by: int) -> bytes:
     """One label, then a value whose key names the multicast group of the port."""
     label = (0x77777 << 12 | 1 << 8 | 64).to_bytes(4, "big")
     return label + bytes([7]) + (STATEFUL_KEY | port).to_bytes(3, "big") + bytes(12) + MARKER + bytes(20)
@@ -269,17 +226,16 @@ CASES = {
         # Slots are not to grow old: the clocks of two switches differ.
         defines=(("LANES", str(LANES)), ("SLOTS", "8"), ("RECLAIM_IDLE_TICKS", str(0x3FFF))),
         frame=gradient_frame,
+        time={"slot_owner": 0x3FFF << 48},
     ),
     "acl_router": Case(PROGRAMS / "acl_router.p4", ipv4_marker, is_ipv4_marker, acl_router_entities),
     "acl": Case(
         ROOT / "experiments/bench/switch/programs/acl.p4",
-        lambda port: ipv4_marker(port, UDP),
+        lambda port, came_by: ipv4_marker(port, came_by, UDP),
         is_ipv4_marker,
         acl_entities,
     ),
-    "ndn_registers": Case(
-        ROOT / "experiments/bench/switch/programs/ndn_registers.p4", ndn_marker, is_ndn_marker, ndn_entities
-    ),
+    **SYSTEM_CASES,
     "stateful": Case(
         PROGRAMS / "stateful.p4",
         stateful_marker,
@@ -291,28 +247,41 @@ CASES = {
 }
 
 
-def compare(name: str, compiler: str, seed: int, frames: int, folder: Path) -> None:
+def compare(name: str, seed: int, frames: int, folder: Path) -> None:
+    """All four pairs of compiler and switch, where they are installed: equal outputs, registers and counters."""
     make_interfaces()
     case = CASES[name]
-    ours, theirs = (outputs(case, kind, compiler, seed, frames, folder) for kind in ("gradbed", "bmv2"))
-    for number, (our, their) in enumerate(zip(ours, theirs, strict=True)):
-        assert our == their, f"seed {seed}, frame {number}"
-    # Frames must not merely be dropped by both.
-    assert sum(bool(our) for our in ours) >= 5
+    compilers = ("gradbed", "p4c") if find_p4c() else ("gradbed",)
+    first, *others = (
+        (f"{compiler} on {kind}", outcome(case, kind, compiler, seed, frames, folder))
+        for kind in ("gradbed", "bmv2")
+        for compiler in compilers
+    )
+    pair, one = first
+    for other, its in others:
+        for number, (our, their) in enumerate(zip(one.frames, its.frames, strict=True)):
+            assert our == their, f"seed {seed}, frame {number}: {pair} and {other}"
+        # p4c leaves out registers that decide nothing.
+        for part in one.state.keys() & its.state.keys():
+            differ = one.state[part].items() ^ its.state[part].items()
+            assert not differ, f"seed {seed}, {part}: {pair} and {other}: {sorted(differ)[:8]}"
+        assert set(its.state) <= set(one.state)
+    # Frames must not merely be dropped by all.
+    assert sum(bool(out) for out in one.frames) >= frames // 100
+    assert not one.state or any(one.state.values())
 
 
 @needs_bmv2
-@pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("name", CASES)
 @in_sandbox
-def test_outputs_equal_those_of_bmv2(name: str, compiler: str, tmp_path: Path) -> None:
-    compare(name, compiler, 1, FRAMES, tmp_path)
+def test_outputs_and_state_equal_those_of_bmv2(name: str, tmp_path: Path) -> None:
+    compare(name, 1, FRAMES, tmp_path)
 
 
 @needs_bmv2
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [2, 3])
+@pytest.mark.parametrize("seed", range(2, 7))
 @pytest.mark.parametrize("name", CASES)
 @in_sandbox
-def test_many_outputs_equal_those_of_bmv2(name: str, seed: int, tmp_path: Path) -> None:
-    compare(name, "gradbed", seed, NIGHTLY_FRAMES, tmp_path)
+def test_many_outputs_and_states_equal_those_of_bmv2(name: str, seed: int, tmp_path: Path) -> None:
+    compare(name, seed, NIGHTLY_FRAMES, tmp_path)

@@ -33,8 +33,8 @@ NOT_FOR_BMV2 = {"out_of_range": "BMv2's release build reads and writes other mem
 NOT_POSSIBLE = {
     "value_set": ["3: BMv2's simple_switch_CLI sends members of value sets with a byte too many"],
     "wide_registers": [
-        "4: BMv2's Thrift reads 64 bits, not the 128 of TestIngress.wide",
-        "5: BMv2's Thrift writes numbers of 63 bits at most, not 0x123456789abcdef00000000000000000",
+        "4: BMv2's Thrift reads no number as large as 0x7fffffffffffffff",
+        "5: BMv2's Thrift writes numbers up to 0x7fffffffffffffff, not 0x123456789abcdef00000000000000000",
     ],
 }
 
