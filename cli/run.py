@@ -141,6 +141,7 @@ def single_run(
         *, seed: options.Seed = 1, output: options.Output = Path("results"), scale: options.Scale = None, **given: Any
     ) -> int:
         from experiments.study.command import RunOptions, run_single
+        from experiments.switch_programs import suited_to_bmv2
 
         system = find_system(name)
         made, short = model_options(system.configuration, defaults), model_options(system.shorthands, {})
@@ -151,6 +152,9 @@ def single_run(
             values = nested(made, {key: value for key, value in given.items() if key not in names}, defaults)
             chosen = nested(short, {key: value for key, value in given.items() if key in names}, {})
             axes = system.shorthands.model_validate(chosen).axes(values)
+            if "bmv2" in (values.get("program", {}).get("model"), *axes.get("program.model", ())):
+                by_hand = {key for key, value in given.items() if value is not None}
+                values = suited_to_bmv2(system, values, by_hand)
             return run_single(name, values, seed, of_run, on_other_clock, script, axes)
         except ValidationError as error:
             raise complaint(error, [*made, *short]) from None

@@ -30,7 +30,8 @@ class ControllerConfig(BaseModel):
     """One JSON object; see the fields.
 
     topology: the graph. targets: for every switch the gRPC address of its P4Runtime server, where its device id
-    is its number, or, of an OpenFlow switch, the TCP address at which it waits for a controller. programs: what P4
+    is its number, or, of an OpenFlow switch, the TCP address at which it waits for a controller. thrift_ports: of
+    switches of BMv2, which tell by Thrift what their P4Runtime does not. programs: what P4
     switches run, by name. switches: for every switch the name of its program, or "openflow". services: the systems
     that have jobs in this network. The REST interface listens on rest_fd (an inherited bound socket) and at
     rest_address ("127.0.0.1:8080", or the path of a unix socket), whichever are not null. ready_timeout_s: seconds
@@ -45,6 +46,7 @@ class ControllerConfig(BaseModel):
 
     topology: Topology
     targets: dict[str, str]
+    thrift_ports: dict[str, int] = {}
     programs: dict[str, ProgramFiles] = {}
     switches: dict[str, str]
     services: tuple[ServiceConfig, ...] = ()
@@ -89,4 +91,7 @@ class ControllerConfig(BaseModel):
             raise UserError(f"{path}: {first_problem(error)}") from None
 
     def switch_targets(self) -> dict[str, Target]:
-        return {switch.name: Target(self.targets[switch.name], switch.number) for switch in self.topology.switches}
+        return {
+            switch.name: Target(self.targets[switch.name], switch.number, self.thrift_ports.get(switch.name))
+            for switch in self.topology.switches
+        }

@@ -66,7 +66,7 @@ def _prompt(system: System, task: PointTask, rest: socket.socket, outside: Outsi
         setup = system.network(task)
         topology = setup.topology
         print(f"gradbed: bringing up {topology.name} ...", file=sys.stderr)
-        if outside is not None and setup.model != "gradbed":
+        if outside is not None and task.configuration.program.model != "gradbed":
             raise UserError("--p4runtime-address goes with --switch gradbed")
         with MininetTestbed(system, setup, task, rest_fd=rest.fileno(), p4runtime=outside) as testbed:
             host, port = rest.getsockname()

@@ -74,20 +74,21 @@ class MininetTestbed:
         p4runtime: OutsideAddress | None = None,
     ) -> None:
         level = watch_level(setup)
-        if level is not None and setup.model != "gradbed":
+        if level is not None and task.configuration.program.model != "gradbed":
             option = "--coverage" if setup.coverage else "--trace"
-            raise UserError(f"{option}: {setup.model} does not tell what its programs do: use --switch gradbed")
+            raise UserError(f"{option}: bmv2 does not tell what its programs do: use --switch gradbed")
         self._watch: PacketWatch | None = None
         self._meter: FidelityMeter | None = None
         self.topology = setup.topology
         self.preload = setup.preload
         self._system = system
         self._setup = setup
+        self._by = task.configuration.program
         self.folder = task.folder
         self._rest_fd = rest_fd
         self.network = EmulatedNetwork(
             setup.topology,
-            switch_kind=setup.model,
+            switch_kind=self._by.model,
             links=setup.links,
             run_dir=task.folder,
             seed=task.seed,
@@ -139,7 +140,7 @@ class MininetTestbed:
         for switch in self.topology.switches:
             program = self._setup.switches[switch.name]
             if isinstance(program, Program):
-                files = program.compiled(self._setup.model)
+                files = program.compiled(self._by)
                 found[switch.name] = {
                     "address": self.network.control_address(switch.name),
                     "device_id": switch.number,
@@ -232,7 +233,7 @@ class MininetTestbed:
             for name, program in self._setup.switches.items():
                 if isinstance(program, Program):
                     if program.name not in built:
-                        text = program.compiled(self._setup.model).json.read_text(encoding="utf-8")
+                        text = program.compiled(self._by).json.read_text(encoding="utf-8")
                         built[program.name] = build_instrumented(json.loads(text))
                     programs[self.topology.switch(name).number] = built[program.name]
             self._watch = PacketWatch(self._setup, programs)
@@ -305,10 +306,11 @@ class MininetTestbed:
     def _write_configuration(self) -> Path:
         setup = self._setup
         programs = {each.name: each for each in setup.switches.values() if isinstance(each, Program)}
-        compiled = {name: program.compiled(setup.model) for name, program in programs.items()}
+        compiled = {name: program.compiled(self._by) for name, program in programs.items()}
         config = ControllerConfig(
             topology=self.topology,
             targets={switch.name: self.network.control_address(switch.name) for switch in self.topology.switches},
+            thrift_ports=self.network.thrift_ports(),
             programs={
                 name: ProgramFiles(json=files.json, p4info=files.p4info, routed=programs[name].routed)
                 for name, files in compiled.items()

@@ -14,8 +14,8 @@ from controller.entries.planner import EntriesPlanner
 from controller.entries.settings import EntriesSettings
 from controller.planning.routing import shortest_routes
 from experiments.configuration.point import PointConfiguration
-from experiments.configuration.sections import AddressedTopologySection, Section, option
-from experiments.programs import Program
+from experiments.configuration.sections import AddressedTopologySection, Section, SwitchProgramsSection, option
+from experiments.programs import OURS, Program
 from experiments.system import Metric, NetworkSetup, PointRun, PointTask, System
 from switch.errors import UserError
 from topo.files import TopologyFile, topology_file
@@ -34,7 +34,6 @@ SUFFIXES = (".yaml", ".yml", ".json", ".py", ".txt")
 class SwitchesSection(Section):
     """What runs the program."""
 
-    model: Literal["gradbed", "bmv2"] = option("gradbed", "What runs the switches.", name="switch")
     links: Literal["memory", "veth"] = option("memory", "Between switches: memory, or veth to capture on.")
 
 
@@ -76,7 +75,7 @@ class OwnProgramSystem(System):
             self.given.program,
             self.given.entries,
             file=topology_file(configuration.topology.kind),
-            model=configuration.switches.model,
+            by=configuration.program,
             links=configuration.switches.links,
             lenient=lenient,
         )
@@ -118,7 +117,7 @@ def own_network(
     *,
     file: TopologyFile | None = None,
     macros: Mapping[str, str] | None = None,
-    model: Literal["gradbed", "bmv2"] = "gradbed",
+    by: SwitchProgramsSection = OURS,
     links: Literal["memory", "veth"] = "memory",
     lenient: bool = False,
 ) -> NetworkSetup:
@@ -132,16 +131,16 @@ def own_network(
     programs = _programs(topology, program, file, macros or {})
     if not entries and not (file is not None and file.entries):
         entries = entries_beside(program)
-    settings = entries_settings(programs, entries, file, model, lenient)
+    settings = entries_settings(programs, entries, file, by, lenient)
     EntriesPlanner(settings).plan(topology, shortest_routes(topology))
-    return NetworkSetup(topology, programs, settings, model=model, links=links)
+    return NetworkSetup(topology, programs, settings, links=links)
 
 
 def entries_settings(
     programs: Mapping[str, Program],
     entries: Sequence[Path],
     file: TopologyFile | None = None,
-    model: Literal["gradbed", "bmv2"] = "gradbed",
+    by: SwitchProgramsSection = OURS,
     lenient: bool = False,
 ) -> EntriesSettings:
     """For the service; compiles the programs. programs: of each switch."""
@@ -149,7 +148,7 @@ def entries_settings(
         if path.suffix not in SUFFIXES:
             raise UserError(f"{path}: entries are {', '.join(SUFFIXES)}")
     return EntriesSettings(
-        programs={each.name: each.compiled(model).p4info for each in programs.values()},
+        programs={each.name: each.compiled(by).p4info for each in programs.values()},
         switches={switch: each.name for switch, each in programs.items()},
         files=tuple(path.resolve() for path in entries),
         switch_files=dict(file.entries) if file is not None and not entries else {},

@@ -6,13 +6,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from experiments.configuration.sections import SwitchProgramsSection
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from switch.program_cache import CompiledFiles
-    from topo.emulation.network import SwitchKind
 
 P4_SOURCES = Path(__file__).resolve().parent.parent / "p4src"
+
+OURS = SwitchProgramsSection()
 
 
 @dataclass(frozen=True)
@@ -30,12 +33,15 @@ class Program:
         """p4src/NAME.p4."""
         return cls(name, P4_SOURCES / f"{name}.p4", {key: str(value) for key, value in macros.items()})
 
-    def compiled(self, switch_kind: SwitchKind = "gradbed") -> CompiledFiles:
-        """For BMv2 by the real p4c, where it is installed."""
-        from switch.p4c import find_p4c
+    def compiled(self, by: SwitchProgramsSection = OURS) -> CompiledFiles:
+        """UserError where p4c is asked for and is not there."""
+        from switch.p4c import find_p4c, require_p4c
         from switch.program_cache import compiled_files
 
-        return compiled_files(self.source, self.macros, find_p4c() if switch_kind == "bmv2" else None)
+        if by.compiler == "p4c":
+            return compiled_files(self.source, self.macros, require_p4c())
+        with_p4c = by.compiler is None and by.model == "bmv2"
+        return compiled_files(self.source, self.macros, find_p4c() if with_p4c else None)
 
 
 FORWARD = Program.own("forward")

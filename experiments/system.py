@@ -101,8 +101,8 @@ class Underlay:
 class NetworkSetup:
     """The network of a point, before it is up.
 
-    switches: what every switch of the topology runs. model: what runs the P4 switches. links: of the kernel (veth) or
-    queues in memory, between P4 switches. settings: of the system's service at the controller; services: of other
+    switches: what every switch of the topology runs. links: of the kernel (veth) or queues in memory, between P4
+    switches. settings: of the system's service at the controller; services: of other
     systems (Underlay). capture: hosts whose
     access links are captured where a study asks for pcap files. preload: modules of agents, which take a while to
     load. keep_open: descriptors that agents inherit (real clock). hand_over: once the switches hold their plan, the
@@ -115,7 +115,6 @@ class NetworkSetup:
     topology: Topology
     switches: Mapping[str, Program | Literal["openflow"]]
     settings: BaseModel
-    model: Literal["gradbed", "bmv2"] = "gradbed"
     links: Literal["memory", "veth"] = "memory"
     services: Sequence[ServiceConfig] = ()
     capture: Sequence[str] = ()
@@ -227,7 +226,8 @@ class System(Protocol):
     failed, a sentence for people. defaults: what `gradbed run NAME` takes for fields where studies have another
     default, by dotted path. benches: "module:function" of commands of `gradbed bench`, by name. switch_workloads:
     "module:function" of what `gradbed bench switch` sends through its programs
-    (experiments.bench.switch.workloads.Workload). script_defaults: of `gradbed run torch`; None: agents of the system
+    (experiments.bench.switch.workloads.Workload). on_bmv2: as defaults, where BMv2 cannot do otherwise.
+    script_defaults: of `gradbed run torch`; None: agents of the system
     do not run PyTorch scripts. network_options: the fields, or whole sections, by dotted path, that `gradbed up` has
     options for. prompt: "module:Class" of its prompt, a subclass of experiments.prompt.prompt.Prompt with commands of
     the system's own.
@@ -242,6 +242,7 @@ class System(Protocol):
     shorthands: type[Shorthands] = Shorthands
     benches: Mapping[str, str] = {}
     switch_workloads: Sequence[str] = ()
+    on_bmv2: Mapping[str, Any] = {}
     script_defaults: Mapping[str, Any] | None = None
     network_options: Sequence[str] = ("topology",)
     prompt: str = "experiments.prompt.prompt:Prompt"

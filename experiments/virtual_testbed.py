@@ -38,6 +38,7 @@ from topo.emulation.link_statistics import DirectionStatistics
 if TYPE_CHECKING:
     from experiments.agents import AgentSpec
     from experiments.configuration.point import TimingSection
+    from experiments.configuration.sections import SwitchProgramsSection
     from experiments.system import NetworkSetup, PointTask, System
     from switch.engine import EngineDevice
     from switch.insight.coverage import Report as CoverageReport
@@ -53,8 +54,6 @@ class VirtualTestbed:
         programs = {name: program for name, program in setup.switches.items() if isinstance(program, Program)}
         if len(programs) < len(setup.switches):
             raise UserError("Open vSwitch needs the real clock: use --legacy p4 (or --optical p4), or --clock real")
-        if setup.model != "gradbed":
-            raise UserError(f"--switch: {setup.model} needs the real clock: use --switch gradbed, or --clock real")
         self.topology = setup.topology
         self._system = system
         self._timing = task.configuration.timing
@@ -68,7 +67,7 @@ class VirtualTestbed:
         self._fabric = VirtualFabric(fabric_config(self.topology, "memory", task.seed, ()), build)
         self._clock = VirtualClock(self._fabric)
         self._clock.on_message = self._take_message
-        pipelines = _pipelines(programs)
+        pipelines = _pipelines(programs, task.configuration.program)
         device_ids = {switch.name: switch.number for switch in self.topology.switches}
         self._southbound = LocalSouthbound(self._fabric, device_ids, pipelines)
         service = ServiceConfig(
@@ -289,11 +288,11 @@ class _Hosts:
         return tuple(interface_name(end) for end in sorted(ends, key=lambda end: end.port))
 
 
-def _pipelines(programs: Mapping[str, Program]) -> dict[str, Pipeline]:
+def _pipelines(programs: Mapping[str, Program], by: SwitchProgramsSection) -> dict[str, Pipeline]:
     found = {}
     for program in programs.values():
         if program.name not in found:
-            files = program.compiled()
+            files = program.compiled(by)
             found[program.name] = Pipeline.load(program.name, files.json, files.p4info, program.routed)
     return found
 

@@ -17,6 +17,17 @@ def find_p4c() -> str | None:
     return shutil.which(os.environ.get("GRADBED_P4C", "p4c-bm2-ss"))
 
 
+def require_p4c() -> str:
+    """As find_p4c; UserError if it is not installed."""
+    found = find_p4c()
+    if found is None:
+        raise UserError(
+            "p4c's p4c-bm2-ss is not installed: take p4lang's package p4lang-p4c (Ubuntu), `WITH_BMV2=1 vagrant up`, "
+            "or a build of your own that is in PATH or that GRADBED_P4C names (docs/conformance.md)"
+        )
+    return found
+
+
 def version(p4c: str) -> str:
     """What tells one p4c from another, for the cache."""
     return subprocess.run([p4c, "--version"], capture_output=True, text=True, check=False).stdout

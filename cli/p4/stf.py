@@ -94,16 +94,13 @@ def conformance(
 
 
 def _compiler(name: str) -> Callable[[Path], dict[str, Any]]:
-    from switch.p4c import find_p4c
+    from switch.p4c import require_p4c
 
     if name == "gradbed":
         return _compile
     if name != "p4c":
         raise UserError(f"--compiler: gradbed or p4c, not {name}")
-    p4c = find_p4c()
-    if p4c is None:
-        raise UserError("p4c's p4c-bm2-ss is not installed: put it in PATH, or name it in GRADBED_P4C")
-    return partial(_compile_with_p4c, p4c)
+    return partial(_compile_with_p4c, require_p4c())
 
 
 def _runner(name: str) -> Callable[[dict[str, Any], Script], Outcome]:

@@ -22,6 +22,7 @@ from controller.southbound.messages import Message
 from controller.southbound.pipeline import Pipeline
 from controller.southbound.session import SwitchSession
 from controller.southbound.target import Target
+from controller.southbound.thrift import ThriftReader
 from switch.errors import UserError
 
 T = TypeVar("T")
@@ -64,6 +65,7 @@ class P4RuntimeSouthbound:
         self._tasks: list[asyncio.Task[None]] = []
         self._channels: dict[str, grpc.aio.Channel] = {}
         self._one_plan_at_a_time = asyncio.Lock()
+        self._thrift = ThriftReader()
 
     def listen(self, listener: SouthboundListener) -> None:
         self._listener = listener
@@ -104,6 +106,8 @@ class P4RuntimeSouthbound:
         return self._run(_in_time(self._sessions[switch].counters(), switch, CALL_TIMEOUT_S))
 
     def registers(self, switch: str, name: str) -> list[int]:
+        if (port := self._targets[switch].thrift_port) is not None:
+            return self._thrift.registers(switch, port, self._sessions[switch].register_name(name))
         return self._run(_in_time(self._sessions[switch].register(name), switch, CALL_TIMEOUT_S))
 
     def hand_over(self) -> None:
@@ -111,6 +115,7 @@ class P4RuntimeSouthbound:
 
     def stop(self) -> None:
         """End all sessions; the switches keep what they hold."""
+        self._thrift.close()
         if self._thread.is_alive():
             self._run(self._close())
             self._loop.call_soon_threadsafe(self._loop.stop)

@@ -114,6 +114,12 @@ class SwitchSession:
         self._require_connected()
         return await self._contents.register(self._wanted, name)
 
+    def register_name(self, name: str) -> str:
+        """In full, as the program's compiler has it."""
+        self._require_connected()
+        found: str = self._schema().registers[name].name
+        return found
+
     def _require_connected(self) -> None:
         if not self.status.connected:
             raise SouthboundError(f"{self.name} is not connected: {self.status.error}")

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field, ValidationInfo, field_validator
 
 from experiments.configuration.faults import Fault, LinkChange, check_faults
-from experiments.configuration.sections import LinkOverride, Section, TopologySection, option
+from experiments.configuration.sections import LinkOverride, Section, SwitchProgramsSection, TopologySection, option
 from experiments.scale import Scale
 from switch.errors import UserError
 from switch.link import LinkModel
@@ -32,6 +32,7 @@ class PointConfiguration(Section):
     """What one point of a study runs on; a system adds its sections as fields. Everything a sweep can vary."""
 
     topology: TopologySection = Field(default_factory=TopologySection)
+    program: SwitchProgramsSection = SwitchProgramsSection()
     clock: Clock = option("real", "real: Mininet, as root; virtual: one process, time goes from event to event.")
     timing: TimingSection = Field(default_factory=TimingSection)
     faults: tuple[Fault, ...] = ()

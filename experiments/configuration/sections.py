@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
@@ -28,6 +28,15 @@ class Section(BaseModel):
     """A mapping in a study: values do not change, unknown keys are refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class SwitchProgramsSection(Section):
+    """What compiles and what runs the P4 programs."""
+
+    model: Literal["gradbed", "bmv2"] = option("gradbed", "Runs the P4 switches.", name="switch")
+    compiler: Literal["gradbed", "p4c"] | None = option(
+        None, "Compiles the P4 programs; default: for bmv2 p4c, where it is installed, else gradbed."
+    )
 
 
 class LinkOverride(Section):

@@ -23,6 +23,7 @@ from experiments.study.model import Point, Study, StudyHead, Sweep
 from experiments.study.results import StudyResults, load_results
 from experiments.study.runner import StudyRun, run_study
 from experiments.study.summary import summary_table
+from experiments.switch_programs import check_switch_programs
 from experiments.system import System
 from experiments.systems import find_system
 from switch.errors import UserError
@@ -120,6 +121,7 @@ def run_single(
 def _checked(system: System, values: Mapping[str, Any]) -> PointConfiguration:
     try:
         configuration = system.configuration.model_validate(values)
+        check_switch_programs(configuration)
         system.check(configuration)
     except ValidationError:
         raise  # worded by the caller, who knows the options

@@ -17,6 +17,7 @@ from experiments.study.figures import KINDS
 from experiments.study.model import FigureSection, Point, Study, StudyHead
 from experiments.study.schema import known_keys
 from experiments.study.yaml_text import Place, YamlDocument, read_yaml
+from experiments.switch_programs import check_switch_programs
 from experiments.system import System
 from experiments.systems import find_system
 from switch.errors import UserError
@@ -114,6 +115,7 @@ def _configuration(
         blamed = [path for path in combination if f"{dotted}.".startswith(f"{path}.") or path == dotted]
         raise document.error(_axis(head, blamed[0]) if blamed else place, message) from None
     try:
+        check_switch_programs(configuration)
         system.check(configuration)
     except (ValueError, UserError) as error:
         said = ", ".join(f"{path} = {value}" for path, value in combination.items())

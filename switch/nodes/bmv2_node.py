@@ -52,10 +52,14 @@ class Bmv2Switch(QuietSwitch):
     def grpc_address(self) -> str:
         return f"127.0.0.1:{self.grpc_port}"
 
+    @property
+    def has_thrift(self) -> bool:
+        return _has_thrift(self.binary)
+
     def arguments(self) -> list[str]:
         """The command line (BMv2's docs: targets/simple_switch_grpc/README.md)."""
         ports = [f"--interface={port}@{intf.name}" for port, intf in sorted(self.intfs.items()) if port]
-        thrift = [f"--thrift-port={self.thrift_port}"] if _has_thrift(self.binary) else []
+        thrift = [f"--thrift-port={self.thrift_port}"] if self.has_thrift else []
         general = ["--no-p4", f"--device-id={self.number}", "--log-console", "--log-level=warn"]
         target = [f"--grpc-server-addr={self.grpc_address}", f"--cpu-port={CPU_PORT}", f"--drop-port={DROP_PORT}"]
         return [self.binary, *general, *thrift, *ports, "--", *target, PRIORITY_QUEUES]

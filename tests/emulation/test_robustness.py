@@ -114,7 +114,7 @@ def bmv2_or_skip(switch: str) -> None:
 def test_a_switch_that_is_restarted(switch: str, restarted: str, tmp_path: Path) -> None:
     bmv2_or_skip(switch)
     delay = {"delay_us": 0} if switch == "bmv2" else {}
-    with Run(tmp_path, switches={"model": switch}, link=delay) as run:
+    with Run(tmp_path, program={"model": switch}, link=delay) as run:
         result = run.sum(after=2, happening=lambda testbed: testbed.restart_switch(restarted))
         assert exact(result)
         assert all_connected(run.testbed)

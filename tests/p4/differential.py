@@ -17,6 +17,7 @@ import pytest
 from finsy.proto import p4i, p4r
 from google.protobuf import text_format
 
+from switch.codegen import build_program
 from switch.nodes.bmv2_programs import require_simple_switch
 from switch.nodes.bmv2_shell import THRIFT_MOST, Shell
 from switch.p4c import find_p4c
@@ -95,6 +96,8 @@ def outcome(case: Case, kind: str, compiler: str, seed: int, frames: int, folder
     updates += [(INSERT, each) for each in case.entities(Names(info))]
     # Ours, whatever the compiler: the same frames for all.
     sent = _frames(case, json.loads(_compile(case, "gradbed").json.read_text()), random.Random(seed), frames)
+    if kind == "gradbed":
+        build_program(json.loads(files.json.read_text()))  # a push does not wait for gcc on a busy machine
     with _serve(kind, folder) as (address, sockets, registers_of):
         client = Client(address)
         stream = client.become_primary()

@@ -93,6 +93,9 @@ class Bmv2Switches:
     def p4runtime_address(self, switch: str) -> str:
         return self._nodes[switch].grpc_address
 
+    def thrift_ports(self) -> dict[str, int]:
+        return {name: node.thrift_port for name, node in self._nodes.items() if node.has_thrift}
+
     def device_statistics(self) -> dict[str, dict[str, int]]:
         """BMv2 does not tell."""
         return {}

@@ -123,6 +123,7 @@ class EmulatedNetwork:
             if switch_kind == "bmv2"
             else FabricSwitches(topology, links, seed, self._openflow_names, p4runtime, record)
         )
+        self._p4 = p4
         self._ovs = OvsSwitches(topology, self._openflow_names)
         self._backend: SwitchBackend = MixedSwitches(p4, self._ovs) if self._openflow_names else p4
         self._given_run_dir = run_dir
@@ -186,6 +187,10 @@ class EmulatedNetwork:
     def p4runtime_address(self, switch: str) -> str:
         """Where the P4Runtime server of a switch listens, as "127.0.0.1:PORT"; the device id is its number."""
         return self._backend.p4runtime_address(self.topology.switch(switch).name)
+
+    def thrift_ports(self) -> dict[str, int]:
+        """Of BMv2's switches, by name."""
+        return self._p4.thrift_ports() if isinstance(self._p4, Bmv2Switches) else {}
 
     def control_address(self, switch: str) -> str:
         """Where the controller reaches a switch of either kind: its P4Runtime server, or the OpenFlow port at which

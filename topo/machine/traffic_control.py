@@ -46,6 +46,8 @@ def commands(interface: str, model: LinkModel) -> list[str]:
 def require_kernel_support(models: Iterable[LinkModel]) -> None:
     """UserError if the kernel lacks what the models ask of Linux interfaces. Needs root."""
     wanted = tuple(models)
+    if any(model.channels > 1 for model in wanted):
+        raise UserError("BMv2's ports are one channel: drop `--switch bmv2`, or take links of one channel")
     if any(model.rate_bps is not None for model in wanted) and not kernel.has_htb():
         raise UserError(
             "this kernel has no HTB, so BMv2's links cannot have a rate: drop `--switch bmv2` or the rate"

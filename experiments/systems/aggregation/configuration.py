@@ -40,7 +40,6 @@ class SwitchesSection(Section):
         "none",
         "A system whose switches carry the packets in place of all these (NAME or NAME:HOW): they sum nothing.",
     )
-    model: Literal["gradbed", "bmv2"] = option("gradbed", "Runs the P4 switches.", name="switch")
     links: Literal["memory", "veth"] = option("memory", "Between switches; veth can be captured on the interfaces.")
 
     @property

@@ -200,8 +200,7 @@ def network_of(
         topology,
         programs_of(configuration, topology, summing) if underlay is None else underlay.switches,
         AggregationSettings(slots=switches.slots, congestion_packets=switches.congestion_packets or None),
-        switches.model,
-        switches.links,
+        links=switches.links,
         services=() if underlay is None else [underlay.service],
         capture=capture,
         preload=[

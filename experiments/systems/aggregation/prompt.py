@@ -50,7 +50,7 @@ class AggregationPrompt(JobCommands, Prompt):
         }
         values = nested(list(self.job_options), given, defaults)
         values["topology"] = network.topology
-        kept = {name: getattr(network.switches, name) for name in ("congestion_packets", "legacy", "model", "links")}
+        kept = {name: getattr(network.switches, name) for name in ("congestion_packets", "legacy", "links")}
         values["switches"] = {**kept, "slots": network.switches.slots, **values["switches"]}
         configuration = AggregationConfiguration.model_validate(values)
         hosts = choose_hosts(self.topology, configuration.workload.workers, busy)

@@ -54,7 +54,8 @@ class AggregationSystem(System):
 
     network_options = (
         "topology",
-        *(f"switches.{each}" for each in ("named", "legacy", "slots", "congestion_packets", "model", "links")),
+        *(f"switches.{each}" for each in ("named", "legacy", "slots", "congestion_packets", "links")),
+        "program",
         "workload.lanes",
     )
     prompt = "experiments.systems.aggregation.prompt:AggregationPrompt"
@@ -122,8 +123,6 @@ class AggregationSystem(System):
 def _check_virtual(configuration: AggregationConfiguration) -> None:
     """UserError for what only the kernel's network has."""
     switches, workload = configuration.switches, configuration.workload
-    if switches.model != "gradbed":
-        raise UserError(f"--switch: {switches.model} needs the real clock: use --switch gradbed, or --clock real")
     if switches.legacy == "openflow":
         raise UserError("--legacy: Open vSwitch needs the real clock: use --legacy p4, or --clock real")
     if workload.exchange == "gloo" or "gloo" in workload.baselines:

@@ -21,7 +21,6 @@ class SwitchesSection(Section):
     """When switches say that they are congested."""
 
     congestion_packets: int = option(20, "So many waiting packets are congestion, which is marked; 0: never.", ge=0)
-    model: Literal["gradbed", "bmv2"] = option("gradbed", "Runs the P4 switches.", name="switch")
 
 
 class CompressionSection(Section):

@@ -45,7 +45,6 @@ class CompressionPoint:
             self.topology,
             {switch.name: program for switch in self.topology.switches},
             CompressionSettings(congestion_packets=configuration.switches.congestion_packets or None),
-            configuration.switches.model,
             capture=[server],
             preload=[MODULE, TRAFFIC, *([SCRIPTS] if self._is_script else [])],
             keep_open=self.phases[0].keep_open,

@@ -61,8 +61,6 @@ class CompressionSystem(System):
         if hosts > len(topology.hosts):
             words = " and ".join([f"{workers} workers", *others])
             raise ValueError(f"{words} need {hosts} hosts, {topology.name} has {len(topology.hosts)}")
-        if configuration.clock == "virtual" and configuration.switches.model != "gradbed":
-            raise UserError("--switch: bmv2 needs the real clock: use --switch gradbed, or --clock real")
         if any(link.model.rate_bps is None for link in topology.host_links):
             if configuration.transport.pacing != "none":
                 raise UserError(

@@ -38,7 +38,6 @@ class RoutingSection(Section):
     optical: OpticalKind = option(
         "p4", "Optical switches: P4 switches (p4), or crossbars of Open vSwitch under OpenFlow (openflow)."
     )
-    model: Literal["gradbed", "bmv2"] = option("gradbed", "Runs the P4 switches.", name="switch")
 
 
 class InterconnectConfiguration(PointConfiguration):

@@ -69,7 +69,6 @@ class InterconnectPoint:
                 optical=routing.optical,
                 seed=task.seed,
             ),
-            routing.model,
             preload=[MODULE],
             samples=configuration.samples.order(self.topology, task.scale),
             warm_up_us=task.scale.time_us(1000 * configuration.traffic.warm_up_ms),

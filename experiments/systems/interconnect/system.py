@@ -33,6 +33,7 @@ class InterconnectSystem(System):
     service = "controller.systems.interconnect.service:InterconnectService"
     assurance = "All packets are accounted for: hosts, switches and links agree."
     defaults: Mapping[str, Any] = {"clock": "virtual", "topology.kind": DEFAULT_TOPOLOGY}
+    on_bmv2: Mapping[str, Any] = {"routing.channels": "uplink"}
     benches: Mapping[str, str] = {"interconnect": "experiments.systems.interconnect.bench.commands:interconnect"}
 
     def check(self, configuration: PointConfiguration) -> None:
@@ -49,10 +50,8 @@ class InterconnectSystem(System):
             if routing.optical == "openflow":
                 raise UserError("--channels: Open vSwitch's ports are one channel: take --channels uplink")
             _require_channels(topology)
-            if routing.model == "bmv2":
+            if configuration.program.model == "bmv2":
                 raise UserError("--channels: BMv2's ports are one channel: take --channels uplink")
-        if configuration.clock == "virtual" and routing.model != "gradbed":
-            raise UserError(f"--switch: {routing.model} needs the real clock: use --switch gradbed, or --clock real")
         if routing.channels == "circuit":
             _check_guard(configuration)
         configuration.samples.order(topology, Scale())

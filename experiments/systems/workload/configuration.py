@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from experiments.configuration.point import Clock, PointConfiguration
-from experiments.configuration.sections import AddressedTopologySection, Section, option
+from experiments.configuration.sections import AddressedTopologySection, Section, SwitchProgramsSection, option
 from experiments.own_program import entries_beside
 from experiments.sampling import SamplesSection
 from experiments.system import Shorthands
@@ -33,7 +33,7 @@ StudyPath = Annotated[Path, AfterValidator(_beside_study)]
 Model = Literal["gradbed", "bmv2"]
 
 
-class ProgramSection(Section):
+class ProgramSection(SwitchProgramsSection):
     """A P4_16 program for v1model, and what fills its tables."""
 
     path: StudyPath | None = option(None, "The P4 program that every switch runs.", name="program", argument=True)

@@ -59,7 +59,7 @@ def network_of(configuration: WorkloadConfiguration, scale: Scale) -> NetworkSet
         program.all_entries,
         file=_file(configuration, scale),
         macros=program.definitions,
-        model=program.model,
+        by=program,
     )
 
 

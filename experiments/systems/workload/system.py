@@ -40,16 +40,11 @@ class WorkloadSystem(System):
 
     def check(self, configuration: PointConfiguration) -> None:
         assert isinstance(configuration, WorkloadConfiguration)
-        if configuration.program.model == "bmv2":
-            if configuration.clock == "virtual":
-                raise UserError("--switch: bmv2 needs the real clock: use --switch gradbed, or --clock real")
-            if configuration.program.coverage or configuration.program.trace is not None:
-                raise UserError(
-                    "--switch: bmv2 does not tell what programs do, as --coverage and --trace need: use gradbed"
-                )
-            from switch.nodes.bmv2_programs import find_simple_switch_grpc
-
-            find_simple_switch_grpc()
+        watched = configuration.program.coverage or configuration.program.trace is not None
+        if configuration.program.model == "bmv2" and watched:
+            raise UserError(
+                "--switch: bmv2 does not tell what programs do, as --coverage and --trace need: use gradbed"
+            )
         check_subjects(configuration.expect, METRICS)
         setup = network_of(configuration, Scale())
         check_transport(configuration.traffic, configuration.clock)

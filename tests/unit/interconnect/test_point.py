@@ -102,8 +102,7 @@ def test_an_optical_switch_is_cut_off_and_the_controller_hears_of_nothing(tmp_pa
     [
         ({"kind": "fat-tree:4"}, "--topology: fat-tree:4 is not of the kind optical-electrical:N"),
         ({"kind": "optical-electrical:9"}, "--channels: 9 units have 9 wavelengths"),
-        ({"routing": {"model": "bmv2"}}, "--channels: BMv2's ports are one channel"),
-        ({"routing": {"model": "bmv2", "channels": "uplink"}}, "--switch: bmv2 needs the real clock"),
+        ({"program": {"model": "bmv2"}}, "--channels: BMv2's ports are one channel"),
         ({"routing": {"optical": "openflow"}}, "--optical: Open vSwitch needs the real clock: use --optical p4, or"),
         ({"clock": "real", "routing": {"optical": "openflow"}}, "one channel: take --channels uplink"),
         ({"routing": {"channels": "circuit", "guard_us": 80}}, "1004 bytes takes 81 us, .* take 81 or more"),

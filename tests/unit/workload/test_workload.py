@@ -342,7 +342,6 @@ def test_a_queue_that_takes_long_to_drain_is_no_circle(tmp_path: Path) -> None:
         ({"expect": {"los": 0}}, "no metric 'los'"),
         ({"program": {"path": "none.p4"}}, "cannot read .*none.p4"),
         ({"program": {"path": None}}, "which program"),
-        ({"program": {"model": "bmv2"}}, "bmv2 needs the real clock"),
         ({"traffic": {"transport": "tcp"}}, "tcp is the kernel's: use --clock real"),
         ({"clock": "real", "traffic": {"transport": "tcp", "warm_up_ms": 1}}, "--warm-up-ms does not go"),
         ({"clock": "real", "traffic": {"transport": "tcp"}, "frames": {"template": "Ether()"}}, "goes without"),

@@ -128,7 +128,6 @@ def test_the_server_alone_comes_first_and_nothing_runs_twice(
         ({"switches": {"placement": "explicit", "named": ["h3"]}}, "h3 is a host"),
         ({"switches": {"demand_mbps": 500}}, "cannot be met"),
         ({"switches": {"slot_policy": "static", "slots": 1}, "workload": {"jobs": 2, "workers": 3}}, "static share"),
-        ({"clock": "virtual", "switches": {"model": "bmv2"}}, "bmv2 needs the real clock"),
         ({"clock": "virtual", "switches": {"legacy": "openflow"}}, "Open vSwitch needs the real clock"),
     ],
 )

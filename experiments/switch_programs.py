@@ -1,0 +1,54 @@
+"""What the switches and compilers of others can do of what a point asks for, and what to choose where they cannot."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from experiments.configuration.point import PointConfiguration
+from experiments.study.expansion import with_values
+from experiments.system import System
+from switch.errors import UserError
+
+
+def check_switch_programs(configuration: PointConfiguration) -> None:
+    """UserError where what is to compile or run the P4 programs is missing, or cannot do it."""
+    program = configuration.program
+    if program.compiler == "p4c":
+        from switch.p4c import require_p4c
+
+        require_p4c()
+    if program.model == "bmv2":
+        from switch.nodes.bmv2_programs import find_simple_switch_grpc
+
+        if configuration.clock == "virtual":
+            raise UserError("--switch: bmv2 needs the real clock: use --switch gradbed, or --clock real")
+        find_simple_switch_grpc()
+
+
+def suited_to_bmv2(system: System, values: Mapping[str, Any], given: Collection[str]) -> dict[str, Any]:
+    """The values of a configuration, nested, with what BMv2 cannot do left out, which is said on standard error.
+
+    given: what the user has chosen, as names of parameters; it stays, and is refused where BMv2 cannot do it.
+    """
+    from topo.machine.kernel import has_netem
+
+    wanted: dict[str, tuple[Any, str]] = {"clock": ("real", "BMv2 has no other")}
+    if not has_netem():
+        wanted["topology.link.delay_us"] = (0, "this kernel has no netem, which would delay packets")
+    wanted |= {path: (value, "BMv2 cannot do otherwise") for path, value in system.on_bmv2.items()}
+    changed = with_values(values, {})
+    for path, (value, why) in wanted.items():
+        if path.replace(".", "__") in given or _at(system.configuration.model_validate(values), path) == value:
+            continue
+        changed = with_values(changed, {path: value})
+        flag = path.rpartition(".")[2].replace("_", "-")
+        print(f"gradbed: --switch bmv2: taking --{flag} {value} ({why})", file=sys.stderr)
+    return changed
+
+
+def _at(values: Any, path: str) -> Any:
+    for part in path.split("."):
+        values = getattr(values, part)
+    return values
