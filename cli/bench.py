@@ -72,6 +72,19 @@ def switch(
 
 
 @app.command()
+def models(
+    system: Annotated[str | None, typer.Option(help="Only this one.")] = None,
+    scale: Annotated[float, typer.Option(help="Links run at so much of their rate, which BMv2 has to carry.")] = 0.02,
+) -> int:
+    """Every system in Mininet on its own switch and on BMv2: whether it is exact, and how long it takes."""
+    from experiments.bench.models import run_bench_models
+    from topo.machine.namespaces import require_root
+
+    require_root("gradbed bench models")
+    return run_bench_models(system, scale)
+
+
+@app.command()
 def virtual(
     sizes: Annotated[str, typer.Option(help="k of the fat-trees, separated by commas.")] = "4,8,16",
     repetitions: Annotated[int, typer.Option(min=1, help="Measurements of each size; medians are shown.")] = 3,

@@ -227,6 +227,7 @@ class System(Protocol):
     default, by dotted path. benches: "module:function" of commands of `gradbed bench`, by name. switch_workloads:
     "module:function" of what `gradbed bench switch` sends through its programs
     (experiments.bench.switch.workloads.Workload). on_bmv2: as defaults, where BMv2 cannot do otherwise.
+    model_runs: small ones for `gradbed bench models`, options of `gradbed run NAME` by what they are.
     script_defaults: of `gradbed run torch`; None: agents of the system
     do not run PyTorch scripts. network_options: the fields, or whole sections, by dotted path, that `gradbed up` has
     options for. prompt: "module:Class" of its prompt, a subclass of experiments.prompt.prompt.Prompt with commands of
@@ -243,6 +244,7 @@ class System(Protocol):
     benches: Mapping[str, str] = {}
     switch_workloads: Sequence[str] = ()
     on_bmv2: Mapping[str, Any] = {}
+    model_runs: Mapping[str, str] = {}
     script_defaults: Mapping[str, Any] | None = None
     network_options: Sequence[str] = ("topology",)
     prompt: str = "experiments.prompt.prompt:Prompt"

@@ -45,6 +45,10 @@ class AggregationSystem(System):
         "workload.baselines": ("parameter-server",),
     }
 
+    model_runs: Mapping[str, str] = {
+        "greedy": (small := "--workload synthetic --topology leaf-spine:2,2,2 --workers 3 --rounds 2 --lanes 64"),
+        "legacy switches (OpenFlow)": f"{small} --legacy openflow",
+    }
     benches: Mapping[str, str] = {
         name: f"experiments.systems.aggregation.bench.commands:{name}"
         for name in ("clocks", "lanes", "rounds", "throughput", "placement")

@@ -32,7 +32,7 @@ def _uncounted(
     phase: CompressionPhase, found: Measured, configuration: CompressionConfiguration, topology: Topology
 ) -> Iterator[str]:
     """Bytes that workers planned to send, and that the server's switch counted on their way to it."""
-    if configuration.transport.protocol != "packets" or configuration.switches.model != "gradbed":
+    if configuration.transport.protocol != "packets" or configuration.program.model != "gradbed":
         return
     switch = topology.attachment(phase.server).name
     told = [found.final.get((found.answers[0]["job"], name), {}) for name in phase.names]

@@ -46,6 +46,9 @@ class CompressionSystem(System):
         "workload.workers": 4,
     }
 
+    model_runs: Mapping[str, str] = {
+        "whole gradients": "--workload synthetic --topology star:4 --workers 2 --rounds 2",
+    }
     benches: Mapping[str, str] = {
         "compressors": "experiments.systems.compression.bench.commands:compressors",
     }

@@ -34,6 +34,9 @@ class InterconnectSystem(System):
     assurance = "All packets are accounted for: hosts, switches and links agree."
     defaults: Mapping[str, Any] = {"clock": "virtual", "topology.kind": DEFAULT_TOPOLOGY}
     on_bmv2: Mapping[str, Any] = {"routing.channels": "uplink"}
+    model_runs: Mapping[str, str] = {
+        "least loaded": "--topology optical-electrical:2 --channels uplink --packets 20",
+    }
     benches: Mapping[str, str] = {"interconnect": "experiments.systems.interconnect.bench.commands:interconnect"}
 
     def check(self, configuration: PointConfiguration) -> None:

@@ -24,6 +24,9 @@ class NdnSystem(System):
     assurance = "All sums and weights are bit for bit those of a single process, and router and host counters agree."
     switch_workloads = ("experiments.systems.ndn.bench.switch_workload:interests",)
     defaults: Mapping[str, Any] = {"workload.kind": "training"}
+    model_runs: Mapping[str, str] = {
+        "push": "--workload synthetic --topology star:3 --peers 3 --rounds 2 --values 960",
+    }
     prompt = "experiments.systems.ndn.prompt:NdnPrompt"
 
     def check(self, configuration: PointConfiguration) -> None:

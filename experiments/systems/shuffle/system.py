@@ -33,6 +33,9 @@ class ShuffleSystem(System):
         "link carried exactly what the schedule sends there."
     )
     defaults: Mapping[str, Any] = {"clock": "virtual"}
+    model_runs: Mapping[str, str] = {
+        "coded": "--topology star:3 --workers 3 --samples 30 --storage 0.34",
+    }
     benches: Mapping[str, str] = {"shuffle": "experiments.systems.shuffle.bench.commands:shuffle"}
 
     def check(self, configuration: PointConfiguration) -> None:
