@@ -31,9 +31,12 @@ def suited_to_bmv2(system: System, values: Mapping[str, Any], given: Collection[
     """The values of a configuration, nested, with what BMv2 cannot do left out, which is said on standard error.
 
     given: what the user has chosen, as names of parameters; it stays, and is refused where BMv2 cannot do it.
+    UserError without BMv2.
     """
+    from switch.nodes.bmv2_programs import find_simple_switch_grpc
     from topo.machine.kernel import has_netem
 
+    find_simple_switch_grpc()
     wanted: dict[str, tuple[Any, str]] = {"clock": ("real", "BMv2 has no other")}
     if not has_netem():
         wanted["topology.link.delay_us"] = (0, "this kernel has no netem, which would delay packets")

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from experiments.study.results import StudyResults
 
 
+SMALL = "--workload synthetic --topology leaf-spine:2,2,2 --workers 3 --rounds 2 --lanes 64"
+
 CALIBRATION_VALUES = 35_200
 EXPECTED_SHARE = 0.6
 """Of the link rate, that the calibration's network makes of it; only the length of a trial depends on it."""
@@ -45,10 +47,7 @@ class AggregationSystem(System):
         "workload.baselines": ("parameter-server",),
     }
 
-    model_runs: Mapping[str, str] = {
-        "greedy": (small := "--workload synthetic --topology leaf-spine:2,2,2 --workers 3 --rounds 2 --lanes 64"),
-        "legacy switches (OpenFlow)": f"{small} --legacy openflow",
-    }
+    model_runs: Mapping[str, str] = {"greedy": SMALL, "legacy switches (OpenFlow)": f"{SMALL} --legacy openflow"}
     benches: Mapping[str, str] = {
         name: f"experiments.systems.aggregation.bench.commands:{name}"
         for name in ("clocks", "lanes", "rounds", "throughput", "placement")

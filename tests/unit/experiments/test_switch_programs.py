@@ -40,6 +40,7 @@ def test_what_is_not_installed_is_named_with_the_ways_to_have_it(monkeypatch: py
         assert "\n" not in message and "WITH_BMV2=1 vagrant up" in message and "GRADBED_" in message
 
 
+@pytest.mark.usefixtures("bmv2")
 @pytest.mark.parametrize("netem", [True, False])
 def test_what_bmv2_cannot_do_is_chosen_and_said(
     netem: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -55,6 +56,7 @@ def test_what_bmv2_cannot_do_is_chosen_and_said(
     assert "--clock real" in said and "--channels uplink" in said and ("--delay-us 0" in said) != netem
 
 
+@pytest.mark.usefixtures("bmv2")
 def test_what_the_user_chose_stays(capsys: pytest.CaptureFixture[str]) -> None:
     system = find_system("interconnect")
     values = {"clock": "virtual", "topology": {"kind": "optical-electrical:3", "link": {"delay_us": 7}}}

@@ -77,8 +77,7 @@ def test_kinds_of_switches_are_an_axis(two: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--switch", "bmv2,gradbed"), "--switch: bmv2 needs the real clock"),
-        (("--switch", "bmv2,gradbed", "--clock", "real"), "simple_switch_grpc is not installed"),
+        (("--switch", "bmv2,gradbed"), "simple_switch_grpc is not installed"),
         (("--switch", "bmv2,gradbed", "--compare", "two/two.p4"), "one comparison at a time"),
         (("--switch", "ovs"), "--switch: Input should be 'gradbed' or 'bmv2', got 'ovs'"),
         (("--compare", "two/none.p4"), "cannot read .*none.p4"),
