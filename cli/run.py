@@ -141,7 +141,7 @@ def single_run(
         *, seed: options.Seed = 1, output: options.Output = Path("results"), scale: options.Scale = None, **given: Any
     ) -> int:
         from experiments.study.command import RunOptions, run_single
-        from experiments.switch_programs import suited_to_bmv2
+        from experiments.study.switch_programs import suited_to_bmv2
 
         system = find_system(name)
         made, short = model_options(system.configuration, defaults), model_options(system.shorthands, {})

@@ -23,7 +23,7 @@ from experiments.study.model import Point, Study, StudyHead, Sweep
 from experiments.study.results import StudyResults, load_results
 from experiments.study.runner import StudyRun, run_study
 from experiments.study.summary import summary_table
-from experiments.switch_programs import check_switch_programs
+from experiments.study.switch_programs import check_switch_programs
 from experiments.system import System
 from experiments.systems import find_system
 from switch.errors import UserError

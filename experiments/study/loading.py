@@ -16,8 +16,8 @@ from experiments.study.expansion import expand, values_at, with_values
 from experiments.study.figures import KINDS
 from experiments.study.model import FigureSection, Point, Study, StudyHead
 from experiments.study.schema import known_keys
+from experiments.study.switch_programs import check_switch_programs
 from experiments.study.yaml_text import Place, YamlDocument, read_yaml
-from experiments.switch_programs import check_switch_programs
 from experiments.system import System
 from experiments.systems import find_system
 from switch.errors import UserError

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.switch_programs import check_switch_programs, suited_to_bmv2
+from experiments.study.switch_programs import check_switch_programs, suited_to_bmv2
 from experiments.systems import find_system, systems
 from switch.errors import UserError
 from topo.machine import kernel
