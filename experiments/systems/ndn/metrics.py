@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from experiments.systems.ndn.point import NdnPoint
 
 SHARE = (0.0, 1.0)
+SUBSCRIPTION_NAMES = "NdnIngress.persistent_pit.subscription_name"
+"""A register of the routers; a row that nobody has had yet is 0."""
 
 METRICS = {
     "versions": Metric("", "versions that every peer has completed"),
@@ -83,7 +85,7 @@ def metrics(point: NdnPoint, found: Measured) -> dict[str, Any]:
         "store_share": hits / (hits + answers) if hits + answers else None,
         "recovery_time_s": nominal(statistics.fmean(waits_us) / 1e6) if waits_us else None,
         "publisher_answers": answers / rounds,
-        "subscription_rows": max(row["subscriptions_made"] for row in router_rows(point, found)),
+        "subscription_rows": max(row["subscription_rows"] for row in router_rows(point, found)),
         "contents_held": max(row["contents_held"] for row in router_rows(point, found)),
         "applied": len(staleness(point)) / max(1, sum(len(report.versions) for report in peers))
         if asynchronous
@@ -172,6 +174,7 @@ def router_rows(point: NdnPoint, found: Measured) -> list[dict[str, Any]]:
                 "router": switch.name,
                 "tier": switch.tier,
                 **counted,
+                "subscription_rows": len(found.registers.get((switch.name, SUBSCRIPTION_NAMES), ())),
                 "contents_held": counted["content_kept"] - counted["content_evicted"],
             }
         )

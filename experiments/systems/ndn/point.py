@@ -22,6 +22,7 @@ from experiments.systems.ndn.configuration import NdnConfiguration
 from experiments.systems.ndn.counts import entering, router_count
 from experiments.systems.ndn.jobs import MODULE, job_setup
 from experiments.systems.ndn.metrics import (
+    SUBSCRIPTION_NAMES,
     drop_rows,
     metrics,
     peer_rows,
@@ -68,7 +69,11 @@ class NdnPoint:
         job = job_setup(configuration, self.topology, task.seed)
         self.phase = NdnPhase(job, self.topology, configuration, task)
         self.phases = [self.phase]
-        self.network = replace(network_of(configuration, self.topology, task.scale), capture=job.peers[:1])
+        self.network = replace(
+            network_of(configuration, self.topology, task.scale),
+            capture=job.peers[:1],
+            registers=[(switch.name, SUBSCRIPTION_NAMES) for switch in self.topology.switches],
+        )
 
     @cached_property
     def sum_of_distances(self) -> int:

@@ -14,7 +14,7 @@ from topo.registry import parse_topology
 
 SHIFT = 16
 """Epochs of 65 ms."""
-TOPOLOGIES = ("dragonfly:4,4,2", "torus:4,4", "fat-tree:4")
+TOPOLOGIES = ("dragonfly:4,4,2", "torus:3,3,2", "fat-tree:4")
 
 
 def at_random(seed: int) -> dict[str, Any]:
