@@ -66,8 +66,8 @@ class Node:
         """Publishers whose last version is there."""
         self._newest: dict[int, int] = {}
         """By publisher, without a barrier: the last version of which something has come."""
-        self.on_complete: Callable[[int, int, Version], None] = lambda publisher, version, whole: None
-        """Called with publisher and version once all its fragments are there."""
+        self._untold: list[tuple[int, int, Version]] = []
+        self._on_complete: Callable[[int, int, Version], None] = lambda *whole: self._untold.append(whole)
         self.puller = Puller(job, self.receptions, self.ask) if job.exchange == "pull" else None
         self._publications = Publications(job.keep_versions)
         self._own_streams: list[tuple[Component, Component]] = []
@@ -128,6 +128,14 @@ class Node:
         if self.puller is None:
             self.timers[publisher].start(self.context.now_us())
 
+    def tell_of_versions(self, on_complete: Callable[[int, int, Version], None]) -> None:
+        """Call with publisher, number and version once all its fragments are there; of those that are by now, since
+        others may have begun before, at once."""
+        self._on_complete = on_complete
+        for whole in self._untold:
+            on_complete(*whole)
+        self._untold.clear()
+
     def stop_waiting(self, publisher: int, gap_us: int | None) -> None:
         self._awaited.pop(publisher, None)
         self.timers[publisher].stop(gap_us)
@@ -177,7 +185,7 @@ class Node:
                 self.subscriptions.renew(self._streams[publisher])
             if fragment.head.last:
                 self._ended.add(publisher)
-            self.on_complete(publisher, number, version)
+            self._on_complete(publisher, number, version)
 
     def _follow(self, publisher: int, number: int) -> None:
         """Nobody says which versions there are: ask for what is missing of the last one whose push is over, which the

@@ -20,7 +20,7 @@ class Observation:
         self._next: int | None = None
         self._complete: dict[int, dict[int, Version]] = {}
         self.over = False
-        node.on_complete = self._take
+        node.tell_of_versions(self._take)
 
     def _take(self, publisher: int, number: int, version: Version) -> None:
         if self._next is None:

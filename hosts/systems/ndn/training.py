@@ -33,14 +33,14 @@ def train_synchronously(node: Node, peer: PeerDescription) -> bool:
     others = set(range(len(job.publishers))) - {peer.index}
     complete: set[tuple[int, int]] = set()
     pushed_us = 0
-    current = 0
+    current = -1
 
     def take(publisher: int, number: int, version: Version) -> None:
         complete.add((publisher, number))
         if number == current:
             node.stop_waiting(publisher, None if version.last_push_us is None else version.last_push_us - pushed_us)
 
-    node.on_complete = take
+    node.tell_of_versions(take)
     for current in range(job.workload.rounds):
         start_us = context.now_us()
         for _ in range(peer.slowness):
@@ -113,7 +113,7 @@ def train_asynchronously(node: Node, peer: PeerDescription) -> bool:
         node.stop_waiting(publisher, None)
         arrived.append((publisher, number, version))
 
-    node.on_complete = take
+    node.tell_of_versions(take)
     for current in range(job.workload.rounds):
         start_us = context.now_us()
         for _ in range(peer.slowness):

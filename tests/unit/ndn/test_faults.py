@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from experiments.system import PointResult
+from hosts.systems.ndn.node import Node
 from tests.unit.ndn.runs import run
 
 EPOCH_MS = 2**16 / 1000
@@ -124,6 +127,23 @@ def test_a_path_around_a_link_that_went_down() -> None:
     )
     assert result.failures == []
     assert len(result.tables["versions"]) == 30
+
+
+def test_who_begins_late_has_what_came_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others may have pushed their first versions by the time that an agent hears that training begins."""
+    wait = Node.wait_for_begin
+
+    def late(self: Node, times: int) -> bool:
+        begun = wait(self, times)
+        if self.own == 0 and times > 1:
+            self.serve_until(lambda: False, self.context.now_us() + 20_000)
+        return begun
+
+    monkeypatch.setattr(Node, "wait_for_begin", late)
+    for workload in ({}, {"kind": "training", "mode": "asynchronous", "hidden_units": 8}):
+        result = run(workload={"peers": 3, "rounds": 2, **WAITING, **workload}, timing={"compute_us": 1000})
+        assert result.failures == []
+        assert result.metrics["probes"] == 0
 
 
 def test_subscriptions_last_where_links_are_slow() -> None:
