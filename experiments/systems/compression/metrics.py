@@ -69,10 +69,12 @@ def metrics(phase: CompressionPhase, found: Measured, topology: Topology, scale:
 
 
 def round_rows(phase: CompressionPhase, scale: Scale) -> Iterable[dict[str, Any]]:
-    """A row for each round, over all workers that were there to its end. summed_workers: of which at least a part is
-    in the sum."""
+    """A row for each round, over all workers that were there to its end; none if nobody was. summed_workers: of which
+    at least a part is in the sum."""
     for number, report in enumerate(phase.rounds):
         told = list(report.exchanged.values())
+        if not (told and report.round):
+            continue
         ratios = [each["planned_bytes"] / each["total_bytes"] for each in told]
         yield {
             "phase": phase.name,

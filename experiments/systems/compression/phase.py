@@ -198,6 +198,9 @@ class CompressionPhase:
     def _wrong_sums(self) -> Iterator[str]:
         for number, report in enumerate(self.rounds):
             where = f"round {number + 1}"
+            if not report.round:
+                yield f"{where}: no worker was there to its end"
+                continue
             if report.sum != sum(report.received.values()) % MODULUS:
                 yield f"{where}: the server's sum is not that of what it received"
             for name, told in report.trained.items():

@@ -249,6 +249,16 @@ def test_a_worker_that_leaves_in_the_middle_is_not_waited_for(compress: str, sum
     assert "h3" not in {row["host"] for row in found.tables["hosts"]}
 
 
+def test_a_run_that_nobody_came_through_fails_with_one_line() -> None:
+    found = run(
+        topology={"kind": "star:2"},
+        workload={"workers": 1, "rounds": 1},
+        faults=[{"fault": "agent-stop", "agent": "worker 0", "at_ms": 0}],
+    )
+    assert found.failures == ["round 1: no worker was there to its end"]
+    assert set(found.metrics.values()) == {None}
+
+
 def test_a_gradient_of_which_nothing_is_kept_is_an_end_marker() -> None:
     found = run(
         compression={"compress": "threshold:1000"},
