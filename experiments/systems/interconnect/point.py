@@ -21,6 +21,7 @@ from experiments.systems.interconnect.phase import TrafficPhase
 from experiments.systems.interconnect.physics import changes_rates, differences, impossible, sent_by_pair
 from experiments.systems.interconnect.window import Window
 from experiments.traffic.agents import MODULE
+from experiments.traffic.marks import mark_disagreements
 from experiments.traffic.results import TrafficResults
 from hosts.traffic.sizes import has_flows, longest_frame_bytes
 from topo.graph import Topology
@@ -88,7 +89,7 @@ class InterconnectPoint:
         values = metrics(results, loads, self.topology, self._task.scale, window)
         values["saturation_load"] = saturation_load(self.topology, phase.traffic.rates_bps, self._frame_bytes)
         values["accepted_bound"] = self._accepted_bound(results, window)
-        failures = [*disagreements(accounts), *self._wrong(results, found)]
+        failures = [*disagreements(accounts), *mark_disagreements(results), *self._wrong(results, found)]
         if window is not None:
             failures += impossible(values, loads, self.topology, window, self._frame_bytes)
             if self._exact:

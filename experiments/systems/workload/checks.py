@@ -12,8 +12,8 @@ from typing import Any
 from experiments.accounting import HostAccount, disagreements
 from experiments.counts import Counts
 from experiments.switch_accounts import switch_disagreements
+from experiments.traffic.marks import mark_disagreements
 from experiments.traffic.results import TrafficResults
-from hosts.traffic.histogram import LatencyHistogram
 from topo.graph import Topology
 
 MOST_FAILURES = 5
@@ -27,32 +27,11 @@ def packet_failures(
     lines = [
         *disagreements(accounts),
         *switch_disagreements(topology, counts),
-        *_marks(results),
+        *mark_disagreements(results),
         *_copies(counts, results),
     ]
     more = len(lines) - MOST_FAILURES
     return [*lines[:MOST_FAILURES], *([f"and {more} more"] if more > 0 else [])]
-
-
-def _marks(results: TrafficResults) -> list[str]:
-    """What agents say of packets beside what their interfaces carried."""
-    lines = []
-    for host, told in results.told.items():
-        (carried,) = told["interfaces"].values()
-        flows, begun = told["flows"], told["sent_flows"]
-        sent = sum(begun["packets"]) + told["warm_up_sent"] + told["replayed"]
-        others = sum(told[kind] for kind in ("warm_up", "foreign", "misdelivered"))
-        received = sum(flows["packets"]) + sum(flows["duplicates"]) + others
-        timed = LatencyHistogram.from_json(told["histogram"]).count
-        if timed != sum(flows["packets"]):
-            lines.append(f"{host} tells latencies of {timed} packets, and the arrival of {sum(flows['packets'])}")
-        for what, marked, frames in (
-            ("sent", sent, carried["sent_frames"]),
-            ("received", received, carried["received_frames"]),
-        ):
-            if marked != frames:
-                lines.append(f"{host} {what} {marked} packets by their marks, and {frames} by its interface")
-    return lines
 
 
 def _copies(counts: Counts, results: TrafficResults) -> list[str]:

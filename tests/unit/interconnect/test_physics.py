@@ -57,6 +57,19 @@ def test_copies_that_links_make_are_not_accepted_twice(tmp_path: Path) -> None:
     assert found.metrics["largest_link_load"] <= 1 + FRAME_TIMES
 
 
+def test_a_packet_of_which_a_host_does_not_tell_is_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    add = Arrived.add
+
+    def all_but_the_first(self: Arrived, buffer: Any, lengths: Any, times_ns: Any) -> None:
+        skipped = 0 if hasattr(self, "skipped") else 1
+        self.skipped = True  # type: ignore[attr-defined]
+        add(self, buffer[skipped:], lengths[skipped:], times_ns[skipped:])
+
+    monkeypatch.setattr(Arrived, "add", all_but_the_first)
+    found = run(tmp_path)
+    assert "packets by their marks" in found.failures[0]
+
+
 def halved(whole: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *arguments: value if (value := whole(*arguments)) is None else value / 2
 
