@@ -28,7 +28,8 @@ from tests.unit.cli.test_bootstrap import write_program
 
 ROOT = Path(__file__).resolve().parents[3]
 SOURCES = ("cli", "experiments", "controller", "hosts", "topo", "switch")
-SITE = Path(sysconfig.get_paths()["purelib"])
+SITE = Path(str(metadata.distribution("typer").locate_file("")))
+PACKAGES = Path(sysconfig.get_paths()["purelib"]).relative_to(sys.prefix)
 
 ELSEWHERE = {
     "mininet": "a Debian package",
@@ -114,7 +115,7 @@ class Clone:
         self.place = place
         shutil.copytree(sources, place, copy_function=os.link, dirs_exist_ok=True)
         venv = place / ".venv"
-        self.site = venv / SITE.relative_to(sys.prefix)
+        self.site = venv / PACKAGES
         self.site.mkdir(parents=True)
         (venv / "bin").mkdir()
         (venv / "bin" / "python").symlink_to(Path(sys.executable).resolve())
