@@ -25,7 +25,7 @@ struct packet {
     struct packet *next;
     struct device *device;          /* where it is or goes */
     struct direction *direction;    /* in the queue of, in flight on, or waiting for the socket of */
-    uint64_t due_ns;                /* in flight: when it arrives */
+    uint64_t due_ns, sequence;      /* on a timed list (timer.c) */
     uint32_t port;                  /* STAGE_PARSE: arrived at; STAGE_ENQUEUE: goes to */
     uint32_t truncate_bytes;        /* UINT32_MAX: whole */
     uint8_t stage, priority;        /* priority: of the queue that it left */
@@ -125,11 +125,11 @@ static inline struct packet *queue_pop(struct packet_queue *queue) {
 uint64_t *phv_take(struct packet_pool *, uint32_t words);    /* NULL when out of memory; contents undefined */
 void phv_give(struct packet_pool *, uint64_t *cells);        /* NULL is none */
 
-/* Into a list that is ordered by due_ns, behind those of the same time. */
+/* Into a list that is ordered by due_ns, behind those of one time. */
 void list_insert(struct packet_list *, struct packet *);
 void list_free(struct packet_pool *, struct packet_list *);
 
-/* ---- Timers (timer.c): earliest first, equal times in order of arming ---- */
+/* ---- Timers (timer.c): earliest first, those of one time in the order in which they were caused ---- */
 
 enum { WHEEL_SLOTS = 1 << 14, WHEEL_SLOT_BITS = 6 };        /* of 64 ns: a millisecond ahead */
 enum timer_state { IDLE, NEAR, ON_WHEEL, FAR };
@@ -178,11 +178,15 @@ static inline uint64_t timer_next_ns(struct timer_queue *queue) {
 bool timer_queue_reserve(struct timer_queue *, uint32_t more);
 void timer_queue_free(struct timer_queue *);
 void timer_arm(struct timer_queue *, struct timer *, uint64_t due_ns);
-/* Let an armed timer fire earlier. */
-void timer_advance(struct timer_queue *, struct timer *, uint64_t due_ns);
 /* Disarm it, if it is armed. */
 void timer_stop(struct timer_queue *, struct timer *);
 struct timer *timer_pop(struct timer_queue *);
+
+/* A timed list: packets in the order of their times, with one timer, that of the first. Each has its place among the
+ * events of its time from when it was put there. */
+void timed_put(struct timer_queue *, struct packet_list *, struct timer *, struct packet *, uint64_t due_ns);
+/* After the timer has fired, one after the other, until another event comes first. */
+struct packet *timed_pop(struct timer_queue *, struct packet_list *, struct timer *, uint64_t now_ns);
 
 /* ---- What lies behind a port that leads out: a network interface (socket.c), memory (memory.c) ---- */
 

@@ -125,24 +125,18 @@ static void deliver(struct gb_engine *engine, struct direction *channel, struct 
 
 static void arrive(struct gb_engine *engine, void *owner) {
     struct direction *direction = owner;
-    while (direction->flight.first && direction->flight.first->due_ns <= engine->now_ns)
-        deliver(engine, direction, list_pop(&direction->flight));
-    if (direction->flight.first)
-        timer_arm(&engine->timers, &direction->arrival, direction->flight.first->due_ns);
+    struct packet *packet;
+    while ((packet = timed_pop(&engine->timers, &direction->flight, &direction->arrival, engine->now_ns)))
+        deliver(engine, direction, packet);
 }
 
 static void propagate(struct gb_engine *engine, struct direction *direction, struct packet *packet,
                       uint64_t arrival_ns) {
-    if (arrival_ns == engine->now_ns && !direction->flight.first) {
+    /* At once, unless there are other events of this time. */
+    if (arrival_ns == engine->now_ns && timer_next_ns(&engine->timers) > engine->now_ns)
         deliver(engine, direction, packet);
-        return;
-    }
-    packet->due_ns = arrival_ns;
-    list_insert(&direction->flight, packet);
-    if (!timer_armed(&direction->arrival))
-        timer_arm(&engine->timers, &direction->arrival, direction->flight.first->due_ns);
-    else if (direction->flight.first == packet)
-        timer_advance(&engine->timers, &direction->arrival, arrival_ns);
+    else
+        timed_put(&engine->timers, &direction->flight, &direction->arrival, packet, arrival_ns);
 }
 
 /* When a packet that is sent by then will be at the far end. */

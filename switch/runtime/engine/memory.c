@@ -64,18 +64,9 @@ static bool memory_carrier(const struct port_io *io) {
 
 static void send_due(struct gb_engine *engine, void *owner) {
     struct memory_port *port = owner;
-    while (port->outbox.first && port->outbox.first->due_ns <= engine->now_ns)
-        direction_offer(engine, port->io.in, list_pop(&port->outbox));
-    if (port->outbox.first)
-        timer_arm(&engine->timers, &port->sending, port->outbox.first->due_ns);
-}
-
-static void send_later(struct gb_engine *engine, struct memory_port *port, struct packet *packet) {
-    list_insert(&port->outbox, packet);
-    if (port->outbox.first == packet) {
-        timer_stop(&engine->timers, &port->sending);
-        timer_arm(&engine->timers, &port->sending, packet->due_ns);
-    }
+    struct packet *packet;
+    while ((packet = timed_pop(&engine->timers, &port->outbox, &port->sending, engine->now_ns)))
+        direction_offer(engine, port->io.in, packet);
 }
 
 static void throw_away(struct gb_engine *engine, struct memory_port *port) {
@@ -172,12 +163,10 @@ static int offer_all(struct gb_engine *engine, struct memory_port *port, const u
             packet_from_bytes(&engine->pool, frames + i * stride, length, engine->pool.headroom_bytes);
         if (!packet)
             return -ENOMEM;
-        if (times_ns && times_ns[i] > engine->now_ns) {
-            packet->due_ns = times_ns[i];
-            send_later(engine, port, packet);
-        } else {
+        if (times_ns && times_ns[i] > engine->now_ns)
+            timed_put(&engine->timers, &port->outbox, &port->sending, packet, times_ns[i]);
+        else
             direction_offer(engine, port->io.in, packet);
-        }
     }
     engine_wake(engine);
     return 0;

@@ -176,9 +176,9 @@ void timer_queue_free(struct timer_queue *queue) {
     free(queue->far.places);
 }
 
-void timer_arm(struct timer_queue *queue, struct timer *timer, uint64_t due_ns) {
+static void arm(struct timer_queue *queue, struct timer *timer, uint64_t due_ns, uint64_t sequence) {
     timer->due_ns = due_ns;
-    timer->sequence = queue->next_sequence++;
+    timer->sequence = sequence;
     queue->count++;
     uint64_t slot = slot_of(timer);
     if (slot <= queue->slot)
@@ -187,6 +187,10 @@ void timer_arm(struct timer_queue *queue, struct timer *timer, uint64_t due_ns) 
         wheel_put(queue, timer);
     else
         heap_push(&queue->far, timer, FAR);
+}
+
+void timer_arm(struct timer_queue *queue, struct timer *timer, uint64_t due_ns) {
+    arm(queue, timer, due_ns, queue->next_sequence++);
 }
 
 void timer_stop(struct timer_queue *queue, struct timer *timer) {
@@ -205,14 +209,34 @@ void timer_stop(struct timer_queue *queue, struct timer *timer) {
     queue->count--;
 }
 
-void timer_advance(struct timer_queue *queue, struct timer *timer, uint64_t due_ns) {
-    timer_stop(queue, timer);
-    timer_arm(queue, timer, due_ns);
-}
-
 struct timer *timer_pop(struct timer_queue *queue) {
     if (!queue->near.count)
         timer_turn(queue);
     queue->count--;
     return heap_remove(&queue->near, 0);
+}
+
+/* ---- Timed lists ---- */
+
+void timed_put(struct timer_queue *queue, struct packet_list *list, struct timer *timer, struct packet *packet,
+               uint64_t due_ns) {
+    packet->due_ns = due_ns;
+    packet->sequence = queue->next_sequence++;
+    list_insert(list, packet);
+    if (list->first == packet) {
+        timer_stop(queue, timer);
+        arm(queue, timer, due_ns, packet->sequence);
+    }
+}
+
+struct packet *timed_pop(struct timer_queue *queue, struct packet_list *list, struct timer *timer, uint64_t now_ns) {
+    struct packet *packet = list->first;
+    if (!packet)
+        return NULL;
+    struct timer_place place = {packet->due_ns, packet->sequence, timer};
+    if (place.due_ns > now_ns || (queue->near.count && earlier(&queue->near.places[0], &place))) {
+        arm(queue, timer, place.due_ns, place.sequence);
+        return NULL;
+    }
+    return list_pop(list);
 }
