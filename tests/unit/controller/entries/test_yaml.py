@@ -16,8 +16,10 @@ from controller.planning.plan import (
     TableEntry,
     Ternary,
 )
+from controller.planning.routing import shortest_routes
 from tests.unit.controller.entries.planning import TOPOLOGY, Written
 from topo.shapes.fat_tree import fat_tree
+from topo.shapes.leaf_spine import leaf_spine
 
 
 def routes_of(plan: SwitchPlan) -> dict[str, tuple[int, int]]:
@@ -88,6 +90,21 @@ def test_shortest_routes_name_the_next_hop(written: Written) -> None:
     up = {leaf[hosts[name].ip] for name in ("h3", "h4")}
     assert up <= {(3, mac(TOPOLOGY.switch("s1").mac)), (4, mac(TOPOLOGY.switch("s2").mac))}
     assert routes_of(plan["s1"])[hosts["h3"].ip] == (2, mac(TOPOLOGY.switch("l2").mac))
+
+
+def test_of_equally_short_ways_a_route_takes_that_of_the_controller(written: Written) -> None:
+    """Which spreads them over the spines, destination by destination."""
+    topology = leaf_spine(4, 2, 1)
+    plan, routes = written.plan(ROUTES, topology=topology), shortest_routes(topology)
+    chosen = set()
+    for leaf in ("l1", "l2", "l3", "l4"):
+        for host in topology.hosts:
+            edge = topology.attachment(host.name).name
+            if edge != leaf:
+                hop = routes.next_hop(leaf, edge)
+                chosen.add(hop)
+                assert routes_of(plan[leaf])[host.ip] == (topology.port(leaf, hop), mac(topology.switch(hop).mac))
+    assert chosen == {"s1", "s2"}
 
 
 def test_shortest_routes_lead_from_every_switch_to_every_host(written: Written) -> None:
