@@ -30,7 +30,7 @@ def peer(context: AgentContext, description: PeerDescription) -> None:
         if context.wait_for_begin() and node.join():
             context.emit("subscribed")
             train = train_synchronously if job.mode == "synchronous" else train_asynchronously
-            if node.wait_for_begin(TRAIN) and train(node, description) | node.gave_up():
+            if node.wait_for_all(TRAIN) and train(node, description) | node.gave_up():
                 context.emit("trained")
                 if node.wait_for_begin(LEAVE):
                     node.hear_out()

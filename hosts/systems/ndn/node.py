@@ -310,6 +310,15 @@ class Node:
         """Until the agents were told to begin so often, and serve others meanwhile; False when stopped before."""
         return self.serve_until(lambda: self.context.begins >= times, patient=True)
 
+    def wait_for_all(self, times: int) -> bool:
+        """The same; UserError if others, which have as long to subscribe as this host had, do not come to it."""
+        until_us = self.context.now_us() + 2 * self.job.give_up_us
+        if self.serve_until(lambda: self.context.begins >= times, until_us):
+            return True
+        if self.context.stopped:
+            return False
+        raise UserError(f"not all peers have subscribed after {2 * self.job.give_up_us / 1e6:g} s: do all run?")
+
     def gave_up(self) -> bool:
         """Whether publishers were given up, which is told: what is there then is all that there will be."""
         if self.lost:

@@ -8,6 +8,7 @@ import pytest
 
 from experiments.system import PointResult
 from hosts.systems.ndn.node import Node
+from switch.errors import UserError
 from tests.unit.ndn.runs import run
 
 EPOCH_MS = 2**16 / 1000
@@ -129,17 +130,24 @@ def test_a_path_around_a_link_that_went_down() -> None:
     assert len(result.tables["versions"]) == 30
 
 
+def test_peers_do_not_wait_for_one_that_died_before_it_had_subscribed() -> None:
+    slow_links = {"kind": "star:3", "link": {"delay_us": 10_000}}
+    stop = [{"fault": "agent-stop", "at_ms": 5, "agent": "peer 1"}]
+    with pytest.raises(UserError, match=r"no acknowledgement in 0\.2 s|not all peers have subscribed after 0\.4 s"):
+        run(topology=slow_links, workload={"peers": 3, "rounds": 2, **WAITING}, faults=stop)
+
+
 def test_who_begins_late_has_what_came_before(monkeypatch: pytest.MonkeyPatch) -> None:
     """Others may have pushed their first versions by the time that an agent hears that training begins."""
-    wait = Node.wait_for_begin
+    wait = Node.wait_for_all
 
     def late(self: Node, times: int) -> bool:
         begun = wait(self, times)
-        if self.own == 0 and times > 1:
+        if self.own == 0:
             self.serve_until(lambda: False, self.context.now_us() + 20_000)
         return begun
 
-    monkeypatch.setattr(Node, "wait_for_begin", late)
+    monkeypatch.setattr(Node, "wait_for_all", late)
     for workload in ({}, {"kind": "training", "mode": "asynchronous", "hidden_units": 8}):
         result = run(workload={"peers": 3, "rounds": 2, **WAITING, **workload}, timing={"compute_us": 1000})
         assert result.failures == []

@@ -140,7 +140,7 @@ def test_subscriptions_do_not_change_where_hops_are_used_up(router: OneRouter, o
 NONCE_BYTES = 6
 
 
-@pytest.mark.parametrize("size", [1, 200, 226, 227, 230])
+@pytest.mark.parametrize("size", [1, 200, 220, 221, 222, 230])
 @pytest.mark.parametrize("flags", [b"", b"\x21\0", b"\x12\0", b"\x21\0\x12\0"])
 def test_an_interest_without_a_nonce_gets_one(router: OneRouter, size: int, flags: bytes) -> None:
     """Where it belongs, whatever that does to the packet's length."""

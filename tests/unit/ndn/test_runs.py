@@ -156,6 +156,15 @@ def test_a_replay_in_another_order_is_found(monkeypatch: pytest.MonkeyPatch) -> 
     assert any("not those of a replay" in line for line in run(**ASYNCHRONOUS).failures)
 
 
+def test_asynchronous_peers_leave_when_all_pushes_have_come() -> None:
+    """However long the last ones take: else their trees would be half gone, and a run that counts them wrong."""
+    slow_links = {"kind": "fat-tree:4", "link": {"rate_mbps": 100, "delay_us": 2000}}
+    workload = {"kind": "training", "mode": "asynchronous", "peers": 4, "rounds": 3, "hidden_units": 8}
+    result = run(topology=slow_links, workload=workload, timing={"compute_us": 1000})
+    assert result.failures == []
+    assert result.metrics["transmissions"] == result.metrics["expected_transmissions"]
+
+
 def test_asynchronous_peers_ask_for_what_gets_lost() -> None:
     """Where next to nothing would come whole by itself: a gradient of 8 fragments crosses six links."""
     lossy_network = {"kind": "fat-tree:4", "link": {"rate_mbps": 100, "delay_us": 50, "loss": 0.05}}
