@@ -206,6 +206,23 @@ def test_every_switch_hashes_flows_in_its_own_way(n: int) -> None:
     assert len({*split.values(), *opposite}) == 2 * n
 
 
+def test_another_seed_spreads_the_same_flows_otherwise() -> None:
+    """And not all the other way round, as it would with a linear hash."""
+
+    def planes(seed: int) -> list[bool]:
+        with Interconnect(2, policy="ecmp", seed=seed) as network:
+            taken = []
+            for flow in range(20):
+                before = network.carried()
+                network.send("h1", ["h5"], flow=flow)
+                network.settle()
+                taken.append((network.carried() - before)["m0_0", "a0"] == 1)
+            return taken
+
+    first, second = planes(1), planes(2)
+    assert 3 <= sum(a == b for a, b in zip(first, second, strict=True)) <= 17
+
+
 def test_the_seed_says_how_flows_are_hashed() -> None:
     topology = optical_electrical(2)
     seeds = {hash_seed(seed, switch.name) for seed in (1, 2) for switch in topology.switches}
