@@ -19,6 +19,7 @@ from experiments.systems.workload.expectations import expectations_of, parse_exp
 from experiments.traffic.background import BackgroundSection
 from experiments.traffic.configuration import TrafficSection
 from switch.errors import UserError
+from switch.program_cache import input_digest
 from topo.files import topology_file
 
 
@@ -66,6 +67,8 @@ class ProgramSection(SwitchProgramsSection):
         for path in (self.path, *(self.all_entries or entries_beside(self.path)), *more):
             if path is not None and path.is_file():
                 digest.update(path.read_bytes() + b"\0")
+                if path.suffix == ".p4":
+                    digest.update(input_digest(path, self.definitions))
         return self.model_copy(update={"sha256": digest.hexdigest()[:20]})
 
 
