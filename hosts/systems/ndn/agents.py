@@ -44,6 +44,16 @@ def _leave(node: Node) -> None:
         node.context.emit("left")
 
 
+def _observe(node: Node, observation: Observation, until_us: int | None) -> None:
+    """To the last version, or what of it there is: who comes late may have missed the beginning of all."""
+    context = node.context
+    if node.serve_until(lambda: observation.over or context.begins >= LEAVE, until_us) and not observation.over:
+        # All has been pushed, and may be on its way.
+        node.serve_until(lambda: observation.over, context.now_us() + node.job.first_probe_us)
+        if observation.follows:
+            node.serve_until(lambda: observation.over, until_us)
+
+
 def _listen(context: AgentContext, interface: Interface, until_us: int) -> None:
     """Take in what comes, and nothing else."""
     while not context.stopped and context.now_us() < until_us:
@@ -62,7 +72,7 @@ def observer(context: AgentContext, description: ObserverDescription) -> None:
             _listen(context, interface, begin_us + description.join_us)
             observation = Observation(node, description)
             until_us = None if description.leave_us is None else begin_us + description.leave_us
-            node.serve_until(lambda: observation.over, until_us)
+            _observe(node, observation, until_us)
             if node.gave_up() or not context.stopped:
                 _leave(node)
         node.linger()

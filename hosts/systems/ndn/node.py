@@ -103,10 +103,9 @@ class Node:
                     for frames in streams:
                         self._endpoint.queue(frames[at : at + 1])
             self.statistics.pushed += len(publication.fragments) * len(self._own_streams)
-        for stream in self._own_streams:
-            for segment in asked:
-                self._answer((stream[1], stream[0]), version, segment)
-                self.statistics.answered_later += 1
+        for prefix, segment in asked:
+            self._answer(prefix, version, segment)
+            self.statistics.answered_later += 1
         self._endpoint.send_queued(self.context.now_us())
 
     @property
@@ -114,8 +113,8 @@ class Node:
         """Nothing waits for the pace."""
         return self._endpoint.deadline_us is None
 
-    def _answer(self, prefix: tuple[Component, Component], version: int, segment: int) -> bool:
-        body = self._publications.body(version, segment)
+    def _answer(self, prefix: Name, version: int, segment: int) -> bool:
+        body = self._publications.body(prefix, version, segment)
         if body is not None:
             self._endpoint.send_data(fragment_name(prefix, version, segment), body)
         return body is not None

@@ -22,6 +22,12 @@ class Observation:
         self.over = False
         node.tell_of_versions(self._take)
 
+    @property
+    def follows(self) -> bool:
+        """Something of the version that it waits for is there."""
+        receptions = self._node.receptions.values()
+        return self._next is not None and any(each.version(self._next).head is not None for each in receptions)
+
     def _take(self, publisher: int, number: int, version: Version) -> None:
         if self._next is None:
             # Of the version that is under way others may have come before this host had joined.

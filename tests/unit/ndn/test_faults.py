@@ -39,6 +39,16 @@ def test_observers_come_late_and_leave_early() -> None:
     assert result.metrics["probes"] == 0
 
 
+@pytest.mark.parametrize("join_ms", [60, 95, 99, 101, 104, 300])
+def test_observers_that_come_for_the_end_end(join_ms: int) -> None:
+    """Of 10 versions in 110 ms; who comes later has seen nothing."""
+    workload = {"peers": 3, "rounds": 10, "values": 192, "observers": [{"join_ms": join_ms}]}
+    result = run(workload=workload, timing=TIMING, topology={"kind": "star:4"})
+    assert result.failures == []
+    seen = result.decisions["observed"]["observer 0"]
+    assert (seen[-1:] == [9]) == (join_ms < 95) or not seen
+
+
 def test_a_killed_observer_is_forgotten_and_the_others_go_on() -> None:
     kill = [{"fault": "agent-stop", "at_ms": 100, "agent": "observer 0"}]
     alive, dead = observed(observers=[{}]), observed(observers=[{}], faults=kill)

