@@ -65,8 +65,9 @@ def figure_data(study: str) -> FigureData:
     [yaml] = ROOT.glob(f"experiments/systems/*/studies/{study}.yaml")
     asked = load_study(yaml).points
     paths = load_study(yaml).head.sweep.paths
-    places = {tuple(_shown(point.coordinates[path]) for path in paths) for point in asked if not point.other_clock}
     main = next(point for point in asked).configuration.clock
+    of_main = [point for point in asked if not point.other_clock and point.configuration.clock == main]
+    places = {tuple(_shown(point.coordinates[path]) for path in paths) for point in of_main}
     found = {tuple(_shown(row[path]) for path in paths) for row in rows if row["clock"] == main}
     assert found == places, f"docs/data/{study}.csv is not of the study as it is now: make it anew"
     return FigureData(study, rows)
