@@ -92,8 +92,10 @@ def outcome(case: Case, kind: str, compiler: str, seed: int, frames: int, folder
     files = _compile(case, compiler)
     info = text_format.Parse(files.p4info.read_text(), p4i.P4Info())
     rng = random.Random(seed)
-    updates = [(INSERT, each) for each in random_entries(info, rng, ENTRIES, case.given)]
-    updates += [(INSERT, each) for each in case.entities(Names(info))]
+    given = case.entities(Names(info))
+    taken = [_key(each) for each in given if isinstance(each, p4r.TableEntry)]
+    drawn = [each for each in random_entries(info, rng, ENTRIES, case.given) if _key(each) not in taken]
+    updates = [(INSERT, each) for each in (*drawn, *given)]
     # Ours, whatever the compiler: the same frames for all.
     sent = _frames(case, json.loads(_compile(case, "gradbed").json.read_text()), random.Random(seed), frames)
     if kind == "gradbed":
@@ -111,6 +113,10 @@ def outcome(case: Case, kind: str, compiler: str, seed: int, frames: int, folder
         finally:
             stream.close()
             client.close()
+
+
+def _key(entry: p4r.TableEntry) -> tuple[int, list[bytes]]:
+    return entry.table_id, [part.SerializeToString(deterministic=True) for part in entry.match]
 
 
 def _registers(client: Client, registers: Iterable[p4i.Register]) -> dict[str, list[int]]:

@@ -112,7 +112,7 @@ def interconnect_entities(names: Names) -> list[Any]:
     """M(0,0) of four units, each wavelength a channel. No queue is ever loaded here, so the rules are by hash, not by
     load, where a coin would decide; a flowlet lasts for good."""
     forever_us, by_hash = canonical(1 << 40), b"\x03"
-    role = action(names["i_am"], bytes([UNITS]), b"\0", b"\0", by_hash, by_hash, b"\x01", forever_us)
+    role = action(names["i_am"], bytes([UNITS]), b"\0", b"\0", by_hash, by_hash, b"\x01", forever_us, b"\x05")
     entities = [entry(names["self"], exact(1, SELF_MAC), action=role)]
     entities += [
         entry(

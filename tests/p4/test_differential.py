@@ -29,7 +29,7 @@ from tests.p4.differential import (
 )
 from tests.p4.random_entries import PORTS, canonical
 from tests.p4.switch_under_test import needs_bmv2
-from tests.p4.system_cases import SYSTEM_CASES
+from tests.p4.system_cases import SYSTEM_CASES, ipv4_frame
 from tests.unit.p4runtime.client import action, entry, exact, lpm, ternary
 
 pytestmark = pytest.mark.root
@@ -42,11 +42,14 @@ LANES = 32
 
 
 def router_entities(names: Names) -> list[Any]:
+    """Hosts 10.255.0.1 to 3, to which the markers go, and 0.0.0.1 to 3."""
     entities = []
     for port in range(1, PORTS + 1):
         hop, out = canonical(60000 + port), canonical(port)
+        set_next_hop = action(names["set_next_hop"], hop)
         entities += [
-            entry(names["routes"], to_marker(1, port), action=action(names["set_next_hop"], hop)),
+            entry(names["routes"], to_marker(1, port), action=set_next_hop),
+            entry(names["routes"], lpm(1, out, 32), action=set_next_hop),
             entry(names["next_hops"], exact(1, hop), action=action(names["forward"], out, b"\x01", b"\x02")),
         ]
     return entities
@@ -217,7 +220,13 @@ def stateful_frame(rng: random.Random) -> bytes:
 
 PROGRAMS = ROOT / "tests/p4/programs"
 CASES = {
-    "router": Case(ROOT / "p4src/router.p4", ipv4_marker, is_ipv4_marker, router_entities),
+    "router": Case(
+        ROOT / "p4src/router.p4",
+        ipv4_marker,
+        is_ipv4_marker,
+        router_entities,
+        frame=lambda rng: ipv4_frame(rng, rng.randbytes(rng.randrange(40)), range(4)),
+    ),
     "aggregation": Case(
         ROOT / "p4src/aggregation.p4",
         ipv4_marker,
