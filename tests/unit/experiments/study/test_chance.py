@@ -9,6 +9,7 @@ import pytest
 from experiments.study.loading import load_study
 from tests.unit.experiments.study import coin  # noqa: F401  # registers the system
 
+ROOT = Path(__file__).resolve().parents[4]
 BASE = "name: tosses\nsystem: coins\nclock: virtual\nrepetitions: 3\n"
 
 
@@ -47,3 +48,14 @@ def test_what_is_drawn_on_every_network(tmp_path: Path, section: str, count: int
         assert len(load_study(tmp_path / "study.yaml").points) == count
     else:
         assert len(repetitions(tmp_path, text)) == count
+
+
+def test_what_means_the_same_is_repeated_or_not_alike() -> None:
+    """Figure 1 of aggregation: a random choice of no switches is none."""
+    study = load_study(ROOT / "experiments/systems/aggregation/studies/aggregation_1_placement.yaml")
+    drawn = {
+        point.coordinates["switches.programmable"]
+        for point in study.points
+        if point.coordinates["switches.placement"] == "random" and point.repetition
+    }
+    assert drawn == {1, 2, 3, 4}
