@@ -1,4 +1,4 @@
-"""A network of switches and links, event by event, written from what docs/architecture.md says of time alone.
+"""A network of switches and links, event by event, written from what docs/performance.md says of order alone.
 
 Every event has a time and the number of the moment at which it was caused; the earliest is next, and of one time that
 which was caused first. A frame causes its arrival when its transmission begins, and its departure when it gets to the
