@@ -139,6 +139,17 @@ def times_by_rule() -> str:
     return f"In the order first, hash, load: {'; '.join(words)}."
 
 
+def waits() -> str:
+    rows = figure_data("shuffle_5_waits").rows()
+    planned_s, longest_s = (max(row[name] for row in rows) for name in ("planned_wait_s", "max_wait_s"))
+    return f"The longest wait is {1e3 * planned_s:.1f} ms in the schedule and {1e3 * longest_s:.2f} ms on the network"
+
+
+def hops_by_threshold() -> str:
+    hops = [row["hops"] for row in figure_data("shuffle_5_waits").rows()]
+    return f"({min(hops):.0f} to {max(hops):.0f})"
+
+
 SENTENCES: list[Callable[[], str]] = [
     hops_beside_the_nearest,
     hops_of_blind_coding,
@@ -152,6 +163,8 @@ SENTENCES: list[Callable[[], str]] = [
     samples_in_a_packet,
     shares_of_one_core,
     times_by_rule,
+    waits,
+    hops_by_threshold,
 ]
 
 
@@ -170,3 +183,10 @@ def test_ours_takes_the_fewest_hops_without_a_master_everywhere() -> None:
 
 def test_no_line_crosses_its_bound() -> None:
     assert all(row["bound_hops"] <= row["hops"] for row in figure_data("shuffle_1_hops").rows())
+
+
+def test_waits_stay_below_the_threshold() -> None:
+    """In the schedule, and but for the receiver's microsecond on the network."""
+    for row in figure_data("shuffle_5_waits").rows():
+        threshold_s = 1e-6 * row["shuffle.threshold_us"]
+        assert row["planned_wait_s"] <= threshold_s and row["max_wait_s"] <= threshold_s + 2e-6
