@@ -28,9 +28,10 @@ def check_not_const(codec: TableCodec, message: Any) -> None:
 def check_write(codec: TableCodec, message: Any) -> None:
     """What holds for INSERT and MODIFY alike."""
     check_not_const(codec, message)
-    check_timeouts(codec, message)
     if message.HasField("time_since_last_hit"):
-        raise invalid(f"table {codec.name}: time_since_last_hit cannot be written")
+        # BMv2's words, which its clients look for.
+        raise invalid("has_time_since_last_hit must not be set in WriteRequest")
+    check_timeouts(codec, message)
     if message.HasField("meter_counter_data"):
         check_direct_meter(codec, message)
         check_clearing(message.meter_counter_data)

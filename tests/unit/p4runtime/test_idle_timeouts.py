@@ -99,10 +99,26 @@ class TestEntries:
     def test_errors(self, client: Client, wrong: p4r.TableEntry) -> None:
         assert client.insert(wrong) == client.modify(wrong) == Code.INVALID_ARGUMENT
 
-    def test_the_words_that_clients_of_bmv2_look_for(self, client: Client) -> None:
-        wrong = entry(HOSTS, exact(1, b"\x01"), action=action(DROP), idle_timeout_ns=1)
-        words = "idle_timeout_ns must be set to 0 for tables which do not support idle timeout"
-        assert client.failures((INSERT, wrong)) == [(Code.INVALID_ARGUMENT, words)]
+    @pytest.mark.parametrize(
+        ("wrong", "words"),
+        [
+            (
+                entry(HOSTS, exact(1, b"\x01"), action=action(DROP), idle_timeout_ns=1),
+                "idle_timeout_ns must be set to 0 for tables which do not support idle timeout",
+            ),
+            (
+                entry(
+                    AGING,
+                    action=action(DROP),
+                    is_default_action=True,
+                    time_since_last_hit=p4r.TableEntry.IdleTimeout(),
+                ),
+                "has_time_since_last_hit must not be set in WriteRequest",
+            ),
+        ],
+    )
+    def test_the_words_that_clients_of_bmv2_look_for(self, client: Client, wrong: p4r.TableEntry, words: str) -> None:
+        assert client.failures((MODIFY, wrong)) == [(Code.INVALID_ARGUMENT, words)]
 
     def test_tables_without(self, client: Client) -> None:
         everything = entry(0, time_since_last_hit=p4r.TableEntry.IdleTimeout())
