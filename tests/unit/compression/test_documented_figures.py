@@ -49,3 +49,11 @@ def test_the_repaired_rule_keeps_the_time() -> None:
         for workers in WORKERS
     ]
     said(DOCUMENT, "takes {:.2f}, {:.2f} and {:.2f} times as long as undisturbed".format(*longer))
+
+
+@pytest.mark.parametrize(("rule", "name"), [("source", "source, to the letter"), ("repaired", "repaired")])
+def test_ratios(rule: str, name: str) -> None:
+    """The study's order is that of the rates, from a tenth to all."""
+    rows = figure_data("compression_5_ratio").rows(rule=rule)
+    cells = (f"{row['ratio']:.2g}, {1e3 * row['iteration_time_s']:.0f} ms" for row in reversed(rows))
+    said(DOCUMENT, f"| {name} | {' | '.join(cells)} |")
