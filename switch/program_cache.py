@@ -54,11 +54,11 @@ def input_digest(source: Path, defines: Mapping[str, str]) -> bytes:
     key = (source, tuple(sorted(defines.items())))
     known = _input_digests.get(key)
     if known is None or _states(known[0]) != known[0]:
-        digest = hashlib.sha256(repr((source.name, key[1])).encode())
+        digest = hashlib.sha256(source.name.encode())
         files = files_of(source, defines=defines)
         # A file that is new may be in another's place: folders change with it.
         states = _states({place for file in files for place in (file.path, file.directory)})
-        for file in files:
+        for file in files:  # the macros are the first of them
             digest.update(f"{file.short_name}\0{file.text}\0".encode())
         known = _input_digests[key] = (states, digest.digest())
     return known[1]
