@@ -239,7 +239,8 @@ def ndn_frame(rng: random.Random) -> bytes:
 
 def _interest(rng: random.Random, name: Sequence[bytes]) -> bytes:
     fresh = tlv.tlv(tlv.MUST_BE_FRESH, b"") if rng.random() < 0.2 else b""
-    nonce = tlv.tlv(tlv.NONCE, rng.choice([bytes(4), rng.randbytes(4)])) if rng.random() < 0.95 else b""
+    # Always one: a router draws what is missing by chance.
+    nonce = tlv.tlv(tlv.NONCE, rng.choice([bytes(4), rng.randbytes(4)]))
     hops = tlv.tlv(tlv.HOP_LIMIT, bytes([rng.choice([0, 1, 2, 32, 255])])) if rng.random() < 0.8 else b""
     lifetime = tlv.tlv(tlv.LIFETIME, tlv.integer(LIFETIME_MS))
     return NDN_HEADER + tlv.tlv(tlv.INTEREST, tlv.name_tlv(name) + fresh + nonce + lifetime + hops)
