@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scapy.layers.inet import IP, IPOption
 from scapy.layers.l2 import Ether
+from scapy.utils import checksum
 
 from experiments.programs import P4_SOURCES
 from hosts.compressors.content import Content
@@ -138,6 +139,15 @@ def test_the_cause_of_every_drop_is_counted(switch: Switch, cause: int, change: 
     frame = Ether() / IP(**{"src": "10.0.0.2", "dst": "10.0.0.1", **change})
     assert switch.after(bytes(frame)) == {}
     assert list(switch.counted("Ingress.drops.drops")) == [cause]
+
+
+def test_options_are_dropped_although_the_checksum_of_the_rest_is_right(switch: Switch) -> None:
+    """As of a program that does not read them."""
+    frame = bytearray(bytes(Ether() / IP(src="10.0.0.2", dst="10.0.0.1", options=IPOption(b"\x01\x01\x01\x01"))))
+    frame[24:26] = bytes(2)
+    frame[24:26] = checksum(bytes(frame[14:34])).to_bytes(2, "big")
+    assert switch.after(bytes(frame)) == {}
+    assert list(switch.counted("Ingress.drops.drops")) == [1]
 
 
 def test_what_is_no_ipv4_is_dropped(switch: Switch) -> None:

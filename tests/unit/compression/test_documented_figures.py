@@ -57,3 +57,62 @@ def test_ratios(rule: str, name: str) -> None:
     rows = figure_data("compression_5_ratio").rows(rule=rule)
     cells = (f"{row['ratio']:.2g}, {1e3 * row['iteration_time_s']:.0f} ms" for row in reversed(rows))
     said(DOCUMENT, f"| {name} | {' | '.join(cells)} |")
+
+
+def step(rule: str, initial_rate: str, load: float) -> Mapping[str, Any]:
+    return figure_data("compression_2_step").row(rule=rule, initial_rate=initial_rate, load=load)
+
+
+@pytest.mark.parametrize(("load", "words"), [(0.0, "With the link halved"), (0.5, "With the datagrams")])
+def test_the_longest_iterations_of_the_step(load: float, words: str) -> None:
+    none, iteration, run = (
+        step(*at, load) for at in (("none", "iteration"), ("repaired", "iteration"), ("repaired", "run"))
+    )
+    times = [f"{1e3 * each['longest_iteration_s']:.0f} ms" for each in (none, iteration, run)]
+    queues = [each["longest_queue"] for each in (none, iteration, run)]
+    said(
+        DOCUMENT,
+        f"{words} the longest iteration takes {times[0]} without a rule, {times[1]} with R0 of the iteration "
+        f"and {times[2]} with R0 of the run, and at most {queues[0]}, {queues[1]} and {queues[2]} packets wait.",
+    )
+
+
+def test_queues() -> None:
+    def at(pacing: str, column: str) -> list[Any]:
+        return [figure_data("compression_4_queue").row(workers=n, pacing=pacing)[column] for n in (4, 8, 16, 32)]
+
+    drops, longest = at("none", "queue_drops"), at("even", "longest_queue")
+    said(DOCUMENT, "with 4, 8, 16 and 32 workers it loses {}, {}, {} and {} packets".format(*drops))
+    assert longest == [n - 2 for n in (4, 8, 16, 32)] and not any(at("even", "queue_drops"))
+    said(DOCUMENT, "the longest queue is N - 2 packets for N workers from 4 to 32, and nothing is lost")
+    assert at("active", "longest_queue") == longest
+    aimd = [
+        figure_data("compression_4_queue").row(workers=2, pacing="aimd")["longest_queue"],
+        *at("aimd", "longest_queue"),
+    ]
+    said(DOCUMENT, f"{min(aimd)} to {max(aimd)} packets")
+    longer = [
+        100 * (slow / fast - 1)
+        for slow, fast in zip(at("aimd", "iteration_time_s"), at("even", "iteration_time_s"), strict=True)
+    ]
+    said(DOCUMENT, f"iteration takes {min(longer):.0f} to {max(longer):.0f} % longer than at B1/N")
+
+
+def test_neighbours() -> None:
+    """Time without compression over time with it, on the halved link."""
+
+    def faster(*names: str) -> str:
+        neither = "neither pacing nor compression"
+        found = [
+            point(neither, workers)["iteration_time_s"] / point(name, workers)["iteration_time_s"]
+            for name in names
+            for workers in WORKERS
+        ]
+        return f"{min(found):.2g} to {max(found):.2g} times"
+
+    repaired = faster("compression alone, repaired", "both, B1/N", "both, AIMD")
+    said(DOCUMENT, f"the repaired rule at half of the rate: {repaired} less (figure 1)")
+    said(DOCUMENT, f"{repaired} the gradients in a second with the repaired rule")
+    said(
+        DOCUMENT, f"{faster('`topk:0.1`, B1/N')} less with `topk:0.1`, {faster('`topk:0.01`, B1/N')} with `topk:0.01`"
+    )
