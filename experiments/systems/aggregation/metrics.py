@@ -35,6 +35,7 @@ METRICS = {
     "packet_bound_bps": Metric("bit/s", "upper bound for packets with the labels chosen", "rate"),
     "bound_share": Metric("", "throughput / upper bound", possible=SHARE),
     "round_time_s": Metric("s", "median round time", "time"),
+    "mean_round_time_s": Metric("s", "mean round time, which rare timers show in", "time"),
     "server_bytes": Metric("B", "gradient bytes into the servers' links, a round"),
     "server_packets": Metric("", "gradient packets into the servers' links, a round"),
     "server_share": Metric(
@@ -83,6 +84,7 @@ def metrics(point: AggregationPoint, main: int, measured: Sequence[Measured]) ->
         "packet_bound_bps": rows[0]["packet_bound_bps"] if len(rows) == 1 else None,
         "bound_share": None if bound_bps is None else throughputs[0] / bound_bps,
         "round_time_s": statistics.fmean(row["round_time_s"] for row in rows),
+        "mean_round_time_s": statistics.fmean(row["mean_round_time_s"] for row in rows),
         **server_counts,
         "byte_hops": found.counts.byte_hops / rounds,
         "resends": sum(row["resends"] for row in rows) / rounds,
@@ -109,8 +111,8 @@ def job_rows(point: AggregationPoint, number: int, found: Measured) -> Iterable[
     if not phase.rounds[0]:
         return
     for place, (job, description) in enumerate(zip(phase.jobs, phase.descriptions, strict=True)):
-        emulated_s = statistics.median(_after_warm_up([report.seconds for report in phase.rounds[place]]))
-        round_time_s = scale.nominal_time(emulated_s)
+        emulated_s = _after_warm_up([report.seconds for report in phase.rounds[place]])
+        round_time_s = scale.nominal_time(statistics.median(emulated_s))
         gradient_bits = 8 * description.fragments_per_round * frame_bytes(description.lanes)
         bound_bps, packet_bound_bps = _bounds_bps(point, phase, job, description)
         workers = _workers(job, description, found)
@@ -118,6 +120,7 @@ def job_rows(point: AggregationPoint, number: int, found: Measured) -> Iterable[
             "job": place + 1,
             "server": job.server,
             "round_time_s": round_time_s,
+            "mean_round_time_s": scale.nominal_time(statistics.fmean(emulated_s)),
             "throughput_bps": gradient_bits / round_time_s,
             "wire_throughput_bps": None
             if point.uncounted.intersection(job.workers)

@@ -71,9 +71,8 @@ def draw(results: StudyResults, section: FigureSection, metrics: Mapping[str, Me
     """experiments.study.figures.KINDS. Left: the mean of rounds, since rare timers are what is asked for."""
     policy = itemgetter("workload.congestion_control")
     model = LossModel.of(next(iter(results.configurations().values())))
-    means = _mean_round_times_ms(results)
     each = model.fragments * model.workers
-    times = results.derived_series(itemgetter(X), lambda row: means.get(row["digest"]), policy)
+    times = results.derived_series(itemgetter(X), lambda row: 1e3 * row["mean_round_time_s"], policy)
     repeats = results.derived_series(itemgetter(X), lambda row: row["resends"] / each if row[X] > 0 else None, policy)
     losses = sorted({point.x for points in repeats.values() for point in points})
     lossless = [value for points in times.values() for point in points if point.x == 0 for value in point.values]
@@ -115,15 +114,6 @@ def _draw_curves(axes: Sequence[Any], model: LossModel, lossless_ms: float, loss
         axes[0].plot(losses, curve, dashes, color="black", linewidth=1.0, label=label)
     repeats = [model.repeats(loss) for loss in losses]
     axes[1].plot(losses, repeats, "--", color="black", linewidth=1.0, label="analytic: (n + 3)p resends")
-
-
-def _mean_round_times_ms(results: StudyResults) -> dict[str, float]:
-    """By digest, without the first round, in which windows grow."""
-    found: dict[str, list[float]] = {}
-    for row in results.table("rounds"):
-        if row["round"] > 0:
-            found.setdefault(row["digest"], []).append(1e3 * row["round_time_s"])
-    return {digest: sum(times) / len(times) for digest, times in found.items()}
 
 
 def _logarithmic(first: float, last: float, count: int = 60) -> list[float]:

@@ -48,6 +48,7 @@ def _stored(item: PlannedPoint, index: int) -> StoredPoint:
         "bound_bps_normalised": 0.9 if has_server and workload.jobs == 1 else None,
         "packet_bound_bps": bound if workload.jobs == 1 else None,
         "round_time_s": 0.1 / share,
+        "mean_round_time_s": 0.1 / share,
         "byte_hops": 1e6 * workload.workers,
         "resends": 3.0,
         "fairness": 0.95,
