@@ -74,9 +74,8 @@ def test_placement() -> None:
 def test_workers() -> None:
     data = figure_data("aggregation_2_workers")
     two, twelve = (data.row(workers=n, placement="greedy")["throughput_bps"] / LINK_BPS for n in (2, 12))
-    assert f"{two:.2f}" == f"{twelve:.2f}"
     assert data.row(workers=12, placement="greedy")["packet_bound_bps"] == LINK_BPS
-    said(DOCUMENT, f"with which they reach all of it; {twelve:.2f} is measured, as with two workers.")
+    said(DOCUMENT, f"with which they reach all of it; {twelve:.2f} is measured, {two:.2f} with two workers.")
     # n / 2(n - 1) is 1 for two.
     ring = data.row(workers=2, exchange="ring")["throughput_bps"] / LINK_BPS
     said(DOCUMENT, f"one ACK tells of several packets, and they reach {ring:.2f}.")
