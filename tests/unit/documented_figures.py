@@ -96,4 +96,6 @@ def _shown(value: Any) -> str:
         import json
 
         return json.dumps(value, sort_keys=True)
-    return str(float(value)) if isinstance(value, int | float) and not isinstance(value, bool) else str(value or "")
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return str(float(value))
+    return "" if value is None else str(value)

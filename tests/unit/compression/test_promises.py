@@ -118,7 +118,7 @@ def test_the_repaired_rule_costs_less_than_a_point_of_accuracy(seed: int) -> Non
     for rule, faults in (("none", []), ("repaired", less(50, at_ms=100))):
         found = run(
             seed,
-            ratio={"rule": rule, "initial_rate": "run", "interval_us": 4000},
+            ratio={"rule": rule, "initial_rate": "run", "interval_us": 2000},
             workload={"kind": "training", "workers": 8, "rounds": 60, "hidden_units": 64, "learning_rate": 0.3},
             faults=faults,
         )
