@@ -70,7 +70,6 @@ def test_placement() -> None:
     )
 
 
-@needs("aggregation_2_workers")
 def test_workers() -> None:
     data = figure_data("aggregation_2_workers")
     two, twelve = (data.row(workers=n, placement="greedy")["throughput_bps"] / LINK_BPS for n in (2, 12))
@@ -108,6 +107,24 @@ def test_loss() -> None:
     )
     shorter = [100 * (1 - measured(p, "ecn") / measured(p, "aimd")) for p in (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2)]
     said(DOCUMENT, f"With `ecn` rounds are {min(shorter):.0f} to {max(shorter):.0f} % shorter than with `aimd`.")
+
+
+def test_jobs() -> None:
+    data = figure_data("aggregation_5_jobs")
+    one, two, four = (data.row(jobs=n, placement="greedy") for n in (1, 2, 4))
+    rates = [row["throughput_bps"] / LINK_BPS for row in (one, two, four, data.row(jobs=4, placement="none"))]
+    said(
+        DOCUMENT,
+        f"Measured, of the link rate: {rates[0]:.2f} with greedy placement for one job, {rates[1]:.2f} for each of "
+        f"two, {rates[2]:.2f} in the mean of four, where it is {rates[3]:.2f} without sums.",
+    )
+    assert two["fairness"] == 1
+    fairness = [data.row(jobs=4, placement=name)["fairness"] for name in ("greedy", "server-tor", "none")]
+    said(
+        DOCUMENT,
+        f"Jain's index is {fairness[0]:.2f} for these four, {fairness[1]:.2f} for sums at the servers' ToRs, and "
+        f"{fairness[2]:.2f} without sums.",
+    )
 
 
 def test_byte_hops() -> None:
