@@ -36,6 +36,8 @@ def suited_to_bmv2(system: System, values: Mapping[str, Any], given: Collection[
     from switch.nodes.bmv2_programs import find_simple_switch_grpc
     from topo.machine.kernel import has_netem
 
+    if "clock" in given and values.get("clock") == "virtual":
+        return dict(values)  # refused in a moment (check_switch_programs)
     find_simple_switch_grpc()
     wanted: dict[str, tuple[Any, str]] = {"clock": ("real", "BMv2 has no other")}
     if not has_netem():

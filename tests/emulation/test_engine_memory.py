@@ -61,7 +61,7 @@ def over_memory(link: LinkModel) -> tuple[list[bytes], list[LinkStatistics]]:
 
 
 def without_times(rows: list[LinkStatistics]) -> list[LinkStatistics]:
-    return [replace(row, backlogged_bytes=0, backlogged_ns=0) for row in rows]
+    return [replace(row, backlogged_bytes=0, backlogged_ns=0, time_ns=0) for row in rows]
 
 
 @pytest.mark.parametrize("link", LINKS, ids=["perfect", "loss and duplicates", "loss, delay and rate"])

@@ -13,6 +13,6 @@ def test_each_can_be_made(name: str) -> None:
         assert mutant.mutated() != (ROOT / mutant.file).read_text(encoding="utf-8")
         for target in mutant.tests:
             path, *names = target.split("::")
-            text = (ROOT / path).read_text(encoding="utf-8") if (ROOT / path).is_file() else None
-            assert text is not None, f"{target} of {mutant.file}: no such file of tests"
+            assert (ROOT / path).exists(), f"{target} of {mutant.file}: no such tests"
+            text = (ROOT / path).read_text(encoding="utf-8") if names else ""
             assert all(part.split("[")[0] in text for part in names), f"{target} is not there"
