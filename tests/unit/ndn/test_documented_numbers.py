@@ -17,3 +17,21 @@ def test_state() -> None:
     fewer = 16 * ROUNDS * FRAGMENTS - held[16]
     said("docs/ndn.md", f"That is {fewer:.0f} fewer than three rounds of {FRAGMENTS} fragments of each")
     assert [row["subscription_rows"] for row in data.rows()] == [row["workload.peers"] for row in data.rows()]
+
+
+def test_byte_hops() -> None:
+    data = figure_data("ndn_1_byte_hops")
+
+    def hops(exchange: str, peers: int) -> float:
+        return float(data.row(exchange=exchange, peers=peers)["gradient_hops"])
+
+    push, pull, copies, ring = (hops(exchange, 16) for exchange in ("push", "pull", "unicast", "ring"))
+    said(
+        "docs/ndn.md",
+        f"{push:.0f} gradients times hops with pushes, Interests besides {pull:.0f}, copies {copies:,.0f}",
+    )
+    said("docs/ndn.md", f"A ring takes {ring:.0f}.")
+    said("docs/ndn.md", f"pushes carry least ({hops('push', 2):.1f} against the ring's {hops('ring', 2):.1f})")
+    crossings = [data.row(exchange=exchange, peers=16)["transmissions"] for exchange in ("push", "unicast")]
+    said("docs/ndn.md", f"{crossings[0]:.0f} crossings for a fragment of all 16 peers, where copies take")
+    said("docs/ndn.md", f"{crossings[1]:,.0f} (dotted")
