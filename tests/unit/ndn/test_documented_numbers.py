@@ -35,3 +35,21 @@ def test_byte_hops() -> None:
     crossings = [data.row(exchange=exchange, peers=16)["transmissions"] for exchange in ("push", "unicast")]
     said("docs/ndn.md", f"{crossings[0]:.0f} crossings for a fragment of all 16 peers, where copies take")
     said("docs/ndn.md", f"{crossings[1]:,.0f} (dotted")
+
+
+def test_recovery() -> None:
+    data = figure_data("ndn_3_recovery")
+    for loss in (0.001, 0.01, 0.05):
+        with_stores, without = (data.row(loss=loss, contents=contents) for contents in (4096, 0))
+        cells = [
+            f"{100 * loss:g} %",
+            f"{100 * with_stores['store_share']:.1f} %",
+            *(
+                f"{1e3 * row[name]:.{digits}f} ms"
+                for row in (with_stores, without)
+                for name, digits in (("recovery_time_s", 2), ("round_time_s", 0))
+            ),
+        ]
+        said("docs/ndn.md", f"| {' | '.join(cells)} |")
+    shares = [100 * row["store_share"] for row in data.rows(contents=4096)]
+    said("docs/ndn.md", f"Routers answer {min(shares):.0f} to {max(shares):.0f} % of the probes")
