@@ -53,3 +53,18 @@ def test_recovery() -> None:
         said("docs/ndn.md", f"| {' | '.join(cells)} |")
     shares = [100 * row["store_share"] for row in data.rows(contents=4096)]
     said("docs/ndn.md", f"Routers answer {min(shares):.0f} to {max(shares):.0f} % of the probes")
+
+
+def test_asynchronous_training() -> None:
+    data = figure_data("ndn_4_asynchronous")
+    waiting, slowed = (data.row(mode="synchronous", slowness=slowness) for slowness in (1, 4))
+    early, late = (data.row(mode="asynchronous", slowness=slowness) for slowness in (1, 4))
+    assert waiting["accuracy"] == slowed["accuracy"]
+    said(
+        "docs/ndn.md",
+        f"end {waiting['workload.rounds']} versions with an accuracy of {waiting['accuracy']:.2f}, "
+        f"after {waiting['total_time_s']:.2f} s and {slowed['total_time_s']:.2f} s",
+    )
+    said("docs/ndn.md", f"those who do not wait have {early['accuracy']:.2f} after {early['total_time_s']:.2f} s")
+    said("docs/ndn.md", f"end with {late['accuracy']:.2f}")
+    said("docs/ndn.md", f"falls below zero then ({late['staleness']:.1f})")

@@ -1,0 +1,38 @@
+"""Sentences of docs/interconnect.md that quote figures are held to the figures' data."""
+
+from __future__ import annotations
+
+from tests.unit.documented_figures import figure_data, said
+
+PAGE = "docs/interconnect.md"
+
+
+def test_rounds_by_policy() -> None:
+    data = figure_data("interconnect_9_adaptive")
+
+    def round_ms(underlay: str, exchange: str) -> float:
+        return 1e3 * float(data.row(underlay=underlay, exchange=exchange)["round_time_s"])
+
+    hybrid = [f"interconnect:{policy}" for policy in ("fixed-plane", "ecmp", "least-loaded")]
+    plain, fixed, hashed, by_load = (round_ms(underlay, "ring") for underlay in ("none", *hybrid))
+    said(
+        PAGE, f"a round takes {plain:.1f} ms with plain routers on shortest paths, {fixed:.1f} ms over a fixed plane,"
+    )
+    said(PAGE, f"{hashed:.1f} ms by flow hash, and {by_load:.1f} ms by load")
+    served = [round_ms(underlay, "server") for underlay in ("none", *hybrid)]
+    said(PAGE, f"whatever the way is ({min(served):.1f} to {max(served):.1f} ms)")
+
+
+def test_sums_on_five_networks() -> None:
+    data = figure_data("interconnect_7_aggregation")
+
+    def round_ms(kind: str, placement: str = "every-tor") -> float:
+        return 1e3 * float(data.row(kind=kind, placement=placement)["round_time_s"])
+
+    kinds = sorted({row["topology.kind"] for row in data.rows()})
+    dragonfly, leaf_spine, torus = (round_ms(kind) for kind in ("dragonfly:4,2,1", "leaf-spine:4,2,2", "torus:2,2,2"))
+    assert f"{leaf_spine:.1f}" == f"{torus:.1f}"
+    said(PAGE, f"a round takes {dragonfly:.1f} ms on the dragonfly, {torus:.1f} ms on leaf-spine and torus")
+    said(PAGE, f"{round_ms('optical-electrical:2'):.1f} ms here, and {round_ms('fat-tree:4'):.1f} ms on the fat-tree")
+    without = [round_ms(kind, "none") for kind in kinds]
+    said(PAGE, f"without them {min(without):.1f} to {max(without):.1f} ms")
