@@ -33,11 +33,11 @@ class FigureData:
     def rows(self, clock: str = "virtual", **at: Any) -> list[Mapping[str, Any]]:
         """Of a clock, those with the given values of swept paths, each called by its last part ("workers") or by more
         of it with __ for a dot (topology__kind). AssertionError without any."""
-        wanted = {self._path(name): str(value) for name, value in at.items()}
+        wanted = {self._path(name): _shown(value) for name, value in at.items()}
         found = [
             row
             for row in self.of_both_clocks
-            if row["clock"] == clock and all(str(row[path]) == value for path, value in wanted.items())
+            if row["clock"] == clock and all(_shown(row[path]) == value for path, value in wanted.items())
         ]
         assert found, f"{self.study}: no row has {at}"
         return found
