@@ -36,3 +36,21 @@ def test_sums_on_five_networks() -> None:
     said(PAGE, f"{round_ms('optical-electrical:2'):.1f} ms here, and {round_ms('fat-tree:4'):.1f} ms on the fat-tree")
     without = [round_ms(kind, "none") for kind in kinds]
     said(PAGE, f"without them {min(without):.1f} to {max(without):.1f} ms")
+
+
+def test_latency_by_policy() -> None:
+    data = figure_data("interconnect_1_latency")
+    policies = ("least-loaded", "random-plane", "mesh-first", "fixed-plane", "ecmp")
+    full = [data.row(policy=policy, load=0.9) for policy in policies]
+    by_load, plane, mesh, fixed, hashed = (f"{1e3 * row['latency_s']:.2f} ms" for row in full)
+    said(
+        PAGE, f"At 0.9 packets take {by_load} by load, {plane} over a random plane, {mesh} with the mesh always first"
+    )
+    said(PAGE, f"{fixed} over a fixed plane and {hashed} by flow hash")
+    tails = [f"{1e3 * row['latency_p99_s']:.1f}" for row in full]
+    said(PAGE, f"the 99th percentile is {', '.join(tails[:-1])} and {tails[-1]} ms")
+    assert {f"{1e3 * row['latency_s']:.2f}" for row in data.rows(load=0.2)} == {"0.37"}
+    said(
+        PAGE,
+        f"At most {100 * max(row['reordered'] for row in data.rows()):.1f} % of the packets arrive after a later",
+    )
