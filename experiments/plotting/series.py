@@ -63,7 +63,7 @@ def draw_series(
             edge = colour if bar_width is None else "black"
             axes.plot(beside, point.other_clock, OTHER_CLOCK, color=edge, **OPEN, zorder=4)
     if bar_width is not None:
-        axes.bar([], [], color=colour, label=label)
+        axes.plot([], [], linestyle="none", marker="s", markersize=8, color=colour, label=label)
     else:
         axes.plot([], [], linestyle=line, color=colour, marker=marker, label=label)
 

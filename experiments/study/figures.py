@@ -133,7 +133,10 @@ def _label_axes(
     axes.set_ylabel(section.y_label or _y_label(section, metrics))
     if section.title:
         axes.set_title(section.title)
-    if axes.get_legend_handles_labels()[1]:
+    handles, labels = axes.get_legend_handles_labels()
+    if labels and section.kind == "bars":  # bars leave no room
+        axes.figure.legend(handles, labels, loc="outside lower center", ncols=2)
+    elif labels:
         axes.legend()
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from matplotlib.colors import to_hex
 from matplotlib.container import BarContainer
 
 from experiments.plotting.series import draw_companion, draw_series
@@ -150,6 +151,9 @@ def test_bars_begin_at_zero_and_stand_beside_each_other(tmp_path: Path, monkeypa
     axes = drawn(tmp_path, "{kind: bars, x: coins.bias, y: heads, series: coins.verdict}", monkeypatch)
     bars = [bar for group in axes.containers if isinstance(group, BarContainer) for bar in group.patches]
     assert {bar.get_y() for bar in bars} == {0.0}
+    handles, _ = axes.get_legend_handles_labels()
+    assert {to_hex(handle.get_color()) for handle in handles} >= {to_hex(bar.get_edgecolor()) for bar in bars}
+    assert axes.get_legend() is None, "it would lie over the bars"
     edges = sorted((bar.get_x(), bar.get_x() + bar.get_width()) for bar in bars)
     assert len(edges) == 4, "two places with two series that have values; those of invalid points are crosses"
     assert all(left[1] <= right[0] + 1e-9 for left, right in itertools.pairwise(edges))
