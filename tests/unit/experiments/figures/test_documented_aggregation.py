@@ -136,3 +136,10 @@ def test_byte_hops() -> None:
         f"With 15 workers unicast carries {unicast:.0f} gradients, the ring {ring:.0f}, and sums in switches "
         f"{sums:.0f}, where {2 * tree_edges} are the bound.",
     )
+
+
+def test_accuracy() -> None:
+    """Equal to the last digit."""
+    rows = figure_data("aggregation_7_accuracy").rows()
+    assert len({(row["accuracy"], row["accuracy_half"]) for row in rows}) == 1
+    said(DOCUMENT, "sums are exact, so all three have the same weights after each round")
