@@ -104,6 +104,27 @@ def test_loss() -> None:
     )
 
 
+def test_slots() -> None:
+    data, live = figure_data("aggregation_4_slots"), 64
+    share = {row["switches.slots"]: row["slot_success"] for row in data.rows(slot_policy="dynamic")}
+    thrown = {slots: slots / live * (1 - (1 - 1 / slots) ** live) for slots in share}
+    more = [100 * (share[slots] / thrown[slots] - 1) for slots in share if slots <= live / 2]
+    assert live / (live + live) < share[live] < thrown[live]
+    said(
+        DOCUMENT,
+        f"Measured: with up to one slot for two live fragments {min(more):.0f} to {max(more):.0f} % more than the "
+        f"first formula, with one for each {share[live]:.2f}, between both, with two {share[2 * live]:.2f}.",
+    )
+    rates = {(row["switches.slot_policy"], row["switches.slots"]): row["throughput_bps"] for row in data.rows()}
+    better = [slots for slots in share if rates["dynamic", slots] > rates["static", slots]]
+    assert better == [slots for slots in share if slots <= max(better)]
+    fixed = min(slots for slots in share if rates["static", slots] > rates["dynamic", slots])
+    said(
+        DOCUMENT,
+        f"up to A / L = 1/{live // max(better)} here, a fixed part from 1/{live // fixed} on, where a good part",
+    )
+
+
 def test_jobs() -> None:
     data = figure_data("aggregation_5_jobs")
     one, two, four = (data.row(jobs=n, placement="greedy") for n in (1, 2, 4))
