@@ -21,11 +21,16 @@ def requirements(layer: str) -> list[str]:
 
 setup(
     name="gradbed",
-    version=runpy.run_path(str(HERE / "switch" / "version.py"))["VERSION"],
+    version=runpy.run_path(str(HERE / "common" / "version.py"))["VERSION"],
     description="Packet-level testbed for the networks of distributed machine learning",
     license="Apache-2.0",
     python_requires=">=3.10",
-    packages=find_packages(include=["cli*", "experiments*", "controller*", "hosts*", "topo*", "switch*"]),
+    packages=find_packages(
+        include=[
+            f"{name}*"
+            for name in ("cli", "experiments", "controller", "hosts", "emulation", "switch", "topo", "common")
+        ]
+    ),
     package_data={
         "cli": ["templates/*/*", "templates/*/*/*", "templates/*/*/*/*"],
         "experiments": [

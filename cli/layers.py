@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from switch.errors import UserError
+from common.errors import UserError
 
 ROOT = Path(__file__).resolve().parent.parent
 LOG = ROOT / ".venv-install.log"
@@ -33,7 +33,7 @@ NETWORK_PROGRAMS = {
     "ps": "procps",
 }
 """What networks on the real clock run, and the Debian packages that have it. Open vSwitch is for those who ask for
-legacy switches, which say so (topo/emulation/ovs_processes.py)."""
+legacy switches, which say so (emulation/switches/ovs_processes.py)."""
 
 DISTRIBUTIONS = {
     "fastapi_offline": "fastapi-offline",

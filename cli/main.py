@@ -13,9 +13,9 @@ import typer
 from cli import layers
 from cli.commands import Commands, Entry
 from cli.interrupts import raise_interrupts
-from switch.errors import UserError, nobody_reads, trouble
-from switch.version import VERSION
-from topo.machine.json_lines import own_program
+from common.errors import UserError, nobody_reads, trouble
+from common.json_lines import own_program
+from common.version import VERSION
 
 INVALID = r"^Invalid value for '([^']+)': "
 """How typer begins; the option comes first here, as in all other complaints."""
@@ -36,36 +36,46 @@ All commands: ./gradbed --help. Completion by the TAB key: ./gradbed --install-c
 class GradbedCommands(Commands):
     entries = {  # noqa: RUF012
         "demo": Entry(
-            "cli.demo:demo",
+            "cli.commands.demo:demo",
             "Train over a small network, with and without aggregation.",
             ("run", "study"),
             network=True,
         ),
-        "new": Entry("cli.new:new", "Make a folder with a P4 program of your own that runs."),
+        "new": Entry("cli.commands.new:new", "Make a folder with a P4 program of your own that runs."),
         "exercise": Entry(
-            "cli.exercise:app", "Tasks with starter code and hidden tests.", of={"check": ("run", "study")}
+            "cli.commands.exercise:app", "Tasks with starter code and hidden tests.", of={"check": ("run", "study")}
         ),
         "run": Entry(
-            "cli.run:app",
+            "cli.commands.run:app",
             "Run an experiment.",
             ("run",),
-            of={"study": ("run", "study")},  # a study says in its file what it needs; systems are asked by cli/run.py
+            # What more a system needs cli/commands/run.py asks it.
+            of={"study": ("run", "study")},
         ),
-        "up": Entry("cli.up:up", "Bring up a network, and give Mininet's prompt.", ("run", "study"), network=True),
-        "figures": Entry("cli.figures:figures", "Make the figures of a system.", ("run", "study")),
+        "up": Entry(
+            "cli.commands.up:up", "Bring up a network, and give Mininet's prompt.", ("run", "study"), network=True
+        ),
+        "figures": Entry("cli.commands.figures:figures", "Make the figures of a system.", ("run", "study")),
         "calibrate": Entry(
-            "cli.calibrate:calibrate", "Find how fast a network this machine carries.", ("run", "study"), network=True
+            "cli.commands.calibrate:calibrate",
+            "Find how fast a network this machine carries.",
+            ("run", "study"),
+            network=True,
         ),
         "p4": Entry("cli.p4.commands:app", "Work with P4 programs.", ("p4",), of={"plan": ("run",)}),
         "bench": Entry(
-            "cli.bench:app",
+            "cli.commands.bench:app",
             "Measure this machine.",
             ("run", "study"),
             of={"virtual": ("p4",)},
             network=("start", "switch"),
         ),
         "test": Entry(
-            "cli.test:test", "Check style and types, and run the tests.", ("test",), network=True, passes_on=True
+            "cli.commands.test:test",
+            "Check style and types, and run the tests.",
+            ("test",),
+            network=True,
+            passes_on=True,
         ),
     }
 

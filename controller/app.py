@@ -25,6 +25,8 @@ from typing import Any
 from os_ken.base import app_manager  # isort: skip
 from os_ken.lib import hub
 
+from common.errors import UserError
+from common.parent_death import die_with_parent
 from controller.config import ControllerConfig
 from controller.core.controller import Controller
 from controller.core.jobs import Job
@@ -36,14 +38,12 @@ from controller.rest.interface import create_app
 from controller.rest.server import RestServer, inherited_socket, listening_socket
 from controller.southbound.interface import SwitchStatus
 from controller.southbound.messages import Message
-from controller.southbound.openflow import OpenFlowSouthbound
+from controller.southbound.openflow.openflow import OpenFlowSouthbound
 from controller.switches import load_pipelines, openflow_southbound, southbound, unrouted_programs
-from switch.errors import UserError
-from switch.parent_death import die_with_parent
 
 EXIT_USER_ERROR = 2
 
-OPENFLOW_APP = "controller.southbound.openflow_app"
+OPENFLOW_APP = "controller.southbound.openflow.openflow_app"
 """The application through which os-ken speaks OpenFlow; not loaded where no switch does."""
 
 

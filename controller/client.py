@@ -8,9 +8,9 @@ from urllib.parse import quote
 
 import httpx
 
+from common.errors import UserError
 from controller.planning.plan import Plan
 from controller.rest.address import unix_path
-from switch.errors import UserError
 from topo.graph import Topology
 
 

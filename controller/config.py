@@ -6,12 +6,12 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from common.errors import UserError
 from controller.core.problems import first_problem
 from controller.core.services import ServiceConfig
 from controller.planning.legacy import OPENFLOW
 from controller.planning.multicast import MAX_JOB
 from controller.southbound.target import Target
-from switch.errors import UserError
 from topo.graph import Topology
 
 

@@ -8,9 +8,9 @@ from controller.config import ControllerConfig
 from controller.planning.legacy import OPENFLOW
 from controller.southbound.by_protocol import SouthboundByProtocol
 from controller.southbound.interface import Southbound
-from controller.southbound.openflow import OpenFlowSouthbound
-from controller.southbound.p4runtime import P4RuntimeSouthbound
-from controller.southbound.pipeline import Pipeline
+from controller.southbound.openflow.openflow import OpenFlowSouthbound
+from controller.southbound.p4runtime.p4runtime import P4RuntimeSouthbound
+from controller.southbound.p4runtime.pipeline import Pipeline
 
 
 def load_pipelines(config: ControllerConfig) -> dict[str, Pipeline]:
@@ -30,7 +30,7 @@ def openflow_southbound(config: ControllerConfig) -> OpenFlowSouthbound | None:
     names = _openflow_switches(config)
     if not names:
         return None
-    from controller.southbound.openflow_app import dial
+    from controller.southbound.openflow.openflow_app import dial
 
     targets = config.switch_targets()
     return OpenFlowSouthbound({name: targets[name] for name in names}, dial)

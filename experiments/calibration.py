@@ -16,11 +16,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from common.errors import UserError
 from experiments.fidelity.report import FidelityReport
 from experiments.run_folder import processor_model
 from experiments.scale import Scale
-from experiments.tables import replace_file
-from switch.errors import UserError
+from experiments.tables.tables import replace_file
 
 NOMINAL_RATE_MBPS = 100.0
 """What studies take a link to be. A machine that carries more does not run them faster."""

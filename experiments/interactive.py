@@ -10,15 +10,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from common.errors import UserError
+from common.namespaces import require_root
+from common.sandbox import run_in_sandbox
 from controller.rest.address import unix_path
+from emulation.size import announce
 from experiments.scale import Scale
 from experiments.system import PointTask, System
-from switch.errors import UserError
-from switch.outside_address import OutsideAddress
-from switch.server_tls import ServerTls
-from topo.emulation.size import announce
-from topo.machine.namespaces import require_root
-from topo.machine.sandbox import run_in_sandbox
+from switch.p4runtime.server.outside_address import OutsideAddress
+from switch.p4runtime.server.server_tls import ServerTls
 
 
 def run_interactive(
@@ -58,9 +58,9 @@ def run_interactive(
 
 
 def _prompt(system: System, task: PointTask, rest: socket.socket, outside: OutsideAddress | None) -> int:
-    from experiments.mininet_testbed import MininetTestbed
+    from emulation.switches.fabric_switches import P4RUNTIME_SOCKET
     from experiments.prompt.prompt import run_prompt
-    from topo.emulation.fabric_switches import P4RUNTIME_SOCKET
+    from experiments.testbeds.mininet_testbed import MininetTestbed
 
     try:
         setup = system.network(task)

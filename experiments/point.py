@@ -11,15 +11,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from emulation.switches.fabric_layout import link_seed
+from experiments.accounts.counts import Counts
 from experiments.configuration.faults import schedule
-from experiments.counts import Counts
 from experiments.fidelity.report import FidelityReport
 from experiments.fidelity.verdict import worst_report
 from experiments.sampling import Carried, SampleOrder, Sampler
 from experiments.settling import longest_stand_s, settle
 from experiments.system import Measured, Phase, PointResult, PointTask, Progress, System
-from experiments.testbed import Testbed, open_testbed
-from topo.emulation.fabric_layout import link_seed
+from experiments.testbeds.testbed import Testbed, open_testbed
 
 OnProgress = Callable[[Sequence[Progress]], None]
 """Told after every event of an agent."""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from switch.program_cache import CompiledFiles
 
-P4_SOURCES = Path(__file__).resolve().parent.parent / "p4src"
+P4_SOURCES = Path(__file__).resolve().parents[1] / "p4src"
 
 OURS = SwitchProgramsSection()
 
@@ -35,7 +35,7 @@ class Program:
 
     def compiled(self, by: SwitchProgramsSection = OURS) -> CompiledFiles:
         """UserError where p4c is asked for and is not there."""
-        from switch.p4c import find_p4c, require_p4c
+        from switch.p4lang.p4c import find_p4c, require_p4c
         from switch.program_cache import compiled_files
 
         if by.compiler == "p4c":

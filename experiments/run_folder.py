@@ -15,10 +15,10 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from experiments.tables import replace_file, write_tables
-from switch.errors import UserError
-from switch.version import VERSION
-from topo.machine.caller import caller
+from common.caller import caller
+from common.errors import UserError
+from common.version import VERSION
+from experiments.tables.tables import replace_file, write_tables
 
 LIBRARIES = (
     "numpy",

@@ -6,14 +6,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from common.errors import UserError
+from emulation.links.link_statistics import DirectionStatistics
 from experiments.configuration.sections import Section, option
 from experiments.scale import Scale
-from switch.errors import UserError
-from topo.emulation.link_statistics import DirectionStatistics
 from topo.graph import Topology
 
 if TYPE_CHECKING:
-    from experiments.testbed import Testbed
+    from experiments.testbeds.testbed import Testbed
 
 Direction = tuple[str, str]
 """Of a link: sender and receiver."""

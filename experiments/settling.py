@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from experiments.accounts.counts import Counts
 from experiments.configuration.faults import Fault, LinkChange
-from experiments.counts import Counts
 from experiments.scale import Scale
 from topo.graph import Topology
 
 if TYPE_CHECKING:
-    from experiments.testbed import Testbed
+    from experiments.testbeds.testbed import Testbed
 
 LOOK_S = 0.5
 """So often it is looked whether packets come forward."""

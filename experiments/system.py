@@ -14,25 +14,25 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from pydantic import BaseModel
 
+from common.errors import UserError
 from controller.core.services import ServiceConfig
 from experiments.configuration.point import PointConfiguration
 from experiments.configuration.sections import Section
 from experiments.fidelity.report import FidelityReport
-from experiments.metric_table import metric_table
 from experiments.programs import Program
 from experiments.sampling import LinkBytes, SampleOrder
 from experiments.scale import Scale
-from switch.errors import UserError
+from experiments.tables.metric_table import metric_table
 from topo.graph import Topology
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from experiments.agents import AgentSpec
-    from experiments.counts import Counts
-    from experiments.mininet_testbed import MininetTestbed
-    from experiments.study.results import StudyResults
-    from switch.insight.coverage import Report as CoverageReport
+    from experiments.accounts.counts import Counts
+    from experiments.study.evaluation.results import StudyResults
+    from experiments.testbeds.agents import AgentSpec
+    from experiments.testbeds.mininet_testbed import MininetTestbed
+    from switch.insight.coverage.coverage import Report as CoverageReport
 
 Value = str | int | float | bool | None
 Row = Mapping[str, Any]

@@ -10,15 +10,15 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from experiments.agents import AgentSpec
+from common.errors import UserError
 from experiments.configuration.point import PointConfiguration
 from experiments.configuration.sections import Section, option
 from experiments.system import PointTask, Progress
+from experiments.testbeds.agents import AgentSpec
 from hosts.collectives.job import CollectiveJob
 from hosts.torch_hook.agent import ScriptDescription
 from hosts.torch_hook.script import Script
 from hosts.torch_hook.torch_extra import require_torch
-from switch.errors import UserError
 
 MODULE = "hosts.torch_hook.agent"
 """For NetworkSetup.preload."""

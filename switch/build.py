@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from switch.errors import UserError
+from common.errors import UserError
 
 RUNTIME_DIR = Path(__file__).resolve().parent / "runtime"
 """C files that every program needs; includes are relative to it."""

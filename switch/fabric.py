@@ -33,9 +33,10 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from common.errors import UserError
+from common.parent_death import die_with_parent
 from switch.codegen import build_program
 from switch.engine import Capture, Engine, EngineDevice
-from switch.errors import UserError
 from switch.fabric_config import (
     CaptureConfig,
     FabricConfig,
@@ -53,7 +54,6 @@ from switch.fabric_config import (
 from switch.insight.fabric_recorder import FabricRecorder
 from switch.insight.instrumented import build_instrumented
 from switch.insight.recorder import Level
-from switch.parent_death import die_with_parent
 
 if TYPE_CHECKING:
     from switch.p4runtime import P4RuntimeServer

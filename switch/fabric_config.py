@@ -7,10 +7,10 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from common.errors import UserError
 from switch.engine.statistics import Direction
-from switch.errors import UserError
-from switch.link import LinkModel
-from switch.outside_address import OutsideAddress
+from switch.p4runtime.server.outside_address import OutsideAddress
+from topo.link import LinkModel
 
 
 class _Part(BaseModel):

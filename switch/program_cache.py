@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from switch.build import cache_dir
-from switch.p4c import compile_with_p4c, version
+from switch.p4lang.p4c import compile_with_p4c, version
 
 
 @dataclass(frozen=True)

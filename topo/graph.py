@@ -11,8 +11,8 @@ from typing import Annotated, Any, TypedDict
 import networkx
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from switch.errors import UserError
-from switch.link import LinkModel
+from common.errors import UserError
+from topo.link import LinkModel
 
 Tier = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")]
 """What a switch is in its topology: core, aggregation, edge, spine, leaf, hub, or whatever a topology calls it."""

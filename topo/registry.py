@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from switch.errors import UserError
-from switch.link import LinkModel
+from common.errors import UserError
 from topo.files import read_topology
 from topo.graph import Topology
+from topo.link import LinkModel
 from topo.shapes.bcube import bcube
 from topo.shapes.dragonfly import dragonfly
 from topo.shapes.fat_tree import fat_tree

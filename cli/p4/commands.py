@@ -15,7 +15,7 @@ from cli.p4 import plan as p4_plan
 from cli.p4 import shell as p4_shell
 from cli.p4 import stf
 from cli.p4 import trace as p4_trace
-from switch.errors import UserError
+from common.errors import UserError
 
 app = typer.Typer(help="Work with P4 programs.", no_args_is_help=True)
 app.command("stf")(stf.stf)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli import options
-from switch.errors import UserError
+from common.errors import UserError
 
 if TYPE_CHECKING:
     from switch.corpus import Comparison

@@ -11,7 +11,7 @@ import typer
 
 from cli import options
 from cli.p4 import setup as p4_setup
-from switch.errors import UserError
+from common.errors import UserError
 
 
 def coverage(
@@ -35,8 +35,8 @@ def coverage(
     define: options.Define = None,
 ) -> int:
     """Show which parser states, table entries, actions, branches and statements packets reach, and which not."""
-    from switch.insight.coverage import Coverage
-    from switch.insight.workload import cover_frames, cover_script
+    from switch.insight.coverage.coverage import Coverage
+    from switch.insight.coverage.workload import cover_frames, cover_script
     from switch.stf import read_stf
 
     if pcap is None and not stf:
@@ -63,7 +63,7 @@ def coverage(
             print(f"note: the test fails: {failure}", file=sys.stderr)
     report = covered.report()
     if html is not None:
-        from switch.insight.coverage_html import html_page
+        from switch.insight.coverage.coverage_html import html_page
 
         try:
             html.write_text(html_page(report, setup.sources), encoding="utf-8")
@@ -74,7 +74,7 @@ def coverage(
         return 0
     from rich.console import Console
 
-    from switch.insight.coverage_text import print_report
+    from switch.insight.coverage.coverage_text import print_report
 
     print_report(report, setup.sources, Console(highlight=False), whole=whole)
     return 0

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cli import options
-from switch.errors import UserError
+from common.errors import UserError
 
 if TYPE_CHECKING:
     from switch.insight.instrumented import InstrumentedProgram
     from switch.insight.source import SourceMap
     from switch.insight.traced_switch import TracedSwitch
-    from switch.p4runtime.pipeline import Pipeline
+    from switch.p4runtime.pipeline.pipeline import Pipeline
 
 Entries = Annotated[
     list[Path] | None,
@@ -58,7 +58,7 @@ class Setup:
                 switch.set_up(parse_stf(text, path))
 
     def _write_plan(self, switch: TracedSwitch, path: Path, text: str, switch_name: str | None) -> None:
-        from controller.southbound.schema import ProgramSchema
+        from controller.southbound.p4runtime.schema import ProgramSchema
         from switch.insight.p4runtime_state import write_updates
 
         if self.pipeline is None:
@@ -106,8 +106,8 @@ def _setup(bmv2_json: dict[str, Any], info: Any, folders: Sequence[Path], path: 
 def of_config(info: Any, device_config: bytes, folders: Sequence[Path], where: str) -> Setup:
     """A program as it is pushed to switches."""
     from switch.insight.instrumented import InstrumentedProgram, build_instrumented
-    from switch.p4runtime.pipeline import build_pipeline
-    from switch.p4runtime.status import RequestError
+    from switch.p4runtime.pipeline.pipeline import build_pipeline
+    from switch.p4runtime.values.status import RequestError
 
     try:
         pipeline = build_pipeline(info, device_config, build_instrumented)
@@ -165,7 +165,7 @@ def _plan(text: str, switch_name: str | None) -> Any:
 def _updates(schema: Any, plan: Any) -> list[Any]:
     from finsy.proto import p4r
 
-    from controller.southbound.codec import (
+    from controller.southbound.p4runtime.codec import (
         encode_clone,
         encode_default,
         encode_entry,

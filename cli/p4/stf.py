@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cli import options
-from switch.errors import UserError
+from common.errors import UserError
 
 if TYPE_CHECKING:
     from switch.stf import Outcome, Script
@@ -94,7 +94,7 @@ def conformance(
 
 
 def _compiler(name: str) -> Callable[[Path], dict[str, Any]]:
-    from switch.p4c import require_p4c
+    from switch.p4lang.p4c import require_p4c
 
     if name == "gradbed":
         return _compile
@@ -108,7 +108,7 @@ def _runner(name: str) -> Callable[[dict[str, Any], Script], Outcome]:
         return _run
     if name != "bmv2":
         raise UserError(f"--switch: gradbed or bmv2, not {name}")
-    from switch.nodes.bmv2_programs import require_simple_switch
+    from switch.p4lang.bmv2_programs import require_simple_switch
 
     require_simple_switch()
     return _run_on_bmv2
@@ -136,7 +136,7 @@ def _compile(program: Path, include: list[Path] | None = None, define: list[str]
 
 
 def _compile_with_p4c(p4c: str, program: Path) -> dict[str, Any]:
-    from switch.p4c import compile_with_p4c
+    from switch.p4lang.p4c import compile_with_p4c
 
     with tempfile.TemporaryDirectory() as folder:
         bmv2_json = Path(folder) / "program.json"

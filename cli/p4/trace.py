@@ -12,7 +12,7 @@ import typer
 
 from cli import options
 from cli.p4 import setup as p4_setup
-from switch.errors import UserError
+from common.errors import UserError
 
 if TYPE_CHECKING:
     from switch.insight.traced_switch import TracedSwitch
@@ -45,7 +45,7 @@ def trace(
     define: options.Define = None,
 ) -> int:
     """Show what a program does to one packet: parser, tables, actions, headers, registers, and where it goes."""
-    from switch.insight.trace import build_trace
+    from switch.insight.trace.trace import build_trace
     from switch.insight.traced_switch import TracedSwitch
 
     if target is not None and program and packet is None and not program.endswith(_PROGRAM_SUFFIXES):
@@ -77,7 +77,7 @@ def trace(
         return 0
     from rich.console import Console
 
-    from switch.insight.text import print_trace
+    from switch.insight.trace.text import print_trace
 
     print_trace(result, setup.sources, Console(highlight=False), whole=whole)
     return 0

@@ -14,6 +14,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from common.errors import UserError
 from controller.core.jobs import Job, Jobs
 from controller.core.journal import Journal
 from controller.core.problems import first_problem
@@ -24,7 +25,6 @@ from controller.planning.plan import Plan
 from controller.planning.routing import Routes, routing_plan, shortest_routes
 from controller.southbound.interface import Southbound, SouthboundError, SwitchStatus
 from controller.southbound.messages import Message
-from switch.errors import UserError
 from topo.graph import Topology
 
 _logger = logging.getLogger(__name__)

@@ -8,10 +8,10 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from common.errors import UserError
 from controller.core.journal import Journal, JournalContents, JournalledJob
 from controller.core.problems import first_problem
 from controller.planning.multicast import MAX_JOB
-from switch.errors import UserError
 
 
 class UnknownJob(UserError):

@@ -8,8 +8,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from common.errors import UserError
 from controller.core.problems import first_problem
-from switch.errors import UserError
 
 
 class JournalledJob(BaseModel):

@@ -9,9 +9,9 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from common.errors import UserError
 from controller.core.problems import first_problem
 from controller.core.service import Service
-from switch.errors import UserError
 
 
 class ServiceConfig(BaseModel):

@@ -19,7 +19,7 @@ from controller.planning.plan import (
     SwitchPlan,
     TableEntry,
 )
-from controller.southbound.schema import ProgramSchema, TableSchema
+from controller.southbound.p4runtime.schema import ProgramSchema, TableSchema
 
 T = TypeVar("T")
 

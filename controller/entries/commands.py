@@ -14,12 +14,12 @@ from typing import Any
 
 from finsy.proto import p4r
 
+from common.errors import UserError
 from controller.entries.collection import Collection, Rank
 from controller.entries.document import Place, blamed
 from controller.planning.plan import DefaultAction, MeterCell, MeterRates, RegisterValue
-from controller.southbound.codec import decode_clone, decode_entry, decode_group, decode_params, number
-from controller.southbound.schema import ProgramSchema
-from switch.errors import UserError
+from controller.southbound.p4runtime.codec import decode_clone, decode_entry, decode_group, decode_params, number
+from controller.southbound.p4runtime.schema import ProgramSchema
 from switch.simple_switch.cli.command import Shell
 from switch.simple_switch.cli.errors import CommandError
 

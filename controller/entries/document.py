@@ -13,8 +13,8 @@ from pathlib import Path
 
 import yaml
 
-from switch.errors import UserError
-from switch.suggestion import suggestion
+from common.errors import UserError
+from common.suggestion import suggestion
 
 _NULL_TAG = "tag:yaml.org,2002:null"
 

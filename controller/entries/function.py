@@ -9,9 +9,9 @@ from typing import Any
 
 import yaml
 
+from common.errors import UserError
 from controller.entries.document import Element, Place, parse_document
 from controller.planning.plan import Plan
-from switch.errors import UserError
 from topo.graph import Topology
 
 NAME = "entries"

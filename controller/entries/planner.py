@@ -6,6 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from common.errors import UserError
 from controller.entries.collection import Collection
 from controller.entries.commands import read_commands
 from controller.entries.document import Element, Place, read_document
@@ -15,9 +16,8 @@ from controller.entries.sections import Reader
 from controller.entries.settings import EntriesSettings
 from controller.planning.plan import Plan, SwitchPlan
 from controller.planning.routing import Routes
-from controller.southbound.pipeline import read_p4info
-from controller.southbound.schema import ProgramSchema
-from switch.errors import UserError
+from controller.southbound.p4runtime.pipeline import read_p4info
+from controller.southbound.p4runtime.schema import ProgramSchema
 from topo.graph import Switch, Topology
 
 

@@ -7,7 +7,7 @@ from controller.entries.document import Element
 from controller.entries.tables import read_table
 from controller.entries.variables import Variables
 from controller.planning.plan import CloneSession, MulticastGroup, Replicas
-from controller.southbound.schema import ProgramSchema
+from controller.southbound.p4runtime.schema import ProgramSchema
 
 MARKS = ("target", "table_entries", "bmv2_json")
 """Keys by which such a file is told from one in the form of controller/entries/sections.py."""

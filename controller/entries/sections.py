@@ -9,6 +9,7 @@ from typing import Any
 
 import networkx as nx
 
+from common.suggestion import suggestion
 from controller.entries.collection import Collection, EntryRates, Rank
 from controller.entries.document import Element
 from controller.entries.tables import RATES, read_item, read_rates
@@ -16,8 +17,7 @@ from controller.entries.values import parse_param
 from controller.entries.variables import Variables
 from controller.planning.plan import CloneSession, MeterCell, MulticastGroup, RegisterValue, Replicas
 from controller.planning.routing import Routes
-from controller.southbound.schema import ArraySchema, FieldSchema, Names, ProgramSchema
-from switch.suggestion import suggestion
+from controller.southbound.p4runtime.schema import ArraySchema, FieldSchema, Names, ProgramSchema
 from topo.graph import Switch, Topology
 
 _SECTIONS = ("tables", "multicast", "clone", "registers", "meters")

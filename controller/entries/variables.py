@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
+from common.suggestion import suggestion
 from controller.entries.document import Element
 from controller.planning.routing import Routes
-from switch.suggestion import suggestion
 from topo.graph import Switch, Topology
 
 _VARIABLE = re.compile(r"\$(\w+(?:\.\w+)?)")

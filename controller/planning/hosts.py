@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from switch.errors import UserError
+from common.errors import UserError
 from topo.graph import Topology
 
 

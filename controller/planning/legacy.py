@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 
+from common.errors import UserError
 from controller.planning.openflow_rules import FORWARD_PROGRAM, openflow_plan
 from controller.planning.plan import Plan, SwitchPlan, TableEntry
-from switch.errors import UserError
 from topo.graph import Topology
 
 OPENFLOW = "openflow"

@@ -13,6 +13,7 @@ What matches no flow is dropped: nothing is learnt, nothing flooded.
 
 from __future__ import annotations
 
+from common.errors import UserError
 from controller.planning.entries import mac_number
 from controller.planning.plan import (
     DecrementTtl,
@@ -26,7 +27,6 @@ from controller.planning.plan import (
     TableEntry,
     ToGroup,
 )
-from switch.errors import UserError
 from topo.graph import Switch
 
 FORWARD_PROGRAM = "forward"

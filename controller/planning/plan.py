@@ -14,7 +14,7 @@ from typing import Annotated, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from switch.errors import UserError
+from common.errors import UserError
 
 T = TypeVar("T")
 Unsigned = Annotated[int, Field(ge=0)]

@@ -18,9 +18,9 @@ from ipaddress import IPv4Network
 
 import networkx as nx
 
+from common.errors import UserError
 from controller.planning.entries import ipv4_route
 from controller.planning.plan import Plan, SwitchPlan, TableEntry
-from switch.errors import UserError
 from topo.graph import Host, Topology
 
 

@@ -12,9 +12,9 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
+from common.errors import UserError
 from controller.core.jobs import UnknownJob
 from controller.southbound.interface import SouthboundError, SouthboundTimeout
-from switch.errors import UserError
 
 MEANINGS = {
     400: "It makes no sense in this network.",

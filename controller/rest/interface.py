@@ -12,6 +12,7 @@ from fastapi.responses import PlainTextResponse, Response
 from pydantic import BaseModel, ConfigDict
 from starlette.exceptions import HTTPException
 
+from common.errors import UserError
 from controller.core.controller import Controller
 from controller.planning.failures import link_name
 from controller.planning.text import plan_text
@@ -20,7 +21,6 @@ from controller.rest.description import documented_app, example
 from controller.rest.errors import OF_SWITCHES, errors_in_one_line, problems
 from controller.rest.job_endpoints import add_job_endpoints
 from controller.rest.strict_body import strict
-from switch.errors import UserError
 from topo.graph import Topology
 
 DESCRIPTION = """What the network is, what its switches hold and count, and the jobs of the systems that run in it.

@@ -15,8 +15,8 @@ from fastapi import FastAPI
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from common.errors import UserError
 from controller.rest.address import unix_path
-from switch.errors import UserError
 
 BACKLOG = 64
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")

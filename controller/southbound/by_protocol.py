@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 from controller.planning.plan import Plan
 from controller.southbound.interface import CounterCell, Southbound, SouthboundListener, SwitchStatus
-from controller.southbound.openflow import OpenFlowSouthbound
+from controller.southbound.openflow.openflow import OpenFlowSouthbound
 
 
 class SouthboundByProtocol:

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 from rich.table import Table
 
+from common.json_lines import own_program
 from experiments.bench.console import bench_console
 from experiments.systems import find_system, systems
-from switch.nodes.bmv2_programs import find_simple_switch_grpc
-from topo.machine.json_lines import own_program
+from switch.p4lang.bmv2_programs import find_simple_switch_grpc
 
 TIMEOUT_S = 600.0
 MODELS = ("gradbed", "bmv2")

@@ -17,14 +17,14 @@ from pathlib import Path
 
 from rich.table import Table
 
+from common.errors import UserError
+from common.json_lines import own_program
+from common.sandbox import run_in_sandbox
 from experiments.bench.console import bench_console
-from experiments.mininet_testbed import MininetTestbed
 from experiments.scale import Scale
 from experiments.system import PointTask
 from experiments.systems import DEFAULT_SYSTEM, find_system
-from switch.errors import UserError
-from topo.machine.json_lines import own_program
-from topo.machine.sandbox import run_in_sandbox
+from experiments.testbeds.mininet_testbed import MininetTestbed
 
 GOALS_S = {"fat-tree:4": 5.0, "fat-tree:6": 15.0}
 """By topology: what bring-up should take at most, from a warm cache."""

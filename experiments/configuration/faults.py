@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
+from common.errors import UserError
 from experiments.configuration.sections import LinkOverride, Section
 from experiments.scale import Scale
-from switch.errors import UserError
 from topo.graph import Topology
 
 if TYPE_CHECKING:
-    from experiments.testbed import Testbed
+    from experiments.testbeds.testbed import Testbed
 
 
 class _Fault(Section):

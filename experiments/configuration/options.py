@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from switch.errors import UserError
+from common.errors import UserError
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,11 @@ from typing import Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
+from common.errors import UserError
 from experiments.configuration.faults import Fault, LinkChange, check_faults
 from experiments.configuration.sections import LinkOverride, Section, SwitchProgramsSection, TopologySection, option
 from experiments.scale import Scale
-from switch.errors import UserError
-from switch.link import LinkModel
+from topo.link import LinkModel
 
 Clock = Literal["real", "virtual"]
 

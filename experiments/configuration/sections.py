@@ -6,12 +6,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
+from common.errors import UserError
 from experiments.scale import Scale
-from switch.errors import UserError
-from switch.link import LinkModel
 from topo.addressing import Addressing, addressed
 from topo.files import is_topology_file
 from topo.graph import Link, Topology
+from topo.link import LinkModel
 from topo.registry import SHAPES, parse_topology, usage
 
 HOST_CLASS = "host"

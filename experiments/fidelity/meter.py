@@ -11,15 +11,15 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from emulation.links.link_statistics import DataPlaneStatistics, DirectionStatistics
 from experiments.fidelity.machine import MachineTimes, machine_times
 from experiments.fidelity.processes import SWITCH_ROLES, ThreadTimes, thread_times
 from experiments.fidelity.report import FidelityMeasures, FidelityReport
 from experiments.fidelity.verdict import judge
-from topo.emulation.link_statistics import DataPlaneStatistics, DirectionStatistics
 from topo.graph import Topology
 
 if TYPE_CHECKING:
-    from topo.emulation.network import EmulatedNetwork
+    from emulation.network import EmulatedNetwork
 
 SAMPLE_INTERVAL_S = 0.2
 """Processes of a run may end before it does; what they used is known up to the last sample."""

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from experiments.intervals import Interval, confidence_interval
 from experiments.plotting.series_point import SeriesPoint
 from experiments.plotting.style import COLOURS, MARKERS, OTHER_CLOCK
+from experiments.tables.intervals import Interval, confidence_interval
 
 Range = tuple[float | None, float | None]
 """Least and most that a number can be; None: no such limit."""

@@ -12,11 +12,11 @@ from mininet.cli import CLI
 from mininet.log import output
 from mininet.node import Node
 
-from switch.errors import UserError, nobody_reads
+from common.errors import UserError, nobody_reads
 
 if TYPE_CHECKING:
-    from experiments.mininet_testbed import MininetTestbed
     from experiments.system import PointTask, System
+    from experiments.testbeds.mininet_testbed import MininetTestbed
 
 
 class BasePrompt(CLI):  # type: ignore[misc]

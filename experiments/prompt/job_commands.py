@@ -8,11 +8,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from common.errors import UserError
 from experiments.configuration.options import ModelOption, complaint, described
 from experiments.prompt.base import BasePrompt, near, starting
 from experiments.prompt.jobs import BackgroundJob
 from experiments.system import Phase
-from switch.errors import UserError
 
 SUBCOMMANDS = ("start", "list", "stop", "wait")
 BAR_WIDTH = 20

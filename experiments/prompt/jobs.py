@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from experiments.agents import Agents, Hosts
+from common.errors import UserError
 from experiments.system import Phase
-from switch.errors import UserError
+from experiments.testbeds.agents import Agents, Hosts
 
 POLL_S = 0.2
 

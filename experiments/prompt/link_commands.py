@@ -7,11 +7,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from common.errors import UserError
 from experiments.configuration.sections import LinkOverride
 from experiments.prompt.base import BasePrompt, starting
 from experiments.scale import Scale
-from switch.errors import UserError
-from switch.link import LinkModel
+from topo.link import LinkModel
 
 ATTRIBUTES = {
     "rate": "rate_mbps",

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from ipaddress import IPv4Address
 
+from common.errors import UserError
 from controller.planning.plan import Lpm, Match, Output, Plan, SwitchPlan
 from controller.planning.text import entry_text, flow_text
-from switch.errors import UserError
 from topo.graph import Topology
 
 ROUTES = "ipv4_routes"

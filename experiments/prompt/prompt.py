@@ -5,14 +5,14 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
+from common.errors import UserError
 from experiments.prompt.link_commands import LinkCommands
 from experiments.prompt.switch_commands import SwitchCommands
 from experiments.prompt.traffic_commands import TrafficCommands
-from switch.errors import UserError
 
 if TYPE_CHECKING:
-    from experiments.mininet_testbed import MininetTestbed
     from experiments.system import PointTask, System
+    from experiments.testbeds.mininet_testbed import MininetTestbed
 
 
 class Prompt(LinkCommands, SwitchCommands, TrafficCommands):

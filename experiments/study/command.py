@@ -11,24 +11,24 @@ from typing import Any
 from pydantic import ValidationError
 from rich.console import Console
 
+from common.errors import UserError
+from common.namespaces import require_root
+from emulation.size import announce
 from experiments.calibration import study_scale
 from experiments.configuration.point import PointConfiguration
 from experiments.scale import Scale
-from experiments.study.comparison import comparison_tables
-from experiments.study.expansion import expand, values_at, with_values
-from experiments.study.figure_data import write_figure_data
-from experiments.study.figures import draw_figures
+from experiments.study.definition.expansion import expand, values_at, with_values
+from experiments.study.definition.model import Point, Study, StudyHead, Sweep
+from experiments.study.evaluation.comparison import comparison_tables
+from experiments.study.evaluation.figure_data import write_figure_data
+from experiments.study.evaluation.figures import draw_figures
+from experiments.study.evaluation.results import StudyResults, load_results
+from experiments.study.evaluation.summary import summary_table
 from experiments.study.loading import load_study
-from experiments.study.model import Point, Study, StudyHead, Sweep
-from experiments.study.results import StudyResults, load_results
-from experiments.study.runner import StudyRun, run_study
-from experiments.study.summary import summary_table
+from experiments.study.running.runner import StudyRun, run_study
 from experiments.study.switch_programs import check_switch_programs
 from experiments.system import System
 from experiments.systems import find_system
-from switch.errors import UserError
-from topo.emulation.size import announce
-from topo.machine.namespaces import require_root
 
 FILE_COLUMNS = 200
 """A file takes what a terminal would have to fold."""

@@ -11,17 +11,17 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from common.errors import UserError
+from common.suggestion import suggestion
 from experiments.configuration.point import PointConfiguration
-from experiments.study.expansion import expand, values_at, with_values
-from experiments.study.figures import KINDS
-from experiments.study.model import FigureSection, Point, Study, StudyHead
-from experiments.study.schema import known_keys
+from experiments.study.definition.expansion import expand, values_at, with_values
+from experiments.study.definition.model import FigureSection, Point, Study, StudyHead
+from experiments.study.definition.schema import known_keys
+from experiments.study.definition.yaml_text import Place, YamlDocument, read_yaml
+from experiments.study.evaluation.figures import KINDS
 from experiments.study.switch_programs import check_switch_programs
-from experiments.study.yaml_text import Place, YamlDocument, read_yaml
 from experiments.system import System
 from experiments.systems import find_system
-from switch.errors import UserError
-from switch.suggestion import suggestion
 
 POINT_COLUMNS = ("seed", "repetition", "verdict", "scale_factor", "link_rate_bps")
 """Columns of the points table besides coordinates and metrics."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from common.errors import UserError
 from experiments.study.command import INTERRUPTED, RunOptions, run_study_file
 from experiments.systems import find_system, studies_folder
-from switch.errors import UserError
 
 
 def studies_of(system: str) -> dict[int, Path]:

@@ -6,21 +6,21 @@ import sys
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from common.errors import UserError
 from experiments.configuration.point import PointConfiguration
-from experiments.study.expansion import with_values
+from experiments.study.definition.expansion import with_values
 from experiments.system import System
-from switch.errors import UserError
 
 
 def check_switch_programs(configuration: PointConfiguration) -> None:
     """UserError where what is to compile or run the P4 programs is missing, or cannot do it."""
     program = configuration.program
     if program.compiler == "p4c":
-        from switch.p4c import require_p4c
+        from switch.p4lang.p4c import require_p4c
 
         require_p4c()
     if program.model == "bmv2":
-        from switch.nodes.bmv2_programs import find_simple_switch_grpc
+        from switch.p4lang.bmv2_programs import find_simple_switch_grpc
 
         if configuration.clock == "virtual":
             raise UserError("--switch: bmv2 needs the real clock: use --switch gradbed, or --clock real")
@@ -33,8 +33,8 @@ def suited_to_bmv2(system: System, values: Mapping[str, Any], given: Collection[
     given: what the user has chosen, as names of parameters; it stays, and is refused where BMv2 cannot do it.
     UserError without BMv2.
     """
-    from switch.nodes.bmv2_programs import find_simple_switch_grpc
-    from topo.machine.kernel import has_netem
+    from common.kernel import has_netem
+    from switch.p4lang.bmv2_programs import find_simple_switch_grpc
 
     if "clock" in given and values.get("clock") == "virtual":
         return dict(values)  # refused in a moment (check_switch_programs)

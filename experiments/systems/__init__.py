@@ -10,8 +10,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from switch.errors import UserError
-from switch.suggestion import suggestion
+from common.errors import UserError
+from common.suggestion import suggestion
 
 if TYPE_CHECKING:
     from experiments.system import System

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from experiments.agents import AgentSpec
 from experiments.scale import Scale
+from experiments.testbeds.agents import AgentSpec
 from experiments.traffic.configuration import TrafficSection
 from experiments.traffic.patterns import Pair
 from experiments.traffic.rates import pair_rates, shares

@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from experiments.agents import AgentSpec
+from common.errors import UserError
 from experiments.configuration.sections import Section, option
 from experiments.scale import Scale
+from experiments.testbeds.agents import AgentSpec
 from experiments.traffic.agents import address
 from hosts.collectives.job import CollectiveJob
 from hosts.collectives.ring_format import RING_PORT
 from hosts.learning.settings import SyntheticSettings
 from hosts.protocols.addresses import WorkerAddress
 from hosts.traffic.gradient_rounds import RoundsDescription, expected_digest
-from switch.errors import UserError
 from topo.graph import Topology
 
 AGENT = "hosts.traffic.gradient_rounds:worker"

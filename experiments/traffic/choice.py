@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from ipaddress import IPv4Address
 
+from common.errors import UserError
+from common.suggestion import suggestion
 from hosts.protocols.datagram_format import ETHERNET_BYTES
-from switch.errors import UserError
-from switch.suggestion import suggestion
 from topo.graph import Topology
 
 _KEYS = ("src", "dst", "sport", "dport", "nth")

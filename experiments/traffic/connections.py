@@ -9,8 +9,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from experiments.agents import AgentSpec
+from common.errors import UserError
 from experiments.scale import Scale
+from experiments.testbeds.agents import AgentSpec
 from experiments.traffic.agents import NAME, plan_traffic
 from experiments.traffic.configuration import TrafficSection
 from experiments.traffic.rates import shares
@@ -19,7 +20,6 @@ from hosts.traffic.connections import Connection, ConnectionsDescription
 from hosts.traffic.description import EndpointDescription
 from hosts.traffic.schedule import flow_arrivals
 from hosts.traffic.sizes import has_flows
-from switch.errors import UserError
 from topo.graph import Topology
 
 MODULE = "hosts.traffic.connections"

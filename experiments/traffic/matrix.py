@@ -6,9 +6,9 @@ import csv
 import math
 from pathlib import Path
 
+from common.errors import UserError
+from common.suggestion import suggestion
 from experiments.traffic.patterns import Pair
-from switch.errors import UserError
-from switch.suggestion import suggestion
 from topo.graph import Topology
 
 

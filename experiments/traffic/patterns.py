@@ -8,8 +8,8 @@ from typing import Literal
 import networkx
 import numpy as np
 
-from switch.errors import UserError
-from switch.suggestion import suggestion
+from common.errors import UserError
+from common.suggestion import suggestion
 from topo.graph import Topology
 
 Pair = tuple[str, str]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 
+from common.errors import UserError
 from experiments.scale import Scale
 from experiments.traffic.configuration import TrafficSection
 from experiments.traffic.matrix import read_matrix
 from experiments.traffic.patterns import Demands, Pair, demands
-from switch.errors import UserError
 from topo.graph import Topology
 
 DEFAULT_LOAD = 0.5

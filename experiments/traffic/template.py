@@ -8,11 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from common.errors import UserError
+from common.suggestion import suggestion
 from experiments.traffic.patterns import Pair
 from hosts.traffic.frames import FIRST_PORT
 from hosts.traffic.trailer import TRAILER_BYTES
-from switch.errors import UserError
-from switch.suggestion import suggestion
 from topo.graph import Topology
 
 _VARIABLE = re.compile(r"\$(\w+)")

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from switch.errors import UserError
+from common.errors import UserError
 
 Model = TypeVar("Model", bound=BaseModel)
 

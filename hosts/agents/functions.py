@@ -13,8 +13,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from common.errors import UserError
 from hosts.agents.description import parse_description
-from switch.errors import UserError
 
 
 def find_function(name: str) -> Callable[..., Any]:

@@ -13,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import distributed
 
+from common.errors import UserError
 from hosts.agents.context import AgentContext
 from hosts.agents.kernel.host_names import name_hosts
 from hosts.agents.kernel.tcp import retransmitted_segments
@@ -21,7 +22,6 @@ from hosts.collectives.process_group import process_group_environment
 from hosts.learning.quantise import VALUE_LIMIT
 from hosts.learning.shifted_sums import as_sent
 from hosts.transport.statistics import EndpointStatistics, Traffic
-from switch.errors import UserError
 
 BOUND_BITS = 8
 """Bounds of values are rounded up to multiples of 2^8, so that the sum of 64 of them fits an int32."""

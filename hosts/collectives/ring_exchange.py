@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from common.errors import UserError
 from hosts.agents.context import AgentContext, Interface
 from hosts.collectives.job import CollectiveJob
 from hosts.collectives.ring_endpoint import RingEndpoint
@@ -20,7 +21,6 @@ from hosts.transport.packet_numbers import PACKET_NUMBERS
 from hosts.transport.settling import settle
 from hosts.transport.stream_receiver import StreamReceiver
 from hosts.transport.stream_sender import StreamSender
-from switch.errors import UserError
 
 
 class RingExchange:

@@ -14,10 +14,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from common.errors import UserError
 from hosts.compressors.content import Content
 from hosts.compressors.low_rank import LowRank
 from hosts.compressors.selection import at_least, top_k
-from switch.errors import UserError
 
 INT32_MAX = (1 << 31) - 1
 WARM_UP_DENSITY = 0.25

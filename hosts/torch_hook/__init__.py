@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from switch.errors import UserError
+from common.errors import UserError
 
 if TYPE_CHECKING:
     from hosts.torch_hook.session import Session

@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import Field
 
+from common.errors import UserError
 from hosts.agents.context import AgentContext
 from hosts.agents.description import Description, parse_description
 from hosts.agents.functions import description_type, find_function
@@ -14,7 +15,6 @@ from hosts.collectives.job import CollectiveJob
 from hosts.torch_hook.script import Script, run_script
 from hosts.torch_hook.session import Session
 from hosts.torch_hook.torch_extra import load_torch
-from switch.errors import UserError
 
 
 class ScriptDescription(Description):

@@ -14,9 +14,9 @@ import numpy as np
 import torch
 from torch import distributed
 
+from common.errors import UserError
 from hosts.learning.tensor_scales import TensorScales
 from hosts.torch_hook.session import Session
-from switch.errors import UserError
 
 
 @dataclass(frozen=True)

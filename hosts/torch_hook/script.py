@@ -8,13 +8,13 @@ import runpy
 import sys
 import traceback
 
+from common.caller import caller
+from common.errors import UserError
 from hosts import torch_hook
 from hosts.agents.context import AgentContext
 from hosts.agents.description import Description
 from hosts.collectives.process_group import process_group_environment
 from hosts.torch_hook.session import Session
-from switch.errors import UserError
-from topo.machine.caller import caller
 
 
 class Script(Description):

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from common.caller import as_root
+from common.errors import UserError
 from hosts.agents.context import AgentContext
 from hosts.collectives.exchange import Exchange
 from hosts.collectives.job import CollectiveJob
 from hosts.learning.settings import ExternalSettings
-from switch.errors import UserError
-from topo.machine.caller import as_root
 
 OpenExchange = Callable[[AgentContext, Any, int], contextlib.AbstractContextManager[Exchange]]
 """Opens the exchange of a job, whose type is the system's own, for the worker with this index."""

@@ -13,7 +13,7 @@ import re
 import subprocess
 import sys
 
-from switch.errors import UserError
+from common.errors import UserError
 
 _MODULE = "hosts.torch_hook.torch_extra"
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from common.errors import UserError
 from hosts.protocols.addresses import ip_integer, mac_array
 from hosts.protocols.datagram_format import ETHERNET_BYTES, IPV4_BYTES
 from hosts.protocols.datagram_frames import DATAGRAM, ipv4_checksum, pack_datagrams
 from hosts.traffic.description import EndpointDescription
 from hosts.traffic.schedule import Packets
 from hosts.traffic.trailer import TAG, TRAILER, TRAILER_BYTES, WARM_UP
-from switch.errors import UserError
 
 FIRST_PORT = 49152
 PORTS = 16384

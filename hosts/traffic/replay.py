@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from common.errors import UserError
 from hosts.agents.description import Description
-from switch.errors import UserError
 
 WINDOW_FRAMES = 512
 _ETHERNET = 1

@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from switch.bmv2_json.model import ProgramModel
 from switch.build import RUNTIME_HEADERS, cache_dir, compiler, compiler_flags
-from switch.codegen.model import ProgramModel
 
 
 def cache_entry(bmv2_json: Mapping[str, Any], optimise: str, extra_flags: Sequence[str] = ()) -> Path | None:
@@ -53,6 +53,8 @@ def note_build(entry: Path, model: ProgramModel, library: Path) -> None:
 def _generator_digest() -> str:
     """Of the code generator and of the headers that its output includes."""
     digest = hashlib.sha256()
-    for path in [*sorted(Path(__file__).parent.glob("*.py")), *RUNTIME_HEADERS]:
+    switch = Path(__file__).resolve().parents[1]
+    sources = sorted(path for folder in ("bmv2_json", "codegen") for path in (switch / folder).rglob("*.py"))
+    for path in [*sources, *RUNTIME_HEADERS]:
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()

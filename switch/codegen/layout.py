@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from switch.codegen import expressions as ex
-from switch.codegen.model import FieldType, HeaderType, ProgramModel
+from switch.bmv2_json import expressions as ex
+from switch.bmv2_json.model import FieldType, HeaderType, ProgramModel
+from switch.bmv2_json.reader import MalformedProgram
 from switch.codegen.packet_abi import STANDARD_FIELDS
-from switch.codegen.reader import MalformedProgram
 
 FRAME_LENGTH = 0  # bytes of the frame as it came to the parser: what counters and meters count
 GROWTH = 1  # bytes that add_header and remove_header added to it since, modulo 2^64

@@ -7,19 +7,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from switch.bmv2_json.load import load_program
+from switch.bmv2_json.model import ProgramModel, Table
 from switch.build import RUNTIME_DIR, shared_library
 from switch.codegen.build_cache import cache_entry, find_build, note_build
 from switch.codegen.c_text import quoted
-from switch.codegen.calculations_c import calculation_function
-from switch.codegen.deparser_c import DeparserWriter
+from switch.codegen.emit.calculations_c import calculation_function
+from switch.codegen.emit.deparser_c import DeparserWriter
+from switch.codegen.emit.parser_c import ParserWriter
+from switch.codegen.emit.pipeline_c import METER_UNIT, PipelineWriter, action_function, used_actions
+from switch.codegen.emit.probes import NO_PROBES, DeparserPrimitiveDone, ParserDone, Probes
+from switch.codegen.emit.statements import Statements
 from switch.codegen.layout import FRAME_LENGTH, Layout, words_of
-from switch.codegen.load import load_program
-from switch.codegen.model import ProgramModel, Table
-from switch.codegen.parser_c import ParserWriter
-from switch.codegen.pipeline_c import METER_UNIT, PipelineWriter, action_function, used_actions
-from switch.codegen.probes import NO_PROBES, DeparserPrimitiveDone, ParserDone, Probes
 from switch.codegen.reroll import reroll
-from switch.codegen.statements import Statements
 
 _MATCH = {"exact": "GB_EXACT", "lpm": "GB_LPM", "ternary": "GB_TERNARY", "range": "GB_RANGE"}
 

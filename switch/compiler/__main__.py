@@ -6,8 +6,8 @@ import argparse
 import sys
 from pathlib import Path
 
+from common.errors import UserError
 from switch.compiler import compile_p4
-from switch.errors import UserError
 
 
 def main() -> int:

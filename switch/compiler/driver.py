@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from common.errors import UserError
 from switch.compiler.analysis import analyse_program, silence_annotated
 from switch.compiler.checker import check_program
 from switch.compiler.diagnostics import Abandoned, CompileError, Diagnostic, Reporter
@@ -18,7 +19,6 @@ from switch.compiler.p4info import emit_p4info
 from switch.compiler.parser import parse_program
 from switch.compiler.preprocessor import Preprocessor
 from switch.compiler.source import SourceFile, SourceManager
-from switch.errors import UserError
 
 # Expressions and statements nest up to parser.cursor.MAX_NESTING deep, each level a few Python calls.
 RECURSION_LIMIT = 8000

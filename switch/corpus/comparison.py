@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from common.errors import UserError
 from switch.compiler import CompileError, compile_p4
 from switch.corpus.p4info import p4info_differences
-from switch.errors import UserError
-from switch.p4c import compile_with_p4c
+from switch.p4lang.p4c import compile_with_p4c
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ import ctypes
 import functools
 from ctypes import POINTER, c_char_p, c_int, c_uint8, c_uint32, c_uint64, c_void_p
 
-from switch.link import LinkModel
 from switch.runtime.library import runtime_library
+from topo.link import LinkModel
 
 MAX_PORTS = 512
 DROP_PORT = 511

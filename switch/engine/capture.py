@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from common.errors import UserError
 from switch.engine.statistics import Direction
-from switch.errors import UserError
 
 if TYPE_CHECKING:
     from switch.engine import Engine

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from switch.device import ActionCall, EntryCall, KeyMatch, MeterCounts, MeterRates, Program, Replica
 from switch.engine import abi
 from switch.engine.statistics import DeviceStatistics
-from switch.runtime.state import SwitchState
+from switch.runtime.access import SwitchState
 
 if TYPE_CHECKING:
     from switch.engine import Engine

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from common.errors import EndlessCircle, UserError
 from switch.engine import abi
 from switch.engine.capture import Capture
 from switch.engine.device import EngineDevice
@@ -22,8 +23,7 @@ from switch.engine.statistics import (
     InterfaceStatistics,
     LinkStatistics,
 )
-from switch.errors import EndlessCircle, UserError
-from switch.link import LinkModel
+from topo.link import LinkModel
 
 __all__ = [
     "Capture",

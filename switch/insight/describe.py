@@ -6,8 +6,8 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
-from switch.codegen import expressions as ex
-from switch.codegen import model as m
+from switch.bmv2_json import expressions as ex
+from switch.bmv2_json import model as m
 from switch.insight.packet_state import Places
 
 

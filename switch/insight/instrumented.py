@@ -1,4 +1,4 @@
-"""A program built so that it reports what it does (switch/codegen/probes.py, switch/runtime/trace.h)."""
+"""A program built so that it reports what it does (switch/codegen/emit/probes.py, switch/runtime/trace.h)."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from switch.bmv2_json.load import load_program
 from switch.build import RUNTIME_DIR, shared_library
+from switch.codegen.emit.probes import RecordingProbes, Site
 from switch.codegen.layout import Layout
-from switch.codegen.load import load_program
-from switch.codegen.probes import RecordingProbes, Site
 from switch.codegen.program import BuiltProgram, generate
 
 

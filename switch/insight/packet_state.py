@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from switch.codegen import expressions as ex
+from switch.bmv2_json import expressions as ex
+from switch.bmv2_json.model import FieldType, ProgramModel
 from switch.codegen.layout import Layout, field_offsets, field_words
-from switch.codegen.model import FieldType, ProgramModel
 from switch.codegen.packet_abi import REQUEST_FIELDS, STANDARD_FIELDS
 from switch.insight.records import REQUEST_WORDS, STANDARD_WORDS, Changes
 

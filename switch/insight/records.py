@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from switch.bmv2_json.model import Table
+from switch.codegen.emit.probes import Site, TableApplied
 from switch.codegen.layout import words_of
-from switch.codegen.model import Table
 from switch.codegen.packet_abi import REQUEST_FIELDS, STANDARD_FIELDS
-from switch.codegen.probes import Site, TableApplied
 
 if TYPE_CHECKING:
     from switch.insight.instrumented import InstrumentedProgram

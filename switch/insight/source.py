@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from switch.codegen import probes as p
+from switch.codegen.emit import probes as p
 
 _P4_INCLUDE = Path(__file__).resolve().parent.parent / "compiler" / "p4include"
 

@@ -6,9 +6,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from types import TracebackType
 
+from common.errors import UserError
 from switch.engine.abi import DROP_PORT, MAX_FRAME_BYTES
 from switch.engine.device import EngineDevice
-from switch.errors import UserError
 from switch.insight.instrumented import InstrumentedProgram
 from switch.insight.recorder import Level, as_words, recording
 from switch.insight.records import Record, TableEntry, read_entries, read_records

@@ -6,7 +6,7 @@ pipeline and tables (programs made ready for that). The specification is P4Runti
 they are followed.
 """
 
-from switch.p4runtime.arbitration import Bmv2Election, Election
-from switch.p4runtime.server import P4RuntimeServer
+from switch.p4runtime.server.arbitration import Bmv2Election, Election
+from switch.p4runtime.server.server import P4RuntimeServer
 
 __all__ = ["Bmv2Election", "Election", "P4RuntimeServer"]

@@ -12,7 +12,7 @@ from typing import Any
 
 from finsy.proto import stratum
 
-from switch.p4runtime.status import invalid
+from switch.p4runtime.values.status import invalid
 
 
 @dataclass(frozen=True)

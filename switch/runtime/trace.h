@@ -1,7 +1,7 @@
 /* What an instrumented program reports about its packets, as records of 64-bit words.
  *
  * A record is a head, (site << 32 | kind << 24 | number of words that follow), and those words. A site is a point of
- * the program; the code generator keeps the list of them (switch/codegen/probes.py). A recorder is in use by one thread at
+ * the program; the code generator keeps the list of them (switch/codegen/emit/probes.py). A recorder is in use by one thread at
  * most: the one that drives an engine with a manual clock, or a data plane (gb_engine_record). Whoever reads it meanwhile
  * holds the engine's lock.
  *

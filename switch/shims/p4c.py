@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from switch.errors import UserError
+from common.errors import UserError
 from switch.shims.command_line import CommandLine, Option, parse, usage
 
 if TYPE_CHECKING:

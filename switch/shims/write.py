@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from switch.errors import UserError
+from common.errors import UserError
 
 PROJECT_DIR = Path(__file__).resolve().parents[2]
 

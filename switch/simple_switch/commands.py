@@ -8,7 +8,7 @@ import sys
 import threading
 from collections.abc import Sequence
 
-from switch.errors import UserError
+from common.errors import UserError
 from switch.simple_switch.logs import start_logging
 from switch.simple_switch.options import Answered, SwitchOptions, read_options
 

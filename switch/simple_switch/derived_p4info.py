@@ -13,8 +13,8 @@ from typing import Any
 
 from finsy.proto import p4i
 
-from switch.codegen.load import load_program
-from switch.codegen.model import ProgramModel, Table
+from switch.bmv2_json.load import load_program
+from switch.bmv2_json.model import ProgramModel, Table
 from switch.compiler.p4info.identifiers import PREFIX, one_at_a_time
 
 _MATCH = {

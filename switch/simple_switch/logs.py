@@ -6,7 +6,7 @@ import logging
 import logging.handlers
 import sys
 
-from switch.errors import UserError
+from common.errors import UserError
 from switch.simple_switch.options import SwitchOptions
 
 _LETTERS = {logging.DEBUG: "D", logging.INFO: "I", logging.WARNING: "W", logging.ERROR: "E", logging.CRITICAL: "C"}

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from switch.errors import UserError
-from switch.server_tls import ServerTls
+from common.errors import UserError
+from switch.p4runtime.server.server_tls import ServerTls
 from switch.shims.command_line import CommandLine, Option, parse, usage
 
 DEFAULT_GRPC_ADDRESS = "0.0.0.0:9559"

@@ -10,8 +10,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import BinaryIO
 
+from common.errors import UserError
 from switch.engine import Engine
-from switch.errors import UserError
 from switch.simple_switch.options import SwitchOptions
 from switch.simple_switch.pcap_reader import read_pcap
 

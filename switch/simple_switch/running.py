@@ -11,14 +11,14 @@ from typing import Any
 
 from finsy.proto import p4r
 
+from common.errors import UserError
 from switch.engine import Engine, EngineDevice
-from switch.errors import UserError
-from switch.link import LinkModel
 from switch.p4runtime import Bmv2Election, Election, P4RuntimeServer
 from switch.simple_switch.basics import basics_handler
 from switch.simple_switch.drop_watch import DropWatch
 from switch.simple_switch.options import QUEUE_PACKETS, SwitchOptions
 from switch.simple_switch.packet_files import PacketFiles
+from topo.link import LinkModel
 
 _logger = logging.getLogger(__name__)
 

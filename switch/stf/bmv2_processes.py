@@ -8,7 +8,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from switch.errors import UserError
+from common.errors import UserError
 from switch.stf.names import NoFit
 
 READY_TIMEOUT_S = 30.0

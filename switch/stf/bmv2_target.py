@@ -15,11 +15,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from switch.codegen.load import load_program
-from switch.codegen.model import KeyField, ProgramModel, Table
+from switch.bmv2_json.load import load_program
+from switch.bmv2_json.model import KeyField, ProgramModel, Table
 from switch.device import KeyMatch
-from switch.nodes.bmv2_programs import PRIORITY_QUEUES, require_simple_switch
-from switch.nodes.bmv2_shell import THRIFT_MOST, Bmv2Ended, Bmv2Refuses, Shell
+from switch.p4lang.bmv2_programs import PRIORITY_QUEUES, require_simple_switch
+from switch.p4lang.bmv2_shell import THRIFT_MOST, Bmv2Ended, Bmv2Refuses, Shell
 from switch.stf import names
 from switch.stf import statements as s
 from switch.stf.bmv2_processes import SwitchProcess, free_port

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from switch.errors import UserError
+from common.errors import UserError
 from switch.stf.isolated import each_in_own_process
 from switch.stf.parser import read_stf
 from switch.stf.runner import Outcome

@@ -6,8 +6,8 @@ from contextlib import ExitStack
 from functools import singledispatchmethod
 from types import TracebackType
 
+from switch.bmv2_json.model import ProgramModel, Table
 from switch.codegen import BuiltProgram
-from switch.codegen.model import ProgramModel, Table
 from switch.device import ActionCall, EntryCall, MemberReference, MeterRates, Replica
 from switch.engine import Engine, EngineDevice
 from switch.engine.abi import DROP_PORT

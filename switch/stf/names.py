@@ -6,7 +6,7 @@ import difflib
 import re
 from collections.abc import Iterable
 
-from switch.codegen.model import Action, KeyField, ProgramModel, Table
+from switch.bmv2_json.model import Action, KeyField, ProgramModel, Table
 from switch.device import ActionCall, KeyMatch
 from switch.stf import statements as s
 

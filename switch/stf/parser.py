@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal, cast
 
-from switch.errors import UserError
+from common.errors import UserError
 from switch.stf import statements as s
 from switch.stf.line import Line, Mistake, decimal_number
 from switch.stf.statements import StfError

@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from switch.bmv2_json.model import ProgramModel
 from switch.codegen import BuiltProgram
-from switch.codegen.model import ProgramModel
 from switch.engine.abi import DROP_PORT
 from switch.stf.engine_target import EngineTarget
 from switch.stf.frame_fields import named_differences

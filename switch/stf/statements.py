@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from switch.errors import UserError
+from common.errors import UserError
 
 
 class StfError(UserError):

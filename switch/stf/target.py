@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from switch.codegen.model import ProgramModel
+from switch.bmv2_json.model import ProgramModel
 from switch.stf.statements import Condition, Packet, Statement
 
 

@@ -8,17 +8,17 @@ from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from common.errors import UserError
 from switch.codegen import build_program
 from switch.device import Program
 from switch.engine import Capture, Direction, Engine, EngineDevice, LinkStatistics
-from switch.errors import UserError
 from switch.fabric import add_switches
 from switch.fabric_config import FabricConfig
-from switch.link import LinkModel
-from switch.p4runtime.pipeline import Build
+from switch.p4runtime.pipeline.pipeline import Build
 from switch.virtual import traffic
 from switch.virtual.interface import HostInterface
 from switch.virtual.target import LocalTarget, Pipelines
+from topo.link import LinkModel
 
 _OUT: tuple[Direction, ...] = ("out",)
 _MAX_EVENTS = 10_000_000

@@ -8,9 +8,9 @@ import errno
 import numpy as np
 from numpy.typing import NDArray
 
+from common.errors import UserError
 from switch.engine import Engine
 from switch.engine.abi import MAX_FRAME_BYTES, NEVER_TOLD
-from switch.errors import UserError
 
 _FIRST_FRAMES = 64
 _FIRST_FRAME_BYTES = 2048

@@ -10,11 +10,11 @@ from finsy.proto import p4r
 
 from switch.codegen import build_program
 from switch.device import Device, Program
-from switch.p4runtime.digests import DigestBuffer, DigestCodec
-from switch.p4runtime.forwarding_state import ForwardingState
-from switch.p4runtime.pipeline import Build, Pipeline, build_pipeline
+from switch.p4runtime.pipeline.digests import DigestBuffer, DigestCodec
+from switch.p4runtime.pipeline.pipeline import Build, Pipeline, build_pipeline
 from switch.p4runtime.roles import Role
-from switch.p4runtime.status import BatchError, failed_precondition, from_exception, invalid
+from switch.p4runtime.server.forwarding_state import ForwardingState
+from switch.p4runtime.values.status import BatchError, failed_precondition, from_exception, invalid
 
 _EVERYTHING = Role("")
 

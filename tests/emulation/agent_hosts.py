@@ -18,11 +18,11 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from experiments.agents import AgentSpec
+from common.parent_death import die_with_parent
 from experiments.systems.aggregation.agents import agent_specs
+from experiments.testbeds.agents import AgentSpec
 from hosts.agents.description import parse_description
 from hosts.systems.aggregation.description import JobDescription
-from switch.parent_death import die_with_parent
 
 ROOT = Path(__file__).resolve().parents[2]
 _SET_UP = "echo 1 > /proc/sys/net/ipv6/conf/default/disable_ipv6 && ip link set lo up"

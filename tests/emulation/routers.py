@@ -12,9 +12,9 @@ import networkx
 from finsy.proto import p4i, p4r, p4r_grpc
 from google.protobuf import text_format
 
+from emulation.network import EmulatedNetwork
 from switch.program_cache import compiled_files
 from tests.emulation.sandboxed import ROOT
-from topo.emulation.network import EmulatedNetwork
 from topo.graph import Switch, Topology
 
 ELECTION = p4r.Uint128(low=1)

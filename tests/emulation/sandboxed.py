@@ -19,7 +19,11 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 SKIPPED_STATUS = 77
 TIMEOUT_S = 120
-PRELOADED = ["tests.p4.switch_under_test", "tests.p4.aggregation_packets", "experiments.mininet_testbed"]
+PRELOADED = [
+    "tests.p4.switch_under_test",
+    "tests.p4.aggregation.aggregation_packets",
+    "experiments.testbeds.mininet_testbed",
+]
 
 _processes = multiprocessing.get_context("forkserver")
 _processes.set_forkserver_preload(PRELOADED)
@@ -64,7 +68,7 @@ def _main(
     os.chdir(ROOT)
     os.environ.clear()
     os.environ.update(environment)
-    from topo.machine.sandbox import run_in_sandbox
+    from common.sandbox import run_in_sandbox
 
     def body() -> int:
         test = getattr(importlib.import_module(module), name).__wrapped__

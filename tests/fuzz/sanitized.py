@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
+from switch.bmv2_json.load import load_program
+from switch.bmv2_json.model import Action, ProgramModel, Table
 from switch.build import RUNTIME_DIR, RUNTIME_SOURCES, compiler
-from switch.codegen.load import load_program
-from switch.codegen.model import Action, ProgramModel, Table
 from switch.codegen.program import generate
-from switch.runtime.state.abi import to_words
+from switch.runtime.access.abi import to_words
 from tests.fuzz.parser_frames import parser_frames
 
 ENTRIES = 40

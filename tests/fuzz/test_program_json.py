@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from switch.bmv2_json.load import load_program
 from switch.codegen import MalformedProgram
-from switch.codegen.load import load_program
 from switch.codegen.program import generate
 from tests.fuzz.programs import SOURCES, program_json
 from tests.fuzz.sanitized import build_driver, run_driver, runtime_objects

@@ -17,16 +17,16 @@ import pytest
 from finsy.proto import p4i, p4r
 from google.protobuf import text_format
 
+from emulation.links.veth import VethPair, create_pairs
 from switch.codegen import build_program
-from switch.nodes.bmv2_programs import require_simple_switch
-from switch.nodes.bmv2_shell import THRIFT_MOST, Shell
-from switch.p4c import find_p4c
+from switch.p4lang.bmv2_programs import require_simple_switch
+from switch.p4lang.bmv2_shell import THRIFT_MOST, Shell
+from switch.p4lang.p4c import find_p4c
 from switch.program_cache import CompiledFiles, compiled_files
 from tests.fuzz.parser_frames import parser_frames
 from tests.p4.random_entries import PORTS, canonical, random_entries
 from tests.p4.switch_under_test import PACKET_TIMEOUT_S, bmv2_switch, open_socket, serve_gradbed
 from tests.unit.p4runtime.client import INSERT, Client, lpm
-from topo.machine.veth import VethPair, create_pairs
 
 ENTRIES = 25
 CHUNK_UPDATES = 200

@@ -16,13 +16,13 @@ from hosts.compressors.content import Content
 from hosts.compressors.wire import written
 from hosts.protocols.addresses import AgentAddress
 from hosts.protocols.datagram_format import CE, ECN_MASK
-from hosts.systems.compression.frames import HEADER_BYTES, Route, acknowledgement_frame, part_frames
+from hosts.systems.compression.packets.frames import HEADER_BYTES, Route, acknowledgement_frame, part_frames
 from switch.codegen import build_program
 from switch.compiler import compile_p4
 from switch.device import ActionCall, KeyMatch, Replica
 from switch.engine import Engine
 from switch.engine.device import EngineDevice
-from switch.link import LinkModel
+from topo.link import LinkModel
 
 SWITCH, WORKER, SERVER, OTHER = 1, 0, 1, 2
 RATE_BPS = 10_000_000

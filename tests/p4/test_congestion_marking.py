@@ -13,7 +13,7 @@ from switch.codegen import build_program
 from switch.compiler import compile_p4
 from switch.device import ActionCall, KeyMatch
 from switch.engine import Engine
-from switch.link import LinkModel
+from topo.link import LinkModel
 
 LANES = 32
 FRAMES = 10

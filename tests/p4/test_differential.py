@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from finsy.proto import p4r
 
-from switch.p4c import find_p4c
+from switch.p4lang.p4c import find_p4c
 from tests.emulation.sandboxed import in_sandbox
 from tests.p4.differential import (
     MARKER,

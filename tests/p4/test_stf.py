@@ -14,8 +14,8 @@ import pytest
 
 from switch.codegen import build_program
 from switch.compiler import compile_p4
-from switch.nodes.bmv2_programs import find_simple_switch
-from switch.p4c import compile_with_p4c, find_p4c, version_number
+from switch.p4lang.bmv2_programs import find_simple_switch
+from switch.p4lang.p4c import compile_with_p4c, find_p4c, version_number
 from switch.stf import read_stf, run_script
 from switch.stf.bmv2_target import run_script_on_bmv2
 

@@ -8,7 +8,7 @@ import pytest
 from finsy.proto import p4i, p4r
 from google.protobuf import text_format
 
-from switch.p4c import find_p4c
+from switch.p4lang.p4c import find_p4c
 from switch.program_cache import compiled_files
 from tests.emulation.sandboxed import in_sandbox
 from tests.p4.differential import make_interfaces

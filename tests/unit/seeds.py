@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from experiments.scale import Scale
-from experiments.study.execution import run_now
+from experiments.study.running.execution import run_now
 from experiments.systems import find_system
 
 

@@ -19,21 +19,28 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 MAY_IMPORT = {
-    "switch": set[str](),
-    "topo": {"switch"},
-    "controller": {"topo", "switch"},
-    "hosts": {"topo", "switch"},
-    "experiments": {"controller", "hosts", "topo", "switch"},
-    "cli": {"experiments", "controller", "hosts", "topo", "switch"},
+    "common": set[str](),
+    "topo": {"common"},
+    "switch": {"topo", "common"},
+    "emulation": {"switch", "topo", "common"},
+    "controller": {"switch", "topo", "common"},
+    "hosts": {"topo", "common"},
+    "experiments": {"controller", "hosts", "emulation", "switch", "topo", "common"},
+    "cli": {"experiments", "controller", "hosts", "emulation", "switch", "topo", "common"},
 }
 
 ROOMS = {
-    "switch": "codegen compiler corpus engine insight nodes p4runtime runtime shims simple_switch stf virtual",
-    "topo": "emulation files machine shapes",
+    "switch": (
+        "bmv2_json codegen compiler corpus engine insight p4lang p4runtime runtime shims simple_switch stf virtual"
+    ),
+    "topo": "files shapes",
+    "emulation": "links nodes switches",
     "controller": "core entries planning rest southbound systems",
     "hosts": "agents collectives compressors learning protocols systems torch_hook traffic transport",
-    "experiments": "bench configuration fidelity plotting prompt study systems traffic",
-    "cli": "p4",
+    "experiments": (
+        "accounts bench configuration fidelity own_program plotting prompt study systems tables testbeds traffic"
+    ),
+    "cli": "commands p4",
 }
 """The folders of each package: a new one is named here and in docs/architecture.md."""
 

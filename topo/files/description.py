@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Interface, IPv4Network
 
-from switch.errors import UserError
-from switch.link import LinkModel
+from common.errors import UserError
 from topo.addressing import host_mac, make_switch
 from topo.graph import Endpoint, Host, Link, Switch, Topology
+from topo.link import LinkModel
 
 TIER = "switch"
 """Of all switches: the files know no tiers."""

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from switch.errors import UserError
+from common.errors import UserError
 from topo.files.description import Described
 from topo.files.p4_utils import Network, link_order, natural
 

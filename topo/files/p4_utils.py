@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from ipaddress import IPv4Interface
 from typing import Any
 
-from switch.errors import UserError
+from common.errors import UserError
 from topo.files.description import Described, HostDescription, LinkDescription
 
 STRATEGIES = ("l2", "mixed", "l3")

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from switch.errors import UserError
-from switch.link import LinkModel
+from common.errors import UserError
 from topo.files import network_script, p4_utils, tutorials
 from topo.files.description import Described
 from topo.graph import Topology
+from topo.link import LinkModel
 
 _SCRIPT, _JSON = ".py", ".json"
 _LEVELS = 2

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from switch.errors import UserError
+from common.errors import UserError
 from topo.files.description import Described, HostDescription, LinkDescription
 
 _GATEWAY = re.compile(r"(?:default\s+gw|default\s+via)\s+([0-9.]+)")

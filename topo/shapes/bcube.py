@@ -18,11 +18,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from switch.errors import UserError
-from switch.link import LinkModel
+from common.errors import UserError
 from topo.addressing import make_host, make_switch
 from topo.graph import MAX_SWITCH_NUMBER, Endpoint, Link, LinkFields, Topology
 from topo.hops import RELAY
+from topo.link import LinkModel
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -15,10 +15,10 @@ from collections import defaultdict
 from itertools import combinations, product
 from typing import TYPE_CHECKING
 
-from switch.errors import UserError
-from switch.link import LinkModel
+from common.errors import UserError
 from topo.addressing import MAX_HOSTS_PER_SWITCH, make_host, make_switch
 from topo.graph import Endpoint, Host, Link, LinkFields, Topology
+from topo.link import LinkModel
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -12,10 +12,10 @@ from collections import defaultdict
 from itertools import product
 from typing import TYPE_CHECKING
 
-from switch.errors import UserError
-from switch.link import LinkModel
+from common.errors import UserError
 from topo.addressing import make_host, make_switch
 from topo.graph import Endpoint, Link, LinkFields, Topology
+from topo.link import LinkModel
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

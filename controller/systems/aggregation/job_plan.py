@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from common.errors import UserError
 from controller.planning.multicast import (
     GROUPS_PER_JOB,
     MulticastTree,
@@ -28,7 +29,6 @@ from controller.systems.aggregation.designation import Designation
 from controller.systems.aggregation.entries import AGGREGATION_PROGRAM, aggregation_role, designated_route
 from controller.systems.aggregation.placement.planner import AggregationPlanner
 from controller.systems.aggregation.slots import DEFAULT_SLOTS, SlotPolicy, SlotRange
-from switch.errors import UserError
 from topo.graph import Topology
 
 MAX_WORKERS = 64

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from common.errors import UserError
 from controller.core.service import Service
 from controller.planning.congestion import congestion_plan
 from controller.planning.plan import Plan, TableEntry
@@ -19,7 +20,6 @@ from controller.systems.aggregation.messages import (
 )
 from controller.systems.aggregation.placement.planner import SharedPathPlacement
 from controller.systems.aggregation.slots import SlotPolicy, SlotRange, free_range
-from switch.errors import UserError
 
 
 class AggregationService(Service[AggregationSettings, JobRequest, AggregationJob, NewJob]):

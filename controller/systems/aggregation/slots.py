@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from switch.errors import UserError
+from common.errors import UserError
 
 SlotPolicy = Literal["dynamic", "static"]
 """dynamic: all jobs share all slots, and a hash of job and packet number selects one (ATP). static: each job has a

@@ -8,11 +8,11 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from common.errors import UserError
 from controller.core.service import Service
 from controller.planning.congestion import congestion_plan
 from controller.planning.multicast import GROUPS_PER_JOB, multicast_address, multicast_plan, multicast_tree
 from controller.planning.plan import Plan, TableEntry
-from switch.errors import UserError
 from topo.graph import Topology
 
 PROGRAM = "compression"

@@ -11,6 +11,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
+from common.errors import UserError
 from controller.core.service import Service
 from controller.planning.plan import Plan, SwitchPlan, TableEntry
 from controller.planning.routing import Routes
@@ -18,7 +19,6 @@ from controller.systems.interconnect.crossbar import crossbar
 from controller.systems.interconnect.entries import destination_entries, self_entry, way_entries
 from controller.systems.interconnect.policies import POLICIES, PolicyName
 from controller.systems.interconnect.reach import Reach
-from switch.errors import UserError
 from topo.graph import Topology
 from topo.shapes.optical_electrical import OPTICAL, hybrid_name
 

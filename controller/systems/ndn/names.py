@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Sequence
 from urllib.parse import unquote_to_bytes
 
-from switch.errors import UserError
+from common.errors import UserError
 
 MOST_COMPONENTS = 8
 MOST_COMPONENT_BYTES = 32

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from pydantic import BaseModel
 
+from common.errors import UserError
 from controller.core.service import NoSettings, Service
 from controller.planning.multicast import MulticastTree, multicast_tree
 from controller.planning.plan import Plan, SwitchPlan, TableEntry
@@ -21,7 +22,6 @@ from controller.systems.ndn.entries import (
 )
 from controller.systems.ndn.messages import NdnAnswer, NdnRequest, Prefix
 from controller.systems.ndn.names import components, job_name
-from switch.errors import UserError
 from topo.graph import Topology
 
 PORTS_WITH_ALL_SETS = 8

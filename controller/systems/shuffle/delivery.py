@@ -13,7 +13,7 @@ from controller.planning.routing import Routes
 from controller.systems.shuffle.messages import Delivery, Multicast, ShuffleJob, Unicast
 from controller.systems.shuffle.scheduling.instance import Instance
 from controller.systems.shuffle.scheduling.schedule import Schedule, Transmission
-from controller.systems.shuffle.scheduling.trees import Tree, Trees
+from controller.systems.shuffle.scheduling.trees.trees import Tree, Trees
 from topo.graph import Topology
 from topo.hops import is_hop
 

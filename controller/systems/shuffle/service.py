@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from common.errors import UserError
 from controller.core.service import Service
 from controller.planning.multicast import GROUPS_PER_JOB
 from controller.planning.plan import Plan, TableEntry
@@ -25,8 +26,7 @@ from controller.systems.shuffle.scheduling.checking import check_schedule
 from controller.systems.shuffle.scheduling.instance import Instance
 from controller.systems.shuffle.scheduling.schedulers import scheduler_named
 from controller.systems.shuffle.scheduling.tree_choice import with_trees_chosen
-from controller.systems.shuffle.scheduling.trees import Trees
-from switch.errors import UserError
+from controller.systems.shuffle.scheduling.trees.trees import Trees
 
 
 class ShuffleService(Service[ShuffleSettings, ShuffleRequest, ShuffleJob, NewShuffle]):

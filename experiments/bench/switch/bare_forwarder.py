@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 
+from common.parent_death import die_with_parent
 from experiments.bench.switch.packet_io import forward_for_ever
-from switch.parent_death import die_with_parent
 
 if __name__ == "__main__":
     die_with_parent()

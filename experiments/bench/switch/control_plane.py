@@ -15,7 +15,8 @@ from queue import SimpleQueue
 import grpc
 from finsy.proto import U128, p4r, p4r_grpc
 
-from controller.southbound.pipeline import Pipeline
+from controller.southbound.p4runtime.pipeline import Pipeline
+from emulation.switches.fabric_process import FabricProcess, fabric_command
 from experiments.programs import P4_SOURCES
 from switch.build import cache_dir
 from switch.codegen import build_program
@@ -23,7 +24,6 @@ from switch.engine import Engine
 from switch.fabric_config import FabricConfig, SwitchConfig
 from switch.program_cache import compiled_files
 from switch.runtime.library import runtime_library
-from topo.emulation.fabric_process import FabricProcess, fabric_command
 
 BATCH_UPDATES = 1000
 DEVICE_ID = 1

@@ -12,20 +12,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from common.errors import UserError
 from controller.planning.plan import Plan
-from controller.southbound.p4runtime import P4RuntimeSouthbound
-from controller.southbound.pipeline import Pipeline
+from controller.southbound.p4runtime.p4runtime import P4RuntimeSouthbound
+from controller.southbound.p4runtime.pipeline import Pipeline
 from controller.southbound.target import Target
+from emulation.links.veth import VethPair, create_pairs, delete_group
+from emulation.nodes.bmv2_node import Bmv2Switch, free_ports
+from emulation.switches.fabric_process import FabricProcess, fabric_command
 from experiments.bench.switch.workloads import LEFT_PORT, RIGHT_PORT, Workload
-from switch.errors import UserError
 from switch.fabric_config import FabricConfig, InterfaceConfig, LinkConfig, SwitchConfig
-from switch.link import LinkModel
-from switch.nodes.bmv2_node import Bmv2Switch, free_ports
-from switch.nodes.bmv2_programs import find_simple_switch_grpc
-from switch.p4c import find_p4c
+from switch.p4lang.bmv2_programs import find_simple_switch_grpc
+from switch.p4lang.p4c import find_p4c
 from switch.program_cache import compiled_files
-from topo.emulation.fabric_process import FabricProcess, fabric_command
-from topo.machine.veth import VethPair, create_pairs, delete_group
+from topo.link import LinkModel
 
 READY_TIMEOUT_S = 120.0
 PROCESSOR_TICK_S = 1 / os.sysconf("SC_CLK_TCK")

@@ -11,12 +11,12 @@ from dataclasses import asdict, dataclass
 from ipaddress import IPv4Address
 from pathlib import Path
 
+from emulation.switches.fabric_layout import fabric_config
 from experiments.bench.virtual.workload import PAUSE_NS, PAYLOAD_BYTES, Permutation
 from switch.codegen import build_program
 from switch.device import ActionCall, KeyMatch
 from switch.program_cache import compiled_files
 from switch.virtual import Generator, VirtualFabric
-from topo.emulation.fabric_layout import fabric_config
 from topo.graph import Host
 
 ROUTER = Path(__file__).resolve().parents[3] / "p4src" / "router.p4"

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from common.errors import UserError
 from experiments.bench.virtual.workload import (
     FLOW_PAYLOAD_BPS,
     LINK_DELAY_US,
@@ -18,7 +19,6 @@ from experiments.bench.virtual.workload import (
     Permutation,
 )
 from switch.build import cache_dir
-from switch.errors import UserError
 
 SOURCE = Path(__file__).with_name("ns3_permutation.cc")
 MODULES = ("core", "network", "internet", "point-to-point", "applications")

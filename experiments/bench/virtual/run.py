@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
+from common.errors import UserError
+from common.json_lines import own_program
 from experiments.bench.console import bench_console
 from experiments.bench.virtual.measure import Measured
 from experiments.bench.virtual.ns3 import Ns3Measured, measure_ns3, ns3_version
@@ -20,8 +22,6 @@ from experiments.bench.virtual.workload import (
     PAYLOAD_BYTES,
     Permutation,
 )
-from switch.errors import UserError
-from topo.machine.json_lines import own_program
 
 HOPS = 3_000_000
 """Of one measurement, about: long enough for a clock of processor time."""

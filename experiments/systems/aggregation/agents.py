@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from experiments.agents import AgentSpec
+from experiments.testbeds.agents import AgentSpec
 from hosts.systems.aggregation.description import JobDescription, WorkerDescription
 
 MODULE = "hosts.systems.aggregation.agents"

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from experiments.accounting import HostAccount, Tally
-from experiments.counts import Counts
+from experiments.accounts.accounting import HostAccount, Tally
+from experiments.accounts.counts import Counts
 from topo.graph import Topology
 
 EVENTS = (

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from controller.systems.aggregation.designation import Designation as Label
-from controller.systems.aggregation.placement.problem import AggregationProblem
-from controller.systems.aggregation.placement.rates import solve_rates
-from controller.systems.aggregation.placement.realised import realised_rates
-from experiments.accounting import Tally
+from controller.systems.aggregation.placement.rates.problem import AggregationProblem
+from controller.systems.aggregation.placement.rates.rates import solve_rates
+from controller.systems.aggregation.placement.rates.realised import realised_rates
+from experiments.accounts.accounting import Tally
 from experiments.scale import Scale
 from experiments.system import Measured, Metric, Row
 from experiments.systems.aggregation.counts import EVENTS, account, acks_from, events_of, gradients_to

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from controller.systems.aggregation.messages import JobRequest
-from experiments.agents import AgentSpec
 from experiments.system import PointTask, Progress
 from experiments.systems.aggregation.agents import agent_specs
 from experiments.systems.aggregation.configuration import AggregationConfiguration
 from experiments.systems.aggregation.jobs import JobSetup, describe_job
+from experiments.testbeds.agents import AgentSpec
 from hosts.systems.aggregation.description import Exchange, JobDescription
 from topo.graph import Topology
 

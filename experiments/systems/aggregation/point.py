@@ -6,9 +6,10 @@ from collections.abc import Collection, Sequence
 from functools import cached_property
 from typing import Any, Literal
 
+from common.errors import UserError
 from controller.planning.hosts import choose_hosts_of_jobs
 from controller.systems.aggregation.messages import AggregationSettings, JobRequest
-from experiments.accounting import HostAccount, disagreements, rows
+from experiments.accounts.accounting import HostAccount, disagreements, rows
 from experiments.configuration.faults import AgentFault, restarted_switches
 from experiments.fidelity.report import FidelityReport
 from experiments.programs import FORWARD, Program
@@ -23,7 +24,6 @@ from experiments.systems.aggregation.programmable import Hosts, choose_programma
 from experiments.systems.aggregation.script_phase import ScriptPhase
 from experiments.torch_scripts import MODULE as SCRIPTS
 from hosts.systems.aggregation.description import Exchange
-from switch.errors import UserError
 from topo.graph import Topology
 
 MOST_FAILURES = 5

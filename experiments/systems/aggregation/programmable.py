@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from itertools import chain, zip_longest
 from typing import Any
 
+from common.errors import UserError
 from controller.planning.routing import shortest_routes
 from controller.systems.aggregation.job_plan import check_hosts
 from controller.systems.aggregation.placement.planner import AggregationChoice
 from controller.systems.aggregation.placement.planners import PlannerOptions
-from controller.systems.aggregation.placement.problem import AggregationProblem
-from switch.errors import UserError
+from controller.systems.aggregation.placement.rates.problem import AggregationProblem
 from topo.graph import Topology
 
 Hosts = tuple[tuple[str, ...], str]

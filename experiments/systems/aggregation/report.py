@@ -10,12 +10,12 @@ from rich.table import Table
 
 from experiments.systems.aggregation.figure import draw
 from experiments.systems.aggregation.phase import IN_NETWORK, PARAMETER_SERVER
-from experiments.units import time_text
+from experiments.tables.units import time_text
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from experiments.study.results import StudyResults
+    from experiments.study.evaluation.results import StudyResults
 
 Row = Mapping[str, Any]
 

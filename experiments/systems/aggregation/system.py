@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from common.errors import UserError
 from controller.planning.hosts import choose_hosts_of_jobs
 from experiments.configuration.point import PointConfiguration
 from experiments.scale import Scale
@@ -17,12 +18,11 @@ from experiments.systems.aggregation.point import AggregationPoint, network_of, 
 from experiments.systems.aggregation.programmable import check_choice
 from experiments.systems.aggregation.script_phase import check_script_jobs
 from hosts.torch_hook.torch_extra import require_torch
-from switch.errors import UserError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from experiments.study.results import StudyResults
+    from experiments.study.evaluation.results import StudyResults
 
 
 SMALL = "--workload synthetic --topology leaf-spine:2,2,2 --workers 3 --rounds 2 --lanes 64"

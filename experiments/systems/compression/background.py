@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from experiments.agents import AgentSpec
 from experiments.scale import Scale
 from experiments.systems.compression.configuration import BackgroundSection
+from experiments.testbeds.agents import AgentSpec
 from experiments.traffic.agents import AGENT, NAME, address
 from hosts.traffic.description import EndpointDescription, Sizes, Stream
 from topo.graph import Topology

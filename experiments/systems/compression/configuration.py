@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
+from common.errors import UserError
 from experiments.configuration.gradients import SYNTHETIC_UNLESS_SAID, SyntheticGradients, TrainedGradients
 from experiments.configuration.point import PointConfiguration
 from experiments.configuration.sections import Section, option
@@ -14,7 +15,6 @@ from hosts.compressors.methods import parsed
 from hosts.systems.compression.description import Pacing
 from hosts.systems.compression.ratio import RatioRule
 from hosts.transport.stream_receiver import SELECTIVE_BITS
-from switch.errors import UserError
 
 
 class SwitchesSection(Section):

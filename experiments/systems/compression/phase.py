@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from controller.systems.compression.service import JobRequest
-from experiments.agents import AgentSpec
 from experiments.configuration.faults import AgentFault
 from experiments.system import PointTask, Progress
 from experiments.systems.compression.background import background_agents
@@ -17,6 +16,7 @@ from experiments.systems.compression.configuration import (
     SyntheticWorkload,
     TrainingWorkload,
 )
+from experiments.testbeds.agents import AgentSpec
 from hosts.compressors.fingerprint import MODULUS
 from hosts.learning.settings import ExternalSettings, SyntheticSettings, TrainingSettings
 from hosts.protocols.addresses import AgentAddress, WorkerAddress

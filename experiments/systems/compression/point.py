@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from controller.planning.hosts import choose_hosts
 from controller.systems.compression.service import PROGRAM, CompressionSettings
-from experiments.accounting import disagreements, rows
+from experiments.accounts.accounting import disagreements, rows
+from experiments.accounts.host_accounts import host_accounts
 from experiments.configuration.faults import restarted_switches
 from experiments.fidelity.report import FidelityReport
-from experiments.host_accounts import host_accounts
 from experiments.programs import Program
 from experiments.sampling import SampleOrder
 from experiments.system import Measured, NetworkSetup, PointResult, PointTask

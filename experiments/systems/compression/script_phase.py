@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from experiments.agents import AgentSpec
 from experiments.systems.compression.phase import MODULE, WORKER_RANK, CompressionPhase, RoundReport
+from experiments.testbeds.agents import AgentSpec
 from experiments.torch_scripts import SILENCE_US, ScriptWorkers
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from common.errors import UserError
 from experiments.configuration.point import PointConfiguration
 from experiments.scale import Scale
 from experiments.system import Metric, PointTask, System
@@ -15,12 +16,11 @@ from experiments.systems.compression.point import CompressionPoint
 from experiments.systems.compression.report import script_lines
 from experiments.torch_scripts import check_script
 from hosts.compressors.methods import compressor
-from switch.errors import UserError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from experiments.study.results import StudyResults
+    from experiments.study.evaluation.results import StudyResults
 
 
 class CompressionSystem(System):

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
-from experiments.counts import Direction
+from experiments.accounts.counts import Direction
 from experiments.systems.interconnect.window import Window, turn_share
 from topo.graph import Topology
 from topo.shapes.optical_electrical import (

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Literal
 
-from experiments.accounting import Tally
-from experiments.counts import Counts
+from experiments.accounts.accounting import Tally
+from experiments.accounts.counts import Counts
 from experiments.systems.interconnect.window import Window
 from topo.graph import Topology
 from topo.shapes.optical_electrical import (

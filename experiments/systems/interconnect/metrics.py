@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from experiments.counts import Counts, Direction
+from experiments.accounts.counts import Counts, Direction
 from experiments.scale import Scale
 from experiments.system import Metric
 from experiments.systems.interconnect.links import CLASSES, Load, balance, loss_by_cause

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from controller.systems.interconnect.service import Traffic as TrafficJob
-from experiments.agents import AgentSpec
 from experiments.system import PointTask, Progress
+from experiments.testbeds.agents import AgentSpec
 from experiments.traffic.agents import Traffic, plan_traffic
 from experiments.traffic.configuration import TrafficSection
 from topo.graph import Topology

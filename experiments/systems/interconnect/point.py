@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Literal
 
 from controller.systems.interconnect.service import HYBRID_PROGRAM, OPTICAL_PROGRAM, InterconnectSettings
-from experiments.accounting import disagreements, rows
+from experiments.accounts.accounting import disagreements, rows
+from experiments.accounts.host_accounts import host_accounts
 from experiments.configuration.faults import AgentFault, restarted_switches
 from experiments.fidelity.report import FidelityReport
-from experiments.host_accounts import host_accounts
 from experiments.programs import Program
 from experiments.scale import Scale
 from experiments.system import OPENFLOW, Measured, NetworkSetup, PointResult, PointTask

@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from common.errors import UserError
+from common.suggestion import suggestion
 from controller.core.services import ServiceConfig
 from controller.systems.interconnect.policies import POLICIES
 from experiments.configuration.point import PointConfiguration
@@ -17,10 +19,8 @@ from experiments.systems.interconnect.metrics import METRICS
 from experiments.systems.interconnect.point import InterconnectPoint, build_topology, programs_of
 from experiments.traffic.agents import check_traffic
 from hosts.traffic.sizes import longest_frame_bytes
-from switch.errors import UserError
-from switch.link import MOST_CHANNELS
-from switch.suggestion import suggestion
 from topo.graph import Topology
+from topo.link import MOST_CHANNELS
 from topo.shapes.optical_electrical import WAVELENGTH_BYTES, size_of, with_wavelengths
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from experiments.counts import Direction
+from experiments.accounts.counts import Direction
 from experiments.sampling import LinkBytes, LinkRows
-from switch.link import LinkModel
+from topo.link import LinkModel
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import networkx
 
-from experiments.accounting import Tally
+from experiments.accounts.accounting import Tally
 from experiments.configuration.faults import restarted_switches
 from experiments.system import Measured
 from experiments.systems.ndn.counts import departures, hits, transmissions
-from hosts.systems.ndn.packets import HOP_LIMIT
+from hosts.systems.ndn.packets.packets import HOP_LIMIT
 
 if TYPE_CHECKING:
     from experiments.systems.ndn.point import NdnPoint

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from experiments.accounting import Tally
-from experiments.counts import Counts
-from hosts.systems.ndn.packets import HOP_LIMIT
+from experiments.accounts.accounting import Tally
+from experiments.accounts.counts import Counts
+from hosts.systems.ndn.packets.packets import HOP_LIMIT
 from topo.graph import Topology
 
 KINDS = ("interest", "insertion", "deletion", "data", "push", "acknowledgement")

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from controller.systems.ndn.messages import NdnRequest, Prefix
-from experiments.agents import AgentSpec
 from experiments.scale import Scale
 from experiments.systems.ndn.configuration import NdnConfiguration, TrainingWorkload
+from experiments.testbeds.agents import AgentSpec
 from hosts.collectives.job import CollectiveJob
 from hosts.learning.reference import reference
 from hosts.learning.settings import SyntheticSettings, TrainingSettings
@@ -19,7 +19,7 @@ from hosts.learning.synthetic import sum_digest, synthetic_gradient
 from hosts.learning.workload import SyntheticWorkload
 from hosts.protocols.addresses import WorkerAddress
 from hosts.systems.ndn.description import NdnJob, ObserverDescription, PeerDescription
-from hosts.systems.ndn.names import asked_training
+from hosts.systems.ndn.packets.names import asked_training
 from hosts.systems.ndn.ring import RingDescription
 from topo.graph import Topology
 

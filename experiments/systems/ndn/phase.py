@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from experiments.agents import AgentSpec
 from experiments.configuration.faults import AgentFault
 from experiments.system import PointTask, Progress
 from experiments.systems.ndn.configuration import NdnConfiguration
 from experiments.systems.ndn.jobs import JobSetup, agent_specs, request_of
+from experiments.testbeds.agents import AgentSpec
 from hosts.learning.settings import TrainingSettings
 from hosts.systems.ndn.asynchronous import replay
 from topo.graph import Topology

@@ -10,10 +10,10 @@ import networkx
 
 from controller.core.service import NoSettings
 from controller.planning.multicast import multicast_tree
-from experiments.accounting import HostAccount, disagreements, rows
+from experiments.accounts.accounting import HostAccount, disagreements, rows
+from experiments.accounts.host_accounts import host_accounts
 from experiments.configuration.faults import restarted_switches
 from experiments.fidelity.report import FidelityReport
-from experiments.host_accounts import host_accounts
 from experiments.programs import Program
 from experiments.scale import Scale
 from experiments.system import Measured, NetworkSetup, PointResult, PointTask

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import replace
 from statistics import median
 
+from common.errors import UserError
 from experiments.configuration.options import ModelOption, model_options, nested, within
 from experiments.prompt.job_commands import JobCommands
 from experiments.prompt.prompt import Prompt
@@ -14,7 +15,6 @@ from experiments.systems.ndn.configuration import NdnConfiguration
 from experiments.systems.ndn.counts import DROP_REASONS
 from experiments.systems.ndn.jobs import job_on
 from experiments.systems.ndn.phase import NdnPhase
-from switch.errors import UserError
 
 JOB_OPTIONS = (
     *(f"workload.{each}" for each in ("kind", "peers", "rounds", "exchange", "mode", "pace", "window_fragments")),

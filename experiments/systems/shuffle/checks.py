@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from experiments.accounting import disagreements as host_disagreements
+from experiments.accounts.accounting import disagreements as host_disagreements
+from experiments.accounts.counts import Counts
+from experiments.accounts.host_accounts import host_accounts
 from experiments.configuration.faults import AgentFault, Fault, LinkChange, restarted_switches
-from experiments.counts import Counts
-from experiments.host_accounts import host_accounts
 from experiments.system import Measured
 from experiments.systems.shuffle.jobs import ShuffleJob
 from experiments.systems.shuffle.loads import counted_loads, disagreements, lossless, planned_loads

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from common.errors import UserError
 from controller.systems.shuffle.scheduling.instance import Instance
 from controller.systems.shuffle.scheduling.queues import Timing
 from controller.systems.shuffle.scheduling.storage import epochs
@@ -13,7 +14,6 @@ from experiments.systems.shuffle.configuration import ShuffleConfiguration
 from experiments.systems.shuffle.jobs import timing
 from experiments.systems.shuffle.training import Parts, first_parts
 from hosts.systems.shuffle.samples import SampleSource
-from switch.errors import UserError
 from topo.graph import Topology
 
 MASTER_SCHEDULERS = ("coded-master",)

@@ -10,12 +10,12 @@ from itertools import accumulate
 from typing import Any
 
 from controller.systems.shuffle.messages import NewShuffle
-from controller.systems.shuffle.scheduling.bits import bits_of
 from controller.systems.shuffle.scheduling.instance import Instance
 from controller.systems.shuffle.scheduling.queues import Timing
 from controller.systems.shuffle.scheduling.schedule import Schedule, Transmission
-from controller.systems.shuffle.scheduling.trees import Trees, links_above
-from experiments.agents import AgentSpec
+from controller.systems.shuffle.scheduling.trees.bits import bits_of
+from controller.systems.shuffle.scheduling.trees.trees import Trees, links_above
+from experiments.testbeds.agents import AgentSpec
 from hosts.protocols.addresses import WorkerAddress
 from hosts.systems.shuffle.coded_format import frame_overhead_bytes
 from hosts.systems.shuffle.description import (

@@ -10,7 +10,7 @@ import networkx as nx
 
 from controller.planning.routing import shortest_routes
 from controller.systems.shuffle.delivery import ways
-from experiments.counts import Counts
+from experiments.accounts.counts import Counts
 from experiments.systems.shuffle.jobs import ShuffleJob
 from topo.graph import Topology
 from topo.hops import is_hop

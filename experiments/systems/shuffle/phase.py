@@ -6,9 +6,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from controller.systems.shuffle.messages import ShuffleRequest
-from experiments.agents import AgentSpec
 from experiments.system import Progress
 from experiments.systems.shuffle.jobs import ShuffleJob
+from experiments.testbeds.agents import AgentSpec
 
 
 class ShufflePhase:

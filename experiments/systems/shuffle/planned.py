@@ -14,7 +14,7 @@ from controller.systems.shuffle.scheduling.instance import Instance
 from controller.systems.shuffle.scheduling.schedule import Schedule
 from controller.systems.shuffle.scheduling.schedulers import scheduler_named
 from controller.systems.shuffle.scheduling.tree_choice import with_trees_chosen
-from controller.systems.shuffle.scheduling.trees import Trees
+from controller.systems.shuffle.scheduling.trees.trees import Trees
 from experiments.fidelity.report import FidelityReport
 from experiments.system import Measured, NetworkSetup, Phase, PointResult, PointTask, Value
 from experiments.systems.shuffle.configuration import ShuffleConfiguration

@@ -11,10 +11,10 @@ from typing import Any
 from controller.systems.shuffle.delivery import PROGRAM
 from controller.systems.shuffle.messages import ShuffleRequest, ShuffleSettings
 from controller.systems.shuffle.scheduling.instance import Instance
-from experiments.accounting import rows
+from experiments.accounts.accounting import rows
+from experiments.accounts.host_accounts import host_accounts
 from experiments.configuration.sections import link_classes
 from experiments.fidelity.report import FidelityReport
-from experiments.host_accounts import host_accounts
 from experiments.programs import Program
 from experiments.system import Measured, NetworkSetup, PointResult, PointTask, Value
 from experiments.systems.shuffle.checks import failures, stopped_agents

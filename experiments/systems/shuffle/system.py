@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from common.errors import UserError
 from controller.systems.shuffle.scheduling.schedulers import scheduler_named
 from controller.systems.shuffle.scheduling.storage import places_of
 from experiments.configuration.point import PointConfiguration
@@ -17,7 +18,6 @@ from experiments.systems.shuffle.metrics import METRICS
 from experiments.systems.shuffle.planned import PlannedPoint
 from experiments.systems.shuffle.point import ShufflePoint
 from hosts.systems.shuffle.coded_format import most_fragment_bytes
-from switch.errors import UserError
 
 
 class ShuffleSystem(System):

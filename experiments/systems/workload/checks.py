@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from experiments.accounting import HostAccount, disagreements
-from experiments.counts import Counts
-from experiments.switch_accounts import switch_disagreements
+from experiments.accounts.accounting import HostAccount, disagreements
+from experiments.accounts.counts import Counts
+from experiments.accounts.switch_accounts import switch_disagreements
 from experiments.traffic.marks import mark_disagreements
 from experiments.traffic.results import TrafficResults
 from topo.graph import Topology

@@ -10,15 +10,15 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
+from common.errors import UserError
 from experiments.configuration.point import Clock, PointConfiguration
 from experiments.configuration.sections import AddressedTopologySection, Section, SwitchProgramsSection, option
-from experiments.own_program import entries_beside
+from experiments.own_program.own_program import entries_beside
 from experiments.sampling import SamplesSection
 from experiments.system import Shorthands
 from experiments.systems.workload.expectations import expectations_of, parse_expectation
 from experiments.traffic.background import BackgroundSection
 from experiments.traffic.configuration import TrafficSection
-from switch.errors import UserError
 from switch.program_cache import input_digest
 from topo.files import topology_file
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from experiments.system import Value
-from switch.insight.coverage import Report
+from switch.insight.coverage.coverage import Report
 
 
 def coverage_metrics(reports: Sequence[Report]) -> dict[str, Value]:

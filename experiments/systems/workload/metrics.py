@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from experiments.accounts.counts import Counts
 from experiments.configuration.faults import Fault, LinkChange
-from experiments.counts import Counts
 from experiments.sampling import LinkBytes
 from experiments.scale import Scale
 from experiments.system import Metric, Value

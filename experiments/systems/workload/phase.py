@@ -9,8 +9,8 @@ from typing import Any
 from pydantic import BaseModel
 
 from controller.entries.service import Traffic as TrafficJob
-from experiments.agents import AgentSpec
 from experiments.system import Progress
+from experiments.testbeds.agents import AgentSpec
 from experiments.traffic.agents import Traffic
 from experiments.traffic.background import Background
 from experiments.traffic.connections import ConnectionTraffic

@@ -8,10 +8,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from experiments.accounting import HostAccount, rows
+from common.errors import UserError
+from experiments.accounts.accounting import HostAccount, rows
+from experiments.accounts.host_accounts import host_accounts
 from experiments.fidelity.report import FidelityReport
-from experiments.host_accounts import host_accounts
-from experiments.own_program import own_network
+from experiments.own_program.own_program import own_network
 from experiments.programs import Program
 from experiments.scale import Scale
 from experiments.system import Measured, NetworkSetup, PointResult, PointTask, Value
@@ -38,9 +39,8 @@ from experiments.traffic.connections import ConnectionResults, ConnectionTraffic
 from experiments.traffic.results import TrafficResults
 from experiments.traffic.template import Template
 from hosts.traffic.replay import Replay, read_capture
-from switch.errors import UserError
-from switch.insight.coverage import Report
-from switch.insight.coverage_html import html_page
+from switch.insight.coverage.coverage import Report
+from switch.insight.coverage.coverage_html import html_page
 from switch.insight.source import SourceMap
 from topo.files import TopologyFile, topology_file
 from topo.graph import Topology

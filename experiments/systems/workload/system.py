@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from common.errors import UserError
 from experiments.configuration.faults import AgentFault
 from experiments.configuration.point import PointConfiguration
-from experiments.metric_table import metric_table
-from experiments.own_program import SERVICE
+from experiments.own_program.own_program import SERVICE
 from experiments.scale import Scale
 from experiments.system import Metric, PointTask, System
 from experiments.systems.workload.closing import closing
@@ -16,14 +16,14 @@ from experiments.systems.workload.configuration import WorkloadConfiguration, Wo
 from experiments.systems.workload.expectations import check_subjects
 from experiments.systems.workload.metrics import METRICS
 from experiments.systems.workload.point import WorkloadPoint, background_of, network_of, traffic_of
+from experiments.tables.metric_table import metric_table
 from experiments.traffic.choice import packet_choice
 from experiments.traffic.connections import check_transport
-from switch.errors import UserError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from experiments.study.results import StudyResults
+    from experiments.study.evaluation.results import StudyResults
 
 MISSED_SHOWN = 20
 

@@ -8,12 +8,12 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from common.errors import UserError
 from hosts.agents.channel import BEGIN, INTERFACES, STOP, write_event
 from hosts.agents.context import Result
 from hosts.agents.interface_counts import by_interface
 from hosts.agents.kernel.raw_socket import RawSocket
 from hosts.agents.kernel.tcp import Connections, TcpListener, TcpStream
-from switch.errors import UserError
 
 
 class RealContext:

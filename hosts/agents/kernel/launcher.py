@@ -38,12 +38,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from common.errors import UserError
+from common.parent_death import die_with_parent
 from hosts.agents.channel import BEGIN, STOP, write_event
 from hosts.agents.functions import one_line, prepare_agent
 from hosts.agents.kernel.context import RealContext
 from hosts.agents.kernel.namespace import enter_network_namespace
-from switch.errors import UserError
-from switch.parent_death import die_with_parent
 
 STOP_PATIENCE_S = 5.0
 SIGN_OF_LIFE_S = 5.0

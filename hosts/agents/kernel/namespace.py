@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 
-from switch.errors import UserError
+from common.errors import UserError
 
 _CLONE_NEWNET = 0x40000000
 

@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from common.errors import UserError
 from hosts.agents.interface_counts import InterfaceCounts
 from hosts.agents.kernel.message_batch import ReceiveBatch, SendBatch
 from hosts.agents.kernel.packet_filter import DROP_ALL, attach_filter, inverted, udp_destination_port
 from hosts.agents.kernel.timed_frames import TimedFrames
 from hosts.agents.time_stamps import stamped
-from switch.errors import UserError
 
 _ETH_P_ALL = 0x0003
 _ETH_P_IP = 0x0800

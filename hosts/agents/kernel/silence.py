@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from pyroute2 import IPRoute, NetlinkError
 
-from switch.errors import UserError
+from common.errors import UserError
 
 # <linux/rtnetlink.h>
 _LOCAL_TABLE = 255

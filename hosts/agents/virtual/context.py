@@ -13,12 +13,12 @@ import numpy as np
 from greenlet import getcurrent, greenlet  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
+from common.errors import UserError
 from hosts.agents.channel import BEGIN, INTERFACES, STOP
 from hosts.agents.context import Result
 from hosts.agents.interface_counts import InterfaceCounts, by_interface
 from hosts.agents.time_stamps import stamped
 from hosts.agents.virtual.clock import Card, VirtualClock
-from switch.errors import UserError
 
 Batch = tuple[NDArray[np.uint8], NDArray[np.uint32], NDArray[np.int64]]
 """Buffer, lengths, and when each arrived."""

@@ -10,11 +10,11 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from common.errors import UserError
 from hosts.agents.channel import BEGIN, STOP
 from hosts.agents.functions import one_line, prepare_agent
 from hosts.agents.virtual.clock import Card, Timer, VirtualClock
 from hosts.agents.virtual.context import VirtualContext, VirtualPort
-from switch.errors import UserError
 
 STOP_PATIENCE_S = 5
 SILENCE_S = 3600
@@ -34,7 +34,7 @@ class _Agent:
 
 
 class VirtualLauncher:
-    """Starts agents as greenlets. `send` and `event` are those of topo.machine.json_lines.JsonLinesProcess."""
+    """Starts agents as greenlets. `send` and `event` are those of common.json_lines.JsonLinesProcess."""
 
     def __init__(
         self, clock: VirtualClock, cards: Mapping[str, Card], compute_us: ComputeUs = lambda job, name: 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
+from common.errors import UserError
 from hosts.agents.context import AgentContext
 from hosts.collectives.exchange import Exchange
 from hosts.collectives.ring_exchange import RingExchange
@@ -16,7 +17,6 @@ from hosts.systems.aggregation.gradient_format import UDP_PORT
 from hosts.systems.aggregation.server import Server
 from hosts.systems.aggregation.server_exchange import ServerExchange
 from hosts.torch_hook.torch_extra import load_torch
-from switch.errors import UserError
 
 
 def prepare(description: WorkerDescription | JobDescription) -> None:

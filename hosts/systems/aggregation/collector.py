@@ -19,11 +19,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from common.errors import UserError
 from hosts.learning.shifted_sums import shifted
 from hosts.systems.aggregation.gradient_format import BITMAP_BITS, Flags
 from hosts.systems.aggregation.statistics import CollectorStatistics
 from hosts.transport.packet_numbers import PACKET_NUMBERS, forward_distance
-from switch.errors import UserError
 
 _KEPT_ROUNDS = 2
 # Plain integers: the flags of an enumeration cost much in what runs for every packet.

@@ -6,11 +6,11 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from common.errors import UserError
 from hosts.agents.description import Description
 from hosts.collectives.job import CollectiveJob
 from hosts.protocols.addresses import AgentAddress, Ip, Mac
 from hosts.systems.aggregation.gradient_format import BITMAP_BITS, UDP_PORT
-from switch.errors import UserError
 
 SwitchNumber = Annotated[int, Field(ge=0, le=0xFFFF)]
 Exchange = Literal["server", "ring", "gloo"]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from common.errors import UserError
 from hosts.agents.context import AgentContext, Interface
 from hosts.learning.fragments import cut, join
 from hosts.learning.shifted_sums import restored
@@ -18,7 +19,6 @@ from hosts.systems.aggregation.gradient_frames import congested
 from hosts.systems.aggregation.paths import aggregation_paths
 from hosts.systems.aggregation.sender import Attempt, Sender
 from hosts.transport.settling import settle
-from switch.errors import UserError
 
 _RESEND = Flags.RESEND.value
 _DIRECT = Attempt.DIRECT

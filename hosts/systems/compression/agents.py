@@ -11,10 +11,10 @@ from hosts.collectives.worker import Worker
 from hosts.learning.workload import prepare_workload
 from hosts.systems.compression.description import JobDescription, WorkerDescription
 from hosts.systems.compression.exchange import CompressedExchange
-from hosts.systems.compression.packet_format import TCP_PORT, UDP_PORT
+from hosts.systems.compression.packets.packet_format import TCP_PORT, UDP_PORT
 from hosts.systems.compression.server import Server
-from hosts.systems.compression.tcp_exchange import TcpExchange
-from hosts.systems.compression.tcp_server import TcpServer
+from hosts.systems.compression.tcp.tcp_exchange import TcpExchange
+from hosts.systems.compression.tcp.tcp_server import TcpServer
 from hosts.systems.compression.witness import Witness
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hosts.compressors.fingerprint import MODULUS, fingerprint
 from hosts.compressors.wire import read
 from hosts.protocols.datagram_frames import Frames
-from hosts.systems.compression.frames import is_end
+from hosts.systems.compression.packets.frames import is_end
 
 
 class Assembly:

@@ -7,27 +7,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from common.errors import UserError
 from hosts.agents.context import AgentContext, Interface
 from hosts.protocols.addresses import ip_integer, mac_bytes
 from hosts.systems.compression.assembly import Assembly
 from hosts.systems.compression.description import JobDescription
-from hosts.systems.compression.frames import (
+from hosts.systems.compression.held_back import HeldBack
+from hosts.systems.compression.packets.frames import (
     Route,
     acknowledgement_frame,
     met_congestion,
     received_acknowledgements,
     received_parts,
 )
-from hosts.systems.compression.gradient_message import GradientMessage
-from hosts.systems.compression.held_back import HeldBack
-from hosts.systems.compression.incoming import Incoming
-from hosts.systems.compression.outgoing import Outgoing
-from hosts.systems.compression.pace import Pace
-from hosts.systems.compression.rate_adaptation import RateAdaptation
+from hosts.systems.compression.packets.gradient_message import GradientMessage
+from hosts.systems.compression.packets.incoming import Incoming
+from hosts.systems.compression.packets.outgoing import Outgoing
+from hosts.systems.compression.rate.pace import Pace
+from hosts.systems.compression.rate.rate_adaptation import RateAdaptation
 from hosts.transport.packet_numbers import PACKET_NUMBERS, forward_distance
 from hosts.transport.settling import settle
 from hosts.transport.stream_sender import StreamSender
-from switch.errors import UserError
 
 GOLDEN_SECTION = (5**0.5 - 1) / 2
 """Its multiples are spread evenly over any stretch of rounds, modulo 1."""

@@ -12,7 +12,7 @@ from hosts.protocols.addresses import ip_integer
 from hosts.protocols.datagram_frames import Frames, only
 from hosts.systems.compression.assembly import Assembly
 from hosts.systems.compression.description import JobDescription
-from hosts.systems.compression.frames import (
+from hosts.systems.compression.packets.frames import (
     HEADER_BYTES,
     MOST_FRAME_BYTES,
     Route,
@@ -23,8 +23,8 @@ from hosts.systems.compression.frames import (
     received_acknowledgements,
     received_parts,
 )
-from hosts.systems.compression.incoming import Incoming
-from hosts.systems.compression.outgoing import Outgoing
+from hosts.systems.compression.packets.incoming import Incoming
+from hosts.systems.compression.packets.outgoing import Outgoing
 from hosts.systems.compression.silence import Silence
 from hosts.systems.compression.summation import Summation
 from hosts.transport.group_acknowledgement import GroupAcknowledgement

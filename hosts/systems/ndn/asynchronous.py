@@ -16,7 +16,7 @@ from hosts.learning.dataset import load
 from hosts.learning.quantise import START_EXPONENT, dequantise, next_exponent, quantise
 from hosts.learning.settings import TrainingSettings
 from hosts.learning.trainer import Replica, Shard
-from hosts.systems.ndn.gradient_format import MOST_SCALES
+from hosts.systems.ndn.packets.gradient_format import MOST_SCALES
 
 MOST_EXPONENT = 127
 """Scales travel in 8 bits."""

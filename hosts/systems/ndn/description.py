@@ -27,7 +27,7 @@ class NdnJob(Description):
     """What all peers of a job know. Times in microseconds of the agents' clock."""
 
     training: str
-    """As the controller was asked; the job's own names have its number in them (hosts/systems/ndn/names.py)."""
+    """As the controller was asked; the job's own names have its number in them (packets/names.py)."""
     number: int
     publishers: tuple[str, ...]
     """Name components, in the order of the workers' indices."""

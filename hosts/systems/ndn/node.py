@@ -6,22 +6,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from common.errors import UserError
 from hosts.agents.context import AgentContext, Interface
 from hosts.protocols.addresses import mac_bytes
-from hosts.systems.ndn import tlv
 from hosts.systems.ndn.description import NdnJob
 from hosts.systems.ndn.endpoint import Endpoint, Fragment, FragmentReader, waiting
-from hosts.systems.ndn.gradient_format import fragment_name, version_frames
-from hosts.systems.ndn.names import DELETE, DISTRIBUTE, INSERT, training_of
-from hosts.systems.ndn.packets import ETHERNET_BYTES, Data, Interest, read_packet
+from hosts.systems.ndn.packets import tlv
+from hosts.systems.ndn.packets.gradient_format import fragment_name, version_frames
+from hosts.systems.ndn.packets.names import DELETE, DISTRIBUTE, INSERT, training_of
+from hosts.systems.ndn.packets.packets import ETHERNET_BYTES, Data, Interest, read_packet
+from hosts.systems.ndn.packets.tlv import Component, MalformedError, Name, generic
 from hosts.systems.ndn.publications import Publication, Publications
 from hosts.systems.ndn.pull import Puller
 from hosts.systems.ndn.reception import ProbeTimer, Reception, Version
 from hosts.systems.ndn.statistics import PeerStatistics
 from hosts.systems.ndn.subscriptions import Subscriptions
-from hosts.systems.ndn.tlv import Component, MalformedError, Name, generic
 from hosts.transport.settling import settle
-from switch.errors import UserError
 
 _PACKET_LIFETIME_MS = 4000
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from hosts.systems.ndn.gradient_format import VersionHead
+from hosts.systems.ndn.packets.gradient_format import VersionHead
 from hosts.transport.retransmission_timeout import RetransmissionTimeout
 
 

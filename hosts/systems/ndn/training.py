@@ -15,8 +15,8 @@ from hosts.learning.synthetic import sum_digest
 from hosts.learning.workload import Workload, workload
 from hosts.systems.ndn.asynchronous import AsynchronousReplica
 from hosts.systems.ndn.description import PeerDescription
-from hosts.systems.ndn.gradient_format import VersionHead
 from hosts.systems.ndn.node import Node
+from hosts.systems.ndn.packets.gradient_format import VersionHead
 from hosts.systems.ndn.publications import Publication
 from hosts.systems.ndn.reception import Version
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from common.errors import UserError
 from hosts.systems.shuffle.description import Incoming, ShuffleDescription
 from hosts.systems.shuffle.store import Fragments, Store
-from switch.errors import UserError
 
 CONSTANT_TIMEOUTS, MOST_DOUBLINGS = 4, 4
 """What is asked for so often at equal distances is lost again, not late; only then the distances double."""

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from common.errors import UserError
 from hosts.agents.description import Description
 from hosts.learning.dataset import load
-from switch.errors import UserError
 
 
 class DigitSamples(Description):

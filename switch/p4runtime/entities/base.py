@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
 from switch.device import Device
-from switch.p4runtime.pipeline import Pipeline
+from switch.p4runtime.pipeline.pipeline import Pipeline
 from switch.p4runtime.roles import Role
-from switch.p4runtime.status import invalid
+from switch.p4runtime.values.status import invalid
 
 
 class EntityKind:

@@ -8,9 +8,9 @@ from typing import Any
 from finsy.proto import p4r
 
 from switch.p4runtime.entities.base import EntityKind
-from switch.p4runtime.pipeline import CounterArray
+from switch.p4runtime.pipeline.pipeline import CounterArray
 from switch.p4runtime.roles import Role
-from switch.p4runtime.status import invalid, not_found, out_of_range
+from switch.p4runtime.values.status import invalid, not_found, out_of_range
 
 INT64_GREATEST = (1 << 63) - 1
 

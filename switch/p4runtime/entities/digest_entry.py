@@ -8,11 +8,11 @@ from typing import Any
 from finsy.proto import p4r
 
 from switch.device import Device
-from switch.p4runtime.digests import DigestCodec, DigestConfig
 from switch.p4runtime.entities.base import EntityKind
-from switch.p4runtime.pipeline import Pipeline
+from switch.p4runtime.pipeline.digests import DigestCodec, DigestConfig
+from switch.p4runtime.pipeline.pipeline import Pipeline
 from switch.p4runtime.roles import Role
-from switch.p4runtime.status import exists_already, invalid, not_found
+from switch.p4runtime.values.status import exists_already, invalid, not_found
 
 DigestSink = Callable[[int, tuple[int, ...]], None]
 

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 from switch.p4runtime.entities.base import EntityKind
 from switch.p4runtime.roles import Role
-from switch.p4runtime.status import not_found, unimplemented
+from switch.p4runtime.values.status import not_found, unimplemented
 
 
 class ExternEntries(EntityKind):

@@ -10,10 +10,10 @@ from finsy.proto import p4r
 from switch.device import Device, MeterCounts
 from switch.p4runtime.entities.base import EntityKind
 from switch.p4runtime.entities.counter_entry import check_index
-from switch.p4runtime.meters import MeterArray, MeterConfig, check_clearing, fill_config, fill_meter_counts
-from switch.p4runtime.pipeline import Pipeline
+from switch.p4runtime.pipeline.meters import MeterArray, MeterConfig, check_clearing, fill_config, fill_meter_counts
+from switch.p4runtime.pipeline.pipeline import Pipeline
 from switch.p4runtime.roles import Role
-from switch.p4runtime.status import invalid, not_found
+from switch.p4runtime.values.status import invalid, not_found
 
 
 class MeterEntries(EntityKind):

@@ -9,9 +9,9 @@ from finsy.proto import p4r
 
 from switch.p4runtime.entities.base import EntityKind
 from switch.p4runtime.entities.counter_entry import check_index
-from switch.p4runtime.pipeline import RegisterArray
+from switch.p4runtime.pipeline.pipeline import RegisterArray
 from switch.p4runtime.roles import Role
-from switch.p4runtime.status import RequestError, invalid, not_found
+from switch.p4runtime.values.status import RequestError, invalid, not_found
 
 
 class RegisterEntries(EntityKind):

@@ -9,11 +9,11 @@ from finsy.proto import p4r
 
 from switch.device import Device
 from switch.p4runtime.entities.base import EntityKind
-from switch.p4runtime.keys import Key
-from switch.p4runtime.pipeline import Pipeline
+from switch.p4runtime.pipeline.keys import Key
+from switch.p4runtime.pipeline.pipeline import Pipeline
+from switch.p4runtime.pipeline.value_sets import ValueSetCodec
 from switch.p4runtime.roles import Role
-from switch.p4runtime.status import exhausted, exists_already, invalid, not_found
-from switch.p4runtime.value_sets import ValueSetCodec
+from switch.p4runtime.values.status import exhausted, exists_already, invalid, not_found
 
 
 class ValueSetEntries(EntityKind):

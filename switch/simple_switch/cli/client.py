@@ -11,8 +11,8 @@ import grpc
 from finsy.proto import p4r, p4r_grpc, rpc_status
 from google.protobuf.any_pb2 import Any as AnyMessage
 
-from switch.errors import UserError
-from switch.p4runtime.bmv2_json import Bmv2Json
+from common.errors import UserError
+from switch.p4runtime.pipeline.bmv2_json import Bmv2Json
 from switch.simple_switch.basics import ask_basics
 
 ROLE = "simple_switch_CLI"

@@ -6,7 +6,7 @@ import cmd
 import sys
 from collections.abc import Sequence
 
-from switch.errors import UserError
+from common.errors import UserError
 from switch.shims.command_line import Option, parse, usage
 from switch.simple_switch.cli.catalogue import Program
 from switch.simple_switch.cli.client import Client, Refused

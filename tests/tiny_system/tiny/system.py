@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 from controller.core.service import NoSettings
-from experiments.accounting import HostAccount, Tally, disagreements, rows
-from experiments.agents import AgentSpec
+from experiments.accounts.accounting import HostAccount, Tally, disagreements, rows
+from experiments.accounts.host_accounts import host_accounts
 from experiments.configuration.point import PointConfiguration
 from experiments.configuration.sections import Section, option
 from experiments.fidelity.report import FidelityReport
-from experiments.host_accounts import host_accounts
 from experiments.programs import FORWARD, Program
 from experiments.system import Measured, Metric, NetworkSetup, PointResult, PointTask, Progress, System
+from experiments.testbeds.agents import AgentSpec
 from hosts.protocols.addresses import AgentAddress
 from tiny.agents import FRAME, FlowDescription
 from tiny.service import PROGRAM, Flow

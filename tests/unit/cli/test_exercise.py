@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from cli import exercise
-from switch.errors import UserError
+from cli.commands import exercise
+from common.errors import UserError
 
 LEARN = [
     (

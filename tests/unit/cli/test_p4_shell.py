@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from switch import p4runtime_shell
-from switch.errors import UserError
-from switch.p4runtime_shell import shell_arguments, shell_python
+from common.errors import UserError
+from switch.p4lang import p4runtime_shell
+from switch.p4lang.p4runtime_shell import shell_arguments, shell_python
 
 ROOT = Path(__file__).resolve().parents[3]
 

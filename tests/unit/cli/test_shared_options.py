@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from cli.shared_options import every_option, meant
+from common.errors import UserError
 from experiments.configuration.options import model_options
 from experiments.configuration.sections import Section, option
-from switch.errors import UserError
 
 
 class Oven(Section):

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from cli.main import main
-from experiments.study import command, runner
+from experiments.study import command
+from experiments.study.running import runner
 from tests.unit.experiments.study import coin  # registers the system
 
 STUDY = """

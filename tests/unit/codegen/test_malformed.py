@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from switch.bmv2_json.load import load_program
 from switch.codegen import MalformedProgram
-from switch.codegen.load import load_program
 from switch.codegen.program import generate
 from tests.unit.codegen import program_maker as make
 

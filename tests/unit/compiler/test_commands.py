@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cli.p4.commands import compile_
-from switch.errors import UserError
+from common.errors import UserError
 from switch.shims.p4c import driver
 from tests.unit.compiler.programs import control
 

@@ -10,9 +10,9 @@ import pytest
 
 from hosts.compressors.error_feedback import ErrorFeedback
 from hosts.systems.compression.exchange import CompressedExchange
-from hosts.systems.compression.gradient_message import GradientMessage
 from hosts.systems.compression.held_back import HeldBack
-from hosts.systems.compression.rate_adaptation import Decision, RateAdaptation
+from hosts.systems.compression.packets.gradient_message import GradientMessage
+from hosts.systems.compression.rate.rate_adaptation import Decision, RateAdaptation
 from hosts.systems.compression.summation import Summation
 from tests.unit.compression.points import run
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from common.errors import UserError
 from experiments.systems.compression.bench import compressors as bench
 from hosts.compressors import methods
 from hosts.compressors.error_feedback import ErrorFeedback
@@ -22,8 +23,7 @@ from hosts.compressors.wire import written
 from hosts.learning.quantise import quantise
 from hosts.protocols.addresses import AgentAddress
 from hosts.systems.compression.assembly import Assembly
-from hosts.systems.compression.frames import HEADER_BYTES, Route, part_frames, received_parts
-from switch.errors import UserError
+from hosts.systems.compression.packets.frames import HEADER_BYTES, Route, part_frames, received_parts
 
 EVERY = [
     "none",

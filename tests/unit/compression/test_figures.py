@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from experiments.study.figures import KINDS
+from experiments.study.evaluation.figures import KINDS
+from experiments.study.evaluation.results import load_results
 from experiments.study.loading import load_study
 from experiments.study.make_figures import studies_of
-from experiments.study.results import load_results
 from experiments.systems.compression.figures.ratio import rate_left
 from experiments.systems.compression.figures.step import name_of, scenes
 from experiments.systems.compression.figures.variants import variant

@@ -16,15 +16,15 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from common.errors import UserError
 from experiments.system import PointResult
 from hosts.compressors.error_feedback import ErrorFeedback
 from hosts.learning.workload import SyntheticWorkload
 from hosts.systems.compression import assembly
 from hosts.systems.compression.exchange import CompressedExchange
-from hosts.systems.compression.gradient_message import GradientMessage
 from hosts.systems.compression.held_back import HeldBack
+from hosts.systems.compression.packets.gradient_message import GradientMessage
 from hosts.systems.compression.summation import Summation
-from switch.errors import UserError
 from tests.unit.compression.points import run
 
 COMPRESSORS = ["none", "topk:0.1", "randomk:0.1", "threshold:3", "quantise:8", "quantise:4", "sign", "powersgd:2"]

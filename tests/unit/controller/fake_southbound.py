@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from common.errors import UserError
 from controller.planning.plan import Plan
 from controller.southbound.interface import CounterCell, NoListener, SouthboundError, SouthboundListener, SwitchStatus
 from controller.southbound.messages import Message
-from switch.errors import UserError
 
 
 class News:

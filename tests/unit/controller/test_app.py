@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 from google.protobuf import text_format
 
+from common.errors import UserError
 from controller.client import ControllerClient
 from controller.config import ControllerConfig
-from switch.errors import UserError
 from tests.unit.controller.fake_p4runtime import FakeP4Runtime
 from tests.unit.controller.p4info import aggregation_p4info
 from topo.shapes.leaf_spine import leaf_spine

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from common.errors import UserError
 from controller.core.controller import Controller
 from controller.core.jobs import Job, UnknownJob
 from controller.core.journal import Journal, JournalContents
@@ -19,7 +20,6 @@ from controller.planning.plan import Plan, SwitchPlan, TableEntry
 from controller.planning.routing import shortest_routes
 from controller.southbound.interface import SouthboundError, SwitchStatus
 from controller.southbound.messages import Digest, PacketIn
-from switch.errors import UserError
 from tests.unit.controller.fake_southbound import FakeSouthbound
 from tests.unit.controller.lamps import BELLS, LAMPS, LampService
 from tests.unit.controller.networks import network, routes_alone

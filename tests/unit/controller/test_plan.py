@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from common.errors import UserError
 from controller.planning.diff import switch_diff
 from controller.planning.hosts import choose_hosts
 from controller.planning.plan import (
@@ -21,7 +22,6 @@ from controller.planning.plan import (
     Ternary,
 )
 from controller.planning.text import plan_text
-from switch.errors import UserError
 from tests.unit.controller.networks import routes_alone, shared_path_job
 from topo.shapes.leaf_spine import leaf_spine
 

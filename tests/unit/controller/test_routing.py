@@ -7,8 +7,8 @@ import networkx as nx
 import pytest
 from hypothesis import given, settings
 
+from common.errors import UserError
 from controller.planning.routing import shortest_routes
-from switch.errors import UserError
 from tests.unit.controller.networks import REGULAR, network, random_networks, routes_alone
 from tests.unit.controller.plan_walker import PlanWalker
 from topo.graph import Topology

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from switch.errors import UserError
+from common.errors import UserError
 from switch.fabric import Fabric, serve_commands
 from switch.fabric_config import FabricConfig, read_fabric_config
-from switch.link import LinkModel
 from tests.unit.engine.instructed import instructed_program, pass_through
+from topo.link import LinkModel
 
 TWO_SWITCHES: dict[str, Any] = {
     "grpc_addresses": ["127.0.0.1:0"],

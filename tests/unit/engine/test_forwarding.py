@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from switch.engine import Engine, EngineDevice
-from switch.link import LinkModel
 from tests.unit.engine.instructed import (
     DROP,
     Egress,
@@ -12,6 +11,7 @@ from tests.unit.engine.instructed import (
     pass_through,
     read_report,
 )
+from topo.link import LinkModel
 
 
 def test_unicast_runs_ingress_egress_and_deparser(engine: Engine, device: EngineDevice) -> None:

@@ -6,8 +6,8 @@ import pytest
 
 from switch.engine import Engine, EngineDevice
 from switch.engine.abi import MAX_FRAME_BYTES
-from switch.link import LinkModel
 from tests.unit.engine.instructed import Egress, Ingress, instructed_program, pass_through, read_report
+from topo.link import LinkModel
 
 NORMAL = 0
 

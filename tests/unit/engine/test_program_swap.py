@@ -8,8 +8,8 @@ import pytest
 
 from switch.device import Replica
 from switch.engine import Engine, EngineDevice
-from switch.link import LinkModel
 from tests.unit.engine.instructed import CProgram, Egress, Ingress, instructed_program, pass_through
+from topo.link import LinkModel
 
 
 def test_packets_between_ingress_and_egress_are_dropped_and_counted(engine: Engine) -> None:

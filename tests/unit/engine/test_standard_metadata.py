@@ -10,7 +10,7 @@ from switch.codegen import build_program
 from switch.compiler import compile_p4
 from switch.device import Replica
 from switch.engine import Engine, EngineDevice
-from switch.link import LinkModel
+from topo.link import LinkModel
 
 WIDTHS = {
     "ingress_port": 9,

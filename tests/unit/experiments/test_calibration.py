@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
-from experiments import calibrate, calibration
-from experiments.calibrate import measure_at
+from common.errors import UserError
+from experiments import calibration
+from experiments.bench import calibrate
+from experiments.bench.calibrate import measure_at
 from experiments.calibration import (
     RATES_MBPS,
     SAFETY,
@@ -19,8 +21,7 @@ from experiments.calibration import (
 )
 from experiments.fidelity.report import FidelityMeasures, FidelityReport, VerdictWord
 from experiments.scale import Scale
-from experiments.study.run_files import StoredPoint
-from switch.errors import UserError
+from experiments.study.evaluation.run_files import StoredPoint
 
 DOUBTFUL = FidelityReport(verdict="doubtful", reasons=("made so",))
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from experiments.accounting import LinkEffect, Tally
-from experiments.counts import Counts
+from emulation.links.link_statistics import DirectionStatistics
+from experiments.accounts.accounting import LinkEffect, Tally
+from experiments.accounts.counts import Counts
 from experiments.programs import P4_SOURCES
 from experiments.systems.aggregation.counts import (
     EVENT_CELLS,
@@ -22,7 +23,6 @@ from experiments.systems.aggregation.counts import (
     received_from,
     sent_to,
 )
-from topo.emulation.link_statistics import DirectionStatistics
 from topo.shapes.star import star
 
 TOPOLOGY = star(4)

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from common.errors import UserError
 from experiments.run_folder import RunFolder, environment
-from switch.errors import UserError
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -98,7 +98,7 @@ def test_what_cannot_be_written_leaves_the_former_content(tmp_path: Path, monkey
         raise OSError(errno.ENOSPC, "No space left on device", str(path))
 
     monkeypatch.setattr(Path, "write_text", no_space)
-    monkeypatch.setattr("experiments.tables.write_csv", lambda rows, target: no_space(target))
+    monkeypatch.setattr("experiments.tables.tables.write_csv", lambda rows, target: no_space(target))
     with pytest.raises(OSError, match="No space left"):
         folder.write_json("study.json", {"whole": False})
     with pytest.raises(OSError, match="No space left"):

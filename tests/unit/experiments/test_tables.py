@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.tables import read_csv, write_tables
+from experiments.tables.tables import read_csv, write_tables
 
 ROWS = [
     {"name": "greedy", "value": 1, "share": 0.5, "good": True, "nothing": None, "mixed": "all", "list": [1, 2]},

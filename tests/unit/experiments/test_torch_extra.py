@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from common.errors import UserError
 from experiments import torch_scripts
 from experiments.study.command import RunOptions, run_single
 from hosts.torch_hook.torch_extra import install_torch
-from switch.errors import UserError
 
 INSTALLED_BY = r"needs PyTorch: .* -m hosts.torch_hook.torch_extra installs it$"
 

@@ -9,8 +9,8 @@ import pytest
 from scapy.utils import PcapWriter
 
 from cli.p4.commands import app
+from common.errors import UserError
 from switch.engine import Engine
-from switch.errors import UserError
 from switch.p4runtime import P4RuntimeServer
 from tests.unit.insight.test_p4runtime_state import push
 from tests.unit.insight.tracing import ORDER_COMMANDS, ORDERS, ROUTED, ROUTER, ROUTES

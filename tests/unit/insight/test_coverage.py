@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from switch.insight.coverage import Coverage, Report, percent
-from switch.insight.coverage_html import html_page
-from switch.insight.coverage_text import print_report
-from switch.insight.workload import cover_frames, cover_script
+from switch.insight.coverage.coverage import Coverage, Report, percent
+from switch.insight.coverage.coverage_html import html_page
+from switch.insight.coverage.coverage_text import print_report
+from switch.insight.coverage.workload import cover_frames, cover_script
 from switch.stf import parse_stf
 from tests.unit.insight.tracing import (
     ORDER_COMMANDS,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from switch.insight.events import (
+from switch.insight.packet_state import FieldChange, Request, ValidityChange
+from switch.insight.trace.events import (
     Branch,
     ChecksumStep,
     Emitted,
@@ -15,7 +16,6 @@ from switch.insight.events import (
     Statement,
     TableApplication,
 )
-from switch.insight.packet_state import FieldChange, Request, ValidityChange
 from tests.unit.insight.tracing import ORDERS, ROUTED, ROUTER, ROUTES, order, place, trace
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from switch.errors import UserError
+from common.errors import UserError
 from switch.fabric import Fabric, serve_commands
 from switch.fabric_config import FabricConfig
 from switch.insight.fabric_recorder import Recording, read_recording

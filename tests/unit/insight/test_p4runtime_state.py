@@ -11,20 +11,20 @@ import pytest
 from finsy.proto import p4d, p4r
 
 from cli.p4 import setup as p4_setup
+from common.errors import UserError
 from controller.planning.plan import Lpm, MulticastGroup, Plan, RegisterValue, SwitchPlan, TableEntry
-from controller.southbound.codec import encode_entry
-from controller.southbound.schema import ProgramSchema
+from controller.southbound.p4runtime.codec import encode_entry
+from controller.southbound.p4runtime.schema import ProgramSchema
 from switch.compiler import compile_p4
 from switch.engine import Engine
-from switch.errors import UserError
-from switch.insight.events import TableApplication, Trace
 from switch.insight.instrumented import InstrumentedProgram, build_instrumented
 from switch.insight.p4runtime_state import SwitchSnapshot, read_switch, write_updates
 from switch.insight.source import SourceMap
-from switch.insight.trace import build_trace
+from switch.insight.trace.events import TableApplication, Trace
+from switch.insight.trace.trace import build_trace
 from switch.insight.traced_switch import TracedSwitch
 from switch.p4runtime import P4RuntimeServer
-from switch.p4runtime.pipeline import build_pipeline
+from switch.p4runtime.pipeline.pipeline import build_pipeline
 from tests.unit.insight.tracing import ORDERS, ROUTED, ROUTER
 from tests.unit.p4runtime.client import DELETE, INSERT, MODIFY, Client
 

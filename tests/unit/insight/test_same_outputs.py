@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 
 from hosts.systems.aggregation.gradient import gradient_frame
+from switch.bmv2_json.load import load_program
 from switch.codegen import build_program
-from switch.codegen.load import load_program
-from switch.codegen.probes import RecordingProbes
+from switch.codegen.emit.probes import RecordingProbes
 from switch.codegen.program import generate
 from switch.compiler import compile_p4
 from switch.insight.instrumented import build_instrumented
 from switch.insight.recorder import Level
 from switch.insight.source import SourceMap
-from switch.insight.trace import build_trace
+from switch.insight.trace.trace import build_trace
 from switch.insight.traced_switch import TracedSwitch
 from switch.stf import Script, parse_stf, read_stf
 from switch.stf.engine_target import EngineTarget

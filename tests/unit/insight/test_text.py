@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from switch.insight.events import EntryPart, Trace
 from switch.insight.source import SourceMap
-from switch.insight.text import print_trace
-from switch.insight.trace import build_trace
+from switch.insight.trace.events import EntryPart, Trace
+from switch.insight.trace.text import print_trace
+from switch.insight.trace.trace import build_trace
+from switch.insight.trace.values import match_text, value_text
 from switch.insight.traced_switch import TracedSwitch
-from switch.insight.values import match_text, value_text
 from switch.stf import parse_stf
 from tests.unit.insight.tracing import (
     HERE,

@@ -7,10 +7,10 @@ import json
 from pathlib import Path
 
 from switch.compiler import compile_p4
-from switch.insight.events import Trace
 from switch.insight.instrumented import InstrumentedProgram, build_instrumented
 from switch.insight.source import SourceMap
-from switch.insight.trace import build_trace
+from switch.insight.trace.events import Trace
+from switch.insight.trace.trace import build_trace
 from switch.insight.traced_switch import TracedSwitch
 from switch.stf import parse_stf
 

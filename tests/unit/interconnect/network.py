@@ -14,11 +14,11 @@ from scapy.layers.l2 import Ether
 
 from controller.core.controller import Controller
 from controller.core.services import ServiceConfig, load_services
-from controller.southbound.local import LocalSouthbound
-from controller.southbound.pipeline import Pipeline
+from controller.southbound.p4runtime.local import LocalSouthbound
+from controller.southbound.p4runtime.pipeline import Pipeline
+from emulation.switches.fabric_layout import fabric_config
 from experiments.programs import Program
 from switch.virtual import HostInterface, VirtualFabric
-from topo.emulation.fabric_layout import fabric_config
 from topo.graph import Host, Topology
 from topo.shapes.optical_electrical import HYBRID, optical_electrical, with_circuits, with_wavelengths
 
@@ -115,7 +115,7 @@ class Interconnect:
         """Packets of every direction between switches."""
         from dataclasses import asdict
 
-        from topo.emulation.fabric_layout import name_statistics
+        from emulation.switches.fabric_layout import name_statistics
 
         rows = name_statistics(self.topology, "memory", map(asdict, self.fabric.link_statistics()))
         return Counter({(row.from_node, row.to_node): row.packets for row in rows})

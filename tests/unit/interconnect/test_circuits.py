@@ -6,8 +6,8 @@ import pytest
 
 from experiments.systems.interconnect.bounds import light_share
 from experiments.systems.interconnect.window import open_ns
-from switch.link import LinkModel
 from tests.unit.interconnect.network import Interconnect
+from topo.link import LinkModel
 from topo.shapes.optical_electrical import optical_electrical, optical_name, with_circuits, with_wavelengths
 
 SLOT_US, GUARD_US = 1000, 200

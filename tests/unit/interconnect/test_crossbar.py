@@ -10,7 +10,7 @@ from controller.core.controller import Controller
 from controller.core.services import ServiceConfig, load_services
 from controller.planning.legacy import OPENFLOW
 from controller.planning.plan import Output, SwitchPlan
-from controller.southbound.openflow_codec import flow_mod, held_flows
+from controller.southbound.openflow.openflow_codec import flow_mod, held_flows
 from controller.systems.interconnect.crossbar import TO_IN_PORT, VLAN_PRESENT, crossbar
 from tests.unit.controller.fake_openflow import FakeSwitch
 from tests.unit.controller.fake_southbound import FakeSouthbound

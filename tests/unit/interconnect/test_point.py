@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from common.errors import UserError
 from experiments.point import run_point
 from experiments.scale import Scale
 from experiments.system import PointResult, PointTask
 from experiments.systems import find_system
 from experiments.systems.interconnect.configuration import InterconnectConfiguration
-from switch.errors import UserError
 
 
 def configuration(**sections: Any) -> InterconnectConfiguration:

@@ -17,10 +17,10 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from common.errors import UserError
 from experiments.system import PointResult
-from experiments.virtual_testbed import VirtualTestbed
+from experiments.testbeds.virtual_testbed import VirtualTestbed
 from hosts.traffic.arrived import Arrived
-from switch.errors import UserError
 from switch.virtual import HostInterface
 from tests.unit.interconnect.test_point import run
 from topo.graph import Topology

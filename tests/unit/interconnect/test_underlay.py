@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from common.errors import UserError
 from experiments.point import run_point
 from experiments.scale import Scale
 from experiments.system import PointResult, PointTask
 from experiments.systems import find_system
-from switch.errors import UserError
 
 
 def point(folder: Path, underlay: str, **workload: Any) -> PointResult:

@@ -13,7 +13,7 @@ from experiments.scale import Scale
 from experiments.system import PointResult, PointTask
 from experiments.systems.ndn.configuration import NdnConfiguration
 from experiments.systems.ndn.system import NdnSystem
-from experiments.virtual_testbed import VirtualTestbed
+from experiments.testbeds.virtual_testbed import VirtualTestbed
 
 LONGEST_US = 30_000_000
 

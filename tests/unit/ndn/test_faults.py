@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from common.errors import UserError
 from experiments.system import PointResult
 from hosts.systems.ndn.node import Node
-from switch.errors import UserError
 from tests.unit.ndn.runs import run
 
 EPOCH_MS = 2**16 / 1000

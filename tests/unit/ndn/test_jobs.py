@@ -6,6 +6,7 @@ from collections import Counter
 
 import pytest
 
+from common.errors import UserError
 from controller.core.service import NoSettings
 from controller.planning.routing import shortest_routes
 from controller.systems.ndn.messages import NdnRequest, Prefix
@@ -14,11 +15,10 @@ from controller.systems.ndn.service import NdnService
 from experiments.scale import Scale
 from experiments.systems.ndn.configuration import NdnConfiguration
 from experiments.systems.ndn.jobs import job_on, ndn_job, request_of
-from hosts.systems.ndn.gradient_format import fragment_name
-from hosts.systems.ndn.names import training_of
-from hosts.systems.ndn.packets import interest_frame
-from switch.errors import UserError
-from tests.unit.ndn.one_router import ETHERNET, OneRouter, gradient_frame, name
+from hosts.systems.ndn.packets.gradient_format import fragment_name
+from hosts.systems.ndn.packets.names import training_of
+from hosts.systems.ndn.packets.packets import interest_frame
+from tests.unit.ndn.routers.one_router import ETHERNET, OneRouter, gradient_frame, name
 from topo.registry import parse_topology
 
 PUBLISHER, OTHER, CONSUMER = 1, 2, 3

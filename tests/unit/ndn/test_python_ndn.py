@@ -18,9 +18,9 @@ from ndn.encoding import (
 from ndn.security import NullSigner
 
 from hosts.systems.ndn.endpoint import FragmentReader
-from hosts.systems.ndn.gradient_format import VersionHead, fragment_name, version_frames
-from hosts.systems.ndn.packets import ETHERNET_BYTES, Interest, interest_frame, read_packet
-from tests.unit.ndn.one_router import ETHERNET, LANES, OneRouter, gradient_frame, interest, name
+from hosts.systems.ndn.packets.gradient_format import VersionHead, fragment_name, version_frames
+from hosts.systems.ndn.packets.packets import ETHERNET_BYTES, Interest, interest_frame, read_packet
+from tests.unit.ndn.routers.one_router import ETHERNET, LANES, OneRouter, gradient_frame, interest, name
 
 PREFIX = name("distribute", "h1", "t")
 

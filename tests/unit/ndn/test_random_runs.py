@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from common.errors import UserError
 from controller.southbound.interface import SouthboundError
 from experiments.system import PointResult
-from switch.errors import UserError
 from tests.unit.ndn.crossings import DATA, INTEREST, Captured, Crossings
 from tests.unit.ndn.runs import run
 from topo.registry import parse_topology

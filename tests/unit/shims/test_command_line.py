@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switch.errors import UserError
+from common.errors import UserError
 from switch.shims.command_line import Option, parse, usage
 
 OPTIONS = (

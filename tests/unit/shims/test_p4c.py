@@ -9,8 +9,8 @@ import pytest
 from finsy.proto import p4i
 from google.protobuf import json_format, text_format
 
+from common.errors import UserError
 from switch.codegen.build_cache import cache_entry, find_build
-from switch.errors import UserError
 from switch.shims.p4c import compiler, driver
 
 PROGRAM = """

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from switch.errors import UserError
+from common.errors import UserError
 from switch.shims import SHIMS, write, write_shims
 
 

@@ -7,6 +7,7 @@ import statistics
 import pytest
 from rich.console import Console
 
+from common.errors import UserError
 from experiments.systems.shuffle.bench.commands import shuffle
 from experiments.systems.shuffle.bench.growth import growth_table, measure_growth
 from experiments.systems.shuffle.bench.instances import PUBLIC_INSTANCES, PublicInstance
@@ -19,7 +20,6 @@ from experiments.systems.shuffle.bench.quality import (
     quality_table,
     summary_table,
 )
-from switch.errors import UserError
 
 
 def hold_the_promise(qualities: list[Quality]) -> None:

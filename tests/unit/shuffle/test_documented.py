@@ -9,7 +9,7 @@ import pytest
 
 from controller.systems.shuffle.scheduling.schedulers import scheduler_named
 from controller.systems.shuffle.scheduling.storage import epochs
-from controller.systems.shuffle.scheduling.trees import Trees
+from controller.systems.shuffle.scheduling.trees.trees import Trees
 from experiments.systems.shuffle.theory import coded_mapreduce, lee_average
 from tests.unit.documented_figures import figure_data, said
 from topo.shapes.star import star

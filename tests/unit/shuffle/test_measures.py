@@ -9,11 +9,11 @@ import pytest
 
 from controller.systems.shuffle.messages import ShuffleJob, ShuffleRequest
 from controller.systems.shuffle.service import ShuffleService
-from experiments.agents import AgentSpec
 from experiments.configuration.faults import AgentFault
 from experiments.systems.shuffle.checks import stopped_agents
 from experiments.systems.shuffle.loads import Load, load_metrics, max_over_mean
 from experiments.systems.shuffle.phase import ShufflePhase
+from experiments.testbeds.agents import AgentSpec
 from hosts.agents.virtual.context import VirtualContext
 from tests.unit.shuffle.points import shuffle_point
 from topo.registry import parse_topology

@@ -8,19 +8,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from common.errors import UserError
 from controller.systems.shuffle.scheduling import checking
 from controller.systems.shuffle.scheduling.checking import BadSchedule
 from controller.systems.shuffle.scheduling.schedulers import SCHEDULERS
-from controller.systems.shuffle.scheduling.trees import Trees
-from experiments.agents import AgentSpec
+from controller.systems.shuffle.scheduling.trees.trees import Trees
 from experiments.system import PointResult
 from experiments.systems.shuffle import training
 from experiments.systems.shuffle.jobs import ShuffleJob
+from experiments.testbeds.agents import AgentSpec
 from hosts.learning.dataset import Samples
 from hosts.systems.shuffle import sending as sending_module
 from hosts.systems.shuffle.reception import Reception, _Arriving
 from hosts.systems.shuffle.store import Store
-from switch.errors import UserError
 from tests.unit.shuffle.points import shuffle_point
 
 SYNTHETIC = {"data": "synthetic", "samples": 64, "sample_bytes": 500, "spread_bytes": 300}

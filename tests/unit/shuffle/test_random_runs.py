@@ -21,16 +21,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from common.errors import UserError
 from controller.systems.shuffle import delivery
 from controller.systems.shuffle.messages import ShuffleJob, ShuffleRequest
 from controller.systems.shuffle.scheduling import checking
 from controller.systems.shuffle.scheduling.checking import BadSchedule
-from controller.systems.shuffle.scheduling.trees import Trees
+from controller.systems.shuffle.scheduling.trees.trees import Trees
 from controller.systems.shuffle.service import ShuffleService
 from experiments.system import PointResult
 from hosts.systems.shuffle import agents, reception, sending
 from hosts.systems.shuffle.store import Store
-from switch.errors import UserError
 from tests.unit.shuffle.points import shuffle_point
 from topo.graph import Topology
 from topo.registry import parse_topology

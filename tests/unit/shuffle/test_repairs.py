@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import networkx as nx
 import pytest
 
-from controller.systems.shuffle.scheduling.trees import Trees
+from controller.systems.shuffle.scheduling.trees.trees import Trees
 from hosts.systems.shuffle.coded_format import COMPONENTS
 from hosts.systems.shuffle.description import RepairGroup, RepairTree
 from hosts.systems.shuffle.repairs import RepairPlanner, RepairWay, Wanted

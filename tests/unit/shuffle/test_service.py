@@ -9,6 +9,7 @@ from ipaddress import IPv4Address
 import networkx as nx
 import pytest
 
+from common.errors import UserError
 from controller.planning.failures import link_name, remaining_network
 from controller.planning.multicast import GROUPS_PER_JOB
 from controller.planning.plan import Plan
@@ -17,7 +18,6 @@ from controller.systems.shuffle.delivery import LAST_GROUP, route_way, way_hops,
 from controller.systems.shuffle.messages import ShuffleJob, ShuffleRequest, ShuffleSettings
 from controller.systems.shuffle.scheduling.storage import epochs
 from controller.systems.shuffle.service import ShuffleService
-from switch.errors import UserError
 from topo.graph import Topology
 from topo.hops import is_hop
 from topo.registry import parse_topology

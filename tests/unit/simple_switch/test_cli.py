@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 from finsy.proto import p4r
 
+from common.errors import UserError
 from switch.engine import Engine, EngineDevice
-from switch.errors import UserError
 from switch.p4runtime import P4RuntimeServer
 from switch.simple_switch.cli.client import Client, Refused
 from switch.simple_switch.cli.command import Shell, main

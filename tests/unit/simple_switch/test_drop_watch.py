@@ -8,10 +8,10 @@ import pytest
 
 from switch.engine import Engine
 from switch.engine.statistics import DeviceStatistics
-from switch.link import LinkModel
 from switch.simple_switch import drop_watch
 from switch.simple_switch.drop_watch import DropWatch
 from tests.unit.engine.instructed import instructed_program, pass_through
+from topo.link import LinkModel
 
 
 @pytest.fixture

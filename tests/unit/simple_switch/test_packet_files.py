@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from common.errors import UserError
 from switch.engine import Engine
-from switch.errors import UserError
 from switch.simple_switch.options import SwitchOptions, read_options
 from switch.simple_switch.packet_files import PacketFiles
 from switch.simple_switch.pcap_reader import read_pcap

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from switch.errors import UserError
-from switch.nodes.bmv2_programs import find_simple_switch
+from common.errors import UserError
+from switch.p4lang.bmv2_programs import find_simple_switch
 from switch.stf import parse_stf
 from switch.stf.bmv2_target import run_script_on_bmv2
 from tests.unit.stf import fake_bmv2

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from cli.main import app
-from switch.errors import UserError
+from common.errors import UserError
 from switch.stf.conformance import corpus_programs, read_names
 
 PROGRAM = """

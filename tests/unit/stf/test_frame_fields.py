@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from switch.codegen.load import load_program
-from switch.codegen.model import ProgramModel
+from switch.bmv2_json.load import load_program
+from switch.bmv2_json.model import ProgramModel
 from switch.compiler import compile_p4
 from switch.stf.frame_fields import named_differences
 from tests.unit.compiler.programs import HEAD, compile_text

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from switch.errors import UserError
+from common.errors import UserError
 from switch.stf import StfError, parse_stf, read_stf
 from switch.stf import statements as s
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from common.errors import UserError
 from switch import build
 from switch.build import shared_library
-from switch.errors import UserError
 
 
 @pytest.fixture(autouse=True)

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from cli.p4.stf import _compile_with_p4c
-from switch.errors import UserError
-from switch.p4c import version_number
+from common.errors import UserError
+from switch.p4lang.p4c import version_number
 from switch.program_cache import compiled_files
 
 # As p4c 1.2.4.2 takes its arguments.

@@ -10,7 +10,7 @@ import pytest
 
 from switch import program_cache
 from switch.compiler import CompileError
-from switch.p4c import find_p4c
+from switch.p4lang.p4c import find_p4c
 from switch.program_cache import compiled_files
 
 ROOT = Path(__file__).resolve().parents[3]

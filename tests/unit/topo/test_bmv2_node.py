@@ -11,11 +11,11 @@ import pytest
 
 pytest.importorskip("mininet", reason="Mininet is not installed")
 
-from switch.errors import UserError
-from switch.nodes import bmv2_node
-from switch.nodes.bmv2_node import Bmv2Switch, free_ports
-from switch.nodes.bmv2_programs import find_simple_switch_grpc
-from switch.nodes.quiet_switch import QuietLoopback
+from common.errors import UserError
+from emulation.nodes import bmv2_node
+from emulation.nodes.bmv2_node import Bmv2Switch, free_ports
+from emulation.nodes.quiet_switch import QuietLoopback
+from switch.p4lang.bmv2_programs import find_simple_switch_grpc
 
 STAND_IN = """#!{python}
 import signal, socket, sys, time

@@ -7,7 +7,7 @@ from itertools import combinations
 import networkx
 import pytest
 
-from switch.errors import UserError
+from common.errors import UserError
 from topo.graph import Topology
 from topo.shapes.dragonfly import dragonfly
 from topo.shapes.torus import torus

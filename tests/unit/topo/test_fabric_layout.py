@@ -5,11 +5,11 @@ from typing import Literal
 
 import pytest
 
+from emulation.links.link_statistics import DirectionStatistics
+from emulation.switches.fabric_layout import fabric_config, link_seed, name_statistics
 from switch.fabric_config import FabricConfig, ForeignEnd, HostEnd
-from switch.link import LinkModel
-from topo.emulation.fabric_layout import fabric_config, link_seed, name_statistics
-from topo.emulation.link_statistics import DirectionStatistics
 from topo.graph import Topology
+from topo.link import LinkModel
 from topo.shapes.fat_tree import fat_tree
 
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from switch.errors import UserError
-from topo.emulation import fabric_process
-from topo.emulation.fabric_process import FabricProcess
+from common.errors import UserError
+from emulation.switches import fabric_process
+from emulation.switches.fabric_process import FabricProcess
 
 ANSWERS = """
 import json, sys

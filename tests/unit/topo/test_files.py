@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from common.errors import UserError
 from experiments.configuration.sections import LinkSection, TopologySection
 from experiments.scale import Scale
-from switch.errors import UserError
-from switch.link import LinkModel
 from topo.files import topology_file
 from topo.graph import Topology
+from topo.link import LinkModel
 from topo.registry import parse_topology
 
 TUTORIAL: dict[str, Any] = {

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from switch.errors import UserError
-from switch.link import LinkModel
+from common.errors import UserError
 from topo.addressing import host_port_mac, make_host, make_switch
 from topo.graph import Endpoint, Link, Topology
+from topo.link import LinkModel
 from topo.shapes.fat_tree import fat_tree
 from topo.shapes.leaf_spine import leaf_spine
 from topo.shapes.star import star

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from topo.machine.json_lines import JsonLinesProcess
+from common.json_lines import JsonLinesProcess
 
 SELECT_LIMIT = 1024
 

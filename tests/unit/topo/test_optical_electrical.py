@@ -7,7 +7,7 @@ from collections import Counter
 import networkx
 import pytest
 
-from switch.errors import UserError
+from common.errors import UserError
 from topo.shapes.optical_electrical import (
     HYBRID,
     OPTICAL,

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from switch.errors import UserError
-from topo.emulation import ovs_processes, ovs_switches
-from topo.emulation.ovs_switches import FIRST_PORT, OvsSwitches
-from topo.machine import veth
+from common.errors import UserError
+from emulation.links import veth
+from emulation.switches import ovs_processes, ovs_switches
+from emulation.switches.ovs_switches import FIRST_PORT, OvsSwitches
 from topo.shapes.leaf_spine import leaf_spine
 
 NOTHING = ["set", []]

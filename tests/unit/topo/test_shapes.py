@@ -8,10 +8,10 @@ from itertools import combinations
 import networkx
 import pytest
 
-from switch.errors import UserError
-from switch.link import LinkModel
+from common.errors import UserError
 from topo.graph import Topology
 from topo.hops import is_hop
+from topo.link import LinkModel
 from topo.registry import SHAPES, parse_topology, usage
 from topo.shapes.bcube import bcube
 from topo.shapes.dragonfly import dragonfly

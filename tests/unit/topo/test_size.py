@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from switch.errors import UserError
-from topo.emulation import size
-from topo.emulation.size import Machine, announce, estimate, require_room
+from common.errors import UserError
+from emulation import size
+from emulation.size import Machine, announce, estimate, require_room
 from topo.registry import parse_topology
 
 LARGE = Machine(memory_bytes=64_000_000_000, terminals=4096, descriptors=20_000)

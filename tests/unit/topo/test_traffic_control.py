@@ -2,10 +2,11 @@
 
 import pytest
 
-from switch.errors import UserError
-from switch.link import LinkModel
-from topo.machine import kernel, traffic_control
-from topo.machine.traffic_control import commands
+from common import kernel
+from common.errors import UserError
+from emulation.links import traffic_control
+from emulation.links.traffic_control import commands
+from topo.link import LinkModel
 
 
 def test_a_link_without_limits_needs_no_commands() -> None:

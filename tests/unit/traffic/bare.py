@@ -13,10 +13,10 @@ from experiments.programs import FORWARD
 from experiments.sampling import SampleOrder, Sampler
 from experiments.scale import Scale
 from experiments.system import NetworkSetup, PointTask, System
+from experiments.testbeds.virtual_testbed import VirtualTestbed
 from experiments.traffic.agents import plan_traffic
 from experiments.traffic.configuration import TrafficSection
 from experiments.traffic.results import TrafficResults
-from experiments.virtual_testbed import VirtualTestbed
 from topo.graph import Topology
 
 

@@ -6,8 +6,8 @@ import pytest
 from scapy.layers.inet import IP, TCP, UDP, IPOption_NOP
 from scapy.layers.l2 import ARP, Ether
 
+from common.errors import UserError
 from experiments.traffic.choice import packet_choice
-from switch.errors import UserError
 from topo.shapes.star import star
 
 TOPOLOGY = star(3)

@@ -7,11 +7,11 @@ import pytest
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
+from common.errors import UserError
 from hosts.traffic.description import Sizes, Stream
 from hosts.traffic.frames import FIRST_PORT, FrameMaker
 from hosts.traffic.schedule import Schedule
 from hosts.traffic.trailer import TRAILER_BYTES, WARM_UP, trailers
-from switch.errors import UserError
 from tests.unit.traffic.test_schedule import all_packets, description, host, stream
 
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from common.errors import UserError
 from experiments.scale import Scale
 from experiments.traffic.configuration import TrafficSection
 from experiments.traffic.matrix import read_matrix
 from experiments.traffic.patterns import demands, pods
 from experiments.traffic.rates import pair_rates, shares
-from switch.errors import UserError
 from topo.shapes.fat_tree import fat_tree
 from topo.shapes.leaf_spine import leaf_spine
 from topo.shapes.star import star

@@ -8,8 +8,8 @@ import pytest
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
+from common.errors import UserError
 from experiments.traffic.template import Template
-from switch.errors import UserError
 from topo.shapes.star import star
 
 LAYERS = """

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from switch.errors import UserError
+from common.errors import UserError
 from switch.fabric_config import FabricConfig, ForeignSwitchConfig
-from switch.link import LinkModel
 from switch.virtual import HostInterface, VirtualFabric
 from tests.unit.engine.instructed import pass_through
 from tests.unit.virtual.conftest import instructed_fabric
+from topo.link import LinkModel
 
 OVER = pass_through(2) + pass_through(1)
 """From one host to the other: through both switches."""

@@ -13,7 +13,7 @@ from finsy.proto import p4r
 
 from switch.compiler import compile_p4
 from switch.fabric_config import FabricConfig, InterfaceConfig, SwitchConfig
-from switch.p4runtime.status import BatchError, Code, RequestError
+from switch.p4runtime.values.status import BatchError, Code, RequestError
 from switch.virtual import HostInterface, Stop, VirtualFabric
 from tests.unit.p4runtime.network import H1, H2, frame
 

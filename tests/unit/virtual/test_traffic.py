@@ -14,12 +14,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from common.errors import UserError
 from switch.codegen import BuiltProgram, build_program
 from switch.compiler import compile_p4
-from switch.errors import UserError
 from switch.fabric_config import FabricConfig, InterfaceConfig, SwitchConfig
-from switch.link import LinkModel
 from switch.virtual import Generator, VirtualFabric
+from topo.link import LinkModel
 
 GENERATOR = Generator(
     src_mac=bytes.fromhex("020000000001"),

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments.virtual_testbed import VirtualTestbed
+from experiments.testbeds.virtual_testbed import VirtualTestbed
 from hosts.agents.interface_counts import InterfaceCounts
 from hosts.traffic.arrived import Arrived
 from hosts.traffic.frames import FrameMaker

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from cli.main import main
-from experiments.study import runner
+from common.errors import UserError
+from experiments.study.running import runner
 from experiments.systems.workload.configuration import WorkloadConfiguration, WorkloadShorthands
-from switch.errors import UserError
 from tests.unit.experiments.study.coin import in_this_process
 from tests.unit.workload.runs import OWN, ROUTES
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from common.errors import UserError
 from experiments.systems.workload.expectations import Cell, check_subjects, parse_expectation, unmet
-from switch.errors import UserError
 
 
 @pytest.mark.parametrize(

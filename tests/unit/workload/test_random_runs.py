@@ -20,10 +20,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from common.errors import UserError
 from experiments.scale import Scale
 from experiments.system import PointResult
-from experiments.virtual_testbed import VirtualTestbed
-from switch.errors import UserError
+from experiments.testbeds.virtual_testbed import VirtualTestbed
 from switch.virtual import HostInterface
 from tests.unit.workload.runs import ROUTES, configuration, run, table
 from tests.unit.workload.test_accounts import SABOTAGES

@@ -12,12 +12,12 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 from scapy.utils import wrpcap
 
+from common.errors import UserError
 from experiments.scale import Scale
 from experiments.study.loading import load_study
 from experiments.systems.workload.notes import notes
 from experiments.systems.workload.system import WorkloadSystem
 from experiments.traffic import connections
-from switch.errors import UserError
 from tests.unit.workload.runs import OWN, ROUTES, configuration, run, table
 
 EMPTY = "tables: {}\n"

@@ -17,10 +17,10 @@ import numpy as np
 import scipy.optimize
 from numpy.typing import NDArray
 
+from common.errors import UserError
 from controller.systems.aggregation.designation import STRAIGHT_TO_SERVER, Designation
-from controller.systems.aggregation.placement.problem import AggregationProblem
-from controller.systems.aggregation.placement.rates import Rates
-from switch.errors import UserError
+from controller.systems.aggregation.placement.rates.problem import AggregationProblem
+from controller.systems.aggregation.placement.rates.rates import Rates
 
 MAX_PASSES = 4
 """Of going through all kinds of workers again; it hardly ever takes three."""

@@ -6,7 +6,7 @@ import random
 from collections import defaultdict
 from itertools import pairwise
 
-from controller.systems.aggregation.placement.problem import AggregationProblem
+from controller.systems.aggregation.placement.rates.problem import AggregationProblem
 
 
 def every_tor(problem: AggregationProblem) -> tuple[str, ...]:

@@ -8,10 +8,10 @@ import numpy as np
 
 from controller.systems.aggregation.placement.assignment import designations, destination_shares, rounded_counts
 from controller.systems.aggregation.placement.planner import AggregationChoice
-from controller.systems.aggregation.placement.problem import AggregationProblem
-from controller.systems.aggregation.placement.rate_program import ReturnedSums
-from controller.systems.aggregation.placement.rates import SPLITS, TOLERANCE, Rates, RateSolver
-from controller.systems.aggregation.placement.realised import realised_rates
+from controller.systems.aggregation.placement.rates.problem import AggregationProblem
+from controller.systems.aggregation.placement.rates.rate_program import ReturnedSums
+from controller.systems.aggregation.placement.rates.rates import SPLITS, TOLERANCE, Rates, RateSolver
+from controller.systems.aggregation.placement.rates.realised import realised_rates
 
 MAX_PERIOD = 128
 """Fragments after which the labels repeat, at most. Shares are met to less than 1 %."""

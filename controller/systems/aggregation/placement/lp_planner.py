@@ -9,8 +9,8 @@ from controller.planning.routing import Routes
 from controller.systems.aggregation.placement.labels import best_labels
 from controller.systems.aggregation.placement.place import NONE, check_demand, place
 from controller.systems.aggregation.placement.planner import AggregationChoice
-from controller.systems.aggregation.placement.problem import AggregationProblem
-from controller.systems.aggregation.placement.rates import solve_rates
+from controller.systems.aggregation.placement.rates.problem import AggregationProblem
+from controller.systems.aggregation.placement.rates.rates import solve_rates
 from topo.graph import Topology
 
 

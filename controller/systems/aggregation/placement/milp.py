@@ -10,8 +10,8 @@ import numpy as np
 import scipy.optimize
 import scipy.sparse
 
-from controller.systems.aggregation.placement.rates import RateSolver
-from switch.errors import UserError
+from common.errors import UserError
+from controller.systems.aggregation.placement.rates.rates import RateSolver
 
 TIME_LIMIT_S = 600.0
 

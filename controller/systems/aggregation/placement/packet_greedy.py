@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from controller.systems.aggregation.placement.baselines import highest_degree
 from controller.systems.aggregation.placement.greedy import exchanged, greedy
 from controller.systems.aggregation.placement.labels import best_labels
-from controller.systems.aggregation.placement.problem import AggregationProblem
-from controller.systems.aggregation.placement.rates import RateSolver
-from controller.systems.aggregation.placement.realised import realised_rates
+from controller.systems.aggregation.placement.rates.problem import AggregationProblem
+from controller.systems.aggregation.placement.rates.rates import RateSolver
+from controller.systems.aggregation.placement.rates.realised import realised_rates
 
 
 def packet_greedy(problem: AggregationProblem, maximum: int) -> tuple[str, ...]:

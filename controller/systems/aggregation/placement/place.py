@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from common.errors import UserError
 from controller.systems.aggregation.placement.baselines import (
     every_tor,
     highest_degree,
@@ -15,9 +16,8 @@ from controller.systems.aggregation.placement.exhaustive import exhaustive
 from controller.systems.aggregation.placement.greedy import greedy
 from controller.systems.aggregation.placement.milp import milp
 from controller.systems.aggregation.placement.packet_greedy import packet_greedy
-from controller.systems.aggregation.placement.problem import AggregationProblem
-from controller.systems.aggregation.placement.rates import Rates, RateSolver
-from switch.errors import UserError
+from controller.systems.aggregation.placement.rates.problem import AggregationProblem
+from controller.systems.aggregation.placement.rates.rates import Rates, RateSolver
 
 NONE = "none"
 

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from common.errors import UserError
 from controller.planning.routing import Routes
 from controller.systems.aggregation.designation import Designation
-from switch.errors import UserError
 from topo.graph import Topology
 
 if TYPE_CHECKING:
-    from controller.systems.aggregation.placement.rates import Rates
+    from controller.systems.aggregation.placement.rates.rates import Rates
 
 
 @dataclass(frozen=True)

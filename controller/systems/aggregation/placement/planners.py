@@ -6,13 +6,13 @@ from typing import Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from common.errors import UserError
 from controller.systems.aggregation.placement.planner import (
     AggregationPlanner,
     ExplicitPlacement,
     NoPlacement,
     SharedPathPlacement,
 )
-from switch.errors import UserError
 
 LimitedMethod = Literal["greedy", "greedy-gradients", "exhaustive", "milp", "random", "highest-degree"]
 """These choose at most so many programmable switches."""

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.optimize
 import scipy.sparse
 
-from switch.errors import UserError
+from common.errors import UserError
 from topo.graph import Topology
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from controller.systems.shuffle.scheduling.instance import Instance
 from controller.systems.shuffle.scheduling.schedule import Schedule, Transmission
-from controller.systems.shuffle.scheduling.trees import Tree
+from controller.systems.shuffle.scheduling.trees.trees import Tree
 from topo.graph import Topology
 from topo.hops import is_hop
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from controller.systems.shuffle.scheduling.instance import Instance
 from controller.systems.shuffle.scheduling.schedule import Schedule, Transmission
-from controller.systems.shuffle.scheduling.trees import Trees
+from controller.systems.shuffle.scheduling.trees.trees import Trees
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from controller.systems.shuffle.scheduling.exact import Exact
+from common.errors import UserError
+from controller.systems.shuffle.scheduling.clusters.exact import Exact
+from controller.systems.shuffle.scheduling.clusters.improved import Improved
 from controller.systems.shuffle.scheduling.hop_aware import HopAware
-from controller.systems.shuffle.scheduling.improved import Improved
 from controller.systems.shuffle.scheduling.largest_cluster import LargestCluster
 from controller.systems.shuffle.scheduling.queues import Timing
 from controller.systems.shuffle.scheduling.schedule import Scheduler
 from controller.systems.shuffle.scheduling.unicast import Unicast
-from switch.errors import UserError
 
 SCHEDULERS: Mapping[str, Scheduler] = {
     scheduler.name: scheduler

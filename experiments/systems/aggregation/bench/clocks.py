@@ -20,12 +20,12 @@ from rich.table import Table
 from experiments.bench.console import bench_console
 from experiments.calibration import study_scale
 from experiments.fidelity.report import FidelityReport
-from experiments.intervals import Interval, confidence_interval
 from experiments.scale import Scale
-from experiments.study.execution import run_now
-from experiments.study.run_files import StoredPoint
+from experiments.study.evaluation.run_files import StoredPoint
+from experiments.study.running.execution import run_now
 from experiments.systems.aggregation.configuration import AggregationConfiguration
-from experiments.units import engineering
+from experiments.tables.intervals import Interval, confidence_interval
+from experiments.tables.units import engineering
 
 SYSTEM = "aggregation"
 ROUNDS = 8

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from switch.errors import UserError
+from common.errors import UserError
 
 Scale = Annotated[
     float | None,
@@ -26,8 +26,8 @@ def lanes(
 
 def clocks(scale: Scale = None) -> int:
     """Do the virtual and the real clock agree? Mean round times and counts of fourteen settings on both."""
+    from common.namespaces import require_root
     from experiments.systems.aggregation.bench.clocks import run_bench_clocks
-    from topo.machine.namespaces import require_root
 
     require_root("gradbed bench clocks")
     return run_bench_clocks(factor=scale)
@@ -44,8 +44,8 @@ def rounds(
 
 def throughput(scale: Scale = None) -> int:
     """How near one job's throughput comes to the bound of the linear program; at least 80 %, and never above it."""
+    from common.namespaces import require_root
     from experiments.systems.aggregation.bench.throughput import run_bench_throughput
-    from topo.machine.namespaces import require_root
 
     require_root("gradbed bench throughput")
     return run_bench_throughput(factor=scale)

@@ -17,16 +17,16 @@ from pathlib import Path
 
 from rich.table import Table
 
+from common.errors import UserError
 from controller.planning.hosts import choose_hosts
 from controller.systems.aggregation.placement.baselines import highest_degree
 from controller.systems.aggregation.placement.exhaustive import exhaustive
 from controller.systems.aggregation.placement.greedy import exchanged, greedy, greedy_rounds
 from controller.systems.aggregation.placement.packet_greedy import packet_rate_bps, refined
-from controller.systems.aggregation.placement.problem import AggregationProblem
-from controller.systems.aggregation.placement.rates import RateSolver
+from controller.systems.aggregation.placement.rates.problem import AggregationProblem
+from controller.systems.aggregation.placement.rates.rates import RateSolver
 from experiments.bench.console import bench_console
 from experiments.systems.aggregation.bench.random_fabrics import random_fabric
-from switch.errors import UserError
 from topo.shapes.fat_tree import fat_tree
 
 LINK_RATE_BPS = 10_000_000_000

@@ -18,7 +18,7 @@ from rich.table import Table
 
 from experiments.bench.console import bench_console
 from experiments.scale import Scale
-from experiments.study.execution import run_now
+from experiments.study.running.execution import run_now
 from experiments.systems.aggregation.configuration import AggregationConfiguration
 
 FRAGMENTS = 600

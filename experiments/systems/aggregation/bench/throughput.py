@@ -12,7 +12,7 @@ from experiments.bench.console import bench_console
 from experiments.calibration import study_scale
 from experiments.fidelity.report import FidelityReport, VerdictWord
 from experiments.scale import Scale
-from experiments.study.execution import run_now
+from experiments.study.running.execution import run_now
 from experiments.systems.aggregation.configuration import AggregationConfiguration
 
 LEAST_SHARE = 0.8

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from experiments.study.figures import KINDS
+from experiments.study.evaluation.figures import KINDS
 from experiments.systems.aggregation.figures import accuracy, byte_hops, jobs, loss, placement, slots, workers
 
 KINDS.update(

@@ -9,8 +9,8 @@ from typing import Any
 
 from experiments.plotting.series import draw_series, explain_marks
 from experiments.plotting.style import COLOURS, figure, save
-from experiments.study.model import FigureSection
-from experiments.study.results import StudyResults
+from experiments.study.definition.model import FigureSection
+from experiments.study.evaluation.results import StudyResults
 from experiments.system import Metric
 from experiments.systems.aggregation.figures.modes import NUMBERS, mode
 
@@ -41,7 +41,7 @@ def time_to_accuracy_ms(course: Course, target: float = TARGET) -> float | None:
 
 
 def draw(results: StudyResults, section: FigureSection, metrics: Mapping[str, Metric], path: Path) -> list[Path]:
-    """experiments.study.figures.KINDS. Left: the first repetition; right: when each reaches the target."""
+    """experiments.study.evaluation.figures.KINDS. Left: the first repetition; right: when each reaches the target."""
     of_point = courses(results)
     names = list(dict.fromkeys(mode(point.row) for point in results.points))
     places = {name: float(index) for index, name in enumerate(names)}

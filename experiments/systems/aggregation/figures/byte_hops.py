@@ -9,8 +9,8 @@ from controller.planning.hosts import choose_hosts_of_jobs
 from controller.systems.aggregation.placement.spanning import least_spanning_edges
 from experiments.plotting.series import draw_series, explain_marks
 from experiments.plotting.style import figure, save
-from experiments.study.model import FigureSection
-from experiments.study.results import StudyResults
+from experiments.study.definition.model import FigureSection
+from experiments.study.evaluation.results import StudyResults
 from experiments.system import Metric
 from experiments.systems.aggregation.figures.modes import NUMBERS, mode
 from topo.registry import parse_topology
@@ -25,7 +25,7 @@ def lower_bound(topology: str, workers: int) -> int:
 
 
 def draw(results: StudyResults, section: FigureSection, metrics: Mapping[str, Metric], path: Path) -> list[Path]:
-    """experiments.study.figures.KINDS."""
+    """experiments.study.evaluation.figures.KINDS."""
     gradients = {(row["digest"]): float(row["gradient_bytes"]) for row in results.table("jobs")}
     measured = results.derived_series(
         lambda row: row["workload.workers"],

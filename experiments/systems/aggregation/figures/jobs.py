@@ -9,8 +9,8 @@ from typing import Any
 
 from experiments.plotting.series import draw_series, explain_marks
 from experiments.plotting.style import COLOURS, figure, save
-from experiments.study.model import FigureSection
-from experiments.study.results import StudyResults
+from experiments.study.definition.model import FigureSection
+from experiments.study.evaluation.results import StudyResults
 from experiments.system import Metric
 from experiments.systems.aggregation.metrics import SHARE
 
@@ -19,7 +19,7 @@ GROUP_WIDTH = 0.75
 
 
 def draw(results: StudyResults, section: FigureSection, metrics: Mapping[str, Metric], path: Path) -> list[Path]:
-    """experiments.study.figures.KINDS. Left: every job beside the others, with the bound that it would have alone."""
+    """A kind of evaluation/figures.py. Left: every job beside the others, with the bound that it would have alone."""
     jobs = {(row["digest"], row["job"]): row for row in results.table("jobs")}
     counts = sorted({point.row["workload.jobs"] for point in results.points})
     names = list(dict.fromkeys(point.row["switches.placement"] for point in results.points))

@@ -11,8 +11,8 @@ from typing import Any
 
 from experiments.plotting.series import draw_series, explain_marks
 from experiments.plotting.style import figure, save
-from experiments.study.model import FigureSection
-from experiments.study.results import StudyResults
+from experiments.study.definition.model import FigureSection
+from experiments.study.evaluation.results import StudyResults
 from experiments.system import Metric
 from hosts.protocols.lanes import frame_bytes
 
@@ -68,7 +68,7 @@ class LossModel:
 
 
 def draw(results: StudyResults, section: FigureSection, metrics: Mapping[str, Metric], path: Path) -> list[Path]:
-    """experiments.study.figures.KINDS. Left: the mean of rounds, since rare timers are what is asked for."""
+    """A kind of evaluation/figures.py. Left: the mean of rounds, since rare timers are what is asked for."""
     policy = itemgetter("workload.congestion_control")
     model = LossModel.of(next(iter(results.configurations().values())))
     each = model.fragments * model.workers

@@ -10,8 +10,8 @@ from typing import Any
 from experiments.plotting.series import draw_series, explain_marks
 from experiments.plotting.series_point import SeriesPoint
 from experiments.plotting.style import COLOURS, figure, save
-from experiments.study.model import FigureSection
-from experiments.study.results import StudyResults
+from experiments.study.definition.model import FigureSection
+from experiments.study.evaluation.results import StudyResults
 from experiments.system import Metric
 from experiments.systems.aggregation.figures.modes import in_link_rates
 from experiments.systems.aggregation.metrics import SHARE
@@ -25,7 +25,7 @@ DODGE = 0.14
 
 
 def draw(results: StudyResults, section: FigureSection, metrics: Mapping[str, Metric], path: Path) -> list[Path]:
-    """experiments.study.figures.KINDS; the section's y is the throughput that is drawn."""
+    """experiments.study.evaluation.figures.KINDS; the section's y is the throughput that is drawn."""
     kinds = list(dict.fromkeys(point.row["topology.kind"] for point in results.points))
     with figure(width_in=5.4, height_in=3.9, columns=len(kinds)) as (made, axes):
         for panel, kind in zip(axes, kinds, strict=True):

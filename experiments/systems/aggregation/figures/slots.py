@@ -10,8 +10,8 @@ from typing import Any
 
 from experiments.plotting.series import draw_series, explain_marks
 from experiments.plotting.style import COLOURS, figure, save
-from experiments.study.model import FigureSection
-from experiments.study.results import StudyResults
+from experiments.study.definition.model import FigureSection
+from experiments.study.evaluation.results import StudyResults
 from experiments.system import Metric
 from experiments.systems.aggregation.figures.modes import in_link_rates
 from experiments.systems.aggregation.metrics import SHARE
@@ -69,7 +69,7 @@ class SlotModel:
 
 
 def draw(results: StudyResults, section: FigureSection, metrics: Mapping[str, Metric], path: Path) -> list[Path]:
-    """experiments.study.figures.KINDS."""
+    """experiments.study.evaluation.figures.KINDS."""
     configurations = results.configurations()
     model = SlotModel.of(next(iter(configurations.values())))
     shares = _summed_shares(results)

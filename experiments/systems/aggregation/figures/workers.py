@@ -9,8 +9,8 @@ from pathlib import Path
 
 from experiments.plotting.series import draw_companion, draw_series, explain_marks
 from experiments.plotting.style import COLOURS, figure, save
-from experiments.study.model import FigureSection
-from experiments.study.results import StudyResults
+from experiments.study.definition.model import FigureSection
+from experiments.study.evaluation.results import StudyResults
 from experiments.system import Metric
 from experiments.systems.aggregation.figures.modes import NUMBERS, in_link_rates, mode
 from experiments.systems.aggregation.metrics import SHARE
@@ -23,7 +23,7 @@ def ring_bound(workers: int) -> float:
 
 
 def draw(results: StudyResults, section: FigureSection, metrics: Mapping[str, Metric], path: Path) -> list[Path]:
-    """experiments.study.figures.KINDS."""
+    """experiments.study.evaluation.figures.KINDS."""
     throughput, bounds, packets = (
         results.derived_series(itemgetter("workload.workers"), partial(in_link_rates, name=name), mode)
         for name in ("throughput_bps", "bound_bps", "packet_bound_bps")

@@ -29,8 +29,8 @@ from hosts.learning.settings import SyntheticSettings
 from hosts.protocols.addresses import AgentAddress, WorkerAddress
 from hosts.systems.compression.assembly import Assembly
 from hosts.systems.compression.description import JobDescription, MulticastAddress
-from hosts.systems.compression.frames import HEADER_BYTES, Route, part_frames, received_parts
 from hosts.systems.compression.held_back import HeldBack
+from hosts.systems.compression.packets.frames import HEADER_BYTES, Route, part_frames, received_parts
 
 GOAL_MS = 150.0
 """For a hundredth of 25 million values."""

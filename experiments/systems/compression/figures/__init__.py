@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from experiments.study.figures import KINDS
+from experiments.study.evaluation.figures import KINDS
 from experiments.systems.compression.figures import accuracy, queue, ratio, step, workers
 
 KINDS.update(

@@ -8,14 +8,14 @@ from itertools import accumulate
 from pathlib import Path
 
 from experiments.plotting.style import figure, save
-from experiments.study.model import FigureSection
-from experiments.study.results import StudyResults
+from experiments.study.definition.model import FigureSection
+from experiments.study.evaluation.results import StudyResults
 from experiments.system import Metric
 from experiments.systems.compression.figures.variants import colour
 
 
 def draw(results: StudyResults, section: FigureSection, metrics: Mapping[str, Metric], path: Path) -> list[Path]:
-    """experiments.study.figures.KINDS."""
+    """experiments.study.evaluation.figures.KINDS."""
     names = list(dict.fromkeys(point.row["compression.compress"] for point in results.points))
     with figure(columns=2, height_in=4.2) as (made, axes):
         for point in results.points:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from experiments.plotting.series import draw_series, explain_marks
 from experiments.plotting.style import figure, save
-from experiments.study.model import FigureSection
-from experiments.study.results import StudyResults
+from experiments.study.definition.model import FigureSection
+from experiments.study.evaluation.results import StudyResults
 from experiments.system import Metric
 from experiments.systems.compression.figures.variants import Row, colour
 from hosts.systems.compression.ratio import repaired_ratio, source_ratio
@@ -34,7 +34,7 @@ def rate_left(row: Row) -> float:
 
 
 def draw(results: StudyResults, section: FigureSection, metrics: Mapping[str, Metric], path: Path) -> list[Path]:
-    """experiments.study.figures.KINDS."""
+    """experiments.study.evaluation.figures.KINDS."""
     series = results.derived_series(rate_left, itemgetter("ratio"), itemgetter("ratio.rule"))
     with figure() as (made, (axes,)):
         for number, (name, points) in enumerate(series.items()):

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from experiments.plotting.style import figure, save
-from experiments.study.model import FigureSection
-from experiments.study.results import StudyResults
-from experiments.study.run_files import DonePoint
+from experiments.study.definition.model import FigureSection
+from experiments.study.evaluation.results import StudyResults
+from experiments.study.evaluation.run_files import DonePoint
 from experiments.system import Metric
 from experiments.systems.compression.figures.variants import Row, colour
 
@@ -41,7 +41,7 @@ def scenes(results: StudyResults) -> dict[str, list[DonePoint]]:
 
 
 def draw(results: StudyResults, section: FigureSection, metrics: Mapping[str, Metric], path: Path) -> list[Path]:
-    """experiments.study.figures.KINDS."""
+    """experiments.study.evaluation.figures.KINDS."""
     found = scenes(results)
     names = list(dict.fromkeys(name_of(point.row) for points in found.values() for point in points))
     with figure(columns=3, rows=len(found), width_in=4.0, height_in=3.0) as (made, axes):

@@ -8,14 +8,14 @@ from pathlib import Path
 
 from experiments.plotting.series import draw_series, explain_marks
 from experiments.plotting.style import figure, save
-from experiments.study.model import FigureSection
-from experiments.study.results import StudyResults
+from experiments.study.definition.model import FigureSection
+from experiments.study.evaluation.results import StudyResults
 from experiments.system import Metric
 from experiments.systems.compression.figures.variants import variant
 
 
 def draw(results: StudyResults, section: FigureSection, metrics: Mapping[str, Metric], path: Path) -> list[Path]:
-    """experiments.study.figures.KINDS."""
+    """experiments.study.evaluation.figures.KINDS."""
     workers = itemgetter("workload.workers")
     times = results.derived_series(workers, lambda row: 1e3 * row["iteration_time_s"], variant)
     sent = results.derived_series(workers, lambda row: 1e-3 * row["wire_bytes"], variant)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from experiments.study.figures import KINDS
+from experiments.study.evaluation.figures import KINDS
 from experiments.systems.interconnect.figures import failures, sizes
 
 KINDS.update({"interconnect-sizes": sizes.draw, "interconnect-failures": failures.draw})

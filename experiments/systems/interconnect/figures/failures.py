@@ -7,17 +7,17 @@ from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 
-from experiments.intervals import confidence_interval
 from experiments.plotting.style import COLOURS, figure, save
-from experiments.study.model import FigureSection
-from experiments.study.results import StudyResults
+from experiments.study.definition.model import FigureSection
+from experiments.study.evaluation.results import StudyResults
 from experiments.system import Metric
+from experiments.tables.intervals import confidence_interval
 
 FAILURE = "failure.kind"
 
 
 def draw(results: StudyResults, section: FigureSection, metrics: Mapping[str, Metric], path: Path) -> list[Path]:
-    """experiments.study.figures.KINDS; of points with samples (`samples.interval_us`)."""
+    """experiments.study.evaluation.figures.KINDS; of points with samples (`samples.interval_us`)."""
     bytes_at: dict[str, dict[float, dict[int, float]]] = defaultdict(lambda: defaultdict(lambda: defaultdict(float)))
     for row in results.table("link_samples"):
         if row["to_node"].startswith("h"):

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from experiments.plotting.style import COLOURS, MARKERS, figure, save
-from experiments.study.model import FigureSection
-from experiments.study.results import StudyResults
+from experiments.study.definition.model import FigureSection
+from experiments.study.evaluation.results import StudyResults
 from experiments.system import Metric
 from experiments.systems.interconnect.sizes import Size, sizes
 
@@ -17,7 +17,7 @@ LARGEST, LARGEST_QUICK = 8, 4
 
 
 def draw(results: StudyResults, section: FigureSection, metrics: Mapping[str, Metric], path: Path) -> list[Path]:
-    """experiments.study.figures.KINDS."""
+    """experiments.study.evaluation.figures.KINDS."""
     by_family: dict[str, list[Size]] = defaultdict(list)
     for n in range(2, (LARGEST_QUICK if results.resolved["quick"] else LARGEST) + 1):
         for size in sizes(n):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from switch.errors import UserError
+from common.errors import UserError
 
 Integers = NDArray[np.int64]
 

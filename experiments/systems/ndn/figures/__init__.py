@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from experiments.study.figures import KINDS
+from experiments.study.evaluation.figures import KINDS
 from experiments.systems.ndn.figures import accuracy, byte_hops, recoveries
 
 KINDS.update(

@@ -8,8 +8,8 @@ from pathlib import Path
 from statistics import fmean
 
 from experiments.plotting.style import COLOURS, figure, save
-from experiments.study.model import FigureSection
-from experiments.study.results import StudyResults
+from experiments.study.definition.model import FigureSection
+from experiments.study.evaluation.results import StudyResults
 from experiments.system import Metric
 
 DASHES = {"synchronous": "-", "asynchronous": "--"}
@@ -32,7 +32,7 @@ def courses(results: StudyResults) -> dict[tuple[int, str], Course]:
 
 
 def draw(results: StudyResults, section: FigureSection, metrics: Mapping[str, Metric], path: Path) -> list[Path]:
-    """experiments.study.figures.KINDS."""
+    """experiments.study.evaluation.figures.KINDS."""
     found = courses(results)
     colours = {slowness: COLOURS[i % len(COLOURS)] for i, slowness in enumerate(sorted({key[0] for key in found}))}
     with figure(width_in=5.6, height_in=3.8) as (made, [axes]):

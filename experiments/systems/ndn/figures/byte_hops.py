@@ -7,8 +7,8 @@ from pathlib import Path
 
 from experiments.plotting.series import draw_companion, draw_series, explain_marks
 from experiments.plotting.style import figure, save
-from experiments.study.model import FigureSection
-from experiments.study.results import StudyResults
+from experiments.study.definition.model import FigureSection
+from experiments.study.evaluation.results import StudyResults
 from experiments.system import Metric
 
 EXACT = {
@@ -21,7 +21,7 @@ SUMMED = "sums in every switch: 2 E"
 
 
 def draw(results: StudyResults, section: FigureSection, metrics: Mapping[str, Metric], path: Path) -> list[Path]:
-    """experiments.study.figures.KINDS."""
+    """experiments.study.evaluation.figures.KINDS."""
     measured = results.series("workload.peers", "gradient_hops", "workload.exchange")
     exact = results.series("workload.peers", "expected_hops", "workload.exchange")
     with figure(width_in=5.6, height_in=4.2) as (made, [axes]):

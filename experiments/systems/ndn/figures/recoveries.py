@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from experiments.plotting.style import COLOURS, figure, save
-from experiments.study.model import FigureSection
-from experiments.study.results import StudyResults
+from experiments.study.definition.model import FigureSection
+from experiments.study.evaluation.results import StudyResults
 from experiments.system import Metric
 
 PUBLISHER = None
@@ -31,7 +31,7 @@ def answers(results: StudyResults) -> Answers:
 
 
 def draw(results: StudyResults, section: FigureSection, metrics: Mapping[str, Metric], path: Path) -> list[Path]:
-    """experiments.study.figures.KINDS. A panel with stores, and one without."""
+    """experiments.study.evaluation.figures.KINDS. A panel with stores, and one without."""
     found = answers(results)
     panels = sorted({contents for contents, _ in found}, reverse=True)
     distances = sorted({source for packets in found.values() for source in packets if source is not None})

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from switch.errors import UserError
+from common.errors import UserError
 
 
 def shuffle(

@@ -11,10 +11,10 @@ from rich.table import Table
 
 from controller.systems.shuffle.scheduling.bounds import bounds
 from controller.systems.shuffle.scheduling.checking import check_schedule
-from controller.systems.shuffle.scheduling.improved import Improved
+from controller.systems.shuffle.scheduling.clusters.improved import Improved
 from controller.systems.shuffle.scheduling.storage import epochs
 from controller.systems.shuffle.scheduling.tree_choice import with_trees_chosen
-from controller.systems.shuffle.scheduling.trees import Trees
+from controller.systems.shuffle.scheduling.trees.trees import Trees
 from controller.systems.shuffle.scheduling.unicast import Unicast
 from topo.shapes.fat_tree import fat_tree
 

@@ -7,7 +7,7 @@ from itertools import islice
 
 from controller.systems.shuffle.scheduling.instance import Instance
 from controller.systems.shuffle.scheduling.storage import epochs
-from controller.systems.shuffle.scheduling.trees import Trees
+from controller.systems.shuffle.scheduling.trees.trees import Trees
 from topo.registry import parse_topology
 
 SEED = 13

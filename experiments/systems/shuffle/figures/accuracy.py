@@ -6,12 +6,12 @@ from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 
-from experiments.intervals import confidence_interval
 from experiments.plotting.series import cut
 from experiments.plotting.style import COLOURS, figure, save
-from experiments.study.model import FigureSection
-from experiments.study.results import StudyResults
+from experiments.study.definition.model import FigureSection
+from experiments.study.evaluation.results import StudyResults
 from experiments.system import Metric
+from experiments.tables.intervals import confidence_interval
 
 DASHES = {"global": "-", "local": "--"}
 
@@ -27,7 +27,7 @@ def courses(results: StudyResults) -> dict[tuple[str, str], dict[int, list[float
 
 
 def draw(results: StudyResults, section: FigureSection, metrics: Mapping[str, Metric], path: Path) -> list[Path]:
-    """experiments.study.figures.KINDS. A line for the mean, its interval around it."""
+    """experiments.study.evaluation.figures.KINDS. A line for the mean, its interval around it."""
     found = courses(results)
     colours = {first: COLOURS[place] for place, first in enumerate(dict.fromkeys(first for first, _ in found))}
     with figure(width_in=5.2, height_in=3.6) as (made, [axes]):

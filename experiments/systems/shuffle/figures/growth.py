@@ -7,8 +7,8 @@ from pathlib import Path
 
 from experiments.plotting.series import draw_series
 from experiments.plotting.style import figure, save
-from experiments.study.model import FigureSection
-from experiments.study.results import StudyResults
+from experiments.study.definition.model import FigureSection
+from experiments.study.evaluation.results import StudyResults
 from experiments.system import Metric, Row
 from experiments.systems.shuffle.bench.growth import GOALS_S
 
@@ -18,7 +18,7 @@ def label(row: Row) -> str:
 
 
 def draw(results: StudyResults, section: FigureSection, metrics: Mapping[str, Metric], path: Path) -> list[Path]:
-    """experiments.study.figures.KINDS. Goals are short bars."""
+    """experiments.study.evaluation.figures.KINDS. Goals are short bars."""
     with figure(width_in=5.2, height_in=3.8) as (made, [axes]):
         series = results.derived_series(lambda row: row["samples.samples"], lambda row: row["schedule_s"], label)
         for number, (name, points) in enumerate(series.items()):

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from experiments.plotting.series import draw_companion, draw_series
 from experiments.plotting.style import COLOURS, figure, save
-from experiments.study.model import FigureSection
-from experiments.study.results import StudyResults
+from experiments.study.definition.model import FigureSection
+from experiments.study.evaluation.results import StudyResults
 from experiments.system import Metric, Row
 from experiments.systems.shuffle.drawn import MASTER_SCHEDULERS
 
@@ -36,7 +36,7 @@ def _on(network: str, column: str, master: bool | None, row: Row) -> float | Non
 
 
 def draw(results: StudyResults, section: FigureSection, metrics: Mapping[str, Metric], path: Path) -> list[Path]:
-    """experiments.study.figures.KINDS."""
+    """experiments.study.evaluation.figures.KINDS."""
     found = networks(results)
     with figure(width_in=3.6, height_in=4.2, columns=len(found)) as (made, axes):
         for at, network in zip(axes, found, strict=True):

@@ -9,8 +9,8 @@ import numpy as np
 
 from experiments.plotting.series import draw_series
 from experiments.plotting.style import figure, save
-from experiments.study.model import FigureSection
-from experiments.study.results import StudyResults
+from experiments.study.definition.model import FigureSection
+from experiments.study.evaluation.results import StudyResults
 from experiments.system import Metric
 from experiments.systems.shuffle.figures.hops import networks
 from experiments.systems.shuffle.theory import CURVES
@@ -19,7 +19,7 @@ DASHES = (":", "-.", "--", (0, (5, 1, 1, 1, 1, 1)))
 
 
 def draw(results: StudyResults, section: FigureSection, metrics: Mapping[str, Metric], path: Path) -> list[Path]:
-    """experiments.study.figures.KINDS."""
+    """experiments.study.evaluation.figures.KINDS."""
     network = networks(results)[0]
     workers = next(p.row["shuffle.workers"] for p in results.points if p.row["topology.kind"] == network)
     with figure(width_in=6.4, height_in=4.4) as (made, [axes]):

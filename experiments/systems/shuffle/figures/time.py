@@ -8,8 +8,8 @@ from typing import Any
 
 from experiments.plotting.series import draw_series, explain_marks
 from experiments.plotting.style import COLOURS, figure, save
-from experiments.study.model import FigureSection
-from experiments.study.results import StudyResults
+from experiments.study.definition.model import FigureSection
+from experiments.study.evaluation.results import StudyResults
 from experiments.system import Metric
 
 BASELINES = {"unicast-random": "-", "unicast-nearest": ":"}
@@ -26,7 +26,7 @@ def mean_times(results: StudyResults) -> dict[str, dict[Any, float]]:
 
 
 def draw(results: StudyResults, section: FigureSection, metrics: Mapping[str, Metric], path: Path) -> list[Path]:
-    """experiments.study.figures.KINDS."""
+    """experiments.study.evaluation.figures.KINDS."""
     in_ms = results.derived_series(
         lambda row: row["samples.storage"],
         lambda row: 1e3 * row["shuffle_time_s"],

@@ -7,13 +7,13 @@ from pathlib import Path
 
 from experiments.plotting.series import draw_series, explain_marks
 from experiments.plotting.style import figure, save
-from experiments.study.model import FigureSection
-from experiments.study.results import StudyResults
+from experiments.study.definition.model import FigureSection
+from experiments.study.evaluation.results import StudyResults
 from experiments.system import Metric
 
 
 def draw(results: StudyResults, section: FigureSection, metrics: Mapping[str, Metric], path: Path) -> list[Path]:
-    """experiments.study.figures.KINDS."""
+    """experiments.study.evaluation.figures.KINDS."""
     shown = {
         "longest, on the network": lambda row: 1e6 * row["max_wait_s"],
         "longest, in the schedule": lambda row: 1e6 * row["planned_wait_s"],

@@ -12,12 +12,12 @@ from scapy.layers.l2 import Ether
 
 from controller.planning.plan import Lpm, MeterRates, Plan, RegisterValue, SwitchPlan
 from controller.southbound.interface import SouthboundError
-from controller.southbound.local import LocalSouthbound
-from controller.southbound.pipeline import Pipeline
+from controller.southbound.p4runtime.local import LocalSouthbound
+from controller.southbound.p4runtime.pipeline import Pipeline
+from emulation.switches.fabric_layout import fabric_config
 from switch.program_cache import compiled_files
 from switch.virtual import HostInterface, VirtualFabric
 from tests.unit.controller.entries.planning import SOURCE, Written
-from topo.emulation.fabric_layout import fabric_config
 from topo.shapes.star import star
 
 TOPOLOGY = star(3)

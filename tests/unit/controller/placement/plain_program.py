@@ -9,9 +9,9 @@ from itertools import pairwise
 import numpy as np
 import scipy.optimize
 
-from controller.systems.aggregation.placement.problem import AggregationProblem
-from controller.systems.aggregation.placement.rate_program import ReturnedSums
-from controller.systems.aggregation.placement.returned_sums import returned_sum_links
+from controller.systems.aggregation.placement.rates.problem import AggregationProblem
+from controller.systems.aggregation.placement.rates.rate_program import ReturnedSums
+from controller.systems.aggregation.placement.rates.returned_sums import returned_sum_links
 
 Flow = tuple[str, ...]
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from common.errors import UserError
 from controller.planning.hosts import choose_hosts
 from controller.planning.routing import shortest_routes
 from controller.systems.aggregation.designation import STRAIGHT_TO_SERVER, Designation
@@ -16,10 +17,9 @@ from controller.systems.aggregation.placement.assignment import designations, de
 from controller.systems.aggregation.placement.labels import best_period
 from controller.systems.aggregation.placement.lp_planner import LpPlanner
 from controller.systems.aggregation.placement.place import METHODS
-from controller.systems.aggregation.placement.problem import AggregationProblem
-from controller.systems.aggregation.placement.rates import SPLITS, Rates, solve_rates
-from controller.systems.aggregation.placement.realised import realised_rates
-from switch.errors import UserError
+from controller.systems.aggregation.placement.rates.problem import AggregationProblem
+from controller.systems.aggregation.placement.rates.rates import SPLITS, Rates, solve_rates
+from controller.systems.aggregation.placement.rates.realised import realised_rates
 from tests.unit.controller.networks import network
 from tests.unit.controller.placement.examples import problems_with_switches, two_racks
 from topo.shapes.fat_tree import fat_tree

@@ -7,12 +7,12 @@ import math
 import pytest
 from hypothesis import given, settings
 
+from common.errors import UserError
 from controller.systems.aggregation.placement import greedy as greedy_module
 from controller.systems.aggregation.placement.place import METHODS, place
-from controller.systems.aggregation.placement.problem import AggregationProblem
-from controller.systems.aggregation.placement.rates import RateSolver
+from controller.systems.aggregation.placement.rates.problem import AggregationProblem
+from controller.systems.aggregation.placement.rates.rates import RateSolver
 from experiments.systems.aggregation.bench.random_fabrics import random_fabric
-from switch.errors import UserError
 from tests.unit.controller.networks import network
 from tests.unit.controller.placement.examples import random_problems, two_racks
 from topo.shapes.fat_tree import fat_tree

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from controller.systems.aggregation.placement.equitable import quotient
-from controller.systems.aggregation.placement.problem import AggregationProblem
-from controller.systems.aggregation.placement.rate_program import ReturnedSums
-from controller.systems.aggregation.placement.rates import SPLITS, RateSolver, solve_rates
+from controller.systems.aggregation.placement.rates.equitable import quotient
+from controller.systems.aggregation.placement.rates.problem import AggregationProblem
+from controller.systems.aggregation.placement.rates.rate_program import ReturnedSums
+from controller.systems.aggregation.placement.rates.rates import SPLITS, RateSolver, solve_rates
 from tests.unit.controller.placement.examples import problems_with_switches, two_racks
 from tests.unit.controller.placement.plain_program import plain_gamma
 from topo.shapes.fat_tree import fat_tree

@@ -8,10 +8,10 @@ from controller.planning.hosts import choose_hosts
 from controller.planning.routing import shortest_routes
 from controller.systems.aggregation.designation import Designation
 from controller.systems.aggregation.placement.lp_planner import LpPlanner
-from controller.systems.aggregation.placement.problem import AggregationProblem
-from controller.systems.aggregation.placement.rates import solve_rates
-from controller.systems.aggregation.placement.realised import realised_rates
-from controller.systems.aggregation.placement.returned_sums import returned_sum_links
+from controller.systems.aggregation.placement.rates.problem import AggregationProblem
+from controller.systems.aggregation.placement.rates.rates import solve_rates
+from controller.systems.aggregation.placement.rates.realised import realised_rates
+from controller.systems.aggregation.placement.rates.returned_sums import returned_sum_links
 from topo.registry import parse_topology
 from topo.shapes.fat_tree import fat_tree
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from emulation.links.link_statistics import DataPlaneStatistics, DirectionStatistics
 from experiments.fidelity.machine import MachineTimes, machine_times
 from experiments.fidelity.meter import TICKS_PER_S, FidelityMeter, NetworkCounts, achieved_rates, measures
 from experiments.fidelity.processes import ThreadTimes, thread_times
-from topo.emulation.link_statistics import DataPlaneStatistics, DirectionStatistics
 from topo.shapes.star import star
 
 TOPOLOGY = star(3, rate_bps=10_000_000).with_links([("h3", "s1")], rate_bps=5_000_000)

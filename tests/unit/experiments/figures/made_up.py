@@ -6,12 +6,12 @@ from pathlib import Path
 
 from experiments.run_folder import RunFolder
 from experiments.scale import Scale
+from experiments.study.definition.model import Study
+from experiments.study.evaluation.results import StudyResults, load_results
+from experiments.study.evaluation.run_files import RunFiles, StoredPoint
 from experiments.study.loading import load_study
 from experiments.study.make_figures import studies_of
-from experiments.study.model import Study
-from experiments.study.results import StudyResults, load_results
-from experiments.study.run_files import RunFiles, StoredPoint
-from experiments.study.runner import PlannedPoint, plan, write_description
+from experiments.study.running.runner import PlannedPoint, plan, write_description
 from experiments.systems.aggregation.system import AggregationConfiguration
 
 SCALE = Scale(0.1)

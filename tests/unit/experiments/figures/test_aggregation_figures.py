@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from experiments.study.figures import draw_figures
+from common.errors import UserError
+from experiments.study.evaluation.figures import draw_figures
 from experiments.study.make_figures import chosen, studies_of
 from experiments.systems.aggregation.figures.accuracy import courses, time_to_accuracy_ms
 from experiments.systems.aggregation.figures.byte_hops import lower_bound
 from experiments.systems.aggregation.figures.loss import LossModel
 from experiments.systems.aggregation.figures.slots import SlotModel
 from experiments.systems.aggregation.figures.workers import ring_bound
-from switch.errors import UserError
 from tests.unit.experiments.figures.made_up import made_up_run
 
 

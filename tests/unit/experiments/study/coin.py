@@ -12,15 +12,15 @@ from typing import Any
 
 from pydantic import Field
 
+from common.errors import UserError
 from experiments import systems
 from experiments.configuration.point import PointConfiguration
 from experiments.configuration.sections import Section
 from experiments.fidelity.report import FidelityReport, VerdictWord
-from experiments.study.execution import Outcome, attempt
-from experiments.study.measure import PointOrder
-from experiments.study.results import StudyResults
+from experiments.study.evaluation.results import StudyResults
+from experiments.study.running.execution import Outcome, attempt
+from experiments.study.running.measure import PointOrder
 from experiments.system import Metric, PointResult, PointTask, System
-from switch.errors import UserError
 
 TRACE = "GRADBED_TEST_TRACE"
 """Environment variable: a file to which every run adds a line."""

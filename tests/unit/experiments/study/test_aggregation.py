@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from common.errors import UserError
 from controller.systems.aggregation.messages import AggregationSettings, JobRequest
 from experiments.scale import Scale
 from experiments.system import PointTask
@@ -15,7 +16,6 @@ from experiments.systems.aggregation.configuration import AggregationConfigurati
 from experiments.systems.aggregation.metrics import jain_index
 from experiments.systems.aggregation.point import AggregationPoint, phases_of
 from experiments.systems.aggregation.system import AggregationSystem
-from switch.errors import UserError
 
 
 def configuration(**sections: Any) -> AggregationConfiguration:

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from experiments.scale import Scale
-from experiments.study import runner
-from experiments.study.comparison import Comparison, compared, comparison_tables, short_names
+from experiments.study.definition.model import Study
+from experiments.study.definition.yaml_text import StudyError
+from experiments.study.evaluation.comparison import Comparison, compared, comparison_tables, short_names
+from experiments.study.evaluation.results import StudyResults, load_results
 from experiments.study.loading import load_study
-from experiments.study.model import Study
-from experiments.study.results import StudyResults, load_results
-from experiments.study.runner import run_study
-from experiments.study.yaml_text import StudyError
-from experiments.tables import read_csv
+from experiments.study.running import runner
+from experiments.study.running.runner import run_study
+from experiments.tables.tables import read_csv
 from tests.unit.experiments.study import coin  # registers the system
 
 STUDY = """

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from experiments.study import execution
-from experiments.study.execution import Broken, OnDask, SideBySide, _dask_client
-from experiments.study.measure import PointOrder
-from switch.errors import UserError
+from common.errors import UserError
+from experiments.study.running import execution
+from experiments.study.running.execution import Broken, OnDask, SideBySide, _dask_client
+from experiments.study.running.measure import PointOrder
 from tests.unit.experiments.virtual_points import configuration
 
 ROOT = Path(__file__).resolve().parents[4]

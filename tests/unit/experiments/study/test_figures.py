@@ -15,13 +15,13 @@ from experiments.plotting.series import draw_companion, draw_series
 from experiments.plotting.series_point import SeriesPoint
 from experiments.plotting.style import figure
 from experiments.scale import Scale
-from experiments.study.figure_data import write_figure_data
-from experiments.study.figures import draw_figures
+from experiments.study.evaluation.figure_data import write_figure_data
+from experiments.study.evaluation.figures import draw_figures
+from experiments.study.evaluation.results import load_results
+from experiments.study.evaluation.summary import summary_table
 from experiments.study.loading import load_study
-from experiments.study.results import load_results
-from experiments.study.runner import run_study
-from experiments.study.summary import summary_table
-from experiments.tables import read_csv
+from experiments.study.running.runner import run_study
+from experiments.tables.tables import read_csv
 from tests.unit.experiments.study import coin  # noqa: F401  # registers the system
 
 POINTS = [
@@ -132,7 +132,7 @@ def drawn(tmp_path: Path, section: str, monkeypatch: pytest.MonkeyPatch) -> Any:
         kept.append(made)
         return []
 
-    monkeypatch.setattr("experiments.study.figures.save", keep)
+    monkeypatch.setattr("experiments.study.evaluation.figures.save", keep)
     draw_figures(results, study.head.figures, study.system.metrics)
     return kept[0].axes[0]
 

@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pytest
 
+from common.errors import UserError
 from experiments.scale import Scale
-from experiments.study import digest, runner
+from experiments.study.evaluation.results import load_results
+from experiments.study.evaluation.run_files import DonePoint, RunFiles, StoredPoint
 from experiments.study.loading import load_study
-from experiments.study.results import load_results
-from experiments.study.run_files import DonePoint, RunFiles, StoredPoint
-from experiments.study.runner import StudyRun, run_study
-from switch.errors import UserError
+from experiments.study.running import digest, runner
+from experiments.study.running.runner import StudyRun, run_study
 from tests.unit.experiments.study import coin
 
 ROOT = Path(__file__).resolve().parents[4]

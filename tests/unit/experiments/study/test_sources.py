@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from experiments.study import sources
-from experiments.study.sources import NOT_PART, ROOT, source_digest
+from experiments.study.running import sources
+from experiments.study.running.sources import NOT_PART, ROOT, source_digest
 
 PART = (
     "hosts/agents/worker.py",
     "switch/runtime/trace.c",
     "p4src/forward.p4",
-    "experiments/study/measure.py",
+    "experiments/study/running/measure.py",
 )
 
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from common.errors import UserError
 from hosts.agents.channel import BEGIN, STOP
 from hosts.agents.kernel.context import RealContext
-from switch.errors import UserError
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="raw sockets need root")
 

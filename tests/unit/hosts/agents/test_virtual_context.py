@@ -14,13 +14,13 @@ from scapy.layers.inet import IP, TCP, UDP, IPOption_NOP
 from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet, Raw
 
-from experiments.agents import Agents, AgentSpec
+from common.errors import UserError
+from experiments.testbeds.agents import Agents, AgentSpec
 from hosts.agents.context import AgentContext
 from hosts.agents.description import Description
 from hosts.agents.virtual.clock import VirtualClock
 from hosts.agents.virtual.context import udp_datagrams
 from hosts.agents.virtual.launcher import VirtualLauncher
-from switch.errors import UserError
 from tests.unit.engine.instructed import pass_through
 from tests.unit.hosts.agents.virtual_network import Places, SimulatedNetwork, virtual_agents
 from tests.unit.virtual.conftest import instructed_fabric

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.agents import Agents
+from experiments.testbeds.agents import Agents
 from hosts.agents.virtual.clock import VirtualClock
 from hosts.agents.virtual.launcher import VirtualLauncher
 from hosts.protocols.datagram_frames import DATAGRAM
@@ -138,7 +138,7 @@ class SimulatedNetwork:
 
 
 class Places:
-    """experiments.agents.Hosts of hosts with one interface each."""
+    """experiments.testbeds.agents.Hosts of hosts with one interface each."""
 
     def host_pid(self, host: str) -> int:
         return 0

@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hosts.protocols.lanes import frame_bytes
-from switch.link import LinkModel
 from tests.unit.hosts.aggregation.labels import labels
 from tests.unit.hosts.aggregation.simulation import JOB, Clock
 from tests.unit.hosts.aggregation.slot_model import Label, Packet, SwitchModel
+from topo.link import LinkModel
 
 LANES = 256
 SLOTS = 4096

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from common.errors import UserError
 from hosts.systems.aggregation.collector import Collector, Replies
 from hosts.systems.aggregation.gradient_format import Flags
-from switch.errors import UserError
 
 LANES = 2
 INTERVAL_US = 500

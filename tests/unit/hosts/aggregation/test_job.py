@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from common.errors import UserError
 from hosts.agents.description import parse_description
 from hosts.learning.settings import SyntheticSettings
 from hosts.protocols.addresses import ip_integer, mac_bytes
 from hosts.systems.aggregation.description import DIRECT, Designation, JobDescription
-from switch.errors import UserError
 
 
 def address(number: int, **fields: Any) -> dict[str, Any]:

@@ -10,9 +10,9 @@ import pytest
 from hosts.protocols.lanes import frame_bytes
 from hosts.systems.aggregation.sender import RETRIES
 from hosts.transport.congestion_window import CongestionControl
-from switch.link import LinkModel
 from tests.unit.hosts.aggregation.queueing_network import QueueingNetwork, fat_tree_of_eight, star, two_levels
 from tests.unit.hosts.aggregation.simulation import JobSettings, JobSimulation
+from topo.link import LinkModel
 
 FRAGMENTS = 19
 IN_NETWORK = pytest.mark.parametrize("in_network", [False, True], ids=["server alone", "in-network"])

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from common.errors import UserError
 from hosts import torch_hook
-from switch.errors import UserError
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 

@@ -1,0 +1,99 @@
+"""gradbed bench: measurements, as ratios within one run."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+from typer.main import get_command_from_info
+from typer.models import CommandInfo
+
+from cli import layers
+from cli.commands.run import LAYERS
+from common.errors import UserError
+
+
+class BenchGroup(TyperGroup):
+    """What measures the switch and the test bed, and what the systems add."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return [*super().list_commands(ctx), *_of_systems()]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        own = super().get_command(ctx, cmd_name)
+        if own is not None or cmd_name not in _of_systems():
+            return own
+        module, _, function = _of_systems()[cmd_name].partition(":")
+        info = CommandInfo(name=cmd_name, callback=getattr(importlib.import_module(module), function))
+        return get_command_from_info(info, pretty_exceptions_short=True, rich_markup_mode="rich")
+
+
+def _of_systems() -> dict[str, str]:
+    layers.need(LAYERS)
+    from experiments.systems import find_system, systems
+
+    return {name: place for system in systems() for name, place in find_system(system).benches.items()}
+
+
+app = typer.Typer(cls=BenchGroup, help="Measure this machine.", no_args_is_help=True)
+
+
+@app.callback()
+def bench() -> None:
+    """Measure this machine."""
+
+
+@app.command()
+def start(
+    repetitions: Annotated[int, typer.Option(min=1, help="Starts of each kind; medians are shown.")] = 3,
+) -> int:
+    """How long k=4 and k=6 fat-trees take to come up, and a whole run of one round."""
+    from common.namespaces import require_root
+    from experiments.bench.start import run_bench_start
+
+    require_root("gradbed bench start")
+    return run_bench_start(repetitions)
+
+
+@app.command()
+def switch(
+    rounds: Annotated[int, typer.Option(min=1, help="Rounds in which all take turns; medians are shown.")] = 5,
+    seconds: Annotated[float, typer.Option(min=0.1, help="Length of one turn.")] = 0.5,
+) -> int:
+    """The switch beside a forwarder without P4, and BMv2 where GRADBED_BMV2 names it."""
+    from common.namespaces import require_root
+    from common.sandbox import run_in_sandbox
+    from experiments.bench.switch.run import run_bench_switch
+
+    require_root("gradbed bench switch")
+    return run_in_sandbox(lambda: run_bench_switch(rounds, seconds))
+
+
+@app.command()
+def models(
+    system: Annotated[str | None, typer.Option(help="Only this one.")] = None,
+    scale: Annotated[float, typer.Option(help="Links run at so much of their rate, which BMv2 has to carry.")] = 0.02,
+) -> int:
+    """Every system in Mininet on its own switch and on BMv2: whether it is exact, and how long it takes."""
+    from common.namespaces import require_root
+    from experiments.bench.models import run_bench_models
+
+    require_root("gradbed bench models")
+    return run_bench_models(system, scale)
+
+
+@app.command()
+def virtual(
+    sizes: Annotated[str, typer.Option(help="k of the fat-trees, separated by commas.")] = "4,8,16",
+    repetitions: Annotated[int, typer.Option(min=1, help="Measurements of each size; medians are shown.")] = 3,
+) -> int:
+    """Packet hops per processor second on the virtual clock, and ns-3's where libns3-dev is installed."""
+    from experiments.bench.virtual.run import run_bench_virtual
+
+    try:
+        wanted = [int(k) for k in sizes.split(",")]
+    except ValueError:
+        raise UserError(f"--sizes: {sizes!r} is not of the form K,K,... with whole numbers") from None
+    return run_bench_virtual(wanted, repetitions)

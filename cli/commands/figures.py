@@ -1,0 +1,32 @@
+"""gradbed figures: the figures of a system, each from its study."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cli import options
+from cli.commands.run import need_for_study
+
+
+def figures(
+    system: Annotated[str, typer.Argument(help="A system, such as aggregation (docs/figures.md).")],
+    quick: Annotated[bool, typer.Option("--quick", help="Small versions.")] = False,
+    only: Annotated[str, typer.Option(help="Numbers of the figures to make, such as 1 or 3,4.")] = "",
+    clock: options.Clock = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on where runs of these studies stopped.")] = False,
+    jobs: options.Jobs = None,
+    scheduler: options.Scheduler = None,
+    output: options.Output = Path("results"),
+    scale: options.Scale = None,
+) -> int:
+    """Make the figures of a system, each from its study."""
+    from experiments.study.command import RunOptions
+    from experiments.study.make_figures import chosen, make_figures
+
+    for file in chosen(system, only).values():
+        need_for_study(file, quick, clock)
+    options_of_run = RunOptions(output, resume, scale, jobs, scheduler)
+    return make_figures(system, options_of_run, only, quick=quick, clock=clock)

@@ -1,0 +1,119 @@
+"""gradbed up: a programmed network to look around in."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from pydantic import ValidationError
+
+from cli import options
+from cli.model_options import parameters, with_parameters
+from common.errors import UserError
+from experiments.configuration.options import complaint, model_options, nested, within
+from experiments.own_program.own_program import OwnProgram, OwnProgramConfiguration, OwnProgramSystem
+from experiments.system import System
+from experiments.systems import DEFAULT_SYSTEM, find_system
+from switch.p4runtime.server.server_tls import ServerTls
+
+_SYSTEM = find_system(DEFAULT_SYSTEM)
+_OF_SYSTEMS = within(model_options(_SYSTEM.configuration, {}), _SYSTEM.network_options)
+_OF_PROGRAMS = [
+    each
+    for each in within(model_options(OwnProgramConfiguration, {}), ["topology"])
+    if each.flag not in {known.flag for known in _OF_SYSTEMS}
+]
+"""Of a program of one's own alone."""
+_OPTIONS = [*_OF_SYSTEMS, *_OF_PROGRAMS]
+
+
+def _up(
+    *,
+    system: Annotated[
+        str, typer.Option(help="Whose programs the switches run, and whose commands the prompt has, besides.")
+    ] = DEFAULT_SYSTEM,
+    program: Annotated[
+        Path | None, typer.Option(help="A P4 program of your own for every switch, in place of gradbed's.")
+    ] = None,
+    entries: Annotated[
+        list[Path] | None,
+        typer.Option(help="What its tables hold: .yaml, .py (docs/entries.md); may be given several times."),
+    ] = None,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Reload program and entries when their files change.")
+    ] = False,
+    controller: Annotated[
+        str | None,
+        typer.Option(
+            help="Leave the switches, once program and entries are in, to this command (a P4Runtime client), which "
+            "is told their addresses in its environment; 'none': to whoever connects."
+        ),
+    ] = None,
+    seed: options.Seed = 1,
+    rest_port: Annotated[int, typer.Option(help="Of the REST interface on 127.0.0.1; 0 picks one.")] = 8080,
+    p4runtime_address: Annotated[
+        str | None, typer.Option(help="HOST:PORT where P4Runtime is served to clients outside the network, too.")
+    ] = None,
+    p4runtime_cert: Annotated[
+        Path | None, typer.Option(help="PEM file of that server's certificate: it speaks TLS.")
+    ] = None,
+    p4runtime_key: Annotated[Path | None, typer.Option(help="PEM file of its key.")] = None,
+    p4runtime_client_ca: Annotated[
+        Path | None, typer.Option(help="PEM file of authorities: clients need a certificate of one of them.")
+    ] = None,
+    **given: Any,
+) -> int:
+    """Bring up a network whose switches route and aggregate, or run a program of yours, and give Mininet's prompt."""
+    from experiments.interactive import run_interactive
+
+    shown = find_system(system)
+    if program is not None or entries or watch or controller is not None:
+        if system != DEFAULT_SYSTEM:
+            raise UserError(f"--system {system} does not go with a program of your own")
+        shown = _own_program(program, entries or [], watch, controller, given)
+    else:
+        for option in _OF_PROGRAMS:
+            if given.get(option.parameter) is not None:
+                raise UserError(f"{option.flag} goes with a program of your own: --program")
+        if system != DEFAULT_SYSTEM:
+            _only_of_every_network(given, f"--system {system}")
+    tls = _tls(p4runtime_cert, p4runtime_key, p4runtime_client_ca)
+    if p4runtime_address is None and tls is not None:
+        raise UserError("--p4runtime-cert goes with --p4runtime-address")
+    try:
+        return run_interactive(shown, nested(_OPTIONS, given, {}), seed, rest_port, p4runtime_address, tls)
+    except ValidationError as error:
+        raise complaint(error, _OPTIONS) from None
+
+
+def _own_program(
+    program: Path | None, entries: list[Path], watch: bool, controller: str | None, given: dict[str, Any]
+) -> System:
+    """UserError for what does not go together."""
+    _only_of_every_network(given, "a program of your own", besides=("switches__model", "switches__links"))
+    if watch and controller is not None:
+        raise UserError("--watch does not go with --controller: who fills the tables reloads them")
+    return OwnProgramSystem(OwnProgram(program, tuple(entries), watch, controller))
+
+
+def _only_of_every_network(given: dict[str, Any], with_what: str, besides: Collection[str] = ()) -> None:
+    """UserError for options that are of the default system's program."""
+    for option in _OPTIONS:
+        wanted = option.path[0] == "topology" or option.parameter in besides
+        if given.get(option.parameter) is not None and not wanted:
+            raise UserError(f"{option.flag} does not go with {with_what}")
+
+
+def _tls(certificate: Path | None, key: Path | None, client_ca: Path | None) -> ServerTls | None:
+    if certificate is not None and key is not None:
+        tls = ServerTls(certificate.absolute(), key.absolute(), client_ca and client_ca.absolute())
+        tls.credentials()  # what is wrong with the files is said at once
+        return tls
+    if certificate is not None or key is not None or client_ca is not None:
+        raise UserError("TLS takes both --p4runtime-cert and --p4runtime-key")
+    return None
+
+
+up = with_parameters(_up, parameters(_OPTIONS))

@@ -1,0 +1,1 @@
+"""What all need: errors for people, processes, namespaces, the sandbox, JSON lines."""

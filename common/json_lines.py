@@ -1,0 +1,133 @@
+"""A child process that takes commands and gives events: JSON objects, one a line, on stdin and stdout."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from common.errors import UserError
+
+USER_ERROR_STATUS = 2
+
+
+def own_program(module: str, *arguments: str) -> list[str]:
+    """The command of a process that runs a module of this project as Python was told to run this one: isolated (-I),
+    and with what it compiles in another folder (-X pycache_prefix)."""
+    options = ["-I"] if sys.flags.isolated else []
+    if sys.pycache_prefix:
+        options += ["-X", f"pycache_prefix={sys.pycache_prefix}"]
+    return [sys.executable, *options, "-m", module, *arguments]
+
+
+class JsonLinesProcess:
+    """Starts with the object; its standard error goes to the file `log`. keep_open: descriptors that it inherits.
+
+    name: what it is in messages ("fabric process"). Ending with status 2 and a last line in its log means that the
+    user can put that right (UserError, with that line); any other end, silence or nonsense is a RuntimeError.
+    """
+
+    def __init__(self, name: str, command: Sequence[str], log: Path, keep_open: Sequence[int] = ()) -> None:
+        self.name = name
+        self.log = log
+        with log.open("wb") as standard_error:
+            # In a session of its own, so that Ctrl-C reaches it only through stop().
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=standard_error,
+                start_new_session=True,
+                pass_fds=keep_open,
+            )
+        self._unread = b""
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def send(self, command: str, **arguments: Any) -> None:
+        """Write one command. Raises if the process has ended."""
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(json.dumps({"command": command, **arguments}).encode() + b"\n")
+            self._process.stdin.flush()
+        except OSError:
+            raise self._death() from None
+
+    def event(self, timeout_s: float) -> dict[str, Any]:
+        """The next event. Raises if the process has ended, or says nothing for so long."""
+        line = self._line(time.monotonic() + timeout_s)
+        try:
+            event: dict[str, Any] = json.loads(line)
+            event["event"]
+        except (ValueError, KeyError, TypeError):
+            raise RuntimeError(f"the {self.name} said {line!r}, which is no event") from None
+        return event
+
+    def has_event(self, timeout_s: float) -> bool:
+        """Whether an event comes in that time, or the end of the process."""
+        output = self._process.stdout
+        assert output is not None
+        return b"\n" in self._unread or bool(_poller(output).poll(1000 * max(0.0, timeout_s)))
+
+    def expect(self, name: str, timeout_s: float) -> dict[str, Any]:
+        """The next event called `name`; others before it are skipped, but for "error", which is raised."""
+        deadline = time.monotonic() + timeout_s
+        while True:
+            event = self.event(deadline - time.monotonic())
+            if event["event"] == name:
+                return event
+            if event["event"] == "error":
+                raise RuntimeError(f"the {self.name} refused a command: {event['message']}")
+
+    def stop(self, timeout_s: float) -> None:
+        """Close its standard input, which ends it; kill it if it has not ended in time. May be called again."""
+        for stream in (self._process.stdin, self._process.stdout):
+            if stream is not None:
+                with contextlib.suppress(OSError):
+                    stream.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(timeout_s)
+        self._process.kill()
+        self._process.wait()
+
+    def terminate(self, timeout_s: float) -> None:
+        """As `stop`, for a process that ends on SIGTERM."""
+        self._process.terminate()
+        self.stop(timeout_s)
+
+    def _line(self, deadline: float) -> bytes:
+        output = self._process.stdout
+        assert output is not None
+        readable = _poller(output)
+        while b"\n" not in self._unread:
+            if not readable.poll(1000 * max(0.0, deadline - time.monotonic())):
+                raise RuntimeError(f"the {self.name} does not answer; its log is {self.log}")
+            piece = os.read(output.fileno(), 65536)
+            if not piece:
+                raise self._death()
+            self._unread += piece
+        line, self._unread = self._unread.split(b"\n", 1)
+        return line
+
+    def _death(self) -> Exception:
+        """What to raise when it has gone."""
+        status = self._process.wait()
+        words = self.log.read_text(errors="replace").strip()
+        if status == USER_ERROR_STATUS and words:
+            return UserError(words.splitlines()[-1].removeprefix("gradbed: "))
+        return RuntimeError(f"the {self.name} ended with status {status}:\n{words}")
+
+
+def _poller(stream: IO[bytes]) -> select.poll:
+    readable = select.poll()  # select(2) knows 1024 descriptors, and a large network has more
+    readable.register(stream, select.POLLIN)
+    return readable

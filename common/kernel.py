@@ -1,0 +1,111 @@
+"""What the running kernel and system can do, found out by trying it in a scratch network namespace."""
+
+from __future__ import annotations
+
+import errno
+import functools
+import shutil
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pyroute2 import IPRoute, NetlinkError
+
+from common.namespaces import in_new_network_namespace
+
+_LOOPBACK_INDEX = 1
+
+
+@dataclass(frozen=True)
+class Feature:
+    """Something the emulation uses. `remedy` says what to do if it is not `present`."""
+
+    name: str
+    purpose: str
+    present: bool
+    remedy: str
+
+
+@functools.cache
+def _has_qdisc(kind: str) -> bool:
+    """Whether the kernel has this queueing discipline, built in or as a module. Needs root; OSError without."""
+
+    def attempt() -> bool:
+        with IPRoute() as netlink:
+            try:
+                netlink.tc("add", kind, index=_LOOPBACK_INDEX, handle="1:")
+            except NetlinkError as error:
+                if error.code == errno.ENOENT:
+                    return False
+                if error.code != errno.EINVAL:  # EINVAL: it is there and wants options
+                    raise OSError(error.code, f"qdisc {kind}: {error}") from error
+            return True
+
+    return in_new_network_namespace(attempt)
+
+
+def has_netem() -> bool:
+    """Whether Linux links can delay, lose and duplicate packets (tc-netem(8))."""
+    return _has_qdisc("netem")
+
+
+def has_htb() -> bool:
+    """Whether Linux links can have a rate (tc-htb(8))."""
+    return _has_qdisc("htb")
+
+
+def has_veth() -> bool:
+    """Whether virtual Ethernet pairs can be made. Needs root; OSError without."""
+
+    def attempt() -> bool:
+        with IPRoute() as netlink:
+            try:
+                netlink.link("add", ifname="a", kind="veth", peer={"ifname": "b"})
+            except NetlinkError as error:
+                if error.code == errno.EOPNOTSUPP:
+                    return False
+                raise OSError(error.code, f"veth: {error}") from error
+            return True
+
+    return in_new_network_namespace(attempt)
+
+
+def has_network_namespaces() -> bool:
+    """Whether this process may make network namespaces."""
+    return _works(lambda: in_new_network_namespace(lambda: None))
+
+
+def has_packet_sockets() -> bool:
+    """Whether this process may open AF_PACKET sockets (packet(7))."""
+    return _works(lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW).close())
+
+
+def _works(attempt: Callable[[], None]) -> bool:
+    try:
+        attempt()
+    except OSError:
+        return False
+    return True
+
+
+def features() -> tuple[Feature, ...]:
+    """Everything the emulation may need, in the order in which it would be missed. Needs root."""
+    namespaces = has_network_namespaces()
+    privileged = "run as root; in a container, run it privileged"
+
+    def feature(name: str, purpose: str, test: Callable[[], bool], remedy: str) -> Feature:
+        return Feature(name, purpose, namespaces and test(), remedy)
+
+    return (
+        Feature("network namespaces", "hosts of their own", namespaces, privileged),
+        feature("packet sockets", "switch ports", has_packet_sockets, privileged),
+        feature("veth", "links to hosts", has_veth, "load the kernel module veth"),
+        feature("htb", "link rates with BMv2", has_htb, "use the gradbed switch, whose links need no module"),
+        feature("netem", "delay, loss, duplication with BMv2", has_netem, "use the gradbed switch, as above"),
+        Feature(
+            "Mininet",
+            "hosts and the command line",
+            shutil.which("mnexec") is not None,
+            "apt-get install --no-install-recommends mininet",
+        ),
+    )

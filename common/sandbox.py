@@ -1,0 +1,287 @@
+"""A private network, process and mount namespace for one function call, which nothing outlives.
+
+Three processes stand between the caller and the function:
+
+    caller      relays signals, waits                                          namespaces of the caller
+    monitor     only there because a process cannot move itself into a new pid namespace
+    init        pid 1: reaps orphans, passes signals on                        the new namespaces
+    function    pid 2
+
+The kernel kills the monitor with the caller and init with the monitor (PR_SET_PDEATHSIG), and a pid namespace dies
+with its init; network namespaces, and both ends of their veth pairs, go with their last process. So SIGKILL to the
+caller leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NoReturn
+
+from common.errors import UserError, nobody_reads, trouble
+from common.namespaces import (
+    CLONE_NEWIPC,
+    CLONE_NEWNET,
+    CLONE_NEWNS,
+    CLONE_NEWPID,
+    MS_BIND,
+    MS_NODEV,
+    MS_NOEXEC,
+    MS_NOSUID,
+    MS_PRIVATE,
+    MS_REC,
+    loopback_up,
+    mount,
+    require_root,
+    unshare,
+)
+from common.parent_death import die_with_parent
+
+RELAYED = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
+
+SAME_SIGNAL_S = 0.5
+"""A relayed signal that init got itself within this time was sent to the whole process group, the function too."""
+
+
+def run_in_sandbox(function: Callable[[], int], what: str = "this command") -> int:
+    """Call `function` in new network, pid, mount and IPC namespaces; return its exit status, or 128 + signal.
+
+    Inside: loopback is up and the only interface, /proc and /sys show the new namespaces, the current
+    directory, environment, open files and the terminal are the caller's. A socket opened before stays in
+    the network namespace where it was made, and usable. Ctrl-C raises KeyboardInterrupt in the function
+    once; signals in RELAYED that are sent to the caller alone are passed on to the function. When it ends,
+    whatever processes it leaves are killed before this returns. It ends by os._exit: no atexit handlers
+    run; an uncaught exception prints its traceback and is status 1, KeyboardInterrupt 130, SystemExit its code. A
+    UserError, a full disk, and output that nobody reads any more, end it as in `gradbed` (cli/main.py).
+
+    Must be called in the main thread while no other Python thread runs, since it forks (RuntimeError).
+    UserError if not root (`what` needs root), or where the kernel or a container forbids namespaces.
+    """
+    require_root(what)
+    if threading.active_count() > 1:
+        raise RuntimeError("run_in_sandbox forks: call it before any thread is started")
+    sys.stdout.flush()
+    sys.stderr.flush()
+    relayed = {number for number in RELAYED if signal.getsignal(number) is not signal.SIG_IGN}
+    # Blocked until every process has its way of dealing with them; blocked signals wait, they are not lost.
+    former_mask = signal.pthread_sigmask(signal.SIG_BLOCK, {*relayed, signal.SIGCHLD})
+    report_read, report_write = os.pipe()
+    caller = os.getpid()
+    monitor = os.fork()
+    if monitor == 0:
+        os.close(report_read)
+        _monitor(function, caller, relayed, former_mask, report_write)
+    os.close(report_write)
+    with _wakeups({*relayed, signal.SIGCHLD}, former_mask) as wakeups:
+        init, problem = _read_report(report_read)
+        status = _relay_until_exit(monitor, init, wakeups)
+    if problem:
+        raise UserError(f"{what} needs namespaces of its own: {problem} (in a container: run it privileged)")
+    return status
+
+
+# The caller's side.
+
+
+@contextlib.contextmanager
+def _wakeups(numbers: set[signal.Signals], former_mask: set[int | signal.Signals]) -> Iterator[int]:
+    """Turn signals into bytes on a pipe while the block runs; then restore handlers and mask.
+
+    sigwait would not do: a library may have started threads of its own (OpenBLAS does) that do not block
+    the signals, and would then be handed them.
+    """
+    read_end, write_end = os.pipe()
+    os.set_blocking(write_end, False)
+    former_wakeup = signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
+    former_handlers = {number: signal.signal(number, lambda *_: None) for number in numbers}
+    signal.pthread_sigmask(signal.SIG_SETMASK, former_mask)
+    try:
+        yield read_end
+    finally:
+        for number, handler in former_handlers.items():
+            signal.signal(number, handler if handler is not None else signal.SIG_DFL)
+        signal.set_wakeup_fd(former_wakeup)
+        os.close(read_end)
+        os.close(write_end)
+
+
+def _read_report(report: int) -> tuple[int, str]:
+    """Init's pid (0 if there is none) and what went wrong ("" if nothing). Returns when the function starts."""
+    with open(report, encoding="utf-8") as lines:
+        told = dict(line.rstrip("\n").split(" ", 1) for line in lines)
+    return int(told.get("init", 0)), told.get("problem", "")
+
+
+def _relay_until_exit(monitor: int, init: int, wakeups: int) -> int:
+    while True:
+        exited, status = os.waitpid(monitor, os.WNOHANG)
+        if exited:
+            return _exit_status(status)
+        for number in os.read(wakeups, 64):
+            if number != signal.SIGCHLD and init:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(init, _relay(number))
+
+
+def _relay(number: int) -> int:
+    """The real-time signal that asks init to pass signal `number` on; init alone is sent it."""
+    return signal.SIGRTMIN + number
+
+
+def _exit_status(wait_status: int) -> int:
+    code = os.waitstatus_to_exitcode(wait_status)
+    return code if code >= 0 else 128 - code
+
+
+# The monitor's and init's side.
+
+
+def _monitor(
+    function: Callable[[], int],
+    caller: int,
+    relayed: set[signal.Signals],
+    former_mask: set[int | signal.Signals],
+    report: int,
+) -> NoReturn:
+    status = 1
+    try:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        die_with_parent(caller)
+        unshare(CLONE_NEWNET | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC)
+        lifeline_read, lifeline_write = os.pipe()
+        init = os.fork()
+        if init == 0:
+            os.close(lifeline_write)
+            _init(function, lifeline_read, relayed, former_mask, report)
+        os.close(lifeline_read)
+        os.write(report, b"init %d\n" % init)
+        os.close(report)
+        _, wait_status = os.waitpid(init, 0)
+        status = _exit_status(wait_status)
+    except OSError as error:
+        os.write(report, f"problem {error.strerror}\n".encode())
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(status)
+
+
+def _init(
+    function: Callable[[], int],
+    lifeline: int,
+    relayed: set[signal.Signals],
+    former_mask: set[int | signal.Signals],
+    report: int,
+) -> NoReturn:
+    status = 1
+    try:
+        die_with_parent()
+        ended = select.poll()
+        ended.register(lifeline, select.POLLIN)
+        if ended.poll(0):
+            os._exit(1)  # the monitor died before the kernel knew that we want to go with it
+        os.close(lifeline)
+        _mount_proc_and_sys()
+        loopback_up()
+        relays = {_relay(number): number for number in relayed}
+        signal.pthread_sigmask(signal.SIG_BLOCK, relays)
+        missed = _take_pending(relayed)
+        child = os.fork()
+        if child == 0:
+            os.close(report)
+            _call(function, former_mask)
+        os.close(report)
+        for number in missed:
+            os.kill(child, number)
+        status = _reap_until_exit(child, relayed, relays)
+    except OSError as error:
+        os.write(report, f"problem {error.strerror}\n".encode())
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(status)
+
+
+def _mount_proc_and_sys() -> None:
+    mount("none", "/", None, MS_REC | MS_PRIVATE)
+    guarded = MS_NOSUID | MS_NODEV | MS_NOEXEC
+    mount("proc", "/proc", "proc", guarded)
+    # A new sysfs shows the new network namespace; what is mounted below the old one (cgroups) stays visible.
+    below = [(path, os.open(path, os.O_PATH)) for path in _mounts_below("/sys")]
+    mount("sysfs", "/sys", "sysfs", guarded)
+    for path, covered in below:
+        if os.path.isdir(path):
+            mount(f"/proc/self/fd/{covered}", path, None, MS_BIND | MS_REC)
+        os.close(covered)
+
+
+def _mounts_below(top: str) -> list[str]:
+    """The mount points under `top`, without those under another of them."""
+    mountinfo = Path("/proc/self/mountinfo").read_text(encoding="utf-8")
+    places = sorted({line.split()[4] for line in mountinfo.splitlines()})  # proc_pid_mountinfo(5)
+    outer: list[str] = []
+    for place in places:
+        if place.startswith(top + "/") and not any(place.startswith(found + "/") for found in outer):
+            outer.append(place)
+    return outer
+
+
+def _take_pending(numbers: set[signal.Signals]) -> list[int]:
+    taken = []
+    while (info := signal.sigtimedwait(numbers, 0)) is not None:
+        taken.append(info.si_signo)
+    return taken
+
+
+def _reap_until_exit(child: int, relayed: set[signal.Signals], relays: dict[int, signal.Signals]) -> int:
+    """Be pid 1 until `child` ends; return its status. The kernel kills whoever is left when pid 1 exits."""
+    received_s = dict.fromkeys(relayed, float("-inf"))
+    while True:
+        while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+            if ended[0] == child:
+                return _exit_status(ended[1])
+        number = signal.sigwaitinfo({signal.SIGCHLD, *relayed, *relays}).si_signo
+        if number in relays:
+            if time.monotonic() - received_s[relays[number]] > SAME_SIGNAL_S:
+                os.kill(child, relays[number])
+        elif number != signal.SIGCHLD:
+            received_s[signal.Signals(number)] = time.monotonic()
+
+
+def _call(function: Callable[[], int], former_mask: set[int | signal.Signals]) -> NoReturn:
+    status = 1
+    try:
+        signal.pthread_sigmask(signal.SIG_SETMASK, former_mask)
+        status = function()
+    except UserError as error:
+        print(f"{error.prefix}{error}", file=sys.stderr)
+        status = 2
+    except KeyboardInterrupt:
+        status = 128 + signal.SIGINT
+    except SystemExit as request:
+        if isinstance(request.code, int) or request.code is None:
+            status = request.code or 0
+        else:
+            print(request.code, file=sys.stderr)
+    except BaseException as error:
+        known = trouble(error)
+        if known is not None:
+            print(f"{known.prefix}{known}", file=sys.stderr)
+            status = 2
+        elif isinstance(error, BrokenPipeError) and nobody_reads():
+            status = 128 + signal.SIGPIPE
+        else:
+            traceback.print_exc()
+    finally:
+        with contextlib.suppress(OSError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(status & 0xFF)

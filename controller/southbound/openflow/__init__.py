@@ -1,0 +1,1 @@
+"""OpenFlow 1.3, towards legacy and optical switches."""

@@ -1,0 +1,1 @@
+"""P4Runtime, towards P4 switches."""

@@ -1,0 +1,317 @@
+"""What one switch holds, over P4Runtime: its pipeline, its entries and groups, its counters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import grpc
+from finsy.proto import p4r, p4r_grpc, rpc_code
+
+from common.errors import UserError
+from controller.planning.diff import SwitchDiff, switch_diff
+from controller.planning.plan import (
+    CloneSession,
+    DefaultAction,
+    MeterCell,
+    MulticastGroup,
+    RegisterValue,
+    SwitchPlan,
+    TableEntry,
+)
+from controller.planning.text import default_text, entry_text, register_text
+from controller.southbound.interface import CounterCell, SouthboundError, SouthboundTimeout
+from controller.southbound.p4runtime.codec import (
+    decode_clone,
+    decode_entry,
+    decode_group,
+    encode_clone,
+    encode_default,
+    encode_digest_config,
+    encode_entry,
+    encode_group,
+    encode_meter,
+    encode_register,
+    number,
+)
+from controller.southbound.p4runtime.pipeline import Pipeline
+from controller.southbound.p4runtime.rpc_errors import describe, is_away, update_errors
+
+CALL_TIMEOUT_S = 30.0
+PUSH_TIMEOUT_S = 120.0
+"""A switch may have to compile the program first."""
+
+UPDATES_PER_WRITE = 1000
+PUSH = "push pipeline"
+
+_NO_PIPELINE = (
+    grpc.StatusCode.FAILED_PRECONDITION,
+    grpc.StatusCode.NOT_FOUND,
+    grpc.StatusCode.UNIMPLEMENTED,
+)
+
+
+_EVERY_GROUP = p4r.Entity(
+    packet_replication_engine_entry=p4r.PacketReplicationEngineEntry(multicast_group_entry=p4r.MulticastGroupEntry())
+)
+_EVERY_CLONE_SESSION = p4r.Entity(
+    packet_replication_engine_entry=p4r.PacketReplicationEngineEntry(clone_session_entry=p4r.CloneSessionEntry())
+)
+
+
+class SwitchRefuses(SouthboundError):
+    """The switch is there but does not accept what it is sent; sending it again will not help."""
+
+
+class _PipelineLost(SouthboundError):
+    """The switch has no pipeline any more, though its stream goes on."""
+
+
+class _Unreadable(SouthboundError):
+    """The switch does not implement reading something."""
+
+
+@dataclass(frozen=True)
+class _Update:
+    """One P4Runtime update, and how to name it in an error."""
+
+    type: int
+    entity: Any
+    subject: str
+
+
+class SwitchContents:
+    """Brings one switch to plans by writing only what differs. Calls must not overlap, except `counters`.
+
+    election_id: the bid that made us primary; the switch takes writes under that one alone.
+    """
+
+    def __init__(
+        self, name: str, stub: p4r_grpc.P4RuntimeStub, device_id: int, pipelines: Mapping[str, Pipeline]
+    ) -> None:
+        self.election_id: Any = None
+        self._name = name
+        self._stub = stub
+        self._device_id = device_id
+        self._pipelines = pipelines
+        self._running_cookie = 0
+        # Normalised; None when it has to be read first.
+        self._held: SwitchPlan | None = None
+        # Of the plan that was written last, what is not read back: see _read_back.
+        self._written = SwitchPlan(program="")
+        self._digests_enabled = False
+
+    def pipeline(self, plan: SwitchPlan) -> Pipeline:
+        """The pipeline that a plan names; UserError if there is none."""
+        if plan.program not in self._pipelines:
+            raise UserError(f"{self._name}: no pipeline is named {plan.program!r}")
+        return self._pipelines[plan.program]
+
+    async def rediscover(self, keep_pipeline: bool) -> None:
+        """Another connection: the switch may have lost what it held, or another controller changed it. Without
+        keep_pipeline whatever runs there is as good as nothing."""
+        self._held = None
+        self._digests_enabled = False
+        self._running_cookie = await self._read_cookie() if keep_pipeline else 0
+
+    async def bring_to(self, plan: SwitchPlan) -> None:
+        """Make the switch run the plan's program and hold the plan. After a failure it may hold part of it; the
+        next call sees to that. A switch that has lost its pipeline unnoticed gets it again."""
+        try:
+            await self._bring_to(plan)
+        except _PipelineLost:
+            self._running_cookie = 0
+            await self._bring_to(plan)
+
+    async def _bring_to(self, plan: SwitchPlan) -> None:
+        pipeline = self.pipeline(plan)
+        wanted = pipeline.schema.normalised(plan)
+        if self._running_cookie != pipeline.cookie:
+            await self._push(pipeline)
+        held = self._held if self._held is not None else await self._read_back_or_clear(pipeline)
+        # Should a write fail half-way, only the switch knows how far it came.
+        self._held = None
+        await self._write_difference(pipeline, switch_diff(held, wanted))
+        self._held = wanted
+        self._written = wanted
+        if not self._digests_enabled:
+            await self._enable_digests(pipeline)
+
+    async def counters(self, plan: SwitchPlan) -> dict[str, list[CounterCell]]:
+        """All counter arrays of the plan's program by short name, every cell."""
+        arrays = self.pipeline(plan).schema.counters
+        cells: dict[str, list[CounterCell]] = {array.short: [] for array in arrays}
+        wanted = [p4r.Entity(counter_entry=p4r.CounterEntry(counter_id=array.id)) for array in arrays]
+        for entity in await self._read("read counters", wanted):
+            entry = entity.counter_entry
+            array = arrays.by_id(entry.counter_id)
+            if array is not None:
+                cells[array.short].append(
+                    CounterCell(entry.index.index, entry.data.packet_count, entry.data.byte_count)
+                )
+        return cells
+
+    async def register(self, plan: SwitchPlan, name: str) -> list[int]:
+        """Every cell of a register array of the plan's program. UserError if it has none of that name."""
+        array = self.pipeline(plan).schema.registers[name]
+        wanted = [p4r.Entity(register_entry=p4r.RegisterEntry(register_id=array.id))]
+        try:
+            found = await self._read(f"read register {array.name}", wanted)
+        except _Unreadable as error:
+            raise SouthboundError(str(error)) from None
+        cells = {entity.register_entry.index.index: entity.register_entry.data for entity in found}
+        return [number(cells[index].bitstring) for index in sorted(cells)]
+
+    async def _read_cookie(self) -> int:
+        request = p4r.GetForwardingPipelineConfigRequest(
+            device_id=self._device_id,
+            response_type=p4r.GetForwardingPipelineConfigRequest.COOKIE_ONLY,
+        )
+        try:
+            response = await self._stub.GetForwardingPipelineConfig(request, timeout=CALL_TIMEOUT_S)
+        except grpc.aio.AioRpcError as error:
+            if error.code() in _NO_PIPELINE:
+                return 0
+            raise self._failure(error, "read pipeline") from None
+        return int(response.config.cookie.cookie)
+
+    async def _push(self, pipeline: Pipeline) -> None:
+        request = p4r.SetForwardingPipelineConfigRequest(
+            device_id=self._device_id,
+            election_id=self.election_id,
+            action=p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT,
+            config=pipeline.config(),
+        )
+        # Should it fail half-way, or be cancelled, only the switch knows what it runs.
+        self._running_cookie, self._held = 0, None
+        try:
+            await self._stub.SetForwardingPipelineConfig(request, timeout=PUSH_TIMEOUT_S)
+        except grpc.aio.AioRpcError as error:
+            raise self._failure(error, PUSH) from None
+        self._running_cookie = pipeline.cookie
+        self._held = SwitchPlan(program=pipeline.name)
+        self._written = self._held
+        self._digests_enabled = False
+
+    async def _write_difference(self, pipeline: Pipeline, diff: SwitchDiff) -> None:
+        schema = pipeline.schema
+
+        def entries(kind: int, items: Sequence[TableEntry]) -> list[_Update]:
+            return [_Update(kind, encode_entry(schema, e), f"{e.table}: {entry_text(e)}") for e in items]
+
+        def copies(kind: int, groups: Sequence[MulticastGroup], sessions: Sequence[CloneSession]) -> list[_Update]:
+            return [
+                *(_Update(kind, encode_group(g), f"multicast group {g.id}") for g in groups),
+                *(_Update(kind, encode_clone(s), f"clone session {s.id}") for s in sessions),
+            ]
+
+        def cells(items: Sequence[RegisterValue]) -> list[_Update]:
+            return [_Update(modify, encode_register(schema, c), register_text(c)) for c in items]
+
+        def meters(items: Sequence[MeterCell], reset: bool = False) -> list[_Update]:
+            return [_Update(modify, encode_meter(schema, c, reset), f"{c.meter_name}[{c.index}]") for c in items]
+
+        def defaults(items: Sequence[DefaultAction], reset: bool = False) -> list[_Update]:
+            return [_Update(modify, encode_default(schema, d, reset), default_text(d)) for d in items]
+
+        # Updates of one Write may take effect in any order: what must be there first goes in an earlier one.
+        insert, modify, delete = p4r.Update.INSERT, p4r.Update.MODIFY, p4r.Update.DELETE
+        await self._write(
+            [
+                *entries(delete, diff.entries.delete),
+                *copies(insert, diff.groups.insert, diff.clones.insert),
+                *copies(modify, diff.groups.modify, diff.clones.modify),
+                *cells([cell for cell in diff.registers if cell.index is None]),
+                *meters(diff.meters.delete, reset=True),
+                *meters((*diff.meters.insert, *diff.meters.modify)),
+                *defaults(diff.defaults.delete, reset=True),
+            ]
+        )
+        await self._write(
+            [
+                *entries(insert, diff.entries.insert),
+                *entries(modify, diff.entries.modify),
+                *cells([cell for cell in diff.registers if cell.index is not None]),
+                *defaults((*diff.defaults.insert, *diff.defaults.modify)),
+            ]
+        )
+        await self._write(copies(delete, diff.groups.delete, diff.clones.delete))
+
+    async def _enable_digests(self, pipeline: Pipeline) -> None:
+        """Have the switch send every digest of its program; a predecessor may have done so already."""
+        for digest in pipeline.schema.digests:
+            enable = _Update(p4r.Update.INSERT, encode_digest_config(digest), f"digest {digest.name}")
+            try:
+                await self._stub.Write(self._write_request([enable]), timeout=CALL_TIMEOUT_S)
+            except grpc.aio.AioRpcError as error:
+                if [each.canonical_code for each in update_errors(error)] != [rpc_code.ALREADY_EXISTS]:
+                    raise self._failure(error, "write", [enable.subject]) from None
+        self._digests_enabled = True
+
+    async def _read_back_or_clear(self, pipeline: Pipeline) -> SwitchPlan:
+        """What the switch holds; one that cannot tell (not every target reads groups) is made to start afresh."""
+        try:
+            return await self._read_back(pipeline)
+        except _Unreadable:
+            await self._push(pipeline)
+            return SwitchPlan(program=pipeline.name)
+
+    async def _read_back(self, pipeline: Pipeline) -> SwitchPlan:
+        """What the switch holds. Registers, meter arrays and default actions are taken as we wrote them: programs
+        change registers rightfully, and the others cannot be told from the program's own."""
+        every_entry = p4r.Entity(table_entry=p4r.TableEntry(table_id=0))
+        if any(table.has_meter for table in pipeline.schema.tables):
+            every_entry.table_entry.meter_config.SetInParent()
+        entries = [
+            decode_entry(pipeline.schema, entity.table_entry)
+            for entity in await self._read("read tables", [every_entry])
+        ]
+        replicated = [
+            entity.packet_replication_engine_entry
+            for entity in await self._read("read multicast groups", [_EVERY_GROUP, _EVERY_CLONE_SESSION])
+        ]
+        return SwitchPlan.of(
+            pipeline.name,
+            [entry for entry in entries if entry is not None],
+            [decode_group(e.multicast_group_entry) for e in replicated if e.HasField("multicast_group_entry")],
+            self._written.registers,
+            defaults=self._written.defaults,
+            clones=[decode_clone(e.clone_session_entry) for e in replicated if e.HasField("clone_session_entry")],
+            meters=self._written.meters,
+        )
+
+    async def _read(self, what: str, entities: Sequence[Any]) -> list[Any]:
+        request = p4r.ReadRequest(device_id=self._device_id, entities=entities)
+        found: list[Any] = []
+        try:
+            async for response in self._stub.Read(request, timeout=CALL_TIMEOUT_S):
+                found += response.entities
+        except grpc.aio.AioRpcError as error:
+            if error.code() == grpc.StatusCode.UNIMPLEMENTED:
+                raise _Unreadable(f"{self._name}: {describe(error, what)}") from None
+            raise self._failure(error, what) from None
+        return found
+
+    async def _write(self, updates: Sequence[_Update]) -> None:
+        for first in range(0, len(updates), UPDATES_PER_WRITE):
+            batch = updates[first : first + UPDATES_PER_WRITE]
+            try:
+                await self._stub.Write(self._write_request(batch), timeout=CALL_TIMEOUT_S)
+            except grpc.aio.AioRpcError as error:
+                raise self._failure(error, "write", [update.subject for update in batch]) from None
+
+    def _write_request(self, updates: Sequence[_Update]) -> Any:
+        return p4r.WriteRequest(
+            device_id=self._device_id,
+            election_id=self.election_id,
+            updates=[p4r.Update(type=update.type, entity=update.entity) for update in updates],
+        )
+
+    def _failure(self, error: grpc.aio.AioRpcError, what: str, subjects: Sequence[str] = ()) -> SouthboundError:
+        kind = SouthboundError if is_away(error) else SwitchRefuses
+        if error.code() == grpc.StatusCode.DEADLINE_EXCEEDED:
+            kind = SouthboundTimeout
+        if error.code() == grpc.StatusCode.FAILED_PRECONDITION and what != PUSH:
+            kind = _PipelineLost
+        return kind(f"{self._name}: {describe(error, what, subjects)}")

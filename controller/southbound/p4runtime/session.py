@@ -1,0 +1,186 @@
+"""The connection to one switch: stream and arbitration, and a plan that the switch is kept to."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import grpc
+from finsy.proto import U128, p4r, p4r_grpc, rpc_code
+
+from common.errors import UserError
+from controller.planning.plan import SwitchPlan
+from controller.southbound.interface import CounterCell, SouthboundError, SwitchStatus
+from controller.southbound.messages import Message
+from controller.southbound.p4runtime.codec import decode_digest, decode_packet_in
+from controller.southbound.p4runtime.contents import SwitchContents, SwitchRefuses
+from controller.southbound.p4runtime.pipeline import Pipeline
+from controller.southbound.p4runtime.rpc_errors import describe, is_away
+from controller.southbound.p4runtime.schema import ProgramSchema
+from controller.southbound.target import Target
+
+FIRST_RETRY_S = 0.1
+LAST_RETRY_S = 2.0
+
+
+class SwitchSession:
+    """Keeps one switch connected and at its plan. All methods run on one event loop.
+
+    `refused` is set when the switch is there but does not accept pipeline or plan: trying again will not help
+    a person who waits, though the session does.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        target: Target,
+        channel: grpc.aio.Channel,
+        pipelines: Mapping[str, Pipeline],
+        keep_pipeline: bool,
+        on_change: Callable[[SwitchStatus], None],
+        on_message: Callable[[str, Message], None],
+        election_id: int | None = None,
+    ) -> None:
+        self.name = name
+        self.refused = False
+        self.status = SwitchStatus(name, False, error=f"no answer from {target.address}")
+        self._device_id = target.device_id
+        self._stub = p4r_grpc.P4RuntimeStub(channel)
+        self._contents = SwitchContents(name, self._stub, target.device_id, pipelines)
+        self._may_keep_pipeline = keep_pipeline
+        self._on_change = on_change
+        self._on_message = on_message
+        self._election_id = election_id
+        self._lock = asyncio.Lock()
+        self._wanted = SwitchPlan(program="")
+
+    @property
+    def plan(self) -> SwitchPlan:
+        """What the switch is kept to."""
+        return self._wanted
+
+    async def run(self, plan: SwitchPlan) -> None:
+        """Connect, bring the switch to the plan, and stay; start over when the switch goes away. Never returns."""
+        self._wanted = plan
+        retry_s = FIRST_RETRY_S
+        while True:
+            try:
+                await self._serve()
+                reason, self.refused = "the switch closed the stream", False
+            except grpc.aio.AioRpcError as error:
+                reason, self.refused = describe(error, "stream"), not is_away(error)
+            except SouthboundError as error:
+                reason = str(error).removeprefix(f"{self.name}: ")
+                self.refused = isinstance(error, SwitchRefuses)
+            except UserError as error:
+                reason, self.refused = str(error), True
+            if self.status.connected:
+                retry_s = FIRST_RETRY_S
+            self._set_status(SwitchStatus(self.name, False, error=reason))
+            await asyncio.sleep(retry_s)
+            retry_s = min(2 * retry_s, LAST_RETRY_S)
+
+    async def apply(self, plan: SwitchPlan) -> None:
+        """Bring the connected switch to another plan. After an error call `restore`: some of it may have been
+        written."""
+        async with self._lock:
+            self._require_connected()
+            self._wanted = plan
+            await self._bring_to_plan()
+
+    async def restore(self, plan: SwitchPlan) -> None:
+        """Make `plan` the one that the switch is kept to: now if it is there, else as soon as it is."""
+        self._wanted = plan
+        async with self._lock:
+            if self.status.connected:
+                # What fails now is mended by the next plan or the next connection.
+                with contextlib.suppress(SouthboundError):
+                    await self._bring_to_plan()
+
+    def handed_over(self) -> None:
+        """`run` was cancelled: another controller is in charge."""
+        self._set_status(SwitchStatus(self.name, False, error="handed over to another controller"))
+
+    async def counters(self) -> dict[str, list[CounterCell]]:
+        """All counter arrays by short name, every cell."""
+        self._require_connected()
+        return await self._contents.counters(self._wanted)
+
+    async def register(self, name: str) -> list[int]:
+        """Every cell of a register array."""
+        self._require_connected()
+        return await self._contents.register(self._wanted, name)
+
+    def register_name(self, name: str) -> str:
+        """In full, as the program's compiler has it."""
+        self._require_connected()
+        found: str = self._schema().registers[name].name
+        return found
+
+    def _require_connected(self) -> None:
+        if not self.status.connected:
+            raise SouthboundError(f"{self.name} is not connected: {self.status.error}")
+
+    async def _serve(self) -> None:
+        stream = self._stub.StreamChannel(wait_for_ready=True)
+        try:
+            await self._bid(stream)
+            async for message in stream:
+                update = message.WhichOneof("update")
+                if update == "arbitration":
+                    await self._arbitrated(stream, message.arbitration)
+                elif update == "packet":
+                    self._on_message(self.name, decode_packet_in(self._schema(), message.packet))
+                elif update == "digest":
+                    await self._take_digest(stream, message.digest)
+        finally:
+            stream.cancel()
+
+    async def _bid(self, stream: Any) -> None:
+        """Ask to be primary. The time as election id lets a later controller take over from one that hangs."""
+        election_id = U128.encode(self._election_id or time.time_ns())
+        self._contents.election_id = election_id
+        await stream.write(
+            p4r.StreamMessageRequest(
+                arbitration=p4r.MasterArbitrationUpdate(device_id=self._device_id, election_id=election_id)
+            )
+        )
+
+    async def _arbitrated(self, stream: Any, update: Any) -> None:
+        if update.status.code == rpc_code.OK:
+            if not self.status.connected:
+                async with self._lock:
+                    await self._contents.rediscover(self._may_keep_pipeline)
+                    await self._bring_to_plan()
+            return
+        self._set_status(SwitchStatus(self.name, False, error="another controller is in charge"))
+        if update.status.code == rpc_code.NOT_FOUND:
+            await self._bid(stream)  # the primary has left
+
+    async def _take_digest(self, stream: Any, digest: Any) -> None:
+        decoded = decode_digest(self._schema(), digest)
+        if decoded is not None:
+            self._on_message(self.name, decoded)
+        # Until it hears this the switch keeps equal digests back.
+        await stream.write(
+            p4r.StreamMessageRequest(digest_ack=p4r.DigestListAck(digest_id=digest.digest_id, list_id=digest.list_id))
+        )
+
+    def _schema(self) -> ProgramSchema:
+        return self._contents.pipeline(self._wanted).schema
+
+    async def _bring_to_plan(self) -> None:
+        await self._contents.bring_to(self._wanted)
+        # From now on what runs there is ours, and so is the state in it.
+        self._may_keep_pipeline = True
+        self.refused = False
+        self._set_status(SwitchStatus(self.name, True, self._contents.pipeline(self._wanted).label))
+
+    def _set_status(self, status: SwitchStatus) -> None:
+        changed = status != self.status
+        self.status = status
+        if changed:
+            self._on_change(status)

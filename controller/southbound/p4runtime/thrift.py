@@ -1,0 +1,39 @@
+"""What BMv2's P4Runtime does not read, by its Thrift command line: registers."""
+
+from __future__ import annotations
+
+import threading
+
+from common.errors import UserError
+from controller.southbound.interface import SouthboundError
+from switch.p4lang.bmv2_programs import require_simple_switch
+from switch.p4lang.bmv2_shell import THRIFT_MOST, Bmv2Ended, Bmv2Refuses, Shell
+
+
+class ThriftReader:
+    """Keeps a command line for each switch that was asked. From any thread."""
+
+    def __init__(self) -> None:
+        self._shells: dict[int, Shell] = {}
+        self._lock = threading.Lock()
+
+    def registers(self, switch: str, port: int, register: str) -> list[int]:
+        """Every cell. UserError where one is larger than BMv2 tells; SouthboundError where it does not answer."""
+        with self._lock:
+            try:
+                if port not in self._shells:
+                    self._shells[port] = Shell(require_simple_switch()[1], port)
+                cells = self._shells[port].register(register)
+            except (Bmv2Refuses, Bmv2Ended) as error:
+                if (shell := self._shells.pop(port, None)) is not None:
+                    shell.end()
+                raise SouthboundError(f"{switch}: {error}") from None
+        if THRIFT_MOST in cells:
+            raise UserError(f"{switch}: not on BMv2: {register} holds a number of more than 63 bits")
+        return cells
+
+    def close(self) -> None:
+        with self._lock:
+            for shell in self._shells.values():
+                shell.end()
+            self._shells.clear()

@@ -1,0 +1,166 @@
+"""The highest rate at which every worker's gradients can be aggregated, and the flows that reach it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+import numpy as np
+import scipy.optimize
+
+from common.errors import UserError
+from controller.systems.aggregation.placement.rates.equitable import Floats, Signature, SparseProgram, quotient
+from controller.systems.aggregation.placement.rates.problem import AggregationProblem
+from controller.systems.aggregation.placement.rates.rate_program import GAMMA, A, B, F, RateProgram, ReturnedSums
+
+TOLERANCE = 1e-9
+"""Rates that differ by less than this share of the fastest link's rate are the same."""
+
+
+@dataclass(frozen=True)
+class Rates:
+    """An optimal solution of the linear program, all in bit/s.
+
+    gamma_bps: the rate of every worker. y_bps[worker][switch]: what the worker sends to a programmable switch or to
+    the server's ToR for summing; x_bps[worker]: what it sends to the server unaggregated; together they are
+    gamma_bps. a_bps[switch], b_bps[switch]: sums that a programmable switch sends to the server, and to the server's
+    ToR. f_bps: sums from the server's ToR to the server.
+    """
+
+    programmable: tuple[str, ...]
+    gamma_bps: float
+    y_bps: Mapping[str, Mapping[str, float]]
+    x_bps: Mapping[str, float]
+    a_bps: Mapping[str, float]
+    b_bps: Mapping[str, float]
+    f_bps: float
+
+
+Splits = Literal["free", "alike", "same"]
+"""Which of the optimal solutions. free: one that loads the links least in total. alike: one in which the workers'
+splits differ least, so that the fragments that they send to a switch can be the same. same: the best of those in
+which all workers split in the same way, which packets reach, and which may be worse than the optimum."""
+
+SPLITS: tuple[Splits, ...] = get_args(Splits)
+
+
+def solve_rates(
+    problem: AggregationProblem,
+    programmable: Sequence[str],
+    server_tor: bool = True,
+    arrivals: bool = False,
+    splits: Splits = "free",
+    returned_sums: ReturnedSums | None = None,
+) -> Rates:
+    """Optimal rates for these programmable switches (the server's ToR is one more of them unless server_tor is
+    False). arrivals, returned_sums: nearer to what packets can do (rate_program.RateProgram). UserError for names
+    that cannot be programmable."""
+    problem.check_programmable(programmable)
+    return RateSolver(problem, arrivals, returned_sums).rates(programmable, server_tor, splits)
+
+
+class RateSolver:
+    """Solves the program for many sets of programmable switches of one problem.
+
+    Programs that are alike are solved once. solved, asked: programs solved, and asked for.
+    """
+
+    def __init__(
+        self, problem: AggregationProblem, arrivals: bool = False, returned_sums: ReturnedSums | None = None
+    ) -> None:
+        self.problem = problem
+        self.model = RateProgram(problem, arrivals, returned_sums)
+        self.solved = self.asked = 0
+        self._bound = 2.0**-20
+        self._known: dict[Signature, float] = {}
+
+    def gamma(self, programmable: Sequence[str], server_tor: bool = True) -> float:
+        """The optimum, in shares of the fastest link's rate."""
+        program = self.model.program(programmable, server_tor)
+        while True:
+            gamma = self._optimum(self.model.without_slack_rows(program, self._bound))
+            if gamma <= self._bound:
+                return gamma
+            self._bound *= 2
+
+    def headroom(self, programmable: Sequence[str], gamma: float) -> float:
+        """The highest sum of all workers' rates while each has at least `gamma`, in shares of the fastest link's
+        rate: what tells two sets with the same gamma apart."""
+        program = self.model.program(programmable)
+        return self._optimum(_at_least(program, gamma, profit=self.model.worker_rates(len(programmable))))
+
+    def rates(self, programmable: Sequence[str], server_tor: bool = True, splits: Splits = "free") -> Rates:
+        """An optimal solution, chosen among the others as `splits` says; it sums at sd rather than sending two sums
+        to the server where this makes no difference."""
+        count = len(programmable)
+        program = self.model.with_spread(self.model.program(programmable, server_tor), count, splits == "same")
+        gamma = float(_solve(program)[GAMMA])
+        loads = np.append(self.model.link_loads(programmable), 0.0)
+        # Less than any detour costs.
+        loads[[self.model.block(place) + A for place in range(count)]] += 1e-3
+        cost = loads if splits == "free" else self.model.spread(count) + 1e-3 * loads / loads.max()
+        flows = _solve(_at_least(program, gamma * (1 - TOLERANCE), profit=-cost))
+        return self._named(tuple(programmable), gamma, np.where(flows < TOLERANCE, 0.0, flows))
+
+    def _optimum(self, program: SparseProgram) -> float:
+        self.asked += 1
+        reduced = quotient(program)
+        if reduced.signature not in self._known:
+            self.solved += 1
+            self._known[reduced.signature] = float(reduced.program.profit @ _highs(reduced.program))
+        return self._known[reduced.signature]
+
+    def _named(self, programmable: tuple[str, ...], gamma: float, flows: Floats) -> Rates:
+        model, scale = self.model, self.model.scale_bps
+        y: dict[str, dict[str, float]] = {}
+        x: dict[str, float] = {}
+        for index, group in enumerate(self.problem.groups):
+            sent = {switch: flows[model.y(place, index)] for place, switch in enumerate(programmable)}
+            sent[self.problem.server_tor] = flows[model.y_server_tor(index)]
+            # A worker that the solver lets send more than gamma sends gamma, split in the same way.
+            share = gamma * scale / (sum(sent.values()) + flows[model.x(index)])
+            for worker in group.workers:
+                y[worker] = {switch: float(share * rate) for switch, rate in sent.items() if rate > 0}
+                x[worker] = float(share * flows[model.x(index)])
+        firsts = {switch: model.block(place) for place, switch in enumerate(programmable)}
+        return Rates(
+            programmable,
+            gamma * scale,
+            y,
+            x,
+            {switch: float(scale * flows[first + A]) for switch, first in firsts.items()},
+            {switch: float(scale * flows[first + B]) for switch, first in firsts.items()},
+            float(scale * flows[F]),
+        )
+
+
+def _at_least(program: SparseProgram, gamma: float, profit: Floats) -> SparseProgram:
+    lower = program.lower.copy()
+    lower[GAMMA] = gamma
+    return replace(program, profit=profit, lower=lower)
+
+
+def _solve(program: SparseProgram) -> Floats:
+    reduced = quotient(program)
+    return _highs(reduced.program)[reduced.column_class]
+
+
+def _highs(program: SparseProgram) -> Floats:
+    """An optimal solution by HiGHS (Huangfu and Hall, "Parallelizing the dual revised simplex method", 2018)."""
+    result = scipy.optimize.linprog(
+        -program.profit,
+        A_ub=program.matrix,
+        b_ub=program.upper,
+        bounds=np.column_stack([program.lower, np.full(len(program.lower), np.inf)]),
+        method="highs-ds",
+        options={
+            "presolve": False,  # takes longer than it saves: the quotient is small already
+            "primal_feasibility_tolerance": TOLERANCE,
+            "dual_feasibility_tolerance": TOLERANCE,
+        },
+    )
+    if result.x is None:
+        raise UserError(f"the solver found no rates: {result.message}")
+    solution: Floats = result.x
+    return solution

@@ -1,0 +1,1 @@
+"""Schedules made cluster by cluster."""

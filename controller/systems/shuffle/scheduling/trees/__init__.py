@@ -1,0 +1,1 @@
+"""The trees that coded packets take, as sets of links."""

@@ -1,0 +1,1 @@
+"""Links of the kernel: interfaces, their rates, what they count."""

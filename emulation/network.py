@@ -1,0 +1,390 @@
+"""A topology as a running network: hosts in network namespaces, switches as processes, links between them."""
+
+from __future__ import annotations
+
+import contextlib
+import resource
+import secrets
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from ipaddress import IPv4Address
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from common.errors import UserError
+from common.namespaces import require_root
+from emulation.links import veth
+from emulation.links.link_statistics import DataPlaneStatistics, DirectionStatistics
+from emulation.size import DESCRIPTORS_OF_A_HOST, require_room
+from emulation.switches.bmv2_switches import Bmv2Switches
+from emulation.switches.fabric_layout import LinkKind, interface_name, is_wire, wire_interface_name
+from emulation.switches.fabric_switches import FabricSwitches
+from emulation.switches.mixed_switches import MixedSwitches
+from emulation.switches.ovs_switches import OvsSwitches
+from switch.insight.fabric_recorder import Recording
+from switch.p4runtime.server.outside_address import OutsideAddress
+from topo.addressing import host_port_mac, port_mac
+from topo.graph import Endpoint, Host, Link, Topology
+from topo.link import LinkModel
+
+if TYPE_CHECKING:
+    from mininet.net import Mininet
+
+SwitchKind = Literal["gradbed", "bmv2"]
+"""What runs the P4 switches."""
+
+ControlProtocol = Literal["p4", "openflow"]
+"""What a switch is to its controller: a P4 switch (P4Runtime), or a bridge of Open vSwitch (OpenFlow 1.3)."""
+
+MAX_INTERFACE_NAME = 15
+"""IFNAMSIZ of <linux/if.h>, less the closing zero."""
+
+
+class SwitchBackend(Protocol):
+    """What runs the switches of a network."""
+
+    def check(self) -> None:
+        """UserError if it cannot work here; called before anything is made."""
+
+    def add_nodes(self, net: Mininet, run_dir: Path) -> None:
+        """Add a Mininet node per switch, without starting anything."""
+
+    def start(self, net: Mininet, run_dir: Path) -> None:
+        """Start the processes on interfaces that exist now; return when P4Runtime is served."""
+
+    def stop(self) -> None:
+        """End the processes. May be called at any time, and again."""
+
+    def p4runtime_address(self, switch: str) -> str: ...
+
+    def link_statistics(self) -> list[DirectionStatistics]: ...
+
+    def device_statistics(self) -> dict[str, dict[str, int]]:
+        """By switch: the fields of switch.engine.DeviceStatistics; of switches that can tell."""
+
+    def start_capture(self, file: Path, host: str) -> None: ...
+
+    def records(self, file: Path) -> Recording: ...
+
+    def data_plane_statistics(self) -> DataPlaneStatistics | None: ...
+
+    def quiesce(self, timeout_s: float) -> bool: ...
+
+    def set_link(self, link: Link, model: LinkModel) -> None: ...
+
+    def set_link_up(self, link: Link, up: bool) -> None: ...
+
+    def restart_switch(self, switch: str) -> None:
+        """Let a switch lose program, tables, registers and connections; return when it serves again."""
+
+
+class EmulatedNetwork:
+    """Brings a topology up in the caller's network namespace, and takes it down again without a trace.
+
+    topology: what to build.
+    switch_kind: "gradbed" (one fabric process for all P4 switches) or "bmv2" (one simple_switch_grpc each).
+    links: "memory" (links between switches are queues in the fabric process) or "veth" (interfaces of the kernel,
+        to capture on); with bmv2 always veth. Links to hosts are veth.
+    run_dir: where configuration and logs go; without one, a temporary directory that goes with the network.
+    seed: of everything random in the links; the same seed gives the same decisions.
+    kinds: which switches are "openflow", each a bridge of one Open vSwitch (ovs_switches.py); the others, and those
+        not named, are "p4". The links' model is the same everywhere: links that touch no P4 switch run through the
+        fabric process, too (with bmv2 the kernel shapes all links). Links to Open vSwitch are veth.
+    p4runtime: where gradbed's switches serve P4Runtime besides, for clients outside the network.
+    record: what gradbed's switches keep of what their programs do, for `records` (switch.fabric_config).
+
+    Run it in common.sandbox.run_in_sandbox: then not even SIGKILL leaves anything behind. A context manager;
+    `stop` may be called at any time, again, and after an interrupted `start`, which has cleaned up then already.
+    """
+
+    def __init__(
+        self,
+        topology: Topology,
+        switch_kind: SwitchKind = "gradbed",
+        links: LinkKind = "memory",
+        run_dir: Path | None = None,
+        seed: int = 1,
+        kinds: Mapping[str, ControlProtocol] | None = None,
+        p4runtime: OutsideAddress | None = None,
+        record: Literal["points", "values"] | None = None,
+    ) -> None:
+        self.topology = topology
+        self.switch_kind: SwitchKind = switch_kind
+        self._openflow_names = frozenset(
+            topology.switch(name).name for name, kind in (kinds or {}).items() if kind == "openflow"
+        )
+        self.links: LinkKind = "veth" if switch_kind == "bmv2" else links
+        p4: SwitchBackend = (
+            Bmv2Switches(topology, self._openflow_names)
+            if switch_kind == "bmv2"
+            else FabricSwitches(topology, links, seed, self._openflow_names, p4runtime, record)
+        )
+        self._p4 = p4
+        self._ovs = OvsSwitches(topology, self._openflow_names)
+        self._backend: SwitchBackend = MixedSwitches(p4, self._ovs) if self._openflow_names else p4
+        self._given_run_dir = run_dir
+        self._own_run_dir: Path | None = None
+        self._mininet: Mininet | None = None
+        self._interface_group = 0
+        self._models: dict[frozenset[str], LinkModel] = {}
+        """Of links that were changed, by their two nodes."""
+
+    def __enter__(self) -> EmulatedNetwork:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    @property
+    def run_dir(self) -> Path:
+        found = self._given_run_dir or self._own_run_dir
+        if found is None:
+            raise RuntimeError("the network has not been started")
+        return found
+
+    @property
+    def mininet(self) -> Mininet:
+        """Mininet's object for the running network: nodes, links, and what mininet.cli.CLI takes."""
+        if self._mininet is None:
+            raise RuntimeError("the network has not been started")
+        return self._mininet
+
+    def start(self) -> None:
+        """Return once all hosts have addresses and all switches serve P4Runtime or wait for an OpenFlow controller.
+
+        UserError if not root, without Mininet, without BMv2 or Open vSwitch if asked for, where the kernel lacks what
+        the links need, or if another network runs in this network namespace. Call it from the main thread: the fabric
+        process ends with the thread that started it.
+        """
+        if self._mininet is not None:
+            raise RuntimeError("the network has been started already")
+        try:
+            self._start()
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        """Take down whatever is up."""
+        self._backend.stop()
+        if self._interface_group:
+            veth.delete_group(self._interface_group)
+            self._interface_group = 0
+        if self._mininet is not None:
+            self._mininet.stop()
+            self._mininet = None
+        if self._own_run_dir is not None:
+            shutil.rmtree(self._own_run_dir)
+            self._own_run_dir = None
+
+    def p4runtime_address(self, switch: str) -> str:
+        """Where the P4Runtime server of a switch listens, as "127.0.0.1:PORT"; the device id is its number."""
+        return self._backend.p4runtime_address(self.topology.switch(switch).name)
+
+    def thrift_ports(self) -> dict[str, int]:
+        """Of BMv2's switches, by name."""
+        return self._p4.thrift_ports() if isinstance(self._p4, Bmv2Switches) else {}
+
+    def control_address(self, switch: str) -> str:
+        """Where the controller reaches a switch of either kind: its P4Runtime server, or the OpenFlow port at which
+        it waits for a controller ("127.0.0.1:PORT")."""
+        name = self.topology.switch(switch).name
+        return self._ovs.openflow_address(name) if name in self._openflow_names else self.p4runtime_address(name)
+
+    def host_pid(self, host: str) -> int:
+        """A process whose namespaces are the host's (its shell)."""
+        pid: int = self.mininet[self.topology.host(host).name].pid
+        return pid
+
+    def host_interfaces(self, host: str) -> tuple[str, ...]:
+        """Names of the host's interfaces, in the order of its ports."""
+        ends = [end for link in self.topology.host_links for end in (link.a, link.b) if end.node == host]
+        return tuple(interface_name(end) for end in sorted(ends, key=lambda end: end.port))
+
+    def link_statistics(self) -> list[DirectionStatistics]:
+        """One row per direction of every link, since the start (with BMv2 not of lossy links, see there)."""
+        return self._backend.link_statistics()
+
+    def device_statistics(self) -> dict[str, dict[str, int]]:
+        """By switch: the fields of switch.engine.DeviceStatistics; of switches that can tell."""
+        return self._backend.device_statistics()
+
+    def start_capture(self, file: Path, host: str) -> None:
+        """Write what passes a host's access link, both ways, to a pcap file from now on. UserError with BMv2."""
+        self._backend.start_capture(file, self.topology.host(host).name)
+
+    def records(self, file: Path) -> Recording:
+        """What programs did since the last call; the file is for the way. UserError if it was too much to keep."""
+        return self._backend.records(file)
+
+    def data_plane_statistics(self) -> DataPlaneStatistics | None:
+        """How well the fabric process kept up; None with BMv2, which has none."""
+        return self._backend.data_plane_statistics()
+
+    def quiesce(self, timeout_s: float = 2.0) -> bool:
+        """Wait until no packet is on its way between switches; False if some still are after `timeout_s`."""
+        return self._backend.quiesce(timeout_s)
+
+    def link_model(self, a: str, b: str) -> LinkModel:
+        """What the link between two nodes does to packets now, when it is up."""
+        return self._models.get(frozenset((a, b)), self.topology.link(a, b).model)
+
+    def changed_rates_bps(self) -> dict[frozenset[str], int | None]:
+        """The rates that links have now, of those that were changed."""
+        return {pair: model.rate_bps for pair, model in self._models.items()}
+
+    def change_link(self, a: str, b: str, **fields: Any) -> None:
+        """Change fields of the model of the link between two nodes (switch.link.LinkModel), in both directions, from
+        now on. UserError with BMv2."""
+        self._backend.set_link(*self._changed_link(a, b, fields))
+
+    def _changed_link(self, a: str, b: str, fields: Mapping[str, Any]) -> tuple[Link, LinkModel]:
+        link = self.topology.link(a, b)
+        self._models[frozenset((a, b))] = model = replace(self.link_model(a, b), **fields)
+        return link, model
+
+    def set_link_up(self, a: str, b: str, up: bool) -> None:
+        """Cut the link between two nodes, or mend it: packets on it are lost, ports at switches go down."""
+        self._backend.set_link_up(self.topology.link(a, b), up)
+
+    def restart_switch(self, switch: str) -> None:
+        """Switch a switch off and on: program, tables, registers (or flows and groups) and connections are gone, its
+        links stay."""
+        self._backend.restart_switch(self.topology.switch(switch).name)
+
+    # How it comes up.
+
+    def _start(self) -> None:
+        require_root("an emulated network")
+        self._require_short_names()
+        require_room(self.topology)
+        _require_mininet()
+        self._backend.check()
+        if self._given_run_dir is None:
+            self._own_run_dir = Path(tempfile.mkdtemp(prefix="gradbed-"))
+        self.run_dir.mkdir(parents=True, exist_ok=True)
+        self._add_nodes()
+        self._add_links()
+        self._make_interfaces()
+        self._backend.start(self.mininet, self.run_dir)
+
+    def _require_short_names(self) -> None:
+        for link in self.topology.links:
+            for end in (link.a, link.b):
+                name = interface_name(end)
+                if len(name) > MAX_INTERFACE_NAME:
+                    raise UserError(f"{name} is too long for an interface: give {end.node} a shorter name")
+
+    def _add_nodes(self) -> None:
+        from mininet.net import Mininet
+
+        from emulation.mininet_parts import EmulatedHost, RecordedIntf, RecordedLink
+
+        Mininet.inited = True  # skip its changes to the machine's sysctl settings
+        self._mininet = net = Mininet(controller=None, host=EmulatedHost, link=RecordedLink, intf=RecordedIntf)
+        with _descriptor_limit(DESCRIPTORS_OF_A_HOST * len(self.topology.hosts)):
+            for host in self.topology.hosts:
+                net.addHost(host.name, ip=f"{host.ip}/{host.prefix_bits}", mac=host.mac)
+        self._backend.add_nodes(net, self.run_dir)
+        net.built = True
+
+    def _add_links(self) -> None:
+        from emulation.mininet_parts import MemoryIntf, RecordedIntf
+
+        for link in self.topology.links:
+            recorded = self.mininet.addLink(
+                link.a.node,
+                link.b.node,
+                link.a.port,
+                link.b.port,
+                intf=RecordedIntf if self._is_veth(link.a, link.b) else MemoryIntf,
+                addr1=self._interface_mac(link.a),
+                addr2=self._interface_mac(link.b),
+            )
+            for end, interface in ((link.a, recorded.intf1), (link.b, recorded.intf2)):
+                if self.topology.is_host(end.node) and end.port == 0:
+                    host = self.topology.host(end.node)
+                    interface.ip, interface.prefixLen = host.ip, host.prefix_bits
+
+    def _make_interfaces(self) -> None:
+        pairs = [pair for link in self.topology.links for pair in self._veth_pairs(link)]
+        self._interface_group = secrets.randbits(30) + 1
+        veth.create_pairs(pairs, self._interface_group)
+        for link in self.topology.host_links:
+            end = link.a if self.topology.is_host(link.a.node) else link.b
+            if end.port == 0:
+                host = self.topology.host(end.node)
+                veth.configure_host(host, interface_name(end), self.host_pid(end.node), self._neighbours(host))
+            else:
+                veth.bring_up(interface_name(end), self.host_pid(end.node))
+
+    def _neighbours(self, host: Host) -> list[Host]:
+        """Hosts that it reaches directly."""
+        others = (other for other in self.topology.hosts if other != host)
+        return [other for other in others if host.on_link and IPv4Address(other.ip) in host.network]
+
+    def _veth_pairs(self, link: Link) -> list[veth.VethPair]:
+        near, far = (link.b, link.a) if self.topology.is_host(link.a.node) else (link.a, link.b)
+        if not self._is_veth(near, far):
+            return []
+        if self.switch_kind == "gradbed" and is_wire(self.topology, link, self._openflow_names):
+            # Two pairs, with the fabric process between them.
+            return [self._veth_pair(wire_interface_name(end), self._wire_mac(end), end) for end in (near, far)]
+        return [self._veth_pair(interface_name(near), self._interface_mac(near), far)]
+
+    def _veth_pair(self, name: str, mac: str, far: Endpoint) -> veth.VethPair:
+        """From the interface `name` here to the one at a link end."""
+        return veth.VethPair(
+            interface=name,
+            mac=mac,
+            peer=interface_name(far),
+            peer_mac=self._interface_mac(far),
+            peer_pid=self.host_pid(far.node) if self.topology.is_host(far.node) else None,
+        )
+
+    def _is_veth(self, a: Endpoint, b: Endpoint) -> bool:
+        return self.links == "veth" or any(
+            self.topology.is_host(end.node) or end.node in self._openflow_names for end in (a, b)
+        )
+
+    def _wire_mac(self, end: Endpoint) -> str:
+        """For the interface that faces the one at a link end."""
+        return "02:03:" + self._interface_mac(end)[len("02:03:") :]
+
+    def _interface_mac(self, end: Endpoint) -> str:
+        if self.topology.is_host(end.node):
+            return host_port_mac(self.topology.host(end.node), end.port)
+        return port_mac(self.topology.switch(end.node).number, end.port)
+
+
+def _require_mininet() -> None:
+    try:
+        if sys.version_info >= (3, 12):
+            import setuptools  # noqa: F401  # Mininet 2.3 imports distutils, which is setuptools' from 3.12 on
+        import mininet.net  # noqa: F401
+    except ImportError as error:
+        raise UserError(
+            f"Mininet cannot be used ({error}): apt-get install --no-install-recommends mininet"
+        ) from error
+
+
+@contextlib.contextmanager
+def _descriptor_limit(more: int) -> Iterator[None]:
+    """Room for `more` open files than the usual 1024, and not many: mnexec closes every possible one, one by one.
+
+    Where the limit is a million, as in many containers, that would cost a second per host.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    enough = min(1024 + more, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (enough, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, enough), hard))

@@ -1,0 +1,94 @@
+"""What an emulated network takes of this machine, by its size, told before anything large is begun."""
+
+from __future__ import annotations
+
+import resource
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from common.errors import UserError
+from topo.graph import Topology
+
+# Measured on two cores of 2 GHz; good to a factor of two.
+BASE_S, HOST_S, SWITCH_S, ROUTE_S = 3.0, 0.06, 0.02, 1e-4
+BASE_BYTES, HOST_BYTES, SWITCH_BYTES, ROUTE_BYTES = 400e6, 3e6, 4e6, 3e3
+
+TOLD_FROM_S = 30.0
+DESCRIPTORS_OF_A_HOST = 4
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """routes: table entries of all switches, one for each host. time_s: until it is up."""
+
+    hosts: int
+    switches: int
+    routes: int
+    time_s: float
+    memory_bytes: float
+
+    def __str__(self) -> str:
+        took = f"{self.time_s:.0f} s" if self.time_s < 120 else f"{self.time_s / 60:.0f} minutes"
+        return (
+            f"{self.hosts} hosts, {self.switches} switches with {self.routes} routes: about {took} to come up, "
+            f"and {self.memory_bytes / 1e9:.1f} GB of memory"
+        )
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What it has to give. terminals: pseudo-terminals (pty(7)), of which each host's shell takes one."""
+
+    memory_bytes: int
+    terminals: int
+    descriptors: int
+
+    @classmethod
+    def here(cls) -> Machine:
+        memory = Path("/proc/meminfo").read_text(encoding="ascii").split("MemAvailable:")[1].split()[0]
+        pty = Path("/proc/sys/kernel/pty")
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        return cls(
+            memory_bytes=1024 * int(memory),
+            terminals=int((pty / "max").read_text()) - int((pty / "nr").read_text()),
+            descriptors=sys.maxsize if hard == resource.RLIM_INFINITY else hard,
+        )
+
+
+def estimate(topology: Topology) -> Estimate:
+    """Of a network on the real clock with routes from every switch to every host."""
+    hosts, switches = len(topology.hosts), len(topology.switches)
+    routes = hosts * switches
+    return Estimate(
+        hosts,
+        switches,
+        routes,
+        BASE_S + HOST_S * hosts + SWITCH_S * switches + ROUTE_S * routes,
+        BASE_BYTES + HOST_BYTES * hosts + SWITCH_BYTES * switches + ROUTE_BYTES * routes,
+    )
+
+
+def require_room(topology: Topology, machine: Machine | None = None) -> Estimate:
+    """What it will take. UserError if this machine cannot carry it."""
+    found, machine = estimate(topology), machine or Machine.here()
+    if found.hosts > machine.terminals:
+        lacks = (
+            f"only {machine.terminals} pseudo-terminals are left (sysctl kernel.pty.max), and every host takes one"
+        )
+    elif DESCRIPTORS_OF_A_HOST * found.hosts > machine.descriptors:
+        lacks = (
+            f"a process may open {machine.descriptors} files (ulimit -Hn), and a host takes {DESCRIPTORS_OF_A_HOST}"
+        )
+    elif found.memory_bytes > machine.memory_bytes:
+        lacks = f"{machine.memory_bytes / 1e9:.1f} GB are free"
+    else:
+        return found
+    raise UserError(f"{topology.name} is too large for this machine ({found}): {lacks}; take a smaller one")
+
+
+def announce(topology: Topology) -> None:
+    """Say what a large network will take. UserError if this machine cannot carry it."""
+    found = require_room(topology)
+    if found.time_s >= TOLD_FROM_S:
+        print(f"gradbed: {topology.name}: {found}", file=sys.stderr, flush=True)

@@ -1,0 +1,1 @@
+"""Do the counts of hosts, links and switches agree?"""

@@ -1,0 +1,135 @@
+"""Counts of a network at one moment: the switches' counters by P4Runtime, and what links did to packets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from experiments.accounts.accounting import HostAccount, LinkEffect, Tally
+
+if TYPE_CHECKING:
+    from experiments.testbeds.testbed import Testbed
+
+Cells = Mapping[int, Tally]
+"""Of one counter array: its cells that are not zero, by index."""
+
+Direction = tuple[str, str]
+"""Of a link: the names of sender and receiver."""
+
+
+@dataclass(frozen=True)
+class Counts:
+    """counters: by switch and by the last part of the counter's name. delivered: what links brought to the far end,
+    whatever it was; effects: what they did to the rest. Links that cannot tell losses count as having none.
+    devices: by switch, what became of packets that did not leave it (testbed.device_statistics)."""
+
+    counters: Mapping[str, Mapping[str, Cells]] = field(default_factory=dict)
+    delivered: Mapping[Direction, Tally] = field(default_factory=dict)
+    effects: Mapping[Direction, LinkEffect] = field(default_factory=dict)
+    devices: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, testbed: Testbed) -> Counts:
+        """Ask every switch and every link now."""
+        counters = {switch.name: _by_name(testbed.counters(switch.name)) for switch in testbed.topology.switches}
+        return replace(cls.of_links(testbed), counters=counters)
+
+    @classmethod
+    def of_links(cls, testbed: Testbed) -> Counts:
+        """Without the counters of programs, which take a while."""
+        links = testbed.link_statistics()
+        return cls(
+            delivered={(row.from_node, row.to_node): Tally(row.packets, row.bytes) for row in links},
+            effects={
+                (row.from_node, row.to_node): LinkEffect(
+                    losses=Tally(row.losses, row.lost_bytes),
+                    duplicates=Tally(row.duplicates, row.duplicate_bytes),
+                    # Bytes of drops that nobody counted come out as a disagreement in bytes.
+                    queue_drops=Tally(row.queue_drops, row.queue_drop_bytes or 0),
+                )
+                for row in links
+            },
+            devices=testbed.device_statistics(),
+        )
+
+    def since(self, before: Counts) -> Counts:
+        """What was counted between `before` and this. A switch that lost its counters meanwhile counts from zero."""
+        return Counts(
+            counters={
+                switch: {
+                    name: {i: _less(tally, before.cell(switch, name, i)) for i, tally in cells.items()}
+                    for name, cells in counters.items()
+                }
+                for switch, counters in self.counters.items()
+            },
+            delivered={link: tally - before.delivered.get(link, Tally()) for link, tally in self.delivered.items()},
+            effects={link: effect - before.effects.get(link, LinkEffect()) for link, effect in self.effects.items()},
+            devices={
+                switch: {
+                    name: max(0, value - before.devices.get(switch, {}).get(name, 0)) for name, value in now.items()
+                }
+                for switch, now in self.devices.items()
+            },
+        )
+
+    def has(self, switch: str, counter: str) -> bool:
+        return counter in self.counters.get(switch, {})
+
+    def cell(self, switch: str, counter: str, index: int) -> Tally:
+        """Zero where the switch has no such counter, or nothing in that cell."""
+        return self.counters.get(switch, {}).get(counter, {}).get(index, Tally())
+
+    def effect(self, sender: str, receiver: str) -> LinkEffect:
+        return self.effects.get((sender, receiver), LinkEffect())
+
+    def link_account(self, host: str, switch: str, sent: Tally, received: Tally, socket_drops: int) -> HostAccount:
+        """A host's own counts beside what its link counted, for a switch that cannot tell what a system's packets
+        are."""
+        towards_switch, towards_host = self.effect(host, switch), self.effect(switch, host)
+        return HostAccount(
+            host=host,
+            host_sent=sent,
+            host_received=received,
+            socket_drops=socket_drops,
+            switch_received=self.delivered.get((host, switch), Tally()),
+            switch_sent=self.delivered.get((switch, host), Tally()) + towards_host.losses - towards_host.duplicates,
+            towards_switch=towards_switch,
+            towards_host=towards_host,
+        )
+
+    @property
+    def byte_hops(self) -> int:
+        """Bytes that all links have carried together."""
+        return sum(tally.bytes for tally in self.delivered.values())
+
+    def link_rows(self, achieved: Mapping[Direction, float]) -> list[dict[str, Any]]:
+        """What every direction of a link carried and lost, for the table "links". achieved: what part of its rate it
+        achieved while packets waited for it."""
+        rows = []
+        for direction, carried in self.delivered.items():
+            effect = self.effect(*direction)
+            rows.append(
+                {
+                    "from": direction[0],
+                    "to": direction[1],
+                    "packets": carried.packets,
+                    "bytes": carried.bytes,
+                    "queue_drops": effect.queue_drops.packets,
+                    "losses": effect.losses.packets,
+                    "duplicates": effect.duplicates.packets,
+                    "achieved": achieved.get(direction),
+                }
+            )
+        return rows
+
+
+def _by_name(counters: Mapping[str, list[dict[str, int]]]) -> dict[str, dict[int, Tally]]:
+    return {
+        full.rsplit(".", 1)[-1]: {cell["index"]: Tally(cell["packets"], cell["bytes"]) for cell in cells}
+        for full, cells in counters.items()
+    }
+
+
+def _less(now: Tally, before: Tally) -> Tally:
+    return now if now.packets < before.packets else now - before

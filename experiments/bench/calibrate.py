@@ -1,0 +1,50 @@
+"""Finds what this machine carries: what `gradbed calibrate` does."""
+
+from __future__ import annotations
+
+import sys
+
+from common.namespaces import require_root
+from experiments.calibration import NOMINAL_RATE_MBPS, Trial, find_factor, store
+from experiments.fidelity.report import FidelityReport
+from experiments.scale import Scale
+from experiments.study.running.execution import run_now
+from experiments.systems import DEFAULT_SYSTEM, find_system
+
+TRIAL_S = 3.0
+BUSY_OTHERS = 0.15
+"""Of all processors: so much used by other programs makes a calibration worth little."""
+
+
+def run_calibration(anyway: bool = False) -> int:
+    """Try rising rates, store the factor, and say so. Exit status 0; 1 without storing if other programs were busy,
+    unless `anyway`. UserError for what the user can put right."""
+    require_root("gradbed calibrate")
+    others: list[float] = []
+
+    def run_at(rate_mbps: float) -> FidelityReport:
+        report = measure_at(rate_mbps)
+        if report.measures.machine_others is not None:
+            others.append(report.measures.machine_others)
+        return report
+
+    factor, carried_mbps, trials = find_factor(run_at, _show)
+    print(f"This machine carries {carried_mbps:g} Mbit/s links: studies run at {factor:g} of their nominal rates.")
+    if others and max(others) > BUSY_OTHERS and not anyway:
+        used = 100 * max(others)
+        print(f"Not kept: other programs used up to {used:.0f} % of the processors. End them, or say --anyway.")
+        return 1
+    print(f"Kept in {store(factor, carried_mbps, trials)}")
+    return 0
+
+
+def measure_at(rate_mbps: float) -> FidelityReport:
+    """The fidelity of the reference network with links of this emulated rate."""
+    configuration = find_system(DEFAULT_SYSTEM).calibration(rate_mbps, TRIAL_S)
+    point = run_now(DEFAULT_SYSTEM, configuration, Scale(rate_mbps / NOMINAL_RATE_MBPS))
+    return FidelityReport.of_columns(point.row)
+
+
+def _show(trial: Trial) -> None:
+    reason = f": {trial.reasons[0]}" if trial.reasons else ""
+    print(f"{trial.rate_mbps:6g} Mbit/s  {trial.verdict}{reason}", file=sys.stderr, flush=True)

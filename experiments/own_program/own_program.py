@@ -1,0 +1,176 @@
+"""People's own programs on a network: what each switch runs, and what fills its tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import Field
+
+from common.errors import UserError
+from controller.entries.planner import EntriesPlanner
+from controller.entries.settings import EntriesSettings
+from controller.planning.routing import shortest_routes
+from experiments.configuration.point import PointConfiguration
+from experiments.configuration.sections import AddressedTopologySection, Section, SwitchProgramsSection, option
+from experiments.programs import OURS, Program
+from experiments.system import Metric, NetworkSetup, PointRun, PointTask, System
+from topo.files import TopologyFile, topology_file
+from topo.graph import Topology
+
+if TYPE_CHECKING:
+    from experiments.testbeds.mininet_testbed import MininetTestbed
+
+SERVICE = "controller.entries.service:EntriesService"
+"""Of systems whose switches run people's own programs."""
+
+_BESIDE = "entries.yaml"
+SUFFIXES = (".yaml", ".yml", ".json", ".py", ".txt")
+
+
+class SwitchesSection(Section):
+    """What runs the program."""
+
+    links: Literal["memory", "veth"] = option("memory", "Between switches: memory, or veth to capture on.")
+
+
+class OwnProgramConfiguration(PointConfiguration):
+    topology: AddressedTopologySection = Field(default_factory=AddressedTopologySection)
+    switches: SwitchesSection = SwitchesSection()
+
+
+@dataclass(frozen=True)
+class OwnProgram:
+    """What a person gives `gradbed up`. controller: a command that takes over; "none": somebody does."""
+
+    program: Path | None
+    entries: tuple[Path, ...] = ()
+    watch: bool = False
+    controller: str | None = None
+
+
+class OwnProgramSystem(System):
+    """A network without jobs, whose switches run a person's own program."""
+
+    name = "program"
+    configuration = OwnProgramConfiguration
+    metrics: Mapping[str, Metric] = {}
+    service = SERVICE
+    assurance = ""
+
+    def __init__(self, given: OwnProgram) -> None:
+        self.given = given
+
+    def point(self, task: PointTask) -> PointRun:
+        raise UserError("a program of your own runs with gradbed run workload")
+
+    def network(self, task: PointTask, lenient: bool = False) -> NetworkSetup:
+        configuration = task.configuration
+        assert isinstance(configuration, OwnProgramConfiguration)
+        setup = own_network(
+            configuration.topology.build(task.scale),
+            self.given.program,
+            self.given.entries,
+            file=topology_file(configuration.topology.kind),
+            by=configuration.program,
+            links=configuration.switches.links,
+            lenient=lenient,
+        )
+        return replace(setup, hand_over=self.given.controller is not None)
+
+    def entries_files(self, setup: NetworkSetup) -> set[Path]:
+        """Where entries are from, or may come from once the file is there."""
+        assert isinstance(setup.settings, EntriesSettings)
+        found = {*setup.settings.files, *setup.settings.switch_files.values()}
+        if self.given.program is not None and not self.given.entries:
+            found.add(self.given.program.with_name(_BESIDE).resolve())
+        return found
+
+    def calibration(self, rate_mbps: float, seconds: float) -> PointConfiguration:
+        raise UserError("a machine is calibrated with gradbed's own programs")
+
+    def at_prompt(self, testbed: MininetTestbed, task: PointTask) -> AbstractContextManager[object]:
+        if self.given.controller is not None:
+            from experiments.own_program.outside_controller import outside_controller
+
+            return outside_controller(testbed, self.given.controller)
+        if self.given.watch:
+            from experiments.own_program.program_watch import ProgramWatch
+
+            return ProgramWatch(self, testbed, task)
+        return nullcontext()
+
+
+def entries_beside(program: Path | None) -> tuple[Path, ...]:
+    """What fills the tables of a program if nobody says: entries.yaml in its folder, as `gradbed new` makes it."""
+    beside = None if program is None else program.with_name(_BESIDE)
+    return (beside,) if beside is not None and beside.is_file() else ()
+
+
+def own_network(
+    topology: Topology,
+    program: Path | None,
+    entries: Sequence[Path] = (),
+    *,
+    file: TopologyFile | None = None,
+    macros: Mapping[str, str] | None = None,
+    by: SwitchProgramsSection = OURS,
+    links: Literal["memory", "veth"] = "memory",
+    lenient: bool = False,
+) -> NetworkSetup:
+    """The network with the program on every switch, compiled, and its entries checked.
+
+    entries: for all switches; none: those that the topology's file names, else those beside the program. file: what
+    else that file says; its program is taken where none is given, and switches may have others. lenient: entries that
+    do not fit are left out.
+    UserError, as a rule with FILE:LINE:COLUMN.
+    """
+    programs = _programs(topology, program, file, macros or {})
+    if not entries and not (file is not None and file.entries):
+        entries = entries_beside(program)
+    settings = entries_settings(programs, entries, file, by, lenient)
+    EntriesPlanner(settings).plan(topology, shortest_routes(topology))
+    return NetworkSetup(topology, programs, settings, links=links)
+
+
+def entries_settings(
+    programs: Mapping[str, Program],
+    entries: Sequence[Path],
+    file: TopologyFile | None = None,
+    by: SwitchProgramsSection = OURS,
+    lenient: bool = False,
+) -> EntriesSettings:
+    """For the service; compiles the programs. programs: of each switch."""
+    for path in entries:
+        if path.suffix not in SUFFIXES:
+            raise UserError(f"{path}: entries are {', '.join(SUFFIXES)}")
+    return EntriesSettings(
+        programs={each.name: each.compiled(by).p4info for each in programs.values()},
+        switches={switch: each.name for switch, each in programs.items()},
+        files=tuple(path.resolve() for path in entries),
+        switch_files=dict(file.entries) if file is not None and not entries else {},
+        lenient=lenient,
+    )
+
+
+def _programs(
+    topology: Topology, program: Path | None, file: TopologyFile | None, macros: Mapping[str, str]
+) -> dict[str, Program]:
+    """Of every switch. Two sources of one name get names of their own."""
+    program = program or (None if file is None else file.program)
+    if program is None:
+        raise UserError("which program? name a P4 file")
+    if not program.is_file():
+        raise UserError(f"cannot read {program}: there is no such file")
+    sources = file.sources(program) if file is not None else {each.name: program for each in topology.switches}
+    made: dict[Path, Program] = {}
+    for source in sources.values():
+        path = source.resolve()
+        if path not in made:
+            taken = {each.name for each in made.values()}
+            name = path.stem if path.stem not in taken else f"{path.stem}_{len(made)}"
+            made[path] = Program(name, path, macros, routed=False)
+    return {switch: made[source.resolve()] for switch, source in sources.items()}

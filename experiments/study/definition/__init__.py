@@ -1,0 +1,1 @@
+"""A study as its file has it, checked."""

@@ -1,0 +1,156 @@
+"""A study: one experiment file, resolved and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field, model_validator
+
+from experiments.configuration.point import PointConfiguration
+from experiments.configuration.sections import Section
+from experiments.study.definition.words import value_words
+from experiments.system import System
+
+Axis = Annotated[list[Any], Field(min_length=1)]
+
+
+class Sweep(Section):
+    """What is varied: dotted paths of the configuration, each with its values.
+
+    Every combination of the product axes is run; the zip axes go in step with each other, as one further axis.
+    """
+
+    product: dict[str, Axis] = Field(default_factory=dict)
+    zip: dict[str, Axis] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _in_step(self) -> Sweep:
+        lengths = {path: len(values) for path, values in self.zip.items()}
+        if len(set(lengths.values())) > 1:
+            said = ", ".join(f"{path} has {length}" for path, length in lengths.items())
+            raise ValueError(f"axes that go in step have equally many values, but {said}")
+        if both := sorted(self.product.keys() & self.zip.keys()):
+            raise ValueError(f"{both[0]} stands under product and under zip")
+        return self
+
+    @property
+    def paths(self) -> list[str]:
+        return [*self.product, *self.zip]
+
+
+class FigureSection(Section):
+    """One figure: lines of y against x, one for each value of `series` (none: a single line).
+
+    kind bars: a bar for each series at every x. lines with words for x: points, as nothing lies between them.
+    x and series are paths of the sweep; y, bound, expected and saturation are columns of the points table. bound is
+    drawn as a dashed line (a limit that y never crosses), expected as a dotted one (an analytic curve), saturation as
+    a dashed upright (the x from which on y cannot follow); each of every series, or once if all agree. normalised: y,
+    bound and expected in units of the link rate.
+    """
+
+    kind: str = "lines"
+    x: str
+    y: str
+    series: str | None = None
+    bound: str | None = None
+    expected: str | None = None
+    saturation: str | None = None
+    normalised: bool = False
+    x_scale: Literal["linear", "log", "symlog"] = "linear"
+    y_scale: Literal["linear", "log"] = "linear"
+    statistic: Literal["mean", "median"] = "mean"
+    x_label: str | None = None
+    y_label: str | None = None
+    title: str | None = None
+
+
+class RealTimeSection(Section):
+    """Of a study on the virtual clock: which points are repeated in real time, at the machine's scale, to be drawn on
+    top. share: of all points; which ones is drawn with the study's name as the seed."""
+
+    share: float = Field(gt=0, le=1)
+
+
+def _file_name(text: str) -> str:
+    if not text or not all(c.isalnum() or c in "-_" for c in text):
+        raise ValueError("a name is letters, digits, - and _: it becomes a folder's name")
+    return text
+
+
+class StudyHead(Section):
+    """The part of a study that is the same for all systems."""
+
+    name: Annotated[str, AfterValidator(_file_name)]
+    system: str
+    title: str = ""
+    sweep: Sweep = Sweep()
+    repetitions: int = Field(default=1, ge=1)
+    """Of each point in which something is drawn by chance (PointConfiguration.chance); of any other, one."""
+    seeds: list[Annotated[int, Field(ge=0, lt=2**31)]] | None = None
+    """One for each repetition; None: 1, 2, 3, ..."""
+    metrics: list[str] = Field(default_factory=list)
+    """The ones to show in the table at the end; all are kept. None named: all."""
+    quick: dict[str, Any] = Field(default_factory=dict)
+    """What --quick changes: a partial study, or dotted paths."""
+    figures: dict[str, FigureSection] = Field(default_factory=dict)
+    """By file name."""
+    compare: str | None = None
+    """A swept path whose values are to stand beside each other, in a table of differences to the first one."""
+    pcap: bool = False
+    real_time: RealTimeSection | None = None
+
+    @model_validator(mode="after")
+    def _a_seed_for_each_repetition(self) -> StudyHead:
+        if self.seeds is not None:
+            if len(set(self.seeds)) != len(self.seeds):
+                raise ValueError("seeds: each repetition needs a seed of its own")
+            if len(self.seeds) < self.repetitions:
+                raise ValueError(f"seeds: {self.repetitions} repetitions need as many seeds, got {len(self.seeds)}")
+        return self
+
+    @property
+    def seed_of_repetition(self) -> list[int]:
+        return (self.seeds or list(range(1, self.repetitions + 1)))[: self.repetitions]
+
+
+@dataclass(frozen=True)
+class Study:
+    """A study that can run. points: every combination of its sweep, each repetition. path: its file, if it has
+    one."""
+
+    head: StudyHead
+    system: System
+    quick: bool
+    path: Path | None
+    points: tuple[Point, ...]
+
+    @property
+    def name(self) -> str:
+        return self.head.name
+
+    @property
+    def needs_network(self) -> bool:
+        """Whether some point runs on the real clock, in the kernel's network."""
+        return any(point.configuration.clock == "real" for point in self.points)
+
+
+@dataclass(frozen=True)
+class Point:
+    """One run: coordinates (by swept path, as validated), repetition (from 0), its seed, and what it runs on.
+    other_clock: whether it repeats another point on the other clock, and so stands beside the results."""
+
+    coordinates: Mapping[str, Any]
+    repetition: int
+    seed: int
+    configuration: PointConfiguration
+    other_clock: bool = False
+
+    @property
+    def label(self) -> str:
+        """For people: "switches.maximum=2, seed 1", paths by their last parts."""
+        parts = [f"{path.rsplit('.', 1)[-1]}={value_words(value)}" for path, value in self.coordinates.items()]
+        clock = {"real": "real time", "virtual": "virtual clock"}[self.configuration.clock]
+        return ", ".join([*parts, f"seed {self.seed}", *([clock] if self.other_clock else [])])

@@ -1,0 +1,145 @@
+"""The points of a run as a figure needs them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from common.errors import UserError
+from experiments.fidelity.report import GRAVITY, VerdictWord
+from experiments.plotting.series_point import SeriesPoint
+from experiments.study.definition.words import value_words
+from experiments.study.evaluation.run_files import DonePoint, RunFiles
+from experiments.tables.intervals import CONFIDENCE
+
+OfRow = Callable[[Mapping[str, Any]], Any]
+"""Of a row of the points table."""
+
+
+@dataclass(frozen=True)
+class StudyResults:
+    """All points of a run that are done. resolved: what study.json says. other_clock: those that repeat points on the
+    other clock."""
+
+    folder: Path
+    resolved: Mapping[str, Any]
+    points: tuple[DonePoint, ...]
+    other_clock: tuple[DonePoint, ...] = ()
+
+    @property
+    def heading(self) -> str:
+        """What stands above figures: the study's title, and how its points were measured."""
+        return self._heading(f"mean and {100 * CONFIDENCE:.0f} % interval of")
+
+    @property
+    def heading_of_first(self) -> str:
+        """The same above figures that show the first repetition alone."""
+        return self._heading("the first of")
+
+    def _heading(self, what_of: str) -> str:
+        repetitions = max((1 + point.repetition for point in self.points), default=1)
+        measured = [
+            *([f"{what_of} {repetitions} repetitions{self._drawn()}"] if repetitions > 1 else []),
+            *clock_words([point.row for point in self.points]),
+            *(["quick form"] if self.resolved["quick"] else []),
+        ]
+        return "\n".join([str(self.resolved["title"] or self.resolved["name"]), "; ".join(measured)])
+
+    def _drawn(self) -> str:
+        """What repetitions are for, where not all points have any."""
+        repeated = {repr(point.coordinates) for point in self.points if point.repetition}
+        alone = any(repr(point.coordinates) not in repeated for point in self.points)
+        return " of what is drawn by chance" if alone else ""
+
+    def series(self, x: str, y: str, series: str | None = None) -> dict[Any, list[SeriesPoint]]:
+        """By value of `series` (one key, None, without): y at each x, in the order in which the study has them.
+
+        x and series are swept paths or columns of the points table. Points at which y is empty are left out.
+        """
+        return self.derived_series(
+            lambda row: _single(row[x]),
+            lambda row: row.get(y),
+            lambda row: _single(row[series]) if series is not None else None,
+        )
+
+    def derived_series(self, x: OfRow, y: OfRow, label: OfRow) -> dict[Any, list[SeriesPoint]]:
+        """As `series`, but of values computed from rows of the points table; y None leaves a point out."""
+        groups: dict[Any, dict[Any, list[tuple[DonePoint, float]]]] = {}
+        for point in (*self.points, *self.other_clock):
+            row = point.row
+            value = y(row)
+            if value is not None:
+                groups.setdefault(label(row), {}).setdefault(x(row), []).append((point, float(value)))
+        return {
+            name: [
+                _series_point(at, found) for at, found in places.items() if not all(p.other_clock for p, _ in found)
+            ]
+            for name, places in groups.items()
+        }
+
+    def configurations(self) -> dict[str, Mapping[str, Any]]:
+        """What every point ran on, by its digest."""
+        return {point["digest"]: point["configuration"] for point in self.resolved["points"]}
+
+    def table(self, name: str) -> list[dict[str, Any]]:
+        """The rows of a further table, with the coordinates of their points, those on the other clock included."""
+        return [row for point in (*self.points, *self.other_clock) for row in point.table(name)]
+
+
+def load_results(folder: Path) -> StudyResults:
+    """UserError if the folder holds no run of a study."""
+    try:
+        resolved = json.loads((folder / "study.json").read_text(encoding="utf-8"))
+        planned = [
+            (point["digest"], point["coordinates"], point["repetition"], point.get("other_clock", False))
+            for point in resolved["points"]
+        ]
+    except (OSError, ValueError, KeyError) as error:
+        raise UserError(f"{folder} holds no run of a study: {error}") from None
+    files = RunFiles(folder)
+    points = [
+        DonePoint(coordinates, repetition, stored, other_clock)
+        for digest, coordinates, repetition, other_clock in planned
+        if (stored := files.read(digest)) is not None
+    ]
+    return StudyResults(
+        folder,
+        resolved,
+        tuple(point for point in points if not point.other_clock),
+        tuple(point for point in points if point.other_clock),
+    )
+
+
+def clock_words(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """On which clocks points ran, and how much slower than they are said to be."""
+    found = []
+    for clock, factor in sorted({(row["clock"], row["scale_factor"]) for row in rows}):
+        scaled = f", links at {factor:g} of their rate (times and rates nominal)" if factor != 1 else ""
+        found.append("virtual clock" if clock == "virtual" else f"Mininet in real time{scaled}")
+    return found
+
+
+def worst(verdicts: Iterable[VerdictWord]) -> VerdictWord:
+    """unknown without any."""
+    return max(verdicts, key=GRAVITY.index, default="unknown")
+
+
+def _single(value: Any) -> Any:
+    """Of values with parts, such as faults, their words, which can be a key and a label."""
+    return value_words(value) if isinstance(value, list | Mapping) else value
+
+
+def _series_point(x: Any, found: Sequence[tuple[DonePoint, float]]) -> SeriesPoint:
+    beside = [(p, y) for p, y in found if p.other_clock]
+    good = [(p, y) for p, y in found if p.stored.is_good and not p.other_clock]
+    bad = [(p, y) for p, y in found if not p.stored.is_good and not p.other_clock]
+    return SeriesPoint(
+        x=x,
+        values=tuple(y for _, y in good),
+        invalid=tuple(y for _, y in bad),
+        verdict=worst(p.row["verdict"] for p, _ in good) if good else "invalid",
+        other_clock=tuple(y for p, y in beside if p.stored.is_good),
+    )

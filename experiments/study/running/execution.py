@@ -1,0 +1,239 @@
+"""Where points run: one by one in sandboxes of this machine (real clock), side by side in processes of their own, or
+on the workers of a Dask scheduler (virtual clock)."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import multiprocessing
+import os
+import signal
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from common.errors import UserError, trouble
+from common.parent_death import die_with_parent
+from experiments.configuration.point import PointConfiguration
+from experiments.scale import Scale
+from experiments.study.evaluation.run_files import StoredPoint
+from experiments.study.running.measure import PointOrder, measure
+from experiments.study.running.progress import progress_bars
+
+INTERRUPTED = 130
+TERMINATED = 128 + 15
+USER_ERROR = 2
+RETRIES = 3
+"""Of a point whose Dask worker was lost."""
+SCHEDULER_TIMEOUT = "10s"
+"""For a Dask scheduler to answer."""
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A point without a result. reason: one line; details: for the log."""
+
+    reason: str
+    details: str
+
+
+Outcome = StoredPoint | Broken
+
+
+def run_now(system: str, configuration: PointConfiguration, scale: Scale, seed: int = 1) -> StoredPoint:
+    """One point, outside any study; UserError if it breaks."""
+    with tempfile.TemporaryDirectory(prefix="gradbed-point-") as folder:
+        plain = configuration.model_dump(mode="json")
+        order = PointOrder("point", system, plain, seed, scale.factor, Path(folder))
+        outcome = run_sandboxed(order) if configuration.clock == "real" else attempt(order)
+    if isinstance(outcome, Broken):
+        raise UserError(outcome.reason)
+    return outcome
+
+
+class Executor(Protocol):
+    """Runs orders and yields each with its outcome, as they end."""
+
+    def results(self, on_start: Callable[[PointOrder], None]) -> Iterator[tuple[PointOrder, Outcome]]: ...
+
+
+@contextlib.contextmanager
+def executor(orders: Sequence[PointOrder], jobs: int | None, scheduler: str | None) -> Iterator[Executor]:
+    """The executor for these orders. Those on the virtual clock come first: nothing else may run on the machine while
+    others run in real time."""
+    real = [order for order in orders if order.configuration["clock"] == "real"]
+    virtual = [order for order in orders if order.configuration["clock"] != "real"]
+    if real and (scheduler is not None or (jobs or 1) > 1):
+        print("gradbed: with the real clock points run one by one on this machine", file=sys.stderr)
+    with contextlib.ExitStack() as stack:
+        executors: list[Executor] = []
+        if virtual and scheduler is not None:
+            executors.append(OnDask(virtual, stack.enter_context(_dask_client(scheduler))))
+        elif virtual:
+            executors.append(SideBySide(virtual, jobs or len(os.sched_getaffinity(0))))
+        if real:
+            executors.append(OneByOne(real))
+        yield executors[0] if len(executors) == 1 else InTurn(executors)
+
+
+class InTurn:
+    """One executor after the other; none where there is nothing to do."""
+
+    def __init__(self, executors: Sequence[Executor]) -> None:
+        self._executors = executors
+
+    def results(self, on_start: Callable[[PointOrder], None]) -> Iterator[tuple[PointOrder, Outcome]]:
+        for each in self._executors:
+            yield from each.results(on_start)
+
+
+class OneByOne:
+    """Each point in a sandbox of its own, as root. A single one shows how far it is."""
+
+    def __init__(self, orders: Sequence[PointOrder]) -> None:
+        self._orders = orders
+
+    def results(self, on_start: Callable[[PointOrder], None]) -> Iterator[tuple[PointOrder, Outcome]]:
+        alone = len(self._orders) == 1
+        for order in self._orders:
+            if not alone:
+                on_start(order)
+            yield order, run_sandboxed(order, alone)
+
+
+def run_sandboxed(order: PointOrder, bars: bool = False) -> Outcome:
+    """One point in a sandbox of its own. KeyboardInterrupt if it was interrupted."""
+    from common.sandbox import run_in_sandbox
+
+    with tempfile.TemporaryDirectory(prefix="gradbed-point-") as folder:
+        told = Path(folder) / "outcome.json"
+
+        def body() -> int:
+            told.write_text(json.dumps(_as_plain(attempt(order, bars))), encoding="utf-8")
+            return 0
+
+        status = run_in_sandbox(body, "gradbed run")
+        if status in (INTERRUPTED, TERMINATED):
+            raise KeyboardInterrupt
+        if not told.exists():
+            return Broken(f"the run ended with status {status}", f"status {status}")
+        return _from_plain(json.loads(told.read_text(encoding="utf-8")))
+
+
+def attempt(order: PointOrder, bars: bool = False) -> Outcome:
+    """Run a point in this process; whatever it ends with. bars: show how far it is."""
+    try:
+        if not bars:
+            return measure(order)
+        with progress_bars() as on_progress:
+            return measure(order, on_progress)
+    except UserError as error:
+        return Broken(str(error), str(error))
+    except Exception as error:
+        reason = trouble(error) or f"{type(error).__name__}: {error}"
+        return Broken(str(reason), traceback.format_exc())
+
+
+class SideBySide:
+    """So many processes of this machine, which need not be root's."""
+
+    def __init__(self, orders: Sequence[PointOrder], jobs: int) -> None:
+        self._orders = orders
+        self._jobs = jobs
+
+    def results(self, on_start: Callable[[PointOrder], None]) -> Iterator[tuple[PointOrder, Outcome]]:
+        if len(self._orders) == 1:
+            yield self._orders[0], attempt(self._orders[0], bars=True)
+            return
+        # Spawned, not forked: nothing of this process's threads and caches goes along.
+        context = multiprocessing.get_context("spawn")
+        jobs = max(1, min(self._jobs, len(self._orders)))
+        pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_prepare_process, initargs=(os.getpid(),))
+        try:
+            futures: dict[Future[dict[str, Any]], PointOrder] = {
+                pool.submit(_attempt_plain, order): order for order in self._orders
+            }
+            for future in as_completed(futures):
+                yield futures[future], _outcome_of(future)
+        finally:
+            # Interrupted, or told to stop: what runs is of no use any more.
+            for process in list((pool._processes or {}).values()):
+                process.terminate()
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _prepare_process(parent_pid: int) -> None:
+    """Ctrl-C is the parent's to deal with; when the parent is killed, there is nobody to work for."""
+    die_with_parent(parent_pid)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _attempt_plain(order: PointOrder) -> dict[str, Any]:
+    return _as_plain(attempt(order))
+
+
+def _outcome_of(future: Any) -> Outcome:
+    try:
+        return _from_plain(future.result())
+    except Exception as error:
+        return Broken(f"{type(error).__name__}: {error}", traceback.format_exc())
+
+
+class OnDask:
+    """The workers of a Dask scheduler; a point whose worker is lost runs again on another."""
+
+    def __init__(self, orders: Sequence[PointOrder], client: Any) -> None:
+        self._orders = orders
+        self._client = client
+
+    def results(self, on_start: Callable[[PointOrder], None]) -> Iterator[tuple[PointOrder, Outcome]]:
+        from distributed import as_completed as as_completed_on_dask
+
+        futures = {
+            self._client.submit(_attempt_remotely, order, key=f"point-{order.digest}", retries=RETRIES): order
+            for order in self._orders
+        }
+        try:
+            for future in as_completed_on_dask(list(futures)):
+                yield futures[future], _outcome_of(future)
+        finally:
+            self._client.cancel(list(futures))
+
+
+def _attempt_remotely(order: PointOrder) -> dict[str, Any]:
+    """On a worker, whose files are its own: captures stay there, rows come back."""
+    if order.folder.is_dir():
+        return _attempt_plain(order)
+    with tempfile.TemporaryDirectory(prefix="gradbed-point-") as folder:
+        return _attempt_plain(PointOrder(**{**vars(order), "folder": Path(folder)}))
+
+
+@contextlib.contextmanager
+def _dask_client(address: str) -> Iterator[Any]:
+    """ "local" makes a cluster of this machine's processors for the time."""
+    from distributed import Client, LocalCluster
+
+    if address == "local":
+        with LocalCluster(threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client:
+            yield client
+        return
+    try:
+        client = Client(address, timeout=SCHEDULER_TIMEOUT)
+    except (OSError, ValueError, TimeoutError) as error:
+        raise UserError(f"--scheduler: no Dask scheduler answers at {address} ({error})") from None
+    with client:
+        yield client
+
+
+def _as_plain(outcome: Outcome) -> dict[str, Any]:
+    kind = "broken" if isinstance(outcome, Broken) else "stored"
+    return {kind: asdict(outcome)}
+
+
+def _from_plain(plain: dict[str, Any]) -> Outcome:
+    return Broken(**plain["broken"]) if "broken" in plain else StoredPoint(**plain["stored"])

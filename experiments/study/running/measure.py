@@ -1,0 +1,70 @@
+"""Runs one point wherever it may be asked for: here, in a sandbox, in a process of a pool, or on another machine."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from experiments.point import run_point
+from experiments.scale import Scale
+from experiments.study.evaluation.run_files import StoredPoint
+from experiments.system import PointResult, PointTask, Progress, System
+from experiments.systems import find_system
+
+
+@dataclass(frozen=True)
+class PointOrder:
+    """A point as plain values that can be sent to another process. configuration: as JSON."""
+
+    digest: str
+    system: str
+    configuration: Mapping[str, Any]
+    seed: int
+    scale_factor: float
+    folder: Path
+    capture: bool = False
+
+
+def measure(order: PointOrder, on_progress: Callable[[Sequence[Progress]], None] = lambda bars: None) -> StoredPoint:
+    """Run it; what is to be kept of it. UserError for what the user can put right."""
+    system = find_system(order.system)
+    configuration = system.configuration.model_validate(order.configuration).canonical()
+    scale = Scale(order.scale_factor)
+    order.folder.mkdir(parents=True, exist_ok=True)
+    task = PointTask(configuration, order.seed, scale, order.folder, order.capture)
+    started_s = time.time()
+    result = system.run(task) or run_point(system, task, on_progress)
+    return StoredPoint(
+        digest=order.digest,
+        seed=order.seed,
+        row=_row(system, task, result, time.time() - started_s),
+        tables={name: [dict(row) for row in rows] for name, rows in result.tables.items()},
+        decisions=json.loads(json.dumps(result.decisions, sort_keys=True)),
+        failures=list(result.failures),
+    )
+
+
+def _row(system: System, task: PointTask, result: PointResult, seconds: float) -> dict[str, object]:
+    """Rates and times are nominal; seconds: what the run took. On the virtual clock that is left out, since the rows
+    of two runs are the same there to the last byte."""
+    rate_mbps = task.configuration.topology.link.rate_mbps
+    normalised = {}
+    for name, metric in system.metrics.items():
+        value = result.metrics.get(name)
+        if metric.scales is not None and rate_mbps is not None and isinstance(value, (int, float)):
+            rate_bps = 1e6 * rate_mbps
+            normalised[f"{name}_normalised"] = value / rate_bps if metric.scales == "rate" else value * rate_bps
+    return {
+        **{name: result.metrics.get(name) for name in system.metrics},
+        **normalised,
+        "clock": task.configuration.clock,
+        "scale_factor": task.scale.factor,
+        "link_rate_bps": None if rate_mbps is None else 1e6 * rate_mbps,
+        "failures": "; ".join(result.failures),
+        **({"seconds": seconds} if task.configuration.clock == "real" else {}),
+        **result.fidelity.columns(),
+    }

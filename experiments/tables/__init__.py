@@ -1,0 +1,1 @@
+"""Rows and numbers, for files and for people."""

@@ -1,0 +1,202 @@
+"""The agents of a run, as the experiment sees them: one launcher process that forks them into their hosts."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from pydantic import BaseModel
+
+from common.errors import UserError
+from common.json_lines import JsonLinesProcess, own_program
+
+SILENCE_TIMEOUT_S = 60.0
+"""Nothing at all of the launcher for so long, which gives signs of life as long as there are agents, is an error."""
+STOP_TIMEOUT_S = 3.0
+
+
+@dataclass(frozen=True)
+class AgentSpec:
+    """An agent to start.
+
+    agent: "module:function", which takes a hosts.agents.context.AgentContext and a description. name: unique within
+    the job. stop_rank: when the job stops, agents of a lower rank are told first, the next once these have ended.
+    """
+
+    host: str
+    agent: str
+    name: str
+    description: BaseModel | Mapping[str, Any]
+    stop_rank: int = 0
+    job: int = 1
+
+
+class Hosts(Protocol):
+    """Where agents live; emulation.network.EmulatedNetwork."""
+
+    def host_pid(self, host: str) -> int:
+        """A process in the host's namespaces."""
+
+    def host_interfaces(self, host: str) -> tuple[str, ...]:
+        """Names, in the order of the host's ports."""
+
+
+class Launcher(Protocol):
+    """Takes commands and gives events of hosts.agents.kernel.launcher: a process, or all on virtual time."""
+
+    def send(self, command: str, **arguments: Any) -> None: ...
+
+    def event(self, timeout_s: float) -> dict[str, Any]: ...
+
+    def has_event(self, timeout_s: float) -> bool: ...
+
+    def stop(self, timeout_s: float) -> None: ...
+
+
+class Agents:
+    """The launcher and its agents. A context manager."""
+
+    def __init__(
+        self,
+        folder: Path,
+        hosts: Hosts,
+        *,
+        preload: Sequence[str] = (),
+        keep_open: Sequence[int] = (),
+        silence_timeout_s: float = SILENCE_TIMEOUT_S,
+        launcher: Launcher | None = None,
+    ) -> None:
+        """hosts: need not be up before the first agent starts. preload: modules that the launcher loads at once.
+        keep_open: descriptors that the agents inherit. launcher: one that is there (hosts.agents.virtual.launcher)
+        instead of a process."""
+        self._launcher: Launcher = launcher or JsonLinesProcess(
+            "agent launcher",
+            own_program("hosts.agents.kernel.launcher", *preload),
+            log=folder / "agents.log",
+            keep_open=keep_open,
+        )
+        self._hosts = hosts
+        self._silence_timeout_s = silence_timeout_s
+        self._started: dict[tuple[int, str], AgentSpec] = {}
+        """By job and name, since the last stop."""
+        self._kept: deque[dict[str, Any]] = deque()
+        """Events that came while another was waited for."""
+        self._interfaces: dict[tuple[int, str], dict[str, dict[str, int]]] = {}
+
+    def __enter__(self) -> Agents:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._launcher.stop(STOP_TIMEOUT_S)
+
+    def start(self, specs: Sequence[AgentSpec]) -> None:
+        """Start agents; return when all of them are ready. UserError if one cannot be started."""
+        self.launch(specs)
+        missing = {(spec.job, spec.name) for spec in specs}
+        while missing:
+            missing.discard(self._await("ready"))
+
+    def launch(self, specs: Sequence[AgentSpec]) -> None:
+        """Start agents, which say "ready" later."""
+        for spec in specs:
+            description = spec.description
+            self._launcher.send(
+                "start",
+                agent=spec.agent,
+                name=spec.name,
+                job=spec.job,
+                host_pid=self._hosts.host_pid(spec.host),
+                interfaces=self._hosts.host_interfaces(spec.host),
+                description=description.model_dump(mode="json")
+                if isinstance(description, BaseModel)
+                else dict(description),
+                stop_rank=spec.stop_rank,
+            )
+            self._started[spec.job, spec.name] = spec
+
+    def started(self, job: int, name: str) -> AgentSpec:
+        """As what an agent was started, so that it can be started again. UserError if it never was."""
+        try:
+            return self._started[job, name]
+        except KeyError:
+            raise UserError(f"job {job} has had no agent {name} to be started again") from None
+
+    def begin(self) -> None:
+        """Let all agents work; those that have begun take no notice, unless they meet more than once."""
+        self._launcher.send("begin")
+
+    def kill(self, job: int, name: str) -> None:
+        """End an agent at once, in the middle of whatever it does; return when it has ended. A later event says so,
+        too."""
+        self._launcher.send("kill", job=job, name=name)
+        while self._await("killed") != (job, name):
+            pass
+        self._kept.append({"event": "killed", "job": job, "name": name})
+
+    def stop(self) -> dict[tuple[int, str], dict[str, Any]]:
+        """End all agents; the final statistics of those that have any, by job number and agent name.
+
+        With the key "interfaces": what an agent's interfaces carried, by their names
+        (hosts.agents.interface_counts); of an agent that was killed, since it was started anew.
+        """
+        final: dict[tuple[int, str], dict[str, Any]] = {}
+        jobs = {job for job, _ in self._started}
+        self._started.clear()
+        for job in sorted(jobs):
+            self._launcher.send("stop", job=job)
+        while jobs:
+            event = self.event()
+            if event["event"] == "final":
+                final[event["job"], event["name"]] = event["statistics"]
+            elif event["event"] == "stopped":
+                jobs.discard(event["job"])
+        for agent, interfaces in self._interfaces.items():
+            final.setdefault(agent, {})["interfaces"] = interfaces
+        self._interfaces.clear()
+        return final
+
+    def event_within(self, timeout_s: float) -> dict[str, Any] | None:
+        """The next event if one comes in that time, else None."""
+        if self._kept:
+            return self._kept.popleft()
+        deadline_s = time.monotonic() + timeout_s
+        while self._launcher.has_event(deadline_s - time.monotonic()):
+            if (event := self._passed_on(self._launcher.event(self._silence_timeout_s))) is not None:
+                return event
+        return None
+
+    def event(self, name: str | None = None) -> dict[str, Any]:
+        """The next event, or the next with this name. An agent's error is raised as UserError."""
+        while True:
+            if not self._kept:
+                # Calls that are made meanwhile may keep events, which came before this one.
+                newest = self._next_event()
+                self._kept.append(newest)
+            event = self._kept.popleft()
+            if name is None or event["event"] == name:
+                return event
+
+    def _await(self, name: str) -> tuple[int, str]:
+        """Job and agent of the next new event with this name; others are kept."""
+        while (event := self._next_event())["event"] != name:
+            self._kept.append(event)
+        return event["job"], event["name"]
+
+    def _next_event(self) -> dict[str, Any]:
+        """The next one that is not just a sign of life."""
+        while (event := self._passed_on(self._launcher.event(self._silence_timeout_s))) is None:
+            pass
+        return event
+
+    def _passed_on(self, event: dict[str, Any]) -> dict[str, Any] | None:
+        """None for a mere sign of life, and what is kept until the stop. UserError for an agent's error."""
+        if event["event"] == "error":
+            raise UserError(f"{event['name']}: {event['message']}")
+        if event["event"] == "interfaces":
+            self._interfaces[event["job"], event["name"]] = event["interfaces"]
+            return None
+        return None if event["event"] == "alive" else event

@@ -1,0 +1,337 @@
+"""The real clock: switches and hosts under Mininet, programmed by the controller's process; agents are processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import BaseModel
+
+from common.errors import UserError
+from common.json_lines import JsonLinesProcess, own_program
+from controller.client import ControllerClient
+from controller.config import ControllerConfig, ProgramFiles
+from controller.core.services import ServiceConfig
+from controller.planning.legacy import OPENFLOW
+from emulation.links.link_statistics import DirectionStatistics
+from emulation.network import EmulatedNetwork
+from emulation.size import estimate
+from experiments.fidelity.meter import FidelityMeter, NetworkCounts
+from experiments.fidelity.precedence import take_precedence
+from experiments.programs import Program
+from experiments.testbeds.agents import Agents
+from experiments.testbeds.packet_watch import PacketWatch, watch_level
+from switch.insight.instrumented import InstrumentedProgram, build_instrumented
+from switch.insight.recorder import Level
+from switch.p4runtime.server.outside_address import OutsideAddress
+
+if TYPE_CHECKING:
+    from experiments.system import NetworkSetup, PointTask, System
+    from experiments.testbeds.agents import AgentSpec
+    from switch.insight.coverage.coverage import Report as CoverageReport
+
+REST_ADDRESS = "127.0.0.1:8080"
+"""In the sandbox, whose loopback nobody else uses."""
+
+START_TIMEOUT_S, READY_TIMEOUT_S = 90.0, 60.0
+"""For small networks: of the controller as a whole, and of its switches."""
+
+PATIENCE = 4
+"""Times the estimate of what a network takes to come up (emulation/size.py): machines have more to do."""
+
+STOP_TIMEOUT_S = 3.0
+
+_RECORDED: Mapping[Level | None, Literal["points", "values"] | None] = {
+    None: None,
+    Level.POINTS: "points",
+    Level.VALUES: "values",
+}
+
+
+class MininetTestbed:
+    """experiments.testbeds.testbed.Testbed, for use in a sandbox.
+
+    The point's folder holds configurations, logs and the controller's journal. rest_fd: a listening socket that
+    serves the REST interface, too: one made outside the sandbox can be reached from there. p4runtime: the
+    same for P4Runtime of gradbed's switches.
+    """
+
+    __test__ = False
+
+    def __init__(
+        self,
+        system: System,
+        setup: NetworkSetup,
+        task: PointTask,
+        *,
+        rest_fd: int | None = None,
+        p4runtime: OutsideAddress | None = None,
+    ) -> None:
+        level = watch_level(setup)
+        if level is not None and task.configuration.program.model != "gradbed":
+            option = "--coverage" if setup.coverage else "--trace"
+            raise UserError(f"{option}: bmv2 does not tell what its programs do: use --switch gradbed")
+        self._watch: PacketWatch | None = None
+        self._meter: FidelityMeter | None = None
+        self.topology = setup.topology
+        self.preload = setup.preload
+        self._system = system
+        self._setup = setup
+        self._by = task.configuration.program
+        self.folder = task.folder
+        self._rest_fd = rest_fd
+        self.network = EmulatedNetwork(
+            setup.topology,
+            switch_kind=self._by.model,
+            links=setup.links,
+            run_dir=task.folder,
+            seed=task.seed,
+            kinds={name: "openflow" for name, program in setup.switches.items() if program == OPENFLOW},
+            p4runtime=p4runtime,
+            record=_RECORDED[level],
+        )
+        self.client = ControllerClient(REST_ADDRESS)
+        self._controller: JsonLinesProcess | None = None
+        self._patience_s = PATIENCE * estimate(setup.topology).time_s
+        self._agents = Agents(task.folder, self.network, preload=setup.preload, keep_open=setup.keep_open)
+        self._calls: list[tuple[float, int, Callable[[], None]]] = []
+
+    def __enter__(self) -> MininetTestbed:
+        try:
+            # They load their modules while the network is being made.
+            self._controller = self._start_controller("-")
+            self._agents.__enter__()
+            self.network.start()
+            path = self._write_configuration()
+            self._controller.send("configure", file=str(path))
+            self._controller.expect("ready", START_TIMEOUT_S + self._patience_s)
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Take everything down; harmless when it is down already."""
+        self._agents.__exit__(None, None, None)
+        if self._controller is not None:
+            self._controller.terminate(STOP_TIMEOUT_S)
+            self._controller = None
+        self.network.stop()
+
+    def reload(self, setup: NetworkSetup) -> None:
+        """Have switches run other programs, or hold other entries, from now on; what stays the same is left alone.
+        The topology does not change."""
+        self._setup = setup
+        self._write_configuration()
+        self.restart_controller()
+
+    def targets(self) -> dict[str, dict[str, Any]]:
+        """Where each P4 switch serves P4Runtime, and what it runs: address, device_id, p4info, json."""
+        found = {}
+        for switch in self.topology.switches:
+            program = self._setup.switches[switch.name]
+            if isinstance(program, Program):
+                files = program.compiled(self._by)
+                found[switch.name] = {
+                    "address": self.network.control_address(switch.name),
+                    "device_id": switch.number,
+                    "p4info": str(files.p4info),
+                    "json": str(files.json),
+                }
+        return found
+
+    def restart_controller(self) -> None:
+        """Kill the controller as it stands, and return when its successor has taken over."""
+        if self._controller is None:
+            raise RuntimeError("there is no controller to be restarted")
+        os.kill(self._controller.pid, signal.SIGKILL)
+        self._controller.stop(STOP_TIMEOUT_S)
+        self._controller = self._start_controller(str(self._configuration_path))
+        self._controller.expect("ready", START_TIMEOUT_S + self._patience_s)
+
+    # Jobs and counters.
+
+    def add_job(self, request: BaseModel) -> dict[str, Any]:
+        return self.client.add_job(self._system.name, request.model_dump(mode="json", exclude_none=True))
+
+    def delete_job(self, number: int) -> None:
+        self.client.delete_job(self._system.name, number)
+
+    def counters(self, switch: str) -> dict[str, list[dict[str, int]]]:
+        return self.client.counters(switch)
+
+    def registers(self, switch: str, name: str) -> dict[int, int]:
+        return self.client.registers(switch, name)
+
+    # Agents.
+
+    def start_agents(self, specs: Sequence[AgentSpec]) -> None:
+        self._agents.start(specs)
+
+    def begin(self) -> None:
+        take_precedence()
+        self._agents.begin()
+
+    def event(self) -> Mapping[str, Any]:
+        while True:
+            self._make_due_calls()
+            if not self._calls:
+                return self._agents.event()
+            if (event := self._agents.event_within(self._calls[0][0] - time.monotonic())) is not None:
+                return event
+
+    def stop_agents(self) -> dict[tuple[int, str], dict[str, Any]]:
+        return self._agents.stop()
+
+    def kill_agent(self, job: int, name: str) -> None:
+        self._agents.kill(job, name)
+
+    def restart_agent(self, job: int, name: str) -> None:
+        self._agents.start([self._agents.started(job, name)])
+        self._agents.begin()
+
+    def coverage(self) -> list[CoverageReport]:
+        if not self._setup.coverage:
+            return []
+        self._take_records()
+        return self._watching.coverage()
+
+    def trace(self) -> list[dict[str, Any]]:
+        if self._setup.trace is None:
+            return []
+        start_us = self._take_records()
+        rows = self._watching.trace()
+        # Every switch has a clock of its own.
+        return [
+            {**row, "time_us": row["time_us"] + start_us[self.topology.switch(row["switch"]).number]} for row in rows
+        ]
+
+    def _take_records(self) -> Mapping[int, int]:
+        """Since the last call, of all switches; when each came up, in microseconds."""
+        found = self.network.records(self.folder / "records")
+        for words, devices in found.parts:
+            self._watching.see(words, devices)
+        for device_id, words in found.entries.items():
+            self._watching.see_entries(device_id, words)
+        return found.start_us
+
+    @property
+    def _watching(self) -> PacketWatch:
+        """Made when it is needed: the programs are built as the switches have them."""
+        if self._watch is None:
+            built: dict[str, InstrumentedProgram] = {}
+            programs = {}
+            for name, program in self._setup.switches.items():
+                if isinstance(program, Program):
+                    if program.name not in built:
+                        text = program.compiled(self._by).json.read_text(encoding="utf-8")
+                        built[program.name] = build_instrumented(json.loads(text))
+                    programs[self.topology.switch(name).number] = built[program.name]
+            self._watch = PacketWatch(self._setup, programs)
+        return self._watch
+
+    # Time.
+
+    def now_us(self) -> int:
+        return time.monotonic_ns() // 1000
+
+    def call_after(self, delay_us: int, action: Callable[[], None]) -> None:
+        self._calls.append((time.monotonic() + delay_us / 1e6, len(self._calls), action))
+        self._calls.sort(key=lambda call: call[:2])
+
+    def cancel_calls(self) -> None:
+        self._calls.clear()
+
+    def _make_due_calls(self) -> None:
+        while self._calls and self._calls[0][0] <= time.monotonic():
+            self._calls.pop(0)[2]()
+
+    # The network.
+
+    def link_statistics(self) -> list[DirectionStatistics]:
+        return self.network.link_statistics()
+
+    def device_statistics(self) -> dict[str, dict[str, int]]:
+        return self.network.device_statistics()
+
+    def set_link_up(self, a: str, b: str, up: bool) -> None:
+        self.network.set_link_up(a, b, up)
+        self.client.link(a, b, up)
+
+    def change_link(self, a: str, b: str, **fields: Any) -> None:
+        self.network.change_link(a, b, **fields)
+        if self._meter is not None and "rate_bps" in fields:
+            self._meter.rates_changed()
+
+    def restart_switch(self, switch: str) -> None:
+        self.network.restart_switch(switch)
+
+    def quiesce(self, timeout_s: float) -> bool:
+        return self.network.quiesce(timeout_s)
+
+    def packets_on_their_way(self) -> int | None:
+        data_plane = self.network.data_plane_statistics()
+        return None if data_plane is None else data_plane.live_packets
+
+    def start_capture(self, file: Path, host: str) -> None:
+        self.network.start_capture(file, host)
+
+    def meter(self) -> AbstractContextManager[FidelityMeter]:
+        self._meter = FidelityMeter(self.topology, lambda: NetworkCounts.read(self.network))
+        return self._meter
+
+    # The controller.
+
+    @property
+    def _configuration_path(self) -> Path:
+        return self.folder / "controller.json"
+
+    def _start_controller(self, argument: str) -> JsonLinesProcess:
+        return JsonLinesProcess(
+            "controller",
+            own_program("controller.app", argument),
+            log=self.folder / "controller.log",
+            keep_open=[] if self._rest_fd is None else [self._rest_fd],
+        )
+
+    def _write_configuration(self) -> Path:
+        setup = self._setup
+        programs = {each.name: each for each in setup.switches.values() if isinstance(each, Program)}
+        compiled = {name: program.compiled(self._by) for name, program in programs.items()}
+        config = ControllerConfig(
+            topology=self.topology,
+            targets={switch.name: self.network.control_address(switch.name) for switch in self.topology.switches},
+            thrift_ports=self.network.thrift_ports(),
+            programs={
+                name: ProgramFiles(json=files.json, p4info=files.p4info, routed=programs[name].routed)
+                for name, files in compiled.items()
+            },
+            switches={
+                name: program.name if isinstance(program, Program) else OPENFLOW
+                for name, program in setup.switches.items()
+            },
+            services=(
+                ServiceConfig(
+                    name=self._system.name,
+                    service=self._system.service,
+                    settings=setup.settings.model_dump(mode="json"),
+                ),
+                *setup.services,
+            ),
+            journal=self.folder / "controller.journal.json",
+            rest_fd=self._rest_fd,
+            rest_address=REST_ADDRESS,
+            ready_timeout_s=READY_TIMEOUT_S + self._patience_s,
+            hand_over=setup.hand_over,
+        )
+        self._configuration_path.write_text(config.model_dump_json(by_alias=True, indent=1))
+        return self._configuration_path

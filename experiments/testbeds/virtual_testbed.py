@@ -1,0 +1,310 @@
+"""The virtual clock: switches, controller and agents in this process; time goes from event to event.
+
+The programs, the plans, the link model, the agents' code and the counters are those of the real clock. No machine is
+involved in what comes out, no root is needed, and nothing is done in the kernel.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, replace
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel
+
+from common.errors import UserError
+from controller.core.controller import Controller
+from controller.core.services import ServiceConfig, load_services
+from controller.southbound.p4runtime.local import LocalSouthbound
+from controller.southbound.p4runtime.pipeline import Pipeline
+from controller.switches import unrouted_programs
+from emulation.links.link_statistics import DirectionStatistics
+from emulation.switches.fabric_layout import fabric_config, interface_name, name_statistics
+from experiments.fidelity.report import FidelityMeasures, FidelityReport
+from experiments.programs import Program
+from experiments.testbeds.agents import Agents
+from experiments.testbeds.packet_watch import PacketWatch, watch_level
+from hosts.agents.virtual.clock import VirtualClock
+from hosts.agents.virtual.launcher import VirtualLauncher
+from switch.codegen import build_program
+from switch.insight.instrumented import InstrumentedProgram, build_instrumented
+from switch.insight.recorder import as_words, recording
+from switch.virtual import HostInterface, Message, VirtualFabric
+
+if TYPE_CHECKING:
+    from experiments.configuration.point import TimingSection
+    from experiments.configuration.sections import SwitchProgramsSection
+    from experiments.system import NetworkSetup, PointTask, System
+    from experiments.testbeds.agents import AgentSpec
+    from switch.engine import EngineDevice
+    from switch.insight.coverage.coverage import Report as CoverageReport
+    from topo.graph import Link
+    from topo.link import LinkModel
+
+
+class VirtualTestbed:
+    """experiments.testbeds.testbed.Testbed."""
+
+    def __init__(self, system: System, setup: NetworkSetup, task: PointTask) -> None:
+        """UserError for what needs the kernel."""
+        programs = {name: program for name, program in setup.switches.items() if isinstance(program, Program)}
+        if len(programs) < len(setup.switches):
+            raise UserError("Open vSwitch needs the real clock: use --legacy p4 (or --optical p4), or --clock real")
+        self.topology = setup.topology
+        self._system = system
+        self._timing = task.configuration.timing
+        self._control_ns = 1000 * task.scale.time_us(self._timing.control_delay_us)
+        self._models: dict[frozenset[str], LinkModel] = {}
+        self._setup = setup
+        self._level = watch_level(setup)
+        self._watching = ExitStack()
+        self._watch: PacketWatch | None = None
+        build = build_program if self._level is None else build_instrumented
+        self._fabric = VirtualFabric(fabric_config(self.topology, "memory", task.seed, ()), build)
+        self._clock = VirtualClock(self._fabric)
+        self._clock.on_message = self._take_message
+        pipelines = _pipelines(programs, task.configuration.program)
+        device_ids = {switch.name: switch.number for switch in self.topology.switches}
+        self._southbound = LocalSouthbound(self._fabric, device_ids, pipelines)
+        service = ServiceConfig(
+            name=system.name, service=system.service, settings=setup.settings.model_dump(mode="json")
+        )
+        self._controller = Controller(
+            self.topology,
+            self._southbound,
+            load_services([service, *setup.services]),
+            {name: program.name for name, program in programs.items()},
+            unrouted_programs=unrouted_programs(pipelines),
+        )
+        self._southbound.listen(self._controller)
+        self._agents = Agents(
+            task.folder,
+            _Hosts(self),
+            launcher=VirtualLauncher(self._clock, self._interfaces(), _compute_us(self._timing, task.seed)),
+        )
+        self._calls: list[Any] = []
+
+    def _interfaces(self) -> dict[str, HostInterface]:
+        """By name, as Mininet would call them."""
+        found = {}
+        for link in self.topology.host_links:
+            host, switch = (link.a, link.b) if self.topology.is_host(link.a.node) else (link.b, link.a)
+            found[interface_name(host)] = self._fabric.interface(
+                self.topology.switch(switch.node).number,
+                switch.port,
+                receive_coalescing_us=self._timing.receive_coalescing_us,
+            )
+        return found
+
+    def __enter__(self) -> VirtualTestbed:
+        self._controller.start(ready_timeout_s=0.0)
+        if self._level is not None:
+            programs = {
+                device_id: device.program
+                for device_id, device in self._fabric.devices.items()
+                if isinstance(device.program, InstrumentedProgram)
+            }
+            self._watch = PacketWatch(self._setup, programs)
+            self._recorder = self._watching.enter_context(recording(self._level))
+            self._see_entries()
+            self._fabric.after_running = self._see
+        return self
+
+    def _see(self) -> None:
+        """Take in what packets did."""
+        assert self._watch is not None
+        devices = {device.state.pointer: device_id for device_id, device in self._running().items()}
+        self._watch.see(as_words(self._recorder.take()), devices)
+
+    def _see_entries(self) -> None:
+        assert self._watch is not None
+        for device_id, device in self._running().items():
+            assert isinstance(device.program, InstrumentedProgram)
+            words = self._recorder.entries(device.state, len(device.program.model.tables))
+            self._watch.see_entries(device_id, as_words(words))
+
+    def _running(self) -> dict[int, EngineDevice]:
+        """Switches that have a program."""
+        return {device_id: device for device_id, device in self._fabric.devices.items() if device.program is not None}
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._agents.__exit__(kind, error, trace)
+        self._fabric.after_running = None
+        self._watching.close()
+        self._fabric.close()
+
+    # Jobs and counters.
+
+    def add_job(self, request: BaseModel) -> dict[str, Any]:
+        job = self._controller.add_job(self._system.name, request)
+        return self._controller.answer(job).model_dump(mode="json")
+
+    def delete_job(self, number: int) -> None:
+        self._controller.delete_job(self._system.name, number)
+
+    def counters(self, switch: str) -> dict[str, list[dict[str, int]]]:
+        return {
+            name: [asdict(cell) for cell in cells if cell.packets or cell.bytes]
+            for name, cells in self._southbound.counters(switch).items()
+        }
+
+    def registers(self, switch: str, name: str) -> dict[int, int]:
+        return {index: value for index, value in enumerate(self._southbound.registers(switch, name)) if value}
+
+    # Agents.
+
+    def start_agents(self, specs: Sequence[AgentSpec]) -> None:
+        self._agents.start(specs)
+
+    def begin(self) -> None:
+        self._agents.begin()
+
+    def event(self) -> Mapping[str, Any]:
+        return self._agents.event()
+
+    def stop_agents(self) -> dict[tuple[int, str], dict[str, Any]]:
+        return self._agents.stop()
+
+    def kill_agent(self, job: int, name: str) -> None:
+        self._agents.kill(job, name)
+
+    def restart_agent(self, job: int, name: str) -> None:
+        self._agents.launch([self._agents.started(job, name)])
+        self._agents.begin()
+
+    def coverage(self) -> list[CoverageReport]:
+        if self._watch is None:
+            return []
+        self._see()
+        self._see_entries()
+        return self._watch.coverage()
+
+    def trace(self) -> list[dict[str, Any]]:
+        if self._watch is None:
+            return []
+        self._see()
+        return self._watch.trace()
+
+    # Time.
+
+    def now_us(self) -> int:
+        return self._clock.now_ns // 1000
+
+    def call_after(self, delay_us: int, action: Callable[[], None]) -> None:
+        self._calls.append(self._clock.at(self._clock.now_ns + 1000 * delay_us, action))
+
+    def cancel_calls(self) -> None:
+        for call in self._calls:
+            call.cancel()
+        self._calls.clear()
+
+    def _later(self, trips: int, action: Callable[[], None]) -> None:
+        """After so many trips between controller and switch."""
+        self._clock.at(self._clock.now_ns + trips * self._control_ns, action)
+
+    def _take_message(self, message: Message) -> None:
+        # There, and back with what the controller makes of it.
+        self._later(2, lambda: self._southbound.take(message.device_id, message.message))
+
+    # The network.
+
+    def link_statistics(self) -> list[DirectionStatistics]:
+        return list(name_statistics(self.topology, "memory", map(asdict, self._fabric.link_statistics())))
+
+    def device_statistics(self) -> dict[str, dict[str, int]]:
+        devices = self._fabric.devices
+        return {switch.name: asdict(devices[switch.number].statistics()) for switch in self.topology.switches}
+
+    def set_link_up(self, a: str, b: str, up: bool) -> None:
+        self._fabric.set_link_up(*self._port(self.topology.link(a, b)), up)
+        self._later(2, lambda: self._controller.link_changed(a, b, up))
+
+    def change_link(self, a: str, b: str, **fields: Any) -> None:
+        link = self.topology.link(a, b)
+        pair = frozenset((a, b))
+        self._models[pair] = replace(self._models.get(pair, link.model), **fields)
+        self._fabric.set_link(*self._port(link), self._models[pair])
+
+    def _port(self, link: Link) -> tuple[int, int]:
+        end = link.b if self.topology.is_host(link.a.node) else link.a
+        return self.topology.switch(end.node).number, end.port
+
+    def restart_switch(self, switch: str) -> None:
+        self._fabric.restart_switch(self.topology.switch(switch).number)
+        self._later(2, lambda: self._southbound.restore(switch))
+
+    def quiesce(self, timeout_s: float) -> bool:
+        end_ns = self._clock.now_ns + round(1e9 * timeout_s)
+        while not self._fabric.engine.quiesce(0):
+            if self._clock.now_ns > end_ns or not self._clock.step():
+                return self._fabric.engine.quiesce(0)
+        return True
+
+    def packets_on_their_way(self) -> int:
+        return self._fabric.engine.statistics().live_packets
+
+    def start_capture(self, file: Path, host: str) -> None:
+        switch = self.topology.attachment(host)
+        port = self.topology.port(switch.name, host)
+        self._fabric.capture(file, [(switch.number, port, "in"), (switch.number, port, "out")])
+
+    def meter(self) -> VirtualMeter:
+        return VirtualMeter()
+
+
+class VirtualMeter:
+    """experiments.testbeds.testbed.Meter: nothing has to keep up with anything."""
+
+    def __enter__(self) -> VirtualMeter:
+        return self
+
+    def __exit__(self, *exception: object) -> None: ...
+
+    def achieved_rates(self) -> Mapping[tuple[str, str], float]:
+        return {}
+
+    def report(self, socket_drops: int, socket_packets: int) -> FidelityReport:
+        return FidelityReport(FidelityMeasures(), "model")
+
+
+class _Hosts:
+    """experiments.testbeds.agents.Hosts."""
+
+    def __init__(self, testbed: VirtualTestbed) -> None:
+        self._topology = testbed.topology
+
+    def host_pid(self, host: str) -> int:
+        """There is no such process."""
+        return 0
+
+    def host_interfaces(self, host: str) -> tuple[str, ...]:
+        ends = [end for link in self._topology.host_links for end in (link.a, link.b) if end.node == host]
+        return tuple(interface_name(end) for end in sorted(ends, key=lambda end: end.port))
+
+
+def _pipelines(programs: Mapping[str, Program], by: SwitchProgramsSection) -> dict[str, Pipeline]:
+    found = {}
+    for program in programs.values():
+        if program.name not in found:
+            files = program.compiled(by)
+            found[program.name] = Pipeline.load(program.name, files.json, files.p4info, program.routed)
+    return found
+
+
+def _compute_us(timing: TimingSection, seed: int) -> Callable[[int, str], int]:
+    """How long each computation takes, drawn with a generator of each agent's own."""
+    draws: dict[tuple[int, str], random.Random] = {}
+
+    def compute_us(job: int, name: str) -> int:
+        if timing.compute_distribution == "constant":
+            return round(timing.compute_us)
+        draw = draws.setdefault((job, name), random.Random(f"{seed} {job} {name}"))
+        return round(draw.expovariate(1 / timing.compute_us)) if timing.compute_us else 0
+
+    return compute_us

@@ -1,0 +1,1 @@
+"""Compressed gradients as packets: formats, assembling, sending."""

@@ -1,0 +1,1 @@
+"""How fast a worker sends, and what it keeps."""

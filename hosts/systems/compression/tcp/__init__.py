@@ -1,0 +1,1 @@
+"""The same over TCP, for comparison."""

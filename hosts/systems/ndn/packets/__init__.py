@@ -1,0 +1,1 @@
+"""NDN's names and packets, and gradients in them."""

@@ -1,0 +1,1 @@
+"""BMv2 JSON, read into values."""

@@ -1,0 +1,1 @@
+"""C of a program's parts."""

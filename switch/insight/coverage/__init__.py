@@ -1,0 +1,1 @@
+"""What a workload reached of a program."""

@@ -1,0 +1,1 @@
+"""What a program did to one packet."""

@@ -1,0 +1,1 @@
+"""Members and groups of action profiles."""

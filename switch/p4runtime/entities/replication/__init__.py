@@ -1,0 +1,1 @@
+"""Multicast groups and clone sessions."""

@@ -1,0 +1,1 @@
+"""Table entries and what is attached to them."""

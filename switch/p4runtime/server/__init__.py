@@ -1,0 +1,1 @@
+"""The server itself: RPCs, sessions, who is primary, one device."""

@@ -1,0 +1,170 @@
+"""Who is primary: the controllers of one device and role.
+
+P4Runtime specification 1.4, section "Client Arbitration and Controller Replication". Nothing here waits or locks: one
+event loop makes all calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from finsy.proto import U128, p4r
+
+from switch.p4runtime.roles import Role, role_from_message
+from switch.p4runtime.values.status import Code, RequestError, denied, invalid
+
+CONTROLLERS_PER_ROLE = 64
+
+
+class Controller:
+    """A stream that takes part. `election_id` None: it never wants to be primary."""
+
+    def __init__(
+        self, send: Callable[[Any], None], end: Callable[[RequestError], None] = lambda reason: None
+    ) -> None:
+        """`send` takes p4.v1.StreamMessageResponse messages, `end` closes the stream; neither waits."""
+        self.send = send
+        self.end = end
+        self.election_id: int | None = None
+
+
+class Election:
+    """The controllers of one device and role, and the highest election id ever seen from a primary."""
+
+    def __init__(self, device_id: int, role_name: str) -> None:
+        self.device_id = device_id
+        self.role = Role(role_name)
+        self.primary: Controller | None = None
+        self._highest: int | None = None
+        self._controllers: list[Controller] = []
+        self._role_message: Any = p4r.Role(name=role_name) if role_name else None
+
+    def update(self, controller: Controller, message: Any) -> bool:
+        """Take a MasterArbitrationUpdate. True if the controller becomes or stays primary.
+
+        In that case the others have been told, and the controller itself is to be told by `notify` once the Write
+        requests of its predecessor are done. Otherwise everybody concerned has been told.
+        Raises RequestError if the stream has to end; the election is then as it was.
+        """
+        role = role_from_message(message.role)
+        election_id = self._election_id(message)
+        self._enter(controller, election_id)
+        if election_id is not None and (self._highest is None or election_id >= self._highest):
+            self._highest = election_id
+            self.primary = controller
+            self.role = role
+            self._role_message = message.role if message.HasField("role") else None
+            self._notify_all(but=controller)
+            return True
+        if self.primary is controller:
+            self.primary = None
+            self._notify_all()
+        else:
+            self.notify(controller)
+        return False
+
+    def _election_id(self, message: Any) -> int | None:
+        return U128.decode(message.election_id) if message.HasField("election_id") else None
+
+    def _enter(self, controller: Controller, election_id: int | None) -> None:
+        """Raises RequestError if another one has this id, or there are too many."""
+        for other in self._controllers:
+            if other is not controller and election_id is not None and other.election_id == election_id:
+                raise invalid(
+                    f"election id {election_id} is already used by another controller of device {self.device_id}"
+                )
+        if controller not in self._controllers:
+            if len(self._controllers) >= CONTROLLERS_PER_ROLE:
+                raise RequestError(
+                    Code.RESOURCE_EXHAUSTED,
+                    f"device {self.device_id} has {CONTROLLERS_PER_ROLE} controllers of this role already",
+                )
+            self._controllers.append(controller)
+        controller.election_id = election_id
+
+    def leave(self, controller: Controller) -> None:
+        """The stream has ended."""
+        if controller in self._controllers:
+            self._controllers.remove(controller)
+        if self.primary is controller:
+            self.primary = None
+            self._notify_all()
+
+    def dissolve(self, reason: RequestError) -> None:
+        """Close all streams; nobody is told of anybody's leaving."""
+        controllers, self._controllers, self.primary = self._controllers, [], None
+        for controller in controllers:
+            controller.end(reason)
+
+    def check_primary(self, message: Any) -> None:
+        """Raises PERMISSION_DENIED unless the request's election_id is that of the primary."""
+        if self.primary is None:
+            raise denied(f"device {self.device_id} has no primary controller of this role")
+        election_id = self._election_id(message)
+        if election_id is None:
+            raise denied("only the primary controller may do this, and the request has no election_id")
+        if election_id != self.primary.election_id:
+            raise denied(f"only the primary controller may do this, its election id is {self.primary.election_id}")
+
+    def notify(self, controller: Controller) -> None:
+        """Tell one controller how things are."""
+        update = p4r.MasterArbitrationUpdate(device_id=self.device_id)
+        if self._role_message is not None:
+            update.role.CopyFrom(self._role_message)
+        if self._highest is not None:
+            update.election_id.CopyFrom(U128.encode(self._highest))
+        if self.primary is controller:
+            update.status.code = Code.OK
+            update.status.message = "you are the primary controller"
+        elif self.primary is not None:
+            update.status.code = Code.ALREADY_EXISTS
+            update.status.message = "another controller is the primary"
+        else:
+            update.status.code = Code.NOT_FOUND
+            update.status.message = "there is no primary controller"
+        controller.send(p4r.StreamMessageResponse(arbitration=update))
+
+    def _notify_all(self, but: Controller | None = None) -> None:
+        for controller in self._controllers:
+            if controller is not but:
+                self.notify(controller)
+
+
+class Bmv2Election(Election):
+    """As BMv2 1.15 elects (docs/p4runtime.md): the highest id among those who are connected is primary, no id is the
+    id 0, and while nobody is connected requests without an id are taken."""
+
+    def update(self, controller: Controller, message: Any) -> bool:
+        role = role_from_message(message.role)
+        self._enter(controller, self._election_id(message))
+        if not self._elect(but=controller) and self.primary is not controller:
+            self.notify(controller)
+        if self.primary is controller:
+            self.role = role
+            self._role_message = message.role if message.HasField("role") else None
+        return self.primary is controller
+
+    def leave(self, controller: Controller) -> None:
+        if controller in self._controllers:
+            self._controllers.remove(controller)
+        self._elect()
+
+    def check_primary(self, message: Any) -> None:
+        if self._controllers:
+            super().check_primary(message)
+        elif message.HasField("election_id"):
+            raise denied(f"device {self.device_id} has no controller of this role, and the request an election_id")
+
+    def _election_id(self, message: Any) -> int:
+        return super()._election_id(message) or 0
+
+    def _elect(self, but: Controller | None = None) -> bool:
+        """Whether it is another one now, or under another id; then all know, except for `but` if it is the one."""
+        before = self.primary, self._highest
+        self.primary = max(self._controllers, key=lambda each: each.election_id or 0, default=None)
+        self._highest = None if self.primary is None else self.primary.election_id
+        if (self.primary, self._highest) == before:
+            return False
+        self._notify_all(but if self.primary is but else None)
+        return True

@@ -1,0 +1,207 @@
+"""gradbed up: Mininet's prompt inside, the REST interface outside."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import urllib.request
+from pathlib import Path
+
+import grpc
+import pytest
+from finsy.proto import p4r, p4r_grpc
+
+from tests.unit.p4runtime.certificates import Authority
+
+pytestmark = [
+    pytest.mark.root,
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root"),
+]
+
+ROOT = Path(__file__).resolve().parents[3]
+TIMEOUT_S = 200
+
+
+SCRIPT = """\
+dpctl dump-flows
+source /nope
+px exit()
+px raise SystemExit
+h1
+nonsense
+link l1 s9 down
+link l1 s1 colour 3
+link l1 s1 rate -1
+restart h1
+trace h1 h1
+iperf h1 x9
+job start --workers 9
+job start --rounds x
+job stop 7
+plan s9
+help link
+link l1 s1 down
+trace h1 h6
+pingall
+link l1 s1 up
+link l1 s1
+pingall
+job start --workers 2 --rounds 300
+job start --workers 2 --rounds 5
+job wait 2
+job wait 3
+job start --workers 2 --rounds 10000
+job list
+job stop 4
+slots l1
+counters l1
+load 0.1
+iperf h1 h6
+restart s1
+restart l1
+pingall
+wait
+link l1 s1 loss 0.999
+link l1 s2 loss 0.999
+h1 ping -c 3 -i 0.2 -W 0.5 h4
+"""
+
+ONE_LINE_EACH = (
+    "*** dpctl: all switches are P4 switches",
+    "*** source: cannot read /nope: No such file or directory",
+    "*** px: SystemExit",
+    "*** nonsense: there is no such command or node; did you mean 'nodes'?",
+    "*** link: leaf-spine:2,2,3 has no link between 'l1' and 's9'",
+    "*** link: a link has no 'colour'",
+    "*** link: rate: Input should be greater than 0, got '-1'",
+    "*** restart: there is no switch 'h1'",
+    "*** trace: h1 is both ends",
+    "*** iperf: there is no host 'x9'; see 'help' and 'nodes'",
+    "*** job: 9 workers and a server need 10 hosts, 4 of 6 are free",
+    "*** job: --rounds: Input should be a valid integer",
+    "*** job: there is no job '7'",
+    "*** plan: there is no switch 's9'",
+)
+
+
+def test_no_command_ends_the_network_and_all_do_what_they_say() -> None:
+    """One network for all commands; the end of the input ends it. Job 1 is asked for at the REST interface."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "cli", "up", "--topology", "leaf-spine:2,2,3", "--rest-port", "0"],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdin and process.stdout
+    watchdog = threading.Timer(TIMEOUT_S, process.kill)
+    watchdog.start()
+    try:
+        while not (found := re.search(r"http://[0-9.:]+", process.stdout.readline())):
+            assert process.poll() is None
+        request = urllib.request.Request(
+            f"{found[0]}/systems/aggregation/jobs",
+            json.dumps({"workers": ["h4"], "server": "h1"}).encode(),
+            {"Content-Type": "application/json"},
+        )
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            assert answer.status == 201
+        process.stdin.write(SCRIPT.split("help link")[0])
+        process.stdin.flush()
+        for expected in ONE_LINE_EACH:
+            while expected not in (line := process.stdout.readline()):
+                assert line, f"no {expected!r}"
+        delete = urllib.request.Request(f"{found[0]}/systems/aggregation/jobs/1", method="DELETE")
+        with urllib.request.urlopen(delete, timeout=20) as answer:
+            assert answer.status == 204
+        os.killpg(process.pid, signal.SIGINT)
+        while "Interrupt" not in (line := process.stdout.readline()):
+            assert line, "Ctrl-C at the prompt ended the network"
+        output, _ = process.communicate("help link" + SCRIPT.split("help link")[1], timeout=TIMEOUT_S)
+        assert process.returncode == 0
+    finally:
+        watchdog.cancel()
+        process.kill()
+        process.wait()
+    print(output)
+    assert "Traceback" not in output
+    assert "Usage: link A B" in output
+    assert "l1-s1: down, 100 Mbit/s" in output
+    assert re.search(r"l1: ipv4.dst_addr=10.0.1.0/24 -> .* to s2\n", output), "the way around the cut link"
+    assert output.count("Results: 0% dropped (30/30 received)") == 3
+    assert re.search(r"job 2 done .* 300/300 .* all sums exact", output)
+    assert re.search(r"job 3 done .* 5/5 .* all sums exact", output)
+    assert re.search(r"job 4 (starts|runs) ", output)
+    assert "job 4 stopped" in output
+    assert "0 of 4096 held" in output
+    assert re.search(r"job 2: claimed \d+", output)
+    measured = (
+        r"TCP from h1 to h6: [\d.]+ [KM]bits/sec" if shutil.which("iperf") else "iperf is missing: apt-get install"
+    )
+    assert re.search(measured, output)
+    assert "s1 holds its part of the plan again" in output
+    assert "l1-s2: up, 100 Mbit/s, delay 50 us, queue 1000 packets, loss 0.999" in output
+    assert "3 packets transmitted, 0 received" in output
+
+
+def test_p4runtime_over_tls_outside_the_network(tmp_path: Path) -> None:
+    """A client without a certificate gets no answer, one that has one reads a switch's program."""
+    authority = Authority(tmp_path, "ca")
+    (certificate, key), (client, client_key) = authority.issue("server"), authority.issue("client")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{probe.getsockname()[1]}"
+    tls = [f"--p4runtime-cert={certificate}", f"--p4runtime-key={key}"]
+    mutual = [f"--p4runtime-client-ca={authority.certificate}", f"--p4runtime-address={address}"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "cli", "up", "--topology", "star:2", "--rest-port", "0", *tls, *mutual],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    request = p4r.GetForwardingPipelineConfigRequest(device_id=1)
+    roots = authority.certificate.read_bytes()
+    try:
+        assert process.stderr
+        while f"P4Runtime over TLS at {address}" not in process.stderr.readline():
+            assert process.poll() is None
+        with (
+            grpc.secure_channel(address, grpc.ssl_channel_credentials(roots)) as stranger,
+            pytest.raises(grpc.RpcError, match="UNAVAILABLE"),
+        ):
+            p4r_grpc.P4RuntimeStub(stranger).GetForwardingPipelineConfig(request, timeout=20)
+        own = grpc.ssl_channel_credentials(roots, client_key.read_bytes(), client.read_bytes())
+        with grpc.secure_channel(address, own) as channel:
+            answer = p4r_grpc.P4RuntimeStub(channel).GetForwardingPipelineConfig(request, timeout=20)
+            assert answer.config.p4info.tables
+        process.communicate("exit\n", timeout=60)
+        assert process.returncode == 0
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_a_port_that_is_taken_is_said_in_one_line() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        outcome = subprocess.run(
+            [sys.executable, "-m", "cli", "up", "--topology", "star:2", "--rest-port", str(port)],
+            cwd=ROOT,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    assert outcome.returncode == 2
+    assert outcome.stderr == f"gradbed: --rest-port {port}: Address already in use; choose another, or 0\n"

@@ -1,0 +1,104 @@
+"""The southbound client against BMv2's own P4Runtime server, where that is installed."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from finsy.proto import p4r, p4r_grpc
+
+from controller.planning.plan import SwitchPlan
+from controller.planning.routing import shortest_routes
+from controller.southbound.p4runtime.codec import decode_entry, decode_group
+from controller.southbound.p4runtime.p4runtime import P4RuntimeSouthbound
+from controller.southbound.p4runtime.pipeline import Pipeline
+from controller.southbound.target import Target
+from switch.program_cache import compiled_files
+from tests.unit.controller.networks import routes_alone, shared_path_job
+from topo.shapes.star import star
+
+BMV2 = shutil.which("simple_switch_grpc")
+PATIENCE_S = 60.0
+TOPOLOGY = star(5)
+ROUTES = shortest_routes(TOPOLOGY)
+BASE = routes_alone(TOPOLOGY)
+WITH_JOB = BASE.merged(shared_path_job(TOPOLOGY, 1, ("h2", "h3", "h5"), "h1").plan)
+
+pytestmark = pytest.mark.skipif(BMV2 is None, reason="simple_switch_grpc is not installed")
+
+
+class Bmv2:
+    def __init__(self, directory: Path) -> None:
+        self.address = f"unix:{directory}/p4rt.sock"
+        self.start()
+
+    def start(self) -> None:
+        Path(self.address.removeprefix("unix:")).unlink(missing_ok=True)
+        self._process = subprocess.Popen(
+            [str(BMV2), "--no-p4", "--device-id", "1", "--", "--grpc-server-addr", self.address],
+            stdout=subprocess.DEVNULL,
+        )
+
+    def stop(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+    def held(self, pipeline: Pipeline) -> SwitchPlan:
+        """What it reports of its tables and groups."""
+        groups = p4r.PacketReplicationEngineEntry(multicast_group_entry=p4r.MulticastGroupEntry())
+        request = p4r.ReadRequest(
+            device_id=1,
+            entities=[
+                p4r.Entity(table_entry=p4r.TableEntry()),
+                p4r.Entity(packet_replication_engine_entry=groups),
+            ],
+        )
+        with grpc.insecure_channel(self.address) as channel:
+            found: list[Any] = [e for r in p4r_grpc.P4RuntimeStub(channel).Read(request) for e in r.entities]
+        entries = [decode_entry(pipeline.schema, e.table_entry) for e in found if e.HasField("table_entry")]
+        return SwitchPlan.of(
+            pipeline.name,
+            [entry for entry in entries if entry is not None],
+            [
+                decode_group(e.packet_replication_engine_entry.multicast_group_entry)
+                for e in found
+                if e.HasField("packet_replication_engine_entry")
+            ],
+        )
+
+
+@pytest.fixture
+def bmv2(tmp_path: Path) -> Iterator[Bmv2]:
+    switch = Bmv2(tmp_path)
+    yield switch
+    switch.stop()
+
+
+def test_bmv2_is_brought_to_plans_and_back_after_a_restart(bmv2: Bmv2) -> None:
+    source = Path(__file__).parents[3] / "p4src" / "aggregation.p4"
+    files = compiled_files(source, {"LANES": "32"})
+    pipeline = Pipeline.load("aggregation", files.json, files.p4info)
+    southbound = P4RuntimeSouthbound({"s1": Target(bmv2.address, 1)}, {"aggregation": pipeline})
+    try:
+        southbound.start(BASE)
+        southbound.wait_ready(PATIENCE_S)
+        assert bmv2.held(pipeline) == pipeline.schema.normalised(BASE["s1"])
+        southbound.apply(WITH_JOB)
+        assert bmv2.held(pipeline) == pipeline.schema.normalised(WITH_JOB["s1"])
+        assert {"gradient_in", "gradient_out", "events"} <= set(southbound.counters("s1"))
+        bmv2.stop()
+        while southbound.status()[0].connected:
+            time.sleep(0.01)
+        bmv2.start()
+        southbound.wait_ready(PATIENCE_S)
+        assert bmv2.held(pipeline) == pipeline.schema.normalised(WITH_JOB["s1"])
+        southbound.apply(BASE)
+        assert bmv2.held(pipeline) == pipeline.schema.normalised(BASE["s1"])
+    finally:
+        southbound.stop()

@@ -1,0 +1,79 @@
+"""Links of every kind are cut, mended and changed in a network that runs: in memory, of the kernel, between switches
+of gradbed, bridges of Open vSwitch and hosts."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from common.errors import UserError
+from experiments.scale import Scale
+from experiments.system import PointTask
+from experiments.systems.aggregation.configuration import AggregationConfiguration
+from experiments.systems.aggregation.system import AggregationSystem
+from experiments.testbeds.mininet_testbed import MininetTestbed
+from tests.emulation.sandboxed import in_sandbox
+
+pytestmark = pytest.mark.root
+
+PATH = ("h1", "l1", "s1", "l2", "h2")
+"""The only one in the network."""
+
+DELAY_US = 50_000
+
+
+def ping(testbed: MininetTestbed, wait_s: float) -> float | None:
+    """From end to end: the round trip in ms, None if there was no answer."""
+    said = testbed.network.mininet["h1"].cmd(f"ping -c 1 -W {wait_s} {testbed.topology.host('h2').ip}")
+    return float(said.split("rtt min/avg/max/mdev = ")[1].split("/")[0]) if "1 received" in said else None
+
+
+def losses(testbed: MininetTestbed, a: str, b: str) -> int:
+    return sum(row.losses for row in testbed.link_statistics() if (row.from_node, row.to_node) == (a, b))
+
+
+@in_sandbox
+@pytest.mark.parametrize(("links", "legacy"), [("memory", "none"), ("veth", "none"), ("memory", "openflow")])
+def test_links_are_cut_mended_and_changed(links: str, legacy: str, tmp_path: Path) -> None:
+    from emulation.switches.ovs_processes import require_open_vswitch
+
+    if legacy == "openflow":
+        try:
+            require_open_vswitch()
+        except UserError as error:
+            pytest.skip(str(error))
+    plain: dict[str, Any] = {
+        "topology": {"kind": "leaf-spine:2,1,1", "link": {"rate_mbps": None, "delay_us": 0}},
+        # With bridges there are wires: from s1 to l2, and from l2 to h2.
+        "switches": {"placement": "explicit", "named": ["l1"], "legacy": legacy, "links": links},
+        "workload": {"workers": 1, "lanes": 32},
+    }
+    system = AggregationSystem()
+    task = PointTask(AggregationConfiguration.model_validate(plain), 1, Scale(), tmp_path)
+    with MininetTestbed(system, system.point(task).network, task) as testbed:
+        network = testbed.network
+        assert ping(testbed, 20) is not None
+        for a, b in pairwise(PATH):
+            before = losses(testbed, a, b)
+            network.set_link_up(a, b, False)
+            assert ping(testbed, 0.2) is None
+            network.set_link_up(a, b, True)
+            assert losses(testbed, a, b) == before + 1
+            assert ping(testbed, 20) is not None
+
+            network.change_link(a, b, delay_us=DELAY_US)
+            round_trip_ms = ping(testbed, 20)
+            assert round_trip_ms is not None and round_trip_ms >= 2 * DELAY_US / 1000
+            # Fields that are not named stay; in both directions.
+            network.change_link(a, b, loss=0.999999)
+            assert ping(testbed, 0.2) is None
+            assert losses(testbed, a, b) + losses(testbed, b, a) == before + 2
+            network.change_link(a, b, loss=0.0)
+            again_ms = ping(testbed, 20)
+            assert again_ms is not None and again_ms >= 2 * DELAY_US / 1000
+            network.change_link(a, b, delay_us=0)
+        with pytest.raises(UserError, match="no link between 'h1' and 'h2'"):
+            network.set_link_up("h1", "h2", False)

@@ -1,0 +1,69 @@
+"""Members of an action selector that watch a port: when the host behind it goes, packets go to another member."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from switch.codegen import build_program
+from switch.compiler import compile_p4
+from switch.device import ActionCall, GroupReference, KeyMatch
+from switch.engine import Engine
+from tests.emulation.engine.test_engine_veth import make_bench
+from tests.unit import p4runtime
+from tests.unit.p4runtime.network import frame
+
+pytestmark = pytest.mark.root
+
+BALANCED = 0x1000
+FRAMES = 20
+TIMEOUT_S = 10
+
+
+def test_traffic_moves_while_the_peer_is_down() -> None:
+    program = Path(p4runtime.__file__).with_name("state.p4")
+    with make_bench() as bench, Engine() as engine:
+        switch = engine.add_switch(1, "s1")
+        bench.add_ports(engine)
+        engine.start()
+        switch.load(build_program(json.loads(compile_p4(program).json_text)))
+        for port in (1, 2):
+            switch.profile_member_write("StateIngress.balancer", port, ActionCall("StateIngress.forward", (port,)))
+        switch.profile_group_write("StateIngress.balancer", 1, [1, 2], [1, 2])
+        switch.table_insert("StateIngress.balanced", [KeyMatch(7)], GroupReference(1), 0)
+
+        def wait_for(port: int, up: bool) -> None:
+            end = time.monotonic() + TIMEOUT_S
+            while switch.port_is_up(port) is not up:
+                assert time.monotonic() < end, f"port {port} has not gone {'up' if up else 'down'}"
+                time.sleep(0.001)
+
+        def counts() -> list[int]:
+            """How many frames each host gets of those that host 1 sends."""
+            before = [row.sent for row in engine.interface_statistics()]
+            for source in range(FRAMES):
+                bench.sockets[0].send(frame(7, source, BALANCED))
+            assert engine.quiesce(TIMEOUT_S)
+            return [row.sent - old for row, old in zip(engine.interface_statistics(), before, strict=True)]
+
+        wait_for(1, True)
+        wait_for(2, True)
+        spread = counts()
+        assert sum(spread) == FRAMES and all(spread)
+        bench.hosts[1].run("ip", "link", "set", "eth0", "down")
+        wait_for(2, False)
+        assert counts() == [FRAMES, 0]
+        bench.hosts[1].run("ip", "link", "set", "eth0", "up")
+        wait_for(2, True)
+        assert counts() == spread
+        # Set down at this end; and gone for good.
+        bench.switch.run("ip", "link", "set", "s2", "down")
+        wait_for(2, False)
+        bench.switch.run("ip", "link", "set", "s2", "up")
+        wait_for(2, True)
+        bench.switch.run("ip", "link", "del", "s2")
+        wait_for(2, False)
+        assert counts() == [FRAMES, 0]

@@ -1,0 +1,88 @@
+"""Gloo's all-reduce among agents, over Linux routing and as a baseline of the experiment."""
+
+from __future__ import annotations
+
+import csv
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hosts.learning.reference import synthetic_reference
+from hosts.learning.settings import SyntheticSettings
+from tests.emulation.agent_hosts import ROOT, LauncherProcess, StarOfHosts
+from tests.emulation.network.test_agents import assert_counts_like_the_kernel
+from tests.emulation.systems.test_ring import run
+
+pytest.importorskip("torch", reason="PyTorch is not installed")
+
+pytestmark = [pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="needs root")]
+
+
+@pytest.mark.parametrize(
+    ("magnitude", "repeated"), [pytest.param(1 << 29, 0, marks=pytest.mark.slow), ((1 << 31) - 1, 2)]
+)
+def test_sums_are_exact_where_they_leave_int32_too(magnitude: int, repeated: int) -> None:
+    workload = {"kind": "synthetic", "values": 3000, "rounds": 2, "magnitude": magnitude}
+    with StarOfHosts(4) as star, LauncherProcess() as launcher:
+        star.middle.run("sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward")
+        for host in star.hosts:
+            host.run("ethtool", "-K", "eth0", "tx", "off")
+        job, final, rounds = run(launcher, star, exchange="gloo", workload=workload)
+        for index in range(3):
+            assert_counts_like_the_kernel(star, index + 1, final[f"worker {index}"])
+            # Its gradient in each of two rounds, at least.
+            assert final[f"worker {index}"]["gradient_sent"]["bytes"] > 2 * 4 * 3000
+    assert isinstance(job.workload, SyntheticSettings)
+    digests = list(synthetic_reference(job.workload, 3, job.lanes))
+    assert len(rounds) == 3 * 2
+    assert all(event["sums_sha256"] == digests[event["round"]] for event in rounds)
+    assert [statistics["repeated_rounds"] for statistics in final.values()] == [repeated] * 3
+
+
+def test_baselines_of_the_experiment(tmp_path: Path) -> None:
+    """The whole command, with both baselines; it succeeds only if all weights are the reference's."""
+    options = (
+        "--topology leaf-spine:2,2,2 --workers 3 --rounds 4 --hidden-units 0 --baselines parameter-server,ring,gloo"
+    )
+    command = [sys.executable, "-m", "cli", "run", "aggregation", "--output", str(tmp_path), *options.split()]
+    outcome = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert outcome.returncode == 0, outcome.stdout + outcome.stderr
+    with (tmp_path / "aggregation" / "latest" / "summary.csv").open() as file:
+        phases = {row["phase"]: row for row in csv.DictReader(file)}
+    assert list(phases) == ["parameter server", "in-network", "ring", "gloo"]
+    gradient_bytes = 4 * 650 * 4
+    for row in phases.values():
+        # Each worker's gradient crosses its own access link, at least.
+        assert int(row["byte_hops"]) > 3 * gradient_bytes
+    assert (tmp_path / "aggregation" / "latest" / "figure.png").exists()
+
+
+STUDY = """
+name: gloo
+title: Gloo
+system: aggregation
+topology:
+  kind: leaf-spine:2,2,2
+  link: {rate_mbps: 100, delay_us: 50, queue_packets: 1000}
+switches: {placement: none}
+workload: {rounds: 2, values: 2000, workers: 3, exchange: gloo}
+repetitions: 1
+metrics: [round_time_s, byte_hops]
+"""
+
+
+@pytest.mark.slow
+def test_a_study(tmp_path: Path) -> None:
+    """What the kernel counted in the hosts is what links carried, to the byte."""
+    (tmp_path / "gloo.yaml").write_text(STUDY)
+    command = [sys.executable, "-m", "cli", "run", "gloo.yaml"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    outcome = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert outcome.returncode == 0, outcome.stdout + outcome.stderr
+    with (tmp_path / "results" / "gloo" / "latest" / "hosts.csv").open() as file:
+        hosts = list(csv.DictReader(file))
+    assert [row["agrees"] for row in hosts] == ["True"] * 3
+    assert all(int(row["host_sent_bytes"]) > 2 * 4 * 2000 for row in hosts)

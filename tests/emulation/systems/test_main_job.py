@@ -1,0 +1,245 @@
+"""The aggregation experiment as a person runs it: whole command, real switches, real training."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from common.errors import UserError
+from emulation.switches.ovs_processes import require_open_vswitch
+from switch.p4lang.bmv2_programs import find_simple_switch_grpc
+
+pytestmark = [
+    pytest.mark.root,
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root"),
+]
+
+ROOT = Path(__file__).resolve().parents[3]
+TIMEOUT_S = 240
+PATIENT = ["--min-timeout-us", "4000000"]
+"""With so much patience no worker resends, however busy the machine. (Nominal: emulated, 20 s.)"""
+VIRTUAL = ["--clock", "virtual"]
+SMALL = ["--topology", "star:3", "--workers", "2", "--programmable", "1"]
+MARK = "GRADBED_TEST_RUN"
+FRAGMENTS = 14
+"""Of 352 lanes, for the 4,810 parameters of the default network."""
+
+
+def command(output: Path, *options: str) -> list[str]:
+    return [sys.executable, "-m", "cli", "run", "aggregation", "--output", str(output), *options]
+
+
+def run(output: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command(output, *options), cwd=ROOT, capture_output=True, text=True, timeout=TIMEOUT_S, check=False
+    )
+
+
+def rows(output: Path, name: str) -> list[dict[str, str]]:
+    with (output / "aggregation" / "latest" / name).open() as file:
+        return list(csv.DictReader(file))
+
+
+def check_run(
+    outcome: subprocess.CompletedProcess[str], output: Path, workers: int, rounds: int, jobs: int = 1
+) -> None:
+    """The run succeeded, which it does only if weights and counters agree, and left all that it should."""
+    assert outcome.returncode == 0, outcome.stdout + outcome.stderr
+    assert "bit for bit" in outcome.stdout
+    latest = output / "aggregation" / "latest"
+    for stem in ["figure"] if jobs == 1 else [f"figure-job-{job + 1}" for job in range(jobs)]:
+        assert (latest / f"{stem}.png").read_bytes().startswith(b"\x89PNG")
+        assert (latest / f"{stem}.pdf").read_bytes().startswith(b"%PDF")
+    of_rounds = rows(output, "rounds.csv")
+    assert len(of_rounds) == 2 * jobs * rounds
+    # Both phases sum the same integers, so they arrive at the same weights.
+    assert len({row["result_sha256"] for row in of_rounds}) == jobs * rounds
+    (point,) = rows(output, "points.csv")
+    assert {row["digest"] for row in of_rounds} == {point["digest"]}
+    hosts = rows(output, "hosts.csv")
+    assert len(hosts) == 2 * jobs * (workers + 1)
+    assert {row["agrees"] for row in hosts} == {"True"}
+
+
+def test_a_fat_tree_with_eight_workers(tmp_path: Path) -> None:
+    check_run(run(tmp_path, "--rounds", "8", *PATIENT), tmp_path, workers=8, rounds=8)
+    alone, in_network = rows(tmp_path, "summary.csv")
+    assert (alone["phase"], in_network["phase"]) == ("parameter server", "in-network")
+    assert int(alone["server_in_gradient_packets"]) == 8 * 8 * FRAGMENTS
+    assert int(in_network["server_in_gradient_packets"]) == 8 * FRAGMENTS
+    # Every fragment in the server's ToR, and once on the way there.
+    assert int(in_network["slots_completed"]) == 2 * 8 * FRAGMENTS
+    (point,) = rows(tmp_path, "points.csv")
+    assert float(point["server_share"]) == 1 / 8
+
+
+def test_exact_in_spite_of_losses_and_duplicates(tmp_path: Path) -> None:
+    outcome = run(tmp_path, *VIRTUAL, "--rounds", "6", "--loss", "0.02", "--duplicate", "0.02")
+    check_run(outcome, tmp_path, workers=8, rounds=6)
+    alone, in_network = rows(tmp_path, "summary.csv")
+    assert int(alone["resends"]) > 0
+    assert int(in_network["resends"]) > 0
+    assert int(in_network["slots_duplicate"]) > 0
+    sent, received = (
+        sum(int(row[name]) for row in rows(tmp_path, "hosts.csv"))
+        for name in ("host_sent_packets", "switch_received_packets")
+    )
+    assert sent != received
+
+
+@pytest.mark.parametrize(
+    ("topology", "workers", "options"),
+    [("leaf-spine:3,2,2", 4, ["--links", "veth"]), ("star:4", 3, VIRTUAL), ("star:2", 1, VIRTUAL)],
+)
+def test_other_networks(topology: str, workers: int, options: list[str], tmp_path: Path) -> None:
+    options = ["--topology", topology, "--workers", str(workers), "--placement", "shared-path", *options]
+    options += ["--rounds", "4", "--hidden-units", "0", "--lanes", "64", "--rate-mbps", "0"]
+    check_run(run(tmp_path, *options), tmp_path, workers, rounds=4)
+
+
+@pytest.mark.parametrize("legacy", ["p4", "openflow"])
+def test_one_programmable_switch_among_legacy_ones(legacy: str, tmp_path: Path) -> None:
+    if legacy == "openflow":
+        skip_without(require_open_vswitch)
+    # Two racks of two workers, and a third where the server is: some switch besides its ToR sums.
+    options = ["--topology", "leaf-spine:3,1,2", "--workers", "4", "--rounds", "3", *PATIENT]
+    options += ["--placement", "greedy", "--programmable", "1", "--legacy", legacy, "--rate-mbps", "10"]
+    check_run(run(tmp_path, *options), tmp_path, workers=4, rounds=3)
+    _, in_network = rows(tmp_path, "summary.csv")
+    assert int(in_network["slots_completed"]) > 0
+    (file,) = (tmp_path / "aggregation" / "latest" / "points").glob("*/controller.json")
+    programs = list(json.loads(file.read_text())["switches"].values())
+    # One of four switches is chosen, and the server's ToR is programmable anyway.
+    assert sorted(programs) == ["aggregation"] * 2 + [{"p4": "forward"}.get(legacy, legacy)] * 2
+
+
+def test_two_jobs_that_share_a_switch(tmp_path: Path) -> None:
+    options = [
+        *VIRTUAL,
+        "--topology",
+        "leaf-spine:3,2,2",
+        "--jobs",
+        "2",
+        "--workers",
+        "2",
+        "--rounds",
+        "4",
+        "--lanes",
+        "64",
+    ]
+    options += ["--placement", "explicit", "--switches", "s1", "--slots", "8"]
+    outcome = run(tmp_path, *options)
+    check_run(outcome, tmp_path, workers=2, rounds=4, jobs=2)
+    assert "job 1 of 2" in outcome.stdout
+    assert "job 2 of 2" in outcome.stdout
+    summary = {(row["phase"], row["job"]): row for row in rows(tmp_path, "summary.csv")}
+    assert len(summary) == 4
+    for job in ("1", "2"):
+        in_network = summary["in-network", job]
+        # Fragments that found their slot taken by their own job or by the other.
+        assert int(in_network["slots_collision"]) + int(in_network["slots_contention"]) > 0
+        assert int(summary["parameter server", job]["slots_claimed"]) == 0
+    assert "met another" in outcome.stdout
+
+
+def skip_without(require: Callable[[], object]) -> None:
+    try:
+        require()
+    except UserError as error:
+        pytest.skip(str(error))
+
+
+def test_real_bmv2(tmp_path: Path) -> None:
+    skip_without(find_simple_switch_grpc)
+    options = ["--switch", "bmv2", "--topology", "leaf-spine:2,1,2", "--workers", "3", "--delay-us", "0"]
+    check_run(run(tmp_path, *options, "--rounds", "4"), tmp_path, workers=3, rounds=4)
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    """A run that trains for long, in a session of its own; its processes carry MARK in their environment."""
+    process = subprocess.Popen(
+        command(tmp_path, "--rounds", "200", "--hidden-units", "0", "--scale", "0.005"),
+        cwd=ROOT,
+        env={**os.environ, MARK: str(tmp_path)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        # A shell that starts pytest in the background has SIGINT ignored, and that is inherited.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler) and None,
+    )
+    wait_for(lambda: count_agents(tmp_path) == 9, process)
+    yield process
+    process.kill()
+    process.wait()
+
+
+def count_agents(mark: Path) -> int:
+    """The launcher forks agents, so they have its command line; the launcher itself is not counted."""
+    return sum(b"hosts.agents.kernel.launcher" in line for line in marked(mark)) - 1
+
+
+def marked(mark: Path) -> list[bytes]:
+    """Command lines of all processes whose environment carries the mark."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdecimal():
+            try:
+                if f"{MARK}={mark}".encode() in (folder / "environ").read_bytes().split(b"\0"):
+                    found.append((folder / "cmdline").read_bytes())
+            except OSError:
+                continue  # it has just ended
+    return found
+
+
+def wait_for(condition: object, process: subprocess.Popen[str] | None = None, timeout_s: float = 60.0) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not condition():  # type: ignore[operator]
+        assert process is None or process.poll() is None, process.stderr.read()  # type: ignore[union-attr]
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def network_state() -> tuple[list[str], list[str]]:
+    """Interfaces and named namespaces of this network namespace."""
+    interfaces = sorted(path.name for path in Path("/sys/class/net").iterdir())
+    netns = Path("/run/netns")
+    return interfaces, sorted(path.name for path in netns.iterdir()) if netns.exists() else []
+
+
+def test_ctrl_c_takes_everything_down(running: subprocess.Popen[str], tmp_path: Path) -> None:
+    os.killpg(running.pid, signal.SIGINT)
+    _, errors = running.communicate(timeout=30)
+    assert running.returncode == 130
+    assert "Traceback" not in errors
+    wait_for(lambda: not marked(tmp_path))
+
+
+def test_sigkill_leaves_nothing_behind_and_the_next_run_works(running: subprocess.Popen[str], tmp_path: Path) -> None:
+    before = network_state()
+    running.kill()
+    running.wait()
+    wait_for(lambda: not marked(tmp_path))
+    assert network_state() == before
+    again = tmp_path / "again"
+    check_run(run(again, "--rounds", "2", *SMALL), again, workers=2, rounds=2)
+
+
+def test_two_runs_at_once(tmp_path: Path) -> None:
+    """Both have an e1, an e1-eth1, an h1: each in namespaces of its own."""
+    options = [*SMALL, "--rounds", "5"]
+    outputs = [tmp_path / "first", tmp_path / "second"]
+    processes = [subprocess.Popen(command(output, *options), cwd=ROOT, stdout=subprocess.PIPE) for output in outputs]
+    for process in processes:
+        process.communicate(timeout=TIMEOUT_S)
+        assert process.returncode == 0

@@ -1,0 +1,82 @@
+"""The benchmark of the virtual clock: what is carried, and that both simulators carry it."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from cli.commands.bench import virtual
+from common.errors import UserError
+from experiments.bench.virtual import run
+from experiments.bench.virtual.measure import Measured, measure
+from experiments.bench.virtual.ns3 import description, measure_ns3, ns3_version
+from experiments.bench.virtual.run import measure_apart, milliseconds, run_bench_virtual
+from experiments.bench.virtual.workload import Permutation
+
+
+@pytest.mark.parametrize("k", [2, 4, 8])
+def test_no_link_carries_two_flows_one_way(k: int) -> None:
+    permutation = Permutation(k)
+    routes, ports = permutation.routes(), permutation.ports
+    towards = {(node, port): neighbour for (node, neighbour), port in ports.items()}
+    used: Counter[tuple[str, int]] = Counter()
+    for source, destination in permutation.flows():
+        at, hops = permutation.edges[source.name], 1
+        while at != destination.name:
+            port = routes[at][destination.name]
+            used[at, port] += 1
+            at, hops = towards[at, port], hops + 1
+        assert hops == 6
+    assert max(used.values()) == 1
+    assert sum(used.values()) == 5 * k**3 // 4
+
+
+def test_every_packet_takes_six_hops() -> None:
+    measured = measure(4, 1)
+    # One each 40 us. The way takes 6 * (8.336 + 5) us: the last that arrives left at 880 us.
+    assert measured.queue_drops == 0
+    assert measured.packets == 16 * 23
+    assert 6 * measured.packets <= measured.hops <= 6 * 16 * 25
+    assert (measured.hosts, measured.switches) == (16, 20)
+
+
+@pytest.mark.skipif(ns3_version() is None, reason="ns-3's development files are not installed")
+def test_ns3_carries_the_same() -> None:
+    ours = measure(4, 2)
+    for global_routing in (False, True):
+        theirs = measure_ns3(Permutation(4), 2, global_routing=global_routing)
+        # Its first packet leaves a pause later.
+        assert abs(theirs.packets - ours.packets) <= 16
+        assert abs(theirs.hops - ours.hops) <= 6 * 16
+
+
+def test_ns3_is_told_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = Counter(line.split()[0] for line in description(Permutation(4), 2, global_routing=False).splitlines())
+    assert words == {"nodes": 1, "link": 48, "route": 20 * 16, "flow": 16, "go": 1}
+    assert "route" not in description(Permutation(4), 2, global_routing=True)
+
+
+def test_the_status_tells_of_a_missed_goal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    measured = Measured(4, 16, 20, hops=4_000_000, packets=1, queue_drops=0, setup_s=0.5, run_s=1, memory_bytes=10**8)
+    monkeypatch.setattr(run, "measure_apart", lambda k, duration_ms: measured)
+    monkeypatch.setattr(run, "ns3_version", lambda: "3")
+    monkeypatch.setattr(run, "_ns3_rates", lambda k, repetitions: (100_000.0, 200_000.0))
+    assert run_bench_virtual([4], 1) == 0
+    assert "4,000" in capsys.readouterr().out
+    monkeypatch.setattr(run, "_ns3_rates", lambda k, repetitions: (200_000.0, 200_000.0))
+    assert run_bench_virtual([4], 1) == 1
+
+
+def test_a_measurement_has_a_process_of_its_own() -> None:
+    assert measure_apart(2, 1).hosts == 2
+    assert milliseconds(4, 3_000_000) == 1250
+    assert milliseconds(64, 3) == 1
+
+
+@pytest.mark.parametrize("sizes", ["4,x", "", "5", "0"])
+def test_wrong_sizes_get_one_line(sizes: str) -> None:
+    with pytest.raises(UserError):
+        virtual(sizes, 1)

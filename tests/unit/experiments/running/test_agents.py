@@ -1,0 +1,93 @@
+"""What the experiment makes of the launcher's events, with a launcher of the test's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from common.errors import UserError
+from experiments.testbeds import agents
+from experiments.testbeds.agents import Agents, AgentSpec
+
+
+class FakeLauncher:
+    """Says what the test lets it say, in order; keeps what it is told."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        self.told: list[dict[str, Any]] = []
+        self.says: list[dict[str, Any]] = []
+
+    def send(self, command: str, **fields: Any) -> None:
+        self.told.append({"command": command, **fields})
+
+    def event(self, timeout_s: float) -> dict[str, Any]:
+        if not self.says:
+            raise RuntimeError("silence")
+        return self.says.pop(0)
+
+    def stop(self, timeout_s: float) -> None: ...
+
+
+class Places:
+    def host_pid(self, host: str) -> int:
+        return int(host[1:])
+
+    def host_interfaces(self, host: str) -> tuple[str, ...]:
+        return (f"{host}-eth0", f"{host}-eth1")
+
+
+@pytest.fixture
+def launched(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> tuple[Agents, FakeLauncher]:
+    fake = FakeLauncher()
+    monkeypatch.setattr(agents, "JsonLinesProcess", lambda *arguments, **options: fake)
+    return Agents(tmp_path, Places()), fake
+
+
+def said(event: str, job: int = 1, name: str = "launcher", **fields: Any) -> dict[str, Any]:
+    return {"event": event, "job": job, "name": name, **fields}
+
+
+ALIVE = {"event": "alive", "name": "launcher", "agents": 2}
+
+
+def test_start_returns_when_all_are_ready_and_loses_no_other_event(launched: tuple[Agents, FakeLauncher]) -> None:
+    agents, fake = launched
+    fake.says = [said("round", name="a"), ALIVE, said("ready", name="b"), said("ready", name="a")]
+    agents.start([AgentSpec("h1", "m:f", "a", {"x": 1}), AgentSpec("h2", "m:f", "b", {}, stop_rank=3)])
+    assert fake.says == []
+    assert fake.told[1] == {
+        "command": "start", "agent": "m:f", "name": "b", "job": 1, "host_pid": 2,
+        "interfaces": ("h2-eth0", "h2-eth1"), "description": {}, "stop_rank": 3,
+    }  # fmt: skip
+    assert agents.event() == said("round", name="a")
+
+
+def test_signs_of_life_are_not_silence_and_errors_are_raised(launched: tuple[Agents, FakeLauncher]) -> None:
+    agents, fake = launched
+    fake.says = [ALIVE] * 5 + [said("round", name="a"), ALIVE, said("error", name="a", message="lost")]
+    assert agents.event("round")["name"] == "a"
+    with pytest.raises(UserError, match="a: lost"):
+        agents.event()
+    with pytest.raises(RuntimeError, match="silence"):
+        agents.event()
+
+
+def test_kill_waits_for_the_end_of_that_agent(launched: tuple[Agents, FakeLauncher]) -> None:
+    agents, fake = launched
+    fake.says = [said("round", name="b"), said("killed", name="a"), said("round", name="c")]
+    agents.kill(1, "a")
+    assert fake.told == [{"command": "kill", "job": 1, "name": "a"}]
+    assert [agents.event()["name"] for _ in range(3)] == ["b", "a", "c"]
+
+
+def test_stop_ends_every_job_and_collects_statistics(launched: tuple[Agents, FakeLauncher]) -> None:
+    agents, fake = launched
+    agents.launch([AgentSpec("h1", "m:f", "a", {}, job=2), AgentSpec("h2", "m:f", "b", {}, job=5)])
+    fake.says = [
+        said("final", 5, "b", statistics={"frames": 7}), ALIVE, said("stopped", 5), said("stopped", 2),
+    ]  # fmt: skip
+    assert agents.stop() == {(5, "b"): {"frames": 7}}
+    assert [command["job"] for command in fake.told if command["command"] == "stop"] == [2, 5]
+    assert agents.stop() == {}

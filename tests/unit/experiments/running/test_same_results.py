@@ -1,0 +1,67 @@
+"""Points on the virtual clock leave the same bytes whatever else the machine does: rows, counters, captures."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+
+from experiments.study.running.execution import Broken, SideBySide
+from experiments.study.running.measure import PointOrder
+from tests.unit.experiments.virtual_points import configuration
+
+CONFIGURATION = configuration(
+    link={"loss": 0.03, "duplicate": 0.03, "jitter_us": 80, "reorder": True},
+    timing={"compute_us": 500, "compute_distribution": "exponential", "control_delay_us": 200},
+    workload={"baselines": ["parameter-server"]},
+    faults=[{"at_ms": 4.2, "fault": "switch-restart", "switch": "s1"}],
+)
+
+
+def orders(folder: Path, seeds: Sequence[int]) -> list[PointOrder]:
+    plain = CONFIGURATION.model_dump(mode="json")
+    return [
+        PointOrder(str(seed), "aggregation", plain, seed, 1.0, folder / str(seed), capture=True) for seed in seeds
+    ]
+
+
+def digests(folder: Path, processes: int, seeds: Sequence[int] = (1, 2)) -> dict[str, str]:
+    """Of each point: everything that is kept of it, and every file that it left, by its name."""
+    found = {}
+    for order, outcome in SideBySide(orders(folder, seeds), processes).results(lambda order: None):
+        assert not isinstance(outcome, Broken), outcome
+        assert outcome.failures == []
+        text = json.dumps(asdict(outcome), sort_keys=True)
+        captures = sorted(order.folder.glob("*.pcap"))
+        assert [file.name for file in captures] == ["h1.pcap"]
+        assert all(file.stat().st_size > 10_000 for file in captures)
+        for file in captures:
+            text += file.name + hashlib.sha256(file.read_bytes()).hexdigest()
+        found[order.digest] = hashlib.sha256(text.encode()).hexdigest()
+    return found
+
+
+@contextmanager
+def busy_processors() -> Iterator[None]:
+    """Somebody else takes what there is of them."""
+    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
+    try:
+        yield
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
+
+
+def test_neither_other_programs_nor_the_number_of_processes_change_a_byte(tmp_path: Path) -> None:
+    two = digests(tmp_path / "two", processes=2)
+    with busy_processors():
+        one = digests(tmp_path / "one", processes=1)
+    assert one == two
+    # The seed decides.
+    assert len(set(two.values())) == 2

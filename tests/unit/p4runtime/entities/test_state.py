@@ -1,0 +1,228 @@
+"""Counters, registers, multicast groups, clone sessions, and what is not carried."""
+
+from __future__ import annotations
+
+import grpc
+import pytest
+from finsy.proto import p4d, p4r
+
+from switch.device import EntryExists, Replica, StateFull, StillReferenced
+from switch.p4runtime.values.status import Code
+from tests.unit.p4runtime.client import INSERT, MODIFY, Client, batch_errors
+from tests.unit.p4runtime.fake_device import FakeDevice
+from tests.unit.p4runtime.sample_program import FLAGS, OFFSETS, PORT_COUNTER, TOTALS
+
+
+def index(value: int) -> p4r.Index:
+    return p4r.Index(index=value)
+
+
+def counter(i: int | None = None, packets: int | None = None, bytes_: int = 0, counter_id: int = PORT_COUNTER):
+    return p4r.CounterEntry(
+        counter_id=counter_id,
+        index=None if i is None else index(i),
+        data=None if packets is None else p4r.CounterData(packet_count=packets, byte_count=bytes_),
+    )
+
+
+def register(register_id: int, i: int | None = None, **data) -> p4r.RegisterEntry:
+    return p4r.RegisterEntry(
+        register_id=register_id,
+        index=None if i is None else index(i),
+        data=p4d.P4Data(**data) if data else None,
+    )
+
+
+def failures(client: Client, *messages) -> list[int]:
+    with pytest.raises(grpc.RpcError) as caught:
+        client.read(*messages)
+    assert caught.value.code() == grpc.StatusCode.UNKNOWN
+    return [error.canonical_code for error in batch_errors(caught.value)]
+
+
+class TestCounters:
+    def test_read(self, client: Client, device: FakeDevice) -> None:
+        device.counters["Ingress.port_counter"][3] = (2, 128)
+        assert client.read(counter(3)) == [counter(3, 2, 128)]
+        everything = [counter(i, *((2, 128) if i == 3 else (0, 0))) for i in range(8)]
+        assert client.read(counter()) == everything
+        assert client.read(p4r.CounterEntry()) == everything
+
+    def test_counts_beyond_63_bits(self, client: Client, device: FakeDevice) -> None:
+        device.counters["Ingress.port_counter"][0] = (2**63 + 5, 0)
+        assert client.read(counter(0)) == [counter(0, 5)]
+
+    def test_write(self, client: Client, device: FakeDevice) -> None:
+        assert client.modify(counter(1, 5, 6)) == Code.OK
+        assert device.counters["Ingress.port_counter"][:3] == [(0, 0), (5, 6), (0, 0)]
+        assert client.modify(counter(1)) == Code.OK  # without data: unchanged
+        assert device.counters["Ingress.port_counter"][1] == (5, 6)
+        assert client.modify(counter(None, 0)) == Code.OK
+        assert device.counters["Ingress.port_counter"] == [(0, 0)] * 8
+
+    def test_errors(self, client: Client) -> None:
+        assert client.insert(counter(1, 5)) == Code.INVALID_ARGUMENT
+        assert client.delete(counter(1)) == Code.INVALID_ARGUMENT
+        assert client.modify(counter(-1, 0)) == Code.INVALID_ARGUMENT
+        assert client.modify(counter(8, 0)) == Code.OUT_OF_RANGE
+        assert client.modify(counter(0, -1)) == Code.INVALID_ARGUMENT
+        assert client.modify(counter(0, 0, counter_id=0)) == Code.INVALID_ARGUMENT
+        assert client.modify(counter(0, 0, counter_id=1)) == Code.NOT_FOUND
+
+
+class TestRegisters:
+    def test_unsigned(self, client: Client, device: FakeDevice) -> None:
+        assert client.modify(register(TOTALS, 2, bitstring=b"\x00\x01\x00\x00\x00\x00")) == Code.OK
+        assert device.registers["Ingress.totals"] == [0, 0, 1 << 32, 0]
+        assert client.read(register(TOTALS, 2)) == [register(TOTALS, 2, bitstring=b"\x01\x00\x00\x00\x00")]
+        assert client.read(register(TOTALS)) == [
+            register(TOTALS, i, bitstring=b"\x01\x00\x00\x00\x00" if i == 2 else b"\x00") for i in range(4)
+        ]
+
+    def test_signed(self, client: Client, device: FakeDevice) -> None:
+        assert client.modify(register(OFFSETS, 0, bitstring=b"\xfd\x1d")) == Code.OK
+        assert device.registers["Ingress.offsets"][0] == 0x1000 - 739
+        assert client.read(register(OFFSETS, 0)) == [register(OFFSETS, 0, bitstring=b"\xfd\x1d")]
+        assert client.modify(register(OFFSETS, 0, bitstring=b"\x8d\x1d")) == Code.OUT_OF_RANGE
+
+    def test_bool(self, client: Client, device: FakeDevice) -> None:
+        assert client.modify(register(FLAGS, bool=True)) == Code.OK
+        assert device.registers["Ingress.flags"] == [1, 1, 1, 1]
+        assert client.read(register(FLAGS, 1)) == [register(FLAGS, 1, bool=True)]
+        assert client.modify(register(FLAGS, bitstring=b"\x01")) == Code.INVALID_ARGUMENT
+
+    def test_wildcard(self, client: Client) -> None:
+        assert [r.register_id for r in client.read(p4r.RegisterEntry())] == [TOTALS] * 4 + [OFFSETS] * 4 + [FLAGS] * 4
+
+    def test_errors(self, client: Client) -> None:
+        assert client.insert(register(TOTALS, 0, bitstring=b"\x01")) == Code.INVALID_ARGUMENT
+        assert client.delete(register(TOTALS, 0)) == Code.INVALID_ARGUMENT
+        assert client.modify(register(TOTALS, 0)) == Code.INVALID_ARGUMENT
+        assert client.modify(register(TOTALS, 4, bitstring=b"\x01")) == Code.OUT_OF_RANGE
+        assert client.modify(register(TOTALS, -1, bitstring=b"\x01")) == Code.INVALID_ARGUMENT
+        assert client.modify(register(TOTALS, 0, bitstring=b"\x02\x00\x00\x00\x00")) == Code.OUT_OF_RANGE
+        assert client.modify(register(0, 0, bitstring=b"\x01")) == Code.INVALID_ARGUMENT
+        assert client.modify(register(1, 0, bitstring=b"\x01")) == Code.NOT_FOUND
+
+
+def test_failed_reads_of_a_batch(client: Client) -> None:
+    request = [counter(3), register(1), p4r.RegisterEntry(register_id=TOTALS, index=index(9)), None]
+    assert failures(client, *request) == [Code.OK, Code.NOT_FOUND, Code.OUT_OF_RANGE, Code.INVALID_ARGUMENT]
+
+
+def replica(port: bytes | int, instance: int = 0) -> p4r.Replica:
+    if isinstance(port, int):
+        return p4r.Replica(egress_port=port, instance=instance)
+    return p4r.Replica(port=port, instance=instance)
+
+
+def group(group_id: int, *replicas, **more) -> p4r.MulticastGroupEntry:
+    return p4r.MulticastGroupEntry(multicast_group_id=group_id, replicas=replicas, **more)
+
+
+class TestMulticastGroups:
+    def test_life_of_a_group(self, client: Client, device: FakeDevice) -> None:
+        written = group(7, replica(b"\x01"), replica(b"\x01\xff", 5), replica(0, 2), metadata=b"m")
+        assert client.insert(written) == Code.OK
+        assert device.groups == {7: (Replica(1), Replica(511, 5), Replica(0, 2))}
+        assert client.insert(written) == Code.ALREADY_EXISTS
+        assert client.modify(group(8)) == Code.NOT_FOUND
+        assert client.delete(group(8)) == Code.NOT_FOUND
+
+        def read(group_id: int) -> list:
+            return [e.multicast_group_entry for e in client.read(group(group_id))]
+
+        assert read(7) == read(0) == [written]
+        assert failures(client, group(8)) == [Code.NOT_FOUND]
+        assert client.modify(group(7, replica(b"\x00\x03"))) == Code.OK
+        assert device.groups == {7: (Replica(3),)}
+        assert read(0) == [group(7, replica(b"\x03"))]
+        assert client.delete(group(7)) == Code.OK
+        assert device.groups == {} and read(0) == []
+
+    @pytest.mark.parametrize(
+        ("wrong", "code"),
+        [
+            (group(0, replica(1)), Code.INVALID_ARGUMENT),
+            (group(1 << 16), Code.INVALID_ARGUMENT),
+            (group(1, replica(1), replica(b"\x01")), Code.INVALID_ARGUMENT),
+            (group(1, replica(1, 1 << 16)), Code.INVALID_ARGUMENT),
+            (group(1, replica(512)), Code.INVALID_ARGUMENT),
+            (group(1, replica(b"\x02\x00")), Code.OUT_OF_RANGE),
+            (group(1, replica(b"")), Code.OUT_OF_RANGE),
+            (group(1, p4r.Replica(instance=1)), Code.INVALID_ARGUMENT),
+            (
+                group(1, p4r.Replica(egress_port=1, backup_replicas=[p4r.BackupReplica(port=b"\x02")])),
+                Code.UNIMPLEMENTED,
+            ),
+            (p4r.PacketReplicationEngineEntry(), Code.INVALID_ARGUMENT),
+        ],
+    )
+    def test_unusable_groups(self, client: Client, device: FakeDevice, wrong, code: Code) -> None:
+        assert client.insert(wrong) == code
+        assert device.groups == {}
+
+
+class TestCloneSessions:
+    def test_life_of_a_session(self, client: Client, device: FakeDevice) -> None:
+        session = p4r.CloneSessionEntry(
+            session_id=100, replicas=[replica(b"\x02", 1)], packet_length_bytes=128, class_of_service=7
+        )
+        assert client.insert(session) == Code.OK
+        assert device.sessions == {100: ((Replica(2, 1),), 128, 7)}
+        assert client.insert(session) == Code.ALREADY_EXISTS
+        assert [e.clone_session_entry for e in client.read(p4r.CloneSessionEntry())] == [session]
+        session.packet_length_bytes = session.class_of_service = 0
+        assert client.modify(session) == Code.OK
+        assert device.sessions == {100: ((Replica(2, 1),), 0, 0)}
+        assert client.delete(session) == Code.OK
+        assert client.delete(session) == Code.NOT_FOUND
+        assert device.sessions == {}
+
+    def test_errors(self, client: Client) -> None:
+        assert client.insert(p4r.CloneSessionEntry()) == Code.INVALID_ARGUMENT
+        assert client.insert(p4r.CloneSessionEntry(session_id=1 << 16)) == Code.INVALID_ARGUMENT
+        assert client.insert(p4r.CloneSessionEntry(session_id=1, class_of_service=8)) == Code.INVALID_ARGUMENT
+        assert client.insert(p4r.CloneSessionEntry(session_id=1, packet_length_bytes=-1)) == Code.INVALID_ARGUMENT
+        assert failures(client, p4r.CloneSessionEntry(session_id=5)) == [Code.NOT_FOUND]
+
+
+def test_externs(client: Client) -> None:
+    assert client.modify(p4r.ExternEntry(extern_id=1)) == Code.UNIMPLEMENTED
+    assert client.read(p4r.ExternEntry()) == []
+    assert failures(client, p4r.ExternEntry(extern_id=1)) == [Code.NOT_FOUND]
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (EntryExists("x"), Code.ALREADY_EXISTS),
+        (StateFull("x"), Code.RESOURCE_EXHAUSTED),
+        (StillReferenced("x"), Code.FAILED_PRECONDITION),
+        (IndexError("x"), Code.OUT_OF_RANGE),
+        (ValueError("x"), Code.INVALID_ARGUMENT),
+        (MemoryError("x"), Code.RESOURCE_EXHAUSTED),
+        (KeyError("x"), Code.INTERNAL),
+    ],
+)
+def test_codes_of_what_a_device_raises(client: Client, device: FakeDevice, error: Exception, code: Code) -> None:
+    def refuse(*_: object) -> None:
+        raise error
+
+    device.counter_write = refuse  # type: ignore[method-assign]
+    assert client.modify(counter(0, 1)) == code
+
+
+def test_updates_without_type_or_entity(client: Client) -> None:
+    assert client.outcomes((0, counter(0, 1)), (INSERT, None), (9, counter(0, 1))) == [Code.INVALID_ARGUMENT] * 3
+
+
+def test_faults_of_a_device_stay_one_line(client: Client, device: FakeDevice, caplog) -> None:
+    def broken(*_: object) -> None:
+        raise OSError("first line\nsecond line")
+
+    device.counter_write = broken  # type: ignore[method-assign]
+    [(code, text), (other, _)] = client.failures((MODIFY, counter(0, 1)), (MODIFY, register(FLAGS, 0, bool=True)))
+    assert (code, text) == (Code.INTERNAL, "OSError: first line second line")
+    assert other == Code.OK
+    assert "unexpected OSError" in caplog.text

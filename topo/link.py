@@ -1,0 +1,67 @@
+"""What one direction of a link does to packets."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from common.errors import UserError
+
+MOST_CHANNELS = 8
+"""As many as v1model has priorities."""
+
+
+@dataclass(frozen=True)
+class LinkModel:
+    """Rate, delay, loss, duplication and queue of a link; the same in both directions.
+
+    rate_bps: bits per second of whole Ethernet frames (without preamble and FCS); None is unlimited.
+    delay_us: propagation delay in microseconds.
+    loss, duplicate: probabilities in [0, 1), drawn per packet and direction from a seeded generator.
+    queue_packets: packets that may wait for the link besides the one being sent; of each priority so many.
+    jitter_us: delays are uniform in delay_us - jitter_us to delay_us + jitter_us, drawn per packet likewise.
+    channels: of one cable, such as the wavelengths of a fibre, 1 to 8: packets of priority p take channel p, those of
+    larger priorities the last. Each has the whole rate, and a queue and a transmitter of its own. Links in memory
+    between switches can have several.
+    turn_us, guard_us, first_turn: of a cable whose channels from 1 on send one after the other, for turn_us each; in
+    the last guard_us of a turn nothing begins to be sent. At time 0 it is the turn of channel 1 + first_turn. turn_us
+    0: no turns. Channel 0 takes none.
+    reorder: whether a packet may overtake another that drew a longer delay (as with Linux's netem), or waits for it.
+    """
+
+    rate_bps: int | None = None
+    delay_us: int = 0
+    loss: float = 0.0
+    duplicate: float = 0.0
+    queue_packets: int = 1000
+    jitter_us: int = 0
+    reorder: bool = False
+    channels: int = 1
+    turn_us: int = 0
+    guard_us: int = 0
+    first_turn: int = 0
+
+    def __post_init__(self) -> None:
+        if self.rate_bps is not None and self.rate_bps <= 0:
+            raise UserError(f"link rate must be positive, got {self.rate_bps} bit/s")
+        if self.delay_us < 0:
+            raise UserError(f"link delay must not be negative, got {self.delay_us} us")
+        for name in ("loss", "duplicate"):
+            value = getattr(self, name)
+            if not 0.0 <= value < 1.0:
+                raise UserError(f"link {name} is a probability in [0, 1), got {value}")
+        if self.queue_packets < 1:
+            raise UserError(f"a link's queue holds at least one packet, got {self.queue_packets}")
+        if not 1 <= self.channels <= MOST_CHANNELS:
+            raise UserError(f"a link has 1 to {MOST_CHANNELS} channels, got {self.channels}")
+        if self.turn_us < 0 or not 0 <= self.guard_us < max(1, self.turn_us):
+            raise UserError(
+                f"a link's turns are longer than their guard time, got {self.turn_us} and {self.guard_us} us"
+            )
+        if not 0 <= self.first_turn < MOST_CHANNELS:
+            raise UserError(f"a link's first turn is 0 to {MOST_CHANNELS - 1}, got {self.first_turn}")
+        if not 0 <= self.jitter_us <= self.delay_us:
+            raise UserError(f"link jitter is between 0 and the delay of {self.delay_us} us, got {self.jitter_us} us")
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)

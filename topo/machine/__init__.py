@@ -1,1 +1,0 @@
-"""What of the machine networks are made of: namespaces, interfaces, processes."""
