@@ -18,11 +18,11 @@ from finsy.proto import p4r_grpc
 from common.errors import UserError
 from switch.codegen import build_program
 from switch.device import Device
-from switch.p4runtime.server.outside_address import OutsideAddress
 from switch.p4runtime.pipeline.pipeline import Build
 from switch.p4runtime.pipeline.pipeline_cache import PipelineCache
 from switch.p4runtime.server.addresses import check_address, check_free, is_unix
 from switch.p4runtime.server.arbitration import Election
+from switch.p4runtime.server.outside_address import OutsideAddress
 from switch.p4runtime.server.server_tls import ServerTls
 from switch.p4runtime.server.service import P4RuntimeService
 from switch.p4runtime.server.target import Target
