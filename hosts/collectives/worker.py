@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
+import numpy as np
+from numpy.typing import NDArray
+
 from hosts.agents.context import AgentContext
 from hosts.collectives.exchange import Exchange
 from hosts.collectives.job import CollectiveJob
@@ -22,19 +25,21 @@ class Worker:
     def run(self) -> None:
         """All rounds, then silence: after its last round a worker only replies and counts, until stop."""
         context, exchange = self._context, self._exchange
+        # Before: where processors are few, workers that compute first would hand over milliseconds apart.
+        first = self._workload.gradient(0)
         context.emit("ready")
-        if context.wait_for_begin() and self._work():
+        if context.wait_for_begin() and self._work(first):
             context.emit("done", statistics=exchange.report())
             exchange.linger()
         exchange.settle()
         context.emit("final", statistics=exchange.report())
 
-    def _work(self) -> bool:
-        """False: stopped before the last round's end."""
+    def _work(self, first: NDArray[np.int32]) -> bool:
+        """False: stopped before the last round's end. first: the gradient of round 0."""
         context = self._context
         for round_number in range(self._rounds):
             start_us = context.now_us()
-            gradient = context.compute(partial(self._workload.gradient, round_number))
+            gradient = context.compute(partial(self._gradient, round_number, first))
             handed_over_us = context.now_us()
             total = self._exchange.all_reduce(round_number, gradient)
             if total is None:
@@ -53,3 +58,6 @@ class Worker:
                 **self._workload.report(),
             )
         return True
+
+    def _gradient(self, round_number: int, first: NDArray[np.int32]) -> NDArray[np.int32]:
+        return first if round_number == 0 else self._workload.gradient(round_number)
