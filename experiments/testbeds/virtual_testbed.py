@@ -237,6 +237,7 @@ class VirtualTestbed:
 
     def restart_switch(self, switch: str) -> None:
         self._fabric.restart_switch(self.topology.switch(switch).number)
+        self._southbound.lost(switch)
         self._later(2, lambda: self._southbound.restore(switch))
 
     def quiesce(self, timeout_s: float) -> bool:

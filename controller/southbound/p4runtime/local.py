@@ -45,6 +45,7 @@ class LocalSouthbound:
             for name, device_id in device_ids.items()
         }
         self._plan = Plan(switches={})
+        self._away: set[str] = set()
         self._listener: SouthboundListener | None = None
 
     def listen(self, listener: SouthboundListener) -> None:
@@ -60,12 +61,14 @@ class LocalSouthbound:
         """They always are."""
 
     def apply(self, plan: Plan) -> None:
-        """If any switch refuses, all that were told go back to the plan before."""
+        """If any switch refuses, all that were told go back to the plan before. Those that are away get it when they
+        return."""
         told = []
         try:
             for name, contents in self._contents.items():
-                told.append(name)
-                _complete(contents.bring_to(plan.switches[name]))
+                if name not in self._away:
+                    told.append(name)
+                    _complete(contents.bring_to(plan.switches[name]))
         except (SouthboundError, UserError):
             for name in told if self._plan.switches else ():
                 # What fails now is mended by the next plan.
@@ -74,8 +77,13 @@ class LocalSouthbound:
             raise
         self._plan = plan
 
+    def lost(self, switch: str) -> None:
+        """A switch has lost everything, and is away until it is restored."""
+        self._away.add(switch)
+
     def restore(self, switch: str) -> None:
-        """A switch has lost everything: bring it to the plan again."""
+        """A switch is back, with nothing: bring it to the plan again."""
+        self._away.discard(switch)
         contents = self._contents[switch]
         _complete(contents.rediscover(keep_pipeline=False))
         _complete(contents.bring_to(self._plan.switches[switch]))

@@ -104,3 +104,17 @@ def test_a_plan_that_names_no_pipeline_changes_nothing(switches: Switches, south
     with pytest.raises(UserError, match="s2: no pipeline is named 'router'"):
         southbound.apply(plan)
     assert switches.hold(BASE)
+
+
+def test_a_switch_that_restarts_gets_the_newest_plan_when_it_is_back(
+    switches: Switches, southbound: LocalSouthbound
+) -> None:
+    """A plan that comes meanwhile is not refused for it, and the others hold it at once."""
+    device = switches.devices[DEVICE_IDS["l1"]]
+    device.refuse_entity = lambda entity: True
+    southbound.lost("l1")
+    southbound.apply(WITH_JOB)
+    assert not switches.hold(WITH_JOB)
+    device.refuse_entity = lambda entity: False
+    southbound.restore("l1")
+    assert switches.hold(WITH_JOB)
