@@ -7,13 +7,10 @@ import errno
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from common.errors import UserError
+from switch.engine.handle import EngineHandle
 from switch.engine.statistics import Direction
-
-if TYPE_CHECKING:
-    from switch.engine import Engine
 
 
 class Capture:
@@ -26,7 +23,7 @@ class Capture:
     """
 
     def __init__(
-        self, engine: Engine, file: Path, ports: Iterable[tuple[int, int, Direction]], nanoseconds: bool
+        self, engine: EngineHandle, file: Path, ports: Iterable[tuple[int, int, Direction]], nanoseconds: bool
     ) -> None:
         self.file = file
         self._engine = engine
@@ -34,13 +31,13 @@ class Capture:
             descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
         except OSError as error:
             raise UserError(f"cannot write the capture {file}: {error.strerror}") from None
-        number = engine._call("capture_open", descriptor, nanoseconds)
+        number = engine.call("capture_open", descriptor, nanoseconds)
         if number < 0:
             raise MemoryError("out of memory for a capture")
         self._number: int | None = number
         self._packets = 0
         for device_id, port, direction in ports:
-            code = engine._call("capture_port", number, device_id, port, direction == "out")
+            code = engine.call("capture_port", number, device_id, port, direction == "out")
             if code < 0:
                 self.close()
                 reason = "is being captured already" if code == -errno.EEXIST else "does not exist"
@@ -56,7 +53,7 @@ class Capture:
         """Finish the file; how many packets it holds. UserError if it could not be written. May be repeated."""
         if self._number is not None:
             packets = ctypes.c_uint64()
-            code = self._engine._call("capture_close", self._number, ctypes.byref(packets))
+            code = self._engine.call("capture_close", self._number, ctypes.byref(packets))
             self._number = None
             self._packets = packets.value
             if code < 0:

@@ -5,15 +5,12 @@ from __future__ import annotations
 import errno
 import logging
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from switch.device import ActionCall, EntryCall, KeyMatch, MeterCounts, MeterRates, Program, Replica
 from switch.engine import abi
+from switch.engine.handle import EngineHandle
 from switch.engine.statistics import DeviceStatistics
 from switch.runtime.access import SwitchState
-
-if TYPE_CHECKING:
-    from switch.engine import Engine
 
 PacketInCallback = Callable[[bytes], None]
 DigestCallback = Callable[[int, tuple[int, ...]], None]
@@ -26,11 +23,11 @@ _GREATEST_PRIORITY = 7
 class EngineDevice:
     """Made by Engine.add_switch. Methods may be called from any thread, also while packets are moving."""
 
-    def __init__(self, engine: Engine, device_id: int, name: str) -> None:
+    def __init__(self, engine: EngineHandle, device_id: int, name: str) -> None:
         self._engine = engine
         self._device_id = device_id
         self._name = name
-        self._start_ns = engine._call("switch_start", device_id)
+        self._start_ns = engine.call("switch_start", device_id)
         self._program: Program | None = None
         self._state: SwitchState | None = None
         self._packet_in: PacketInCallback | None = None
@@ -56,7 +53,7 @@ class EngineDevice:
         sessions go with the old program. If the new one cannot be loaded, the old one goes on.
         """
         state = SwitchState(program, self._engine.guard, lambda: self.clock_ns() // 1000)
-        self._engine._call("load", self._device_id, state.pointer)
+        self._engine.call("load", self._device_id, state.pointer)
         old, self._state, self._program = self._state, state, program
         logging.getLogger(__name__).info("switch %s: a program was loaded", self._name)
         if old is not None:
@@ -89,15 +86,15 @@ class EngineDevice:
         return self._engine.now_ns() - self._start_ns
 
     def has_port(self, port: int) -> bool:
-        return 0 <= port < abi.MAX_PORTS and bool(self._engine._call("has_port", self._device_id, port))
+        return 0 <= port < abi.MAX_PORTS and bool(self._engine.call("has_port", self._device_id, port))
 
     def port_is_up(self, port: int) -> bool:
         """False while its link is cut (Engine.set_link_up), and while its interface is down or has no carrier."""
-        return 0 <= port < abi.MAX_PORTS and bool(self._engine._call("port_up", self._device_id, port))
+        return 0 <= port < abi.MAX_PORTS and bool(self._engine.call("port_up", self._device_id, port))
 
     def statistics(self) -> DeviceStatistics:
         row = abi.DeviceStatisticsStruct()
-        self._engine._call("device_statistics", self._device_id, row)
+        self._engine.call("device_statistics", self._device_id, row)
         return DeviceStatistics(**abi.values(row))
 
     # What programs keep: the state keeps the data plane out while it is being read or written
@@ -192,11 +189,11 @@ class EngineDevice:
         if not 0 < group_id < 2**16:
             raise ValueError(f"multicast group {group_id} is not in 1..65535")
         array = _replica_array(replicas)
-        if self._engine._call("multicast_group_set", self._device_id, group_id, array, len(replicas)) < 0:
+        if self._engine.call("multicast_group_set", self._device_id, group_id, array, len(replicas)) < 0:
             raise MemoryError
 
     def multicast_group_delete(self, group_id: int) -> None:
-        if self._engine._call("multicast_group_delete", self._device_id, group_id & _UINT32) < 0:
+        if self._engine.call("multicast_group_delete", self._device_id, group_id & _UINT32) < 0:
             raise KeyError(f"switch {self._name} has no multicast group {group_id}")
 
     def clone_session_set(
@@ -213,11 +210,11 @@ class EngineDevice:
             raise ValueError(f"clone session {session_id} is not in 0..65535")
         array = _replica_array(replicas)
         arguments = (self._device_id, session_id, array, len(replicas), truncate_bytes, class_of_service)
-        if self._engine._call("clone_session_set", *arguments) < 0:
+        if self._engine.call("clone_session_set", *arguments) < 0:
             raise MemoryError
 
     def clone_session_delete(self, session_id: int) -> None:
-        if self._engine._call("clone_session_delete", self._device_id, session_id & _UINT32) < 0:
+        if self._engine.call("clone_session_delete", self._device_id, session_id & _UINT32) < 0:
             raise KeyError(f"switch {self._name} has no clone session {session_id}")
 
     # Packets and messages between the switch and its controller
@@ -226,7 +223,7 @@ class EngineDevice:
         """Hand a frame to the ingress pipeline on the CPU port."""
         if len(frame) > abi.MAX_FRAME_BYTES:
             raise ValueError(f"a frame has at most {abi.MAX_FRAME_BYTES} bytes, this one {len(frame)}")
-        if self._engine._call("packet_out", self._device_id, frame, len(frame)) == -errno.EINVAL:
+        if self._engine.call("packet_out", self._device_id, frame, len(frame)) == -errno.EINVAL:
             raise ValueError(f"switch {self._name} has no CPU port")
 
     def on_packet_in(self, callback: PacketInCallback | None) -> None:
@@ -249,7 +246,7 @@ class EngineDevice:
             kinds |= 1 << abi.UPCALL_DIGEST
         if _logger.isEnabledFor(logging.INFO):
             kinds |= 1 << abi.UPCALL_LOG
-        self._engine._call("listen", self._device_id, kinds)
+        self._engine.call("listen", self._device_id, kinds)
 
     def _upcall(self, kind: int, list_id: int, data: bytes) -> None:
         packet_in, digest = self._packet_in, self._digest
@@ -262,7 +259,7 @@ class EngineDevice:
 
     def _close(self) -> None:
         if self._state is not None:
-            self._engine._call("load", self._device_id, None)
+            self._engine.call("load", self._device_id, None)
             self._state.close()
             self._state = None
 

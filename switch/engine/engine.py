@@ -16,25 +16,9 @@ from common.errors import EndlessCircle, UserError
 from switch.engine import abi
 from switch.engine.capture import Capture
 from switch.engine.device import EngineDevice
-from switch.engine.statistics import (
-    DeviceStatistics,
-    Direction,
-    EngineStatistics,
-    InterfaceStatistics,
-    LinkStatistics,
-)
+from switch.engine.handle import EngineHandle
+from switch.engine.statistics import Direction, EngineStatistics, InterfaceStatistics, LinkStatistics
 from topo.link import LinkModel
-
-__all__ = [
-    "Capture",
-    "DeviceStatistics",
-    "Direction",
-    "Engine",
-    "EngineDevice",
-    "EngineStatistics",
-    "InterfaceStatistics",
-    "LinkStatistics",
-]
 
 _logger = logging.getLogger(__name__)
 _DEFAULT_LINK = LinkModel()
@@ -43,29 +27,7 @@ _FOREVER_NS = 10**18
 _FOREVER = 2**64 - 1
 
 
-class _StateGuard:
-    """Keeps the data plane out of the switches' state."""
-
-    def __init__(self, library: ctypes.CDLL, engine: int) -> None:
-        # Called without letting go of the interpreter's lock: a thread that held the engine's lock while it waited
-        # for the interpreter's would keep packets waiting too. The data plane needs no interpreter, so it comes to
-        # the end of its batch; Python's threads agree among themselves first.
-        prototype = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
-        self._lock = prototype(("gb_engine_lock", library))
-        self._unlock = prototype(("gb_engine_unlock", library))
-        self._engine = engine
-        self._threads = threading.Lock()
-
-    def __enter__(self) -> None:
-        self._threads.acquire()
-        self._lock(self._engine)
-
-    def __exit__(self, *exception: object) -> None:
-        self._unlock(self._engine)
-        self._threads.release()
-
-
-class Engine:
+class Engine(EngineHandle):
     """Switches, links and ports are added before or after `start`; methods may be called from any thread.
 
     With `manual_clock` there is no thread: time stands still but for `advance`, which does everything that happens
@@ -73,13 +35,9 @@ class Engine:
     """
 
     def __init__(self, *, manual_clock: bool = False) -> None:
-        self._library = abi.engine_library()
-        self._pointer: int | None = self._library.gb_engine_create(int(manual_clock))
-        if not self._pointer:
-            raise MemoryError("the data plane could not be set up: out of memory or file descriptors")
+        super().__init__(manual_clock)
         self._manual_clock = manual_clock
         self._devices: dict[int, EngineDevice] = {}
-        self.guard = _StateGuard(self._library, self._pointer)
         self._upcall_thread: threading.Thread | None = None
 
     def __enter__(self) -> Engine:
@@ -100,8 +58,7 @@ class Engine:
             self._upcall_thread.join()
         for device in self._devices.values():
             device._close()
-        self._library.gb_engine_free(self._pointer)
-        self._pointer = None
+        self._free()
 
     # Switches, ports, links
 
@@ -133,7 +90,7 @@ class Engine:
         if not 1 <= priorities <= abi.PRIORITIES:
             raise UserError(f"{who}: a port has 1..{abi.PRIORITIES} priority queues, not {priorities}")
         options = abi.SwitchOptionsStruct(abi.NO_PORT if cpu_port is None else cpu_port, drop_port, priorities, seed)
-        code = self._call("add_switch", device_id, ctypes.byref(options))
+        code = self.call("add_switch", device_id, ctypes.byref(options))
         if code == -errno.EEXIST:
             raise UserError(f"there are two switches with device id {device_id}: give each its own")
         _raise_unless_done(code, f"adding switch {name or device_id}")
@@ -149,7 +106,7 @@ class Engine:
         """
         device = self._device(device_id)
         _require_one_channel(link)
-        code = self._call(
+        code = self.call(
             "add_interface",
             device_id,
             port,
@@ -169,7 +126,7 @@ class Engine:
         """Connect two ports, each (device id, port), in memory."""
         for device_id, _ in (a, b):
             self._device(device_id)
-        code = self._call(
+        code = self.call(
             "add_link",
             *a,
             *b,
@@ -194,7 +151,7 @@ class Engine:
         if device_b is not None:
             self._device(device_b)
         _require_one_channel(link)
-        code = self._call(
+        code = self.call(
             "add_wire",
             device_a,
             port_a,
@@ -218,7 +175,7 @@ class Engine:
         """A port whose other end is in the caller's hand: `inject` and `drain`."""
         self._device(device_id)
         _require_one_channel(link)
-        code = self._call(
+        code = self.call(
             "add_open_port",
             device_id,
             port,
@@ -235,7 +192,7 @@ class Engine:
         """
         self._device(device_id)
         _require_one_channel(link)
-        code = self._call(
+        code = self.call(
             "add_memory_port",
             device_id,
             port,
@@ -256,7 +213,7 @@ class Engine:
         name = self._device(device_id).name
         for direction in directions:
             struct = abi.LinkModelStruct.of(link, 0, 0)
-            code = self._call("set_link", device_id, port, direction == "out", ctypes.byref(struct))
+            code = self.call("set_link", device_id, port, direction == "out", ctypes.byref(struct))
             if code == -errno.EINVAL:
                 raise UserError(f"port {port} of switch {name} has no direction {direction!r} to be changed")
             _raise_unless_done(code, f"port {port} of switch {device_id}")
@@ -267,7 +224,7 @@ class Engine:
         Members of action selectors that watch such a port are left out meanwhile.
         """
         name = self._device(device_id).name
-        code = self._call("set_link_up", device_id, port, up)
+        code = self.call("set_link_up", device_id, port, up)
         if code == -errno.EINVAL:
             raise UserError(f"port {port} of switch {name} has no link to be cut")
         _raise_unless_done(code, f"port {port} of switch {device_id}")
@@ -289,7 +246,7 @@ class Engine:
     def inject(self, device_id: int, port: int, frame: bytes) -> None:
         """Let a frame arrive at an open port."""
         device = self._device(device_id)
-        code = self._call("inject", device_id, port, frame, len(frame))
+        code = self.call("inject", device_id, port, frame, len(frame))
         if code == -errno.EINVAL:
             raise UserError(f"switch {device.name} has no open port {port}")
         if code == -errno.EMSGSIZE:
@@ -305,7 +262,7 @@ class Engine:
         drained = abi.DrainedStruct()
         data = (ctypes.c_uint8 * abi.MAX_FRAME_BYTES)()
         frames = []
-        while self._call("drain", ctypes.byref(drained), data):
+        while self.call("drain", ctypes.byref(drained), data):
             frames.append((drained.time_ns, drained.device_id, drained.port, bytes(data[: drained.length])))
         return frames
 
@@ -318,28 +275,28 @@ class Engine:
         if self._upcall_thread is None:
             self._upcall_thread = threading.Thread(target=self._deliver_upcalls, name="upcalls", daemon=True)
             self._upcall_thread.start()
-        _raise_unless_done(self._call("start"), "starting the data plane")
+        _raise_unless_done(self.call("start"), "starting the data plane")
 
     def record(self, recorder: int) -> None:
         """Let the data-plane thread, before it starts, record what instrumented programs do: a recorder of
         switch.insight.recorder, which outlives the engine."""
-        _raise_unless_done(self._call("record", recorder), "recording what the data plane does")
+        _raise_unless_done(self.call("record", recorder), "recording what the data plane does")
 
     def stop(self) -> None:
         """Stop the data-plane thread; packets stay where they are. Does nothing if it does not run."""
-        self._call("stop")
+        self.call("stop")
 
     def quiesce(self, timeout_s: float = 1.0) -> bool:
         """Wait until no packet is queued, in flight or in a socket. False if that took longer than `timeout_s`."""
         timeout_ns = 0 if self._manual_clock else max(0, int(timeout_s * 1e9))
-        return bool(self._call("quiesce", timeout_ns))
+        return bool(self.call("quiesce", timeout_ns))
 
     def advance(self, microseconds: float, max_events: int = 10_000_000) -> None:
         """Manual clock: do all that happens during that time, and call back with its upcalls.
 
         Raises RuntimeError when more happens than `max_events`: packets going round in circles.
         """
-        code = self._call("advance", round(microseconds * 1000), max_events)
+        code = self.call("advance", round(microseconds * 1000), max_events)
         if code == -errno.ELOOP:
             raise RuntimeError(f"more than {max_events} events: packets may be going round in circles")
         if code == -errno.EINVAL:
@@ -356,7 +313,7 @@ class Engine:
         """
         stop = abi.StopStruct()
         until_ns = _FOREVER if time_ns is None else time_ns
-        code = self._call("run_until", until_ns, max_events, ctypes.byref(stop), due, len(due))
+        code = self.call("run_until", until_ns, max_events, ctypes.byref(stop), due, len(due))
         if code == -errno.EINVAL:
             raise ValueError(f"{time_ns} ns is in the past, or this engine has no manual clock")
         if code == -errno.ELOOP:
@@ -368,10 +325,6 @@ class Engine:
             while self._deliver_upcall(0):
                 pass
         return stop
-
-    def now_ns(self) -> int:
-        """The engine's clock: CLOCK_MONOTONIC, or since 0 with a manual clock."""
-        return int(self._call("now"))
 
     # Statistics
 
@@ -390,17 +343,9 @@ class Engine:
 
     def statistics(self) -> EngineStatistics:
         row = abi.EngineStatisticsStruct()
-        self._call("statistics", ctypes.byref(row))
+        self.call("statistics", ctypes.byref(row))
         values: dict[str, Any] = {**abi.values(row), "late_counts": tuple(row.late_counts)}
         return EngineStatistics(**values)
-
-    # For EngineDevice
-
-    def _call(self, name: str, *arguments: object) -> int:
-        if self._pointer is None:
-            raise RuntimeError("the engine was closed")
-        result: int = getattr(self._library, f"gb_engine_{name}")(self._pointer, *arguments)
-        return result
 
     # Private
 
@@ -423,7 +368,7 @@ class Engine:
         capacity = 0
         while True:
             rows = (kind * capacity)()
-            count = self._call(name, rows, capacity)
+            count = self.call(name, rows, capacity)
             if count <= capacity:
                 return list(rows[:count])
             capacity = count
@@ -434,7 +379,7 @@ class Engine:
 
     def _deliver_upcall(self, timeout_ns: int) -> bool:
         """False once there is none: after the timeout, or because the engine is being closed."""
-        address = self._call("upcall_wait", timeout_ns)
+        address = self.call("upcall_wait", timeout_ns)
         if not address:
             return False
         upcall = abi.UpcallStruct.from_address(address)

@@ -38,7 +38,7 @@ class HostInterface:
         """When the frames of the last batch arrived, in nanoseconds of the virtual clock."""
 
     def _listen(self, receive_coalescing_ns: int) -> int:
-        number: int = self._engine._call("open_inbox", self.device_id, self.port, receive_coalescing_ns)
+        number: int = self._engine.call("open_inbox", self.device_id, self.port, receive_coalescing_ns)
         return number
 
     def set_quiet(self, quiet: bool) -> None:
@@ -71,7 +71,7 @@ class HostInterface:
             if times_ns.shape != (count,):
                 raise ValueError(f"{count} frames, but times of shape {times_ns.shape}")
         pointers = (None if each is None else each.ctypes.data for each in (lengths, times_ns))
-        code = self._engine._call("send", self.number, frames.ctypes.data, stride, *pointers, count)
+        code = self._engine.call("send", self.number, frames.ctypes.data, stride, *pointers, count)
         if code == -errno.EMSGSIZE:
             raise ValueError(f"a frame is longer than its row, or than {MAX_FRAME_BYTES} bytes")
         if code == -errno.ENOMEM:
@@ -85,20 +85,20 @@ class HostInterface:
 
         Valid until the next call, as are `times_ns` (frames,).
         """
-        count = self._engine._call("inbox_waiting", self.number, self._longest)
+        count = self._engine.call("inbox_waiting", self.number, self._longest)
         if count <= 0:
             self.times_ns = self._times_ns[:0]
             return self._frames[:0], self._lengths[:0]
         capacity, row_bytes = self._frames.shape
         if count > capacity or self._longest.value > row_bytes:
             self._make_room(max(capacity, 2 * count), max(row_bytes, self._longest.value))
-        self._engine._call("receive", self.number, *self._pointers, count)
+        self._engine.call("receive", self.number, *self._pointers, count)
         self.times_ns = self._times_ns[:count]
         return self._frames[:count], self._lengths[:count]
 
     def close(self) -> None:
         """Nobody listens any more: what waits and what comes is lost. May be repeated."""
-        self._engine._call("close_inbox", self.number)
+        self._engine.call("close_inbox", self.number)
 
     def _make_room(self, frames: int, row_bytes: int) -> None:
         self._frames = np.empty((frames, row_bytes), np.uint8)

@@ -94,14 +94,14 @@ class SinkStatistics:
 
 
 def add_generator(engine: Engine, device_id: int, port: int, generator: Generator) -> None:
-    code = engine._call("add_generator", device_id, port, ctypes.byref(generator.options()))
+    code = engine.call("add_generator", device_id, port, ctypes.byref(generator.options()))
     if code == -errno.ENOMEM:
         raise MemoryError("out of memory for a generator")
     _check(code, device_id, port)
 
 
 def add_sink(engine: Engine, device_id: int, port: int, udp_port: int) -> None:
-    code = engine._call("add_sink", device_id, port, udp_port)
+    code = engine.call("add_sink", device_id, port, udp_port)
     if code == -errno.EEXIST:
         raise UserError(f"port {port} of switch {device_id} has a sink already")
     _check(code, device_id, port)
@@ -109,7 +109,7 @@ def add_sink(engine: Engine, device_id: int, port: int, udp_port: int) -> None:
 
 def sink_statistics(engine: Engine, device_id: int, port: int) -> SinkStatistics:
     row = abi.SinkStatisticsStruct()
-    code = engine._call("sink_statistics", device_id, port, ctypes.byref(row))
+    code = engine.call("sink_statistics", device_id, port, ctypes.byref(row))
     if code == -errno.ENXIO:
         raise UserError(f"port {port} of switch {device_id} has no sink")
     values = {**abi.values(row), "latency_counts": tuple(row.latency_counts)}

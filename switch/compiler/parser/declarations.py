@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from switch.compiler import syntax as s
 from switch.compiler.diagnostics import Reporter
 from switch.compiler.lexer import NAME, Token
+from switch.compiler.parser.annotations import parse_annotations
 from switch.compiler.parser.cursor import Cursor, SyntaxFailure
-from switch.compiler.parser.expressions import parse_expression, parse_initializer, parse_set
-from switch.compiler.parser.names_and_types import parse_annotations, parse_type, parse_type_parameters
+from switch.compiler.parser.expressions import parse_expression, parse_initializer, parse_type, parse_type_parameters
+from switch.compiler.parser.sets import parse_set
 from switch.compiler.parser.statements import (
     finish_instantiation,
     parse_block,

@@ -1,13 +1,15 @@
-"""Expressions, by precedence, and the sets of select cases and table entries."""
+"""Expressions, by precedence, and types, type parameters and arguments: each may hold the other."""
 
 from __future__ import annotations
 
-import re
-
 from switch.compiler import syntax as s
+from switch.compiler.diagnostics import suggestion
 from switch.compiler.lexer import NAME, NUMBER, STRING, Token
 from switch.compiler.parser.cursor import KEYWORDS, Cursor
-from switch.compiler.parser.names_and_types import TYPE_KEYWORDS, parse_type, try_type_arguments
+from switch.compiler.parser.literals import number_literal
+
+BASE_TYPES = frozenset(("bool", "error", "string", "void", "match_kind", "int", "bit", "varbit"))
+TYPE_KEYWORDS = BASE_TYPES | {"tuple", "list"}
 
 # Binding power of the binary operators (P4_16 specification, section on operator precedence).
 _PRECEDENCE = {
@@ -34,12 +36,6 @@ _PRECEDENCE = {
     "%": 10,
 }
 _UNARY = frozenset(("!", "~", "-", "+"))
-_NUMBER = re.compile(
-    r"(?:(?P<width>[0-9]+)(?P<sign>[ws]))?(?:0[xX](?P<hex>[0-9a-fA-F_]+)|0[bB](?P<bin>[01_]+)|0[oO](?P<oct>[0-7_]+)"
-    r"|(?:0[dD])?(?P<dec>[0-9][0-9_]*))",
-    re.ASCII,
-)
-MAX_DIGITS = 4000
 
 
 def parse_expression(cursor: Cursor) -> s.Expression:
@@ -197,7 +193,7 @@ def parse_primary(cursor: Cursor) -> s.Expression:
     kind = token.kind
     if kind == NUMBER:
         cursor.advance()
-        return _number(cursor, token)
+        return number_literal(cursor, token)
     if kind == STRING:
         pieces = []
         while cursor.token.kind == STRING:
@@ -275,67 +271,127 @@ def _parse_braces(cursor: Cursor) -> s.Expression:
     return s.ListExpression(loc, cursor.last_end, items, with_defaults)
 
 
-def _number(cursor: Cursor, token: Token) -> s.Expression:
-    match = _NUMBER.fullmatch(token.text)
-    if match is None:
-        cursor.reporter.error(token.loc, f"'{token.text}' is not a number", token.end)
-        return s.IntLiteral(token.loc, token.end, 0, None, False)
-    group = match.groupdict()
-    base, digits = next(
-        (base, group[key]) for key, base in (("hex", 16), ("bin", 2), ("oct", 8), ("dec", 10)) if group[key]
-    )
-    digits = digits.replace("_", "")
-    width = group["width"]
-    if not digits or len(digits) > MAX_DIGITS or (width and len(width) > 9):
-        cursor.reporter.error(token.loc, "this number is too long" if digits else "a number needs digits", token.end)
-        return s.IntLiteral(token.loc, token.end, 0, None, False)
-    number = int(digits, base)
-    return s.IntLiteral(token.loc, token.end, number, int(width) if width else None, group["sign"] == "s", base)
+# --- types ---
 
 
-# --- sets: labels of select cases and keys of table entries ---
+def parse_type(cursor: Cursor) -> s.TypeSyntax:
+    """A type with the array sizes behind it."""
+    cursor.enter()
+    result = _parse_element_type(cursor)
+    while cursor.text == "[":
+        cursor.advance()
+        size = parse_expression(cursor)
+        cursor.expect("]")
+        result = s.StackTypeSyntax(result.loc, cursor.last_end, result, size)
+    cursor.leave()
+    return result
 
 
-def parse_set(cursor: Cursor) -> s.Expression:
-    """One label: a set, or a tuple of sets in parentheses (then a ListExpression)."""
-    if cursor.text == "(" and _closes_label(cursor):
-        loc = cursor.advance().loc
-        items = [parse_simple_set(cursor)]
-        while cursor.accept(","):
-            items.append(parse_simple_set(cursor))
-        cursor.expect(")")
-        if len(items) == 1:
-            return items[0]
-        return s.ListExpression(loc, cursor.last_end, items)
-    return parse_simple_set(cursor)
-
-
-def parse_simple_set(cursor: Cursor) -> s.Expression:
+def _parse_element_type(cursor: Cursor) -> s.TypeSyntax:
     token = cursor.token
-    if token.text in ("_", "default") and token.kind == NAME:
+    loc = token.loc
+    text = token.text
+    if text in BASE_TYPES:
         cursor.advance()
-        return s.Wildcard(token.loc, token.end)
-    left = parse_expression(cursor)
-    operator = cursor.text
-    if operator in ("&&&", ".."):
+        width = None
+        if text in ("bit", "int", "varbit") and cursor.text == "<":
+            cursor.advance()
+            width = _width(cursor)
+            cursor.expect_closing_angle()
+        elif text == "varbit":
+            raise cursor.failure("expected '<' and the greatest width of the varbit")
+        return s.BaseType(loc, cursor.last_end, text, width)
+    if text in ("tuple", "list"):
         cursor.advance()
-        right = parse_expression(cursor)
-        return s.Binary(left.loc, cursor.last_end, operator, left, right)
-    return left
+        cursor.expect("<")
+        elements = [] if cursor.at(">", ">>") else _type_list(cursor)
+        cursor.expect_closing_angle()
+        return s.TupleTypeSyntax(loc, cursor.last_end, elements, text == "list")
+    absolute = text == "."
+    if absolute:
+        cursor.advance()
+    if cursor.token.kind != NAME or cursor.text in KEYWORDS:
+        raise cursor.failure("expected a type")
+    name = cursor.advance().text
+    if name == "_" and not absolute:
+        return s.AnyTypeSyntax(loc, cursor.last_end)
+    arguments: list[s.TypeSyntax] = []
+    if cursor.text == "<":
+        cursor.advance()
+        if cursor.token.kind == NUMBER:
+            near = suggestion(name, ("bit", "int", "varbit")).removeprefix("; ")
+            raise cursor.failure("expected a type", hint=near or f"a number is of type bit<{cursor.text}>")
+        arguments = _type_list(cursor)
+        cursor.expect_closing_angle()
+    return s.NamedType(loc, cursor.last_end, name, absolute, arguments)
 
 
-def _closes_label(cursor: Cursor) -> bool:
-    """At '(': whether its ')' is followed by ':', so that the parentheses hold a tuple of sets."""
+def _width(cursor: Cursor) -> s.Expression:
+    if cursor.text == "(":
+        cursor.advance()
+        width = parse_expression(cursor)
+        cursor.expect(")")
+        return width
+    return parse_primary(cursor)
+
+
+def _type_list(cursor: Cursor) -> list[s.TypeSyntax]:
+    types = [parse_type(cursor)]
+    while cursor.accept(","):
+        types.append(parse_type(cursor))
+    return types
+
+
+def try_type_arguments(cursor: Cursor) -> list[s.TypeSyntax] | None:
+    """At a '<' behind a name: the type arguments, if that is what stands there and a '(' follows; else nothing."""
+    following = cursor.peek()
+    plausible = following.text in TYPE_KEYWORDS or following.text == "_" or cursor.is_type_name(following.text)
+    if not plausible or following.kind == STRING:
+        return None
+    start = cursor.index
+    nesting = cursor.nesting
+    if not _types_then_parenthesis(cursor):
+        cursor.reset(start)
+        cursor.nesting = nesting
+        return None
+    cursor.reset(start)
+    cursor.advance()
+    arguments = _type_list(cursor)
+    cursor.expect_closing_angle()
+    return arguments
+
+
+def _types_then_parenthesis(cursor: Cursor) -> bool:
+    """Look ahead without reporting: from '<' to its '>' and then '('."""
     depth = 0
-    distance = 0
-    while True:
-        token = cursor.peek(distance)
-        if token.text == "" or token.text == ";":
-            return False
-        if token.text in ("(", "[", "{"):
+    while cursor.token.text:
+        text = cursor.text
+        if text == "<":
             depth += 1
-        elif token.text in (")", "]", "}"):
+        elif text == ">":
             depth -= 1
-            if depth == 0:
-                return cursor.peek(distance + 1).text == ":"
-        distance += 1
+        elif text == ">>":
+            depth -= 2
+        elif text in (";", "{", "}", "&&", "||"):
+            return False
+        cursor.advance()
+        if depth <= 0:
+            return depth == 0 and cursor.text == "("
+    return False
+
+
+def parse_type_parameters(cursor: Cursor) -> list[str]:
+    """Optional <T, U>; the names become types of the innermost scope."""
+    if not cursor.accept("<"):
+        return []
+    names: list[str] = []
+    while True:
+        token = cursor.name("the name of a type parameter")
+        if token.text in names:
+            cursor.reporter.error(token.loc, f"type parameter '{token.text}' is declared twice", token.end)
+        names.append(token.text)
+        cursor.declare(token.text, True)
+        if not cursor.accept(","):
+            break
+    cursor.expect_closing_angle()
+    return names

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from switch.compiler import syntax as s
 from switch.compiler.lexer import NAME
+from switch.compiler.parser.annotations import parse_annotations
 from switch.compiler.parser.cursor import Cursor, SyntaxFailure
 from switch.compiler.parser.expressions import (
+    TYPE_KEYWORDS,
     parse_arguments,
     parse_expression,
     parse_initializer,
     parse_postfix,
+    parse_type,
 )
-from switch.compiler.parser.names_and_types import TYPE_KEYWORDS, parse_annotations, parse_type
 
 _COMPOUND = frozenset(("+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=", "|+|=", "|-|="))
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from switch.compiler import syntax as s
+from switch.compiler.parser.annotations import parse_annotations
 from switch.compiler.parser.cursor import Cursor
-from switch.compiler.parser.expressions import parse_arguments, parse_expression, parse_initializer, parse_set
-from switch.compiler.parser.names_and_types import parse_annotations
+from switch.compiler.parser.expressions import parse_arguments, parse_expression, parse_initializer
+from switch.compiler.parser.sets import parse_set
 
 
 def parse_table(cursor: Cursor, annotations: list[s.Annotation]) -> s.TableDeclaration:
