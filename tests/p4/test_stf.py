@@ -21,7 +21,8 @@ from switch.stf.bmv2_target import run_script_on_bmv2
 
 HERE = Path(__file__).parent / "stf"
 P4_SOURCES = Path(__file__).resolve().parents[2] / "p4src"
-NAMES = sorted(path.stem for path in HERE.glob("*.stf"))
+SCRIPTS = {path.stem: path for path in HERE.rglob("*.stf")}
+NAMES = sorted(SCRIPTS)
 # p4c drops loops in a control, and refuses those over a range; lists in loops are for p4c 1.2.5.
 NOT_FOR_P4C = {"lists", "loops"}
 # Programs with loops, and the first p4c that knows them.
@@ -40,7 +41,7 @@ NOT_POSSIBLE = {
 
 
 def source(name: str) -> Path:
-    own = HERE / f"{PROGRAMS.get(name, name)}.p4"
+    own = SCRIPTS[name].with_name(f"{PROGRAMS.get(name, name)}.p4")
     return own if own.exists() else P4_SOURCES / f"{name}.p4"
 
 
@@ -59,7 +60,7 @@ def compiled(name: str, compiler: str, folder: Path) -> Mapping[str, Any]:
 
 
 def test_every_program_has_a_test() -> None:
-    assert {path.stem for path in HERE.glob("*.p4")} - {"unused"} <= set(NAMES)
+    assert {path.stem for path in HERE.rglob("*.p4")} - {"unused"} <= set(NAMES)
     assert {*NOT_FOR_BMV2, *NOT_POSSIBLE, *PROGRAMS} <= set(NAMES)
     assert all(source(name).exists() for name in NAMES)
 
@@ -70,7 +71,7 @@ def test_every_program_has_a_test() -> None:
 )
 def test_on_this_switch(name: str, compiler: str, tmp_path: Path) -> None:
     program = build_program(compiled(name, compiler, tmp_path))
-    assert not run_script(program, read_stf(HERE / f"{name}.stf")).failures
+    assert not run_script(program, read_stf(SCRIPTS[name])).failures
 
 
 @pytest.mark.parametrize(
@@ -82,7 +83,7 @@ def test_on_bmv2(name: str, compiler: str, tmp_path: Path) -> None:
         pytest.skip(NOT_FOR_BMV2[name])
     if find_simple_switch() is None:
         pytest.skip("BMv2's simple_switch (with Thrift) is not installed")
-    script = read_stf(HERE / f"{name}.stf")
+    script = read_stf(SCRIPTS[name])
     outcome = run_script_on_bmv2(compiled(name, compiler, tmp_path), script)
     assert not outcome.failures
     assert list(outcome.not_possible) == [f"{script.path}:{line}" for line in NOT_POSSIBLE.get(name, [])]

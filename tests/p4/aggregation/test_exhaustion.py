@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from hosts.systems.aggregation.gradient_format import Flags
-from tests.p4.still_switch import StillSwitch
+from tests.p4.aggregation.still_switch import StillSwitch
 
 SLOTS = 3 * 4096 + 100
 """More than two words of words of 64."""

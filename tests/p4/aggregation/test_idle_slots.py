@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from hosts.systems.aggregation.gradient_format import Flags
-from tests.p4.still_switch import StillSwitch
+from tests.p4.aggregation.still_switch import StillSwitch
 
 TICK_US = 1 << 17
 IDLE_TICKS = 64

@@ -9,7 +9,7 @@ import pytest
 from switch.compiler import compile_p4
 from switch.compiler.diagnostics import CompileError
 
-PROGRAM = (Path(__file__).resolve().parents[2] / "p4" / "stf" / "lists.p4").read_text()
+PROGRAM = (Path(__file__).resolve().parents[2] / "p4" / "stf" / "language" / "lists.p4").read_text()
 
 MISTAKES = {
     "hdr.list.given[0+:8];": {

@@ -12,7 +12,7 @@ from typing import Any
 from switch.build import RUNTIME_DIR, shared_library
 from switch.runtime.library import runtime_library
 
-HERE = Path(__file__).parent
+SOURCE = Path(__file__).parent / "programs" / "instructed.c"
 DROP = 255
 
 
@@ -92,7 +92,7 @@ class CProgram:
 @functools.cache
 def instructed_program() -> CProgram:
     runtime_library()
-    library = shared_library("instructed", [HERE / "instructed.c"], include_dirs=(RUNTIME_DIR,))
+    library = shared_library("instructed", [SOURCE], include_dirs=(RUNTIME_DIR,))
     return CProgram(library, MINIMAL_JSON)
 
 

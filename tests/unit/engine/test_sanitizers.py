@@ -9,8 +9,8 @@ import pytest
 
 from switch.build import RUNTIME_DIR, RUNTIME_SOURCES, compiler
 
-HERE = Path(__file__).parent
-SOURCES = [HERE / "driver.c", HERE / "instructed.c", *RUNTIME_SOURCES]
+PROGRAMS = Path(__file__).parent / "programs"
+SOURCES = [PROGRAMS / "driver.c", PROGRAMS / "instructed.c", *RUNTIME_SOURCES]
 
 
 def build(scratch: Path, sanitizers: str) -> Path:

@@ -59,7 +59,7 @@ def order(port: int, group: int = 0) -> bytes:
 def switch(engine: Engine) -> EngineDevice:
     """Port 1 is perfect; a frame of b bytes takes 8 b seconds to leave by port 2."""
     device = engine.add_switch(1)
-    device.load(build_program(compile_p4(Path(__file__).parent / "standard_fields.p4").json))
+    device.load(build_program(compile_p4(Path(__file__).parent / "programs" / "standard_fields.p4").json))
     engine.add_open_port(1, 1)
     engine.add_open_port(1, 2, LinkModel(rate_bps=1))
     device.multicast_group_set(3, [Replica(509, 0xFFFF)])

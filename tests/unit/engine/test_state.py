@@ -17,7 +17,7 @@ ROUTES, FORWARD, DROP = "MyIngress.routes", "MyIngress.forward", "MyIngress.drop
 
 @pytest.fixture(scope="module")
 def program() -> BuiltProgram:
-    return build_program(compile_p4(Path(__file__).parent / "counting.p4").json)
+    return build_program(compile_p4(Path(__file__).parent / "programs" / "counting.p4").json)
 
 
 def add(engine: Engine, program: BuiltProgram) -> EngineDevice:

@@ -37,7 +37,7 @@ def order(what: int, argument: int = 0, port: int = 2) -> bytes:
 
 @pytest.fixture(scope="module")
 def program() -> BuiltProgram:
-    return build_program(compile_p4(Path(__file__).parent / "corners.p4").json)
+    return build_program(compile_p4(Path(__file__).parent / "programs" / "corners.p4").json)
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ struct headers_t {
 
 struct metadata_t { }
 
-#include "unused.p4"
+#include "../unused.p4"
 
 parser TestParser(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
     state start {

@@ -23,7 +23,7 @@ struct metadata_t {
     bit<8> lost;
 }
 
-#include "unused.p4"
+#include "../unused.p4"
 
 parser TestParser(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
     state start {
