@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from switch.build import RUNTIME_DIR, shared_library
+from switch.engine import Engine
 from switch.runtime.library import runtime_library
 
 SOURCE = Path(__file__).parent / "programs" / "instructed.c"
@@ -49,6 +50,16 @@ def pass_through(
 ) -> bytes:
     """One instruction: what a pass through a pipeline does."""
     return struct.pack("!8B", ingress, argument, port, egress, egress_argument, priority, 0, 0)
+
+
+def exchange(
+    engine: Engine, *frames: bytes, device_id: int = 1, port: int = 1, after_us: float = 0
+) -> list[tuple[int, int, bytes]]:
+    """What leaves open ports within so long, because of frames that come in by one: (switch, port, frame)."""
+    for frame in frames:
+        engine.inject(device_id, port, frame)
+    engine.advance(after_us)
+    return engine.drain()
 
 
 @dataclass(frozen=True)

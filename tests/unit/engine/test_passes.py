@@ -6,7 +6,7 @@ import pytest
 
 from switch.engine import Engine, EngineDevice
 from switch.engine.abi import MAX_FRAME_BYTES
-from tests.unit.engine.instructed import Egress, Ingress, instructed_program, pass_through, read_report
+from tests.unit.engine.instructed import Egress, Ingress, exchange, instructed_program, pass_through, read_report
 from topo.link import LinkModel
 
 NORMAL = 0
@@ -17,9 +17,7 @@ def test_resubmit_starts_again_with_the_same_frame(
     engine: Engine, device: EngineDevice, ingress: Ingress, mark: int
 ) -> None:
     frame = pass_through(2, ingress, 42, Egress.REPORT) + b"same"
-    engine.inject(1, 3, frame)
-    engine.advance(0)
-    [(_, port, sent)] = engine.drain()
+    [(_, port, sent)] = exchange(engine, frame, port=3)
     report = read_report(sent)
     assert (port, report.payload, report.ingress_port) == (2, b"same", 3)
     assert report.packet_length == len(frame)
@@ -34,9 +32,7 @@ def test_recirculate_starts_again_with_the_deparsed_frame(
     engine: Engine, device: EngineDevice, egress: Egress, mark: int
 ) -> None:
     second = pass_through(4, egress=Egress.REPORT) + b"inner"
-    engine.inject(1, 3, pass_through(2, egress=egress, egress_argument=43) + second)
-    engine.advance(0)
-    [(_, port, sent)] = engine.drain()
+    [(_, port, sent)] = exchange(engine, pass_through(2, egress=egress, egress_argument=43) + second, port=3)
     report = read_report(sent)
     assert (port, report.payload, report.ingress_port) == (4, b"inner", 3)
     assert report.packet_length == len(second)
@@ -49,9 +45,7 @@ def test_recirculate_starts_again_with_the_deparsed_frame(
 def test_many_recirculations_of_a_growing_frame(engine: Engine, device: EngineDevice) -> None:
     grow = pass_through(2, egress=Egress.GROW, egress_argument=1)
     recirculate = pass_through(2, egress=Egress.RECIRCULATE)
-    engine.inject(1, 1, recirculate * 100 + grow + b"end")
-    engine.advance(0)
-    assert engine.drain() == [(1, 2, b"g" * 1024 + b"end")]
+    assert exchange(engine, recirculate * 100 + grow + b"end") == [(1, 2, b"g" * 1024 + b"end")]
 
 
 def test_packets_going_round_in_circles_are_noticed() -> None:
@@ -77,23 +71,17 @@ def test_packets_going_round_in_circles_are_noticed() -> None:
     ids=["ingress", "egress", "egress shorter", "ingress shorter"],
 )
 def test_truncate_shortens_the_deparsed_frame(engine: Engine, device: EngineDevice, instruction: bytes) -> None:
-    engine.inject(1, 1, instruction + b"0123456789")
-    engine.advance(0)
-    assert engine.drain() == [(1, 2, b"01234")]
+    assert exchange(engine, instruction + b"0123456789") == [(1, 2, b"01234")]
 
 
 def test_truncate_does_not_lengthen(engine: Engine, device: EngineDevice) -> None:
-    engine.inject(1, 1, pass_through(2, Ingress.TRUNCATE, 200) + b"0123")
-    engine.advance(0)
-    assert engine.drain() == [(1, 2, b"0123")]
+    assert exchange(engine, pass_through(2, Ingress.TRUNCATE, 200) + b"0123") == [(1, 2, b"0123")]
 
 
 def test_truncation_ends_with_the_switch(engine: Engine, device: EngineDevice) -> None:
     engine.add_link((1, 8), (1, 9), LinkModel(), seed=0)
     frame = pass_through(8, Ingress.TRUNCATE, 16) + pass_through(2, egress=Egress.REPORT) + b"12345678" + b"cut"
-    engine.inject(1, 1, frame)
-    engine.advance(0)
-    [(_, _, sent)] = engine.drain()
+    [(_, _, sent)] = exchange(engine, frame)
     assert read_report(sent).payload == b"12345678"
 
 
@@ -105,16 +93,13 @@ def test_truncation_ends_with_the_switch(engine: Engine, device: EngineDevice) -
 def test_truncation_ends_with_the_pass(engine: Engine, device: EngineDevice, first: bytes) -> None:
     """What was cut off is gone, but what the next pass adds is not cut off."""
     second = pass_through(2, egress=Egress.GROW, egress_argument=1)
-    engine.inject(1, 1, first + second + b"12345678" * 4)
-    engine.advance(0)
-    assert engine.drain() == [(1, 2, b"g" * 1024 + b"12345678" * 4)]
+    assert exchange(engine, first + second + b"12345678" * 4) == [(1, 2, b"g" * 1024 + b"12345678" * 4)]
 
 
 @pytest.mark.parametrize("kilobytes", [1, 5, 8])
 def test_packets_grow_into_larger_buffers(engine: Engine, device: EngineDevice, kilobytes: int) -> None:
-    engine.inject(1, 1, pass_through(2, egress=Egress.GROW, egress_argument=kilobytes) + b"x" * 1000)
-    engine.advance(0)
-    assert engine.drain() == [(1, 2, b"g" * 1024 * kilobytes + b"x" * 1000)]
+    sent = exchange(engine, pass_through(2, egress=Egress.GROW, egress_argument=kilobytes) + b"x" * 1000)
+    assert sent == [(1, 2, b"g" * 1024 * kilobytes + b"x" * 1000)]
 
 
 def test_a_packet_that_outgrows_the_longest_frame_is_dropped(engine: Engine, device: EngineDevice) -> None:
@@ -127,9 +112,7 @@ def test_a_packet_that_outgrows_the_longest_frame_is_dropped(engine: Engine, dev
 
 def test_the_longest_frame_passes_and_a_longer_one_is_refused(engine: Engine, device: EngineDevice) -> None:
     longest = pass_through(2, egress=Egress.KEEP) + b"x" * (MAX_FRAME_BYTES - 8)
-    engine.inject(1, 1, longest)
-    engine.advance(0)
-    assert engine.drain() == [(1, 2, longest)]
+    assert exchange(engine, longest) == [(1, 2, longest)]
     with pytest.raises(ValueError, match="9234"):
         engine.inject(1, 1, longest + b"x")
     with pytest.raises(ValueError, match="9234"):
@@ -138,10 +121,7 @@ def test_the_longest_frame_passes_and_a_longer_one_is_refused(engine: Engine, de
 
 def test_memory_grows_with_what_is_waiting_and_no_further(engine: Engine, device: EngineDevice) -> None:
     def burst() -> int:
-        for _ in range(500):
-            engine.inject(1, 1, pass_through(2) + b"x" * 500)
-        engine.advance(0)
-        assert len(engine.drain()) == 500
+        assert len(exchange(engine, *(pass_through(2) + b"x" * 500 for _ in range(500)))) == 500
         return engine.statistics().pool_bytes
 
     first = burst()
@@ -149,7 +129,5 @@ def test_memory_grows_with_what_is_waiting_and_no_further(engine: Engine, device
 
 
 def test_a_frame_of_no_bytes_is_not_sent(engine: Engine, device: EngineDevice) -> None:
-    engine.inject(1, 1, pass_through(2))
-    engine.advance(0)
-    assert engine.drain() == []
+    assert exchange(engine, pass_through(2)) == []
     assert device.statistics().buffer_drops == 1

@@ -8,7 +8,7 @@ import pytest
 
 from switch.device import Replica
 from switch.engine import Engine, EngineDevice
-from tests.unit.engine.instructed import CProgram, Egress, Ingress, instructed_program, pass_through
+from tests.unit.engine.instructed import CProgram, Egress, Ingress, exchange, instructed_program, pass_through
 from topo.link import LinkModel
 
 
@@ -42,10 +42,8 @@ def test_groups_and_sessions_go_with_the_old_program(engine: Engine, device: Eng
     device.multicast_group_set(1, [Replica(2)])
     device.clone_session_set(1, [Replica(3)])
     device.load(instructed_program())
-    engine.inject(1, 1, pass_through(2, Ingress.MULTICAST, 1) + b"x")
-    engine.inject(1, 1, pass_through(4, Ingress.CLONE, 1) + b"x")
-    engine.advance(0)
-    assert engine.drain() == [(1, 4, b"x")]
+    sent = exchange(engine, pass_through(2, Ingress.MULTICAST, 1) + b"x", pass_through(4, Ingress.CLONE, 1) + b"x")
+    assert sent == [(1, 4, b"x")]
 
 
 def test_a_program_that_cannot_be_loaded_leaves_the_old_one_running(engine: Engine, device: EngineDevice) -> None:
@@ -53,9 +51,7 @@ def test_a_program_that_cannot_be_loaded_leaves_the_old_one_running(engine: Engi
     with pytest.raises(OSError):
         device.load(broken)
     assert device.program == instructed_program()
-    engine.inject(1, 1, pass_through(2) + b"x")
-    engine.advance(0)
-    assert engine.drain() == [(1, 2, b"x")]
+    assert exchange(engine, pass_through(2) + b"x") == [(1, 2, b"x")]
 
 
 def test_other_switches_keep_their_packets(engine: Engine) -> None:

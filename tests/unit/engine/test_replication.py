@@ -6,7 +6,7 @@ import pytest
 
 from switch.device import Replica
 from switch.engine import Engine, EngineDevice
-from tests.unit.engine.instructed import DROP, Egress, Ingress, pass_through, read_report
+from tests.unit.engine.instructed import DROP, Egress, Ingress, exchange, pass_through, read_report
 
 INGRESS_CLONE, EGRESS_CLONE, REPLICATED = 1, 2, 5
 
@@ -14,9 +14,7 @@ INGRESS_CLONE, EGRESS_CLONE, REPLICATED = 1, 2, 5
 def test_multicast_makes_a_copy_for_each_replica(engine: Engine, device: EngineDevice) -> None:
     device.multicast_group_set(9, [Replica(2, 20), Replica(3, 30), Replica(2, 21), Replica(99, 1)])
     frame = pass_through(ingress=Ingress.MULTICAST, argument=9, egress=Egress.REPORT) + b"to all"
-    engine.inject(1, 1, frame)
-    engine.advance(0)
-    copies = [(port, read_report(frame)) for _, port, frame in engine.drain()]
+    copies = [(port, read_report(frame)) for _, port, frame in exchange(engine, frame)]
     assert [(port, r.egress_rid, r.instance_type) for port, r in copies] == [
         (2, 20, REPLICATED),
         (3, 30, REPLICATED),
@@ -39,23 +37,16 @@ def test_multicast_wins_over_the_egress_port(engine: Engine, device: EngineDevic
 
 def test_a_group_without_replicas_drops(engine: Engine, device: EngineDevice) -> None:
     device.multicast_group_set(1, [])
-    for group in (1, 2):
-        engine.inject(1, 1, pass_through(2, Ingress.MULTICAST, group))
-    engine.advance(0)
-    assert engine.drain() == []
+    assert exchange(engine, *(pass_through(2, Ingress.MULTICAST, group) for group in (1, 2))) == []
     assert device.statistics().no_group_drops == 2
 
 
 def test_groups_can_be_replaced_and_deleted(engine: Engine, device: EngineDevice) -> None:
     device.multicast_group_set(1, [Replica(2)])
     device.multicast_group_set(1, [Replica(3), Replica(4)])
-    engine.inject(1, 1, pass_through(2, Ingress.MULTICAST, 1) + b"x")
-    engine.advance(0)
-    assert [port for _, port, _ in engine.drain()] == [3, 4]
+    assert [port for _, port, _ in exchange(engine, pass_through(2, Ingress.MULTICAST, 1) + b"x")] == [3, 4]
     device.multicast_group_delete(1)
-    engine.inject(1, 1, pass_through(2, Ingress.MULTICAST, 1) + b"x")
-    engine.advance(0)
-    assert engine.drain() == []
+    assert exchange(engine, pass_through(2, Ingress.MULTICAST, 1) + b"x") == []
     with pytest.raises(KeyError, match="multicast group 1"):
         device.multicast_group_delete(1)
 
@@ -79,9 +70,7 @@ def test_impossible_replicas_are_refused(device: EngineDevice, replica: Replica)
 def test_an_ingress_clone_is_the_frame_as_it_came(engine: Engine, device: EngineDevice) -> None:
     device.clone_session_set(5, [Replica(3, 1), Replica(4, 2)])
     frame = pass_through(2, Ingress.CLONE, 5, Egress.REPORT) + b"rest"
-    engine.inject(1, 1, frame)
-    engine.advance(0)
-    reports = {port: read_report(frame) for _, port, frame in engine.drain()}
+    reports = {port: read_report(frame) for _, port, frame in exchange(engine, frame)}
     assert {port: r.instance_type for port, r in reports.items()} == {2: 0, 3: INGRESS_CLONE, 4: INGRESS_CLONE}
     assert (reports[3].egress_rid, reports[4].egress_rid) == (1, 2)
     for port in (3, 4):
@@ -95,26 +84,21 @@ def test_an_ingress_clone_is_the_frame_as_it_came(engine: Engine, device: Engine
 
 def test_the_original_of_a_clone_may_be_dropped(engine: Engine, device: EngineDevice) -> None:
     device.clone_session_set(5, [Replica(3)])
-    engine.inject(1, 1, pass_through(DROP, Ingress.CLONE, 5) + b"x")
-    engine.advance(0)
-    assert [port for _, port, _ in engine.drain()] == [3]
+    assert [port for _, port, _ in exchange(engine, pass_through(DROP, Ingress.CLONE, 5) + b"x")] == [3]
 
 
 def test_a_session_truncates_its_clones_and_not_the_original(engine: Engine, device: EngineDevice) -> None:
     device.clone_session_set(5, [Replica(3)], truncate_bytes=4)
-    engine.inject(1, 1, pass_through(2, Ingress.CLONE, 5) + b"0123456789")
-    engine.advance(0)
-    assert sorted(engine.drain()) == [(1, 2, b"0123456789"), (1, 3, b"0123")]
+    sent = exchange(engine, pass_through(2, Ingress.CLONE, 5) + b"0123456789")
+    assert sorted(sent) == [(1, 2, b"0123456789"), (1, 3, b"0123")]
 
 
 def test_a_clone_for_an_unknown_session_is_none(engine: Engine, device: EngineDevice) -> None:
     device.clone_session_set(5, [Replica(3)])
     device.clone_session_delete(5)
     device.clone_session_set(6, [])
-    for session in (4, 5, 6):
-        engine.inject(1, 1, pass_through(2, Ingress.CLONE, session) + b"x")
-    engine.advance(0)
-    assert [port for _, port, _ in engine.drain()] == [2, 2, 2]
+    sent = exchange(engine, *(pass_through(2, Ingress.CLONE, session) + b"x" for session in (4, 5, 6)))
+    assert [port for _, port, _ in sent] == [2, 2, 2]
     assert device.statistics().cloned == 0
     with pytest.raises(KeyError, match="clone session 5"):
         device.clone_session_delete(5)
@@ -123,9 +107,7 @@ def test_a_clone_for_an_unknown_session_is_none(engine: Engine, device: EngineDe
 def test_an_egress_clone_is_the_packet_as_egress_left_it(engine: Engine, device: EngineDevice) -> None:
     device.clone_session_set(5, [Replica(3, 33)])
     frame = pass_through(2, egress=Egress.CLONE, egress_argument=5) + b"rest"
-    engine.inject(1, 1, frame)
-    engine.advance(0)
-    frames = {port: frame for _, port, frame in engine.drain()}
+    frames = {port: frame for _, port, frame in exchange(engine, frame)}
     assert frames[2] == b"rest"
     clone = read_report(frames[3])
     assert (clone.instance_type, clone.egress_port, clone.egress_rid) == (EGRESS_CLONE, 3, 33)
@@ -137,6 +119,5 @@ def test_an_egress_clone_is_the_packet_as_egress_left_it(engine: Engine, device:
 def test_large_groups_have_no_limit_but_memory(engine: Engine, device: EngineDevice) -> None:
     device.multicast_group_set(65535, [Replica(1 + i % 4, i) for i in range(5000)])
     device.multicast_group_set(200, [Replica(1 + i % 4, i) for i in range(5000)])
-    engine.inject(1, 1, pass_through(ingress=Ingress.MULTICAST, argument=200, egress=Egress.REPORT))
-    engine.advance(0)
-    assert [read_report(frame).egress_rid for _, _, frame in engine.drain()] == list(range(5000))
+    sent = exchange(engine, pass_through(ingress=Ingress.MULTICAST, argument=200, egress=Egress.REPORT))
+    assert [read_report(frame).egress_rid for _, _, frame in sent] == list(range(5000))

@@ -10,6 +10,7 @@ from switch.codegen import build_program
 from switch.compiler import compile_p4
 from switch.device import Replica
 from switch.engine import Engine, EngineDevice
+from tests.unit.engine.instructed import exchange
 from topo.link import LinkModel
 
 WIDTHS = {
@@ -69,9 +70,7 @@ def switch(engine: Engine) -> EngineDevice:
 @pytest.mark.parametrize("uptime_us", [0, FIVE_HOURS_US, TEN_YEARS_US], ids=["start", "five hours", "ten years"])
 def test_every_field_after_a_long_time(engine: Engine, switch: EngineDevice, uptime_us: int) -> None:
     engine.advance(uptime_us)
-    engine.inject(1, 1, order(1))
-    engine.advance(0)
-    [(_, _, frame)] = engine.drain()
+    [(_, _, frame)] = exchange(engine, order(1))
     assert read(frame) == {
         **dict.fromkeys(WIDTHS, 0),
         "ingress_port": 1,
@@ -86,10 +85,8 @@ def test_every_field_after_a_long_time(engine: Engine, switch: EngineDevice, upt
 
 def test_a_wait_of_hours(engine: Engine, switch: EngineDevice) -> None:
     engine.advance(FIVE_HOURS_US)
-    for _ in range(3):
-        engine.inject(1, 1, order(2) + bytes(700))
-    engine.advance(10 * FIVE_HOURS_US)
-    seen = [read(frame) for _, _, frame in engine.drain()]
+    sent = exchange(engine, *(order(2) + bytes(700) for _ in range(3)), after_us=10 * FIVE_HOURS_US)
+    seen = [read(frame) for _, _, frame in sent]
     waits_us = [8 * (HEADER_BYTES + 700) * SECOND_US * number for number in range(3)]
     assert waits_us[1] > 2**32
     assert [each["deq_timedelta"] for each in seen] == [wait_us % 2**32 for wait_us in waits_us]
@@ -102,9 +99,7 @@ def test_a_wait_of_hours(engine: Engine, switch: EngineDevice) -> None:
 def test_a_copy_with_the_largest_replica_id_and_port(engine: Engine, switch: EngineDevice) -> None:
     engine.add_open_port(1, 509)
     engine.advance(FIVE_HOURS_US)
-    engine.inject(1, 509, order(1, 3))
-    engine.advance(0)
-    [(_, port, frame)] = engine.drain()
+    [(_, port, frame)] = exchange(engine, order(1, 3), port=509)
     seen = read(frame)
     assert (port, seen["ingress_port"], seen["egress_port"]) == (509, 509, 509)
     assert (seen["mcast_grp"], seen["egress_rid"], seen["instance_type"]) == (3, 0xFFFF, REPLICATED)

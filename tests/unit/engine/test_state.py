@@ -11,6 +11,7 @@ from switch.codegen import BuiltProgram, build_program
 from switch.compiler import compile_p4
 from switch.device import ActionCall, Device, KeyMatch
 from switch.engine import Engine, EngineDevice
+from tests.unit.engine.instructed import exchange
 
 ROUTES, FORWARD, DROP = "MyIngress.routes", "MyIngress.forward", "MyIngress.drop"
 
@@ -41,21 +42,13 @@ def test_it_is_a_device(engine: Engine, program: BuiltProgram) -> None:
 def test_entries_defaults_counters_and_registers(engine: Engine, program: BuiltProgram) -> None:
     device = add(engine, program)
     handle = device.table_insert(ROUTES, [KeyMatch(7)], ActionCall(FORWARD, (2,)), 0)
-    for tag in (7, 8):
-        engine.inject(1, 1, frame(tag))
-    engine.advance(0)
-    assert engine.drain() == [(1, 2, frame(7))]
+    assert exchange(engine, *(frame(tag) for tag in (7, 8))) == [(1, 2, frame(7))]
     device.table_modify(ROUTES, handle, ActionCall(FORWARD, (1,)))
     device.table_set_default(ROUTES, ActionCall(FORWARD, (2,)))
-    for tag in (7, 8):
-        engine.inject(1, 1, frame(tag))
-    engine.advance(0)
-    assert engine.drain() == [(1, 1, frame(7)), (1, 2, frame(8))]
+    assert exchange(engine, *(frame(tag) for tag in (7, 8))) == [(1, 1, frame(7)), (1, 2, frame(8))]
     device.table_delete(ROUTES, handle)
     device.table_set_default(ROUTES, None)
-    engine.inject(1, 1, frame(7))
-    engine.advance(0)
-    assert engine.drain() == []
+    assert exchange(engine, frame(7)) == []
     assert device.counter_read("MyIngress.by_port", 1) == (5, 5 * 9)
     assert device.counter_read_all("MyIngress.by_port") == [(0, 0), (5, 45), (0, 0), (0, 0)]
     device.counter_write("MyIngress.by_port", 1, 1, 2)
@@ -72,9 +65,7 @@ def test_loading_again_starts_afresh(engine: Engine, program: BuiltProgram) -> N
     device.table_insert(ROUTES, [KeyMatch(7)], ActionCall(FORWARD, (2,)), 0)
     device.register_write("MyIngress.sums", 0, 5)
     device.load(program)
-    engine.inject(1, 1, frame(7))
-    engine.advance(0)
-    assert engine.drain() == []
+    assert exchange(engine, frame(7)) == []
     assert device.register_read("MyIngress.sums", 0) == 0
     with pytest.raises(IndexError):
         device.table_delete(ROUTES, 0)

@@ -12,6 +12,7 @@ from switch.codegen import BuiltProgram, build_program
 from switch.compiler import compile_p4
 from switch.device import Replica
 from switch.engine import Engine, EngineDevice
+from tests.unit.engine.instructed import exchange
 
 NORMAL, INGRESS_CLONE, EGRESS_CLONE, REPLICATED = 0, 1, 2, 5
 DROP, MULTICAST, MULTICAST_AND_DROP, CLONE, RESUBMIT, RECIRCULATE, EGRESS_CLONE_ALONE, TRUNCATE, FORWARD = range(9)
@@ -101,15 +102,11 @@ def test_egress_clone(engine: Engine, switch: EngineDevice) -> None:
 
 
 def test_truncate(engine: Engine, switch: EngineDevice) -> None:
-    engine.inject(1, 1, order(TRUNCATE, 6))
-    engine.advance(0)
-    assert engine.drain() == [(1, 2, order(TRUNCATE, 6)[:6])]
+    assert exchange(engine, order(TRUNCATE, 6)) == [(1, 2, order(TRUNCATE, 6)[:6])]
 
 
 def test_copies_take_buffers_of_their_own_size(engine: Engine, switch: EngineDevice) -> None:
     switch.multicast_group_set(6, [Replica(2, instance) for instance in range(100)])
     before = engine.statistics().pool_bytes
-    engine.inject(1, 1, order(MULTICAST, 6) + bytes(100))
-    engine.advance(0)
-    assert len(engine.drain()) == 100
+    assert len(exchange(engine, order(MULTICAST, 6) + bytes(100))) == 100
     assert engine.statistics().pool_bytes - before < 100 * 1024

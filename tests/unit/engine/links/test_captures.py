@@ -11,7 +11,7 @@ from scapy.utils import RawPcapReader
 
 from common.errors import UserError
 from switch.engine import Engine, EngineDevice
-from tests.unit.engine.instructed import instructed_program, pass_through
+from tests.unit.engine.instructed import exchange, instructed_program, pass_through
 from topo.link import LinkModel
 
 
@@ -62,10 +62,7 @@ def test_what_the_link_loses_has_left(tmp_path: Path) -> None:
         engine.add_open_port(1, 1)
         engine.add_open_port(1, 2, LinkModel(loss=0.5, duplicate=0.5))
         capture = engine.capture(tmp_path / "out.pcap", [(1, 2, "out")])
-        for number in range(100):
-            engine.inject(1, 1, pass_through(2) + bytes([number]))
-        engine.advance(0)
-        assert len(engine.drain()) != 100
+        assert len(exchange(engine, *(pass_through(2) + bytes([number]) for number in range(100)))) != 100
         assert capture.close() == 100
     assert [frame for _, frame in read(capture.file)] == [bytes([number]) for number in range(100)]
 
@@ -127,9 +124,7 @@ def test_mistakes(engine: Engine, device: EngineDevice, tmp_path: Path) -> None:
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 def test_a_full_disk_ends_the_capture_and_not_the_packets(engine: Engine, device: EngineDevice) -> None:
     capture = engine.capture(Path("/dev/full"), [(1, 2, "out")])
-    engine.inject(1, 1, pass_through(2) + b"x")
-    engine.advance(1)
-    assert engine.drain() == [(1, 2, b"x")]
+    assert exchange(engine, pass_through(2) + b"x", after_us=1) == [(1, 2, b"x")]
     with pytest.raises(UserError, match="is not complete: No space left on device"):
         capture.close()
     assert capture.close() == 0

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from switch.engine import Engine, LinkStatistics
-from tests.unit.engine.instructed import Egress, instructed_program, pass_through, read_report
+from tests.unit.engine.instructed import Egress, exchange, instructed_program, pass_through, read_report
 from topo.link import LinkModel
 
 
@@ -104,10 +104,8 @@ def test_a_full_queue_drops_the_newest_before_egress() -> None:
 
 def test_the_queue_of_the_way_in_drops_before_the_pipeline() -> None:
     with host_port(LinkModel(rate_bps=8_000_000, queue_packets=2)) as engine:
-        for number in range(5):
-            engine.inject(1, 2, pass_through(1) + bytes([number]))
-        engine.advance(10_000)
-        assert [frame for *_, frame in engine.drain()] == [b"\0", b"\1", b"\2"]
+        sent = exchange(engine, *(pass_through(1) + bytes([number]) for number in range(5)), port=2, after_us=10_000)
+        assert [frame for *_, frame in sent] == [b"\0", b"\1", b"\2"]
         assert row(engine, 2, "in").queue_drops == 2
 
 
@@ -119,9 +117,7 @@ def test_queueing_metadata_are_true() -> None:
         for _ in range(3):
             engine.inject(1, 1, frame)
         engine.advance(50)
-        engine.inject(1, 1, frame)
-        engine.advance(10_000)
-        reports = [read_report(frame) for *_, frame in engine.drain()]
+        reports = [read_report(frame) for *_, frame in exchange(engine, frame, after_us=10_000)]
     assert [r.enq_timestamp for r in reports] == [1000, 1000, 1000, 1050]
     assert [r.enq_qdepth for r in reports] == [0, 0, 1, 2]
     assert [r.deq_timedelta for r in reports] == [0, 236, 472, 658]
@@ -286,10 +282,7 @@ def test_against_a_model_of_the_link(
 @pytest.mark.parametrize("loss", [1 - 2**-53, 2**-60])
 def test_extreme_probabilities_are_exact(loss: float) -> None:
     with host_port(LinkModel(loss=loss)) as engine:
-        for _ in range(100):
-            engine.inject(1, 1, pass_through(2) + b"x")
-        engine.advance(0)
-        assert len(engine.drain()) == (0 if loss > 0.5 else 100)
+        assert len(exchange(engine, *(pass_through(2) + b"x" for _ in range(100)))) == (0 if loss > 0.5 else 100)
 
 
 def test_the_rate_achieved_while_packets_waited() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from common.errors import UserError
 from switch.device import Replica
 from switch.engine import Engine, EngineDevice
-from tests.unit.engine.instructed import Egress, Ingress, instructed_program, pass_through, read_report
+from tests.unit.engine.instructed import Egress, Ingress, exchange, instructed_program, pass_through, read_report
 from tests.unit.engine.links.test_link_model import arrivals_us, host_port, row
 from topo.link import LinkModel
 
@@ -159,9 +159,8 @@ def test_a_priority_without_queue_is_dropped_and_counted() -> None:
 
 def test_clones_have_the_class_of_service_of_their_session(engine: Engine, device: EngineDevice) -> None:
     device.clone_session_set(9, [Replica(3)], class_of_service=5)
-    engine.inject(1, 1, pass_through(2, Ingress.CLONE, 9, egress=Egress.REPORT, priority=2))
-    engine.advance(10)
-    assert {port: read_report(frame).priority for _, port, frame in engine.drain()} == {2: 2, 3: 5}
+    sent = exchange(engine, pass_through(2, Ingress.CLONE, 9, egress=Egress.REPORT, priority=2), after_us=10)
+    assert {port: read_report(frame).priority for _, port, frame in sent} == {2: 2, 3: 5}
 
 
 @settings(max_examples=40, deadline=None)
@@ -313,6 +312,4 @@ def test_egress_runs_for_ports_that_do_not_exist(engine: Engine, device: EngineD
         engine.set_link(1, 77, LinkModel())
     # The port can still be made.
     engine.add_open_port(1, 77)
-    engine.inject(1, 1, pass_through(77) + b"now")
-    engine.advance(10)
-    assert engine.drain() == [(1, 77, b"now")]
+    assert exchange(engine, pass_through(77) + b"now", after_us=10) == [(1, 77, b"now")]
