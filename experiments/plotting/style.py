@@ -39,11 +39,20 @@ _SETTINGS = {
 """hashsalt: the same data give the same SVG. Fonts stay text."""
 
 
+class NothingToDraw(Exception):
+    """A figure has no point."""
+
+
 @contextmanager
 def figure(
     width_in: float = 4.8, height_in: float = 3.3, columns: int = 1, rows: int = 1
 ) -> Iterator[tuple[Any, Sequence[Any]]]:
-    """A matplotlib figure and its axes, row by row, in the common style; closed at the end. Sizes are of each."""
+    """A matplotlib figure and its axes, row by row, in the common style; closed at the end. Sizes are of each.
+
+    NothingToDraw without rows or columns.
+    """
+    if not rows * columns:
+        raise NothingToDraw
     import matplotlib as mpl
 
     mpl.use("Agg")

@@ -64,7 +64,7 @@ def run_study_file(path: Path, options: RunOptions, *, quick: bool = False, cloc
     results = load_results(run.folder)
     console.print(summary_table(study, results))
     _print_comparisons(study, results, console)
-    for figure in draw_figures(results, study.head.figures, study.system.metrics):
+    for figure in draw_figures(results, study.head.figures, study.system.metrics, console.print):
         console.print(f"figure: {figure}")
     if study.head.figures:
         console.print(f"data of figures: {write_figure_data(study, results)}")

@@ -16,7 +16,7 @@ from experiments.plotting.series import (
     explain_marks,
 )
 from experiments.plotting.series_point import SeriesPoint
-from experiments.plotting.style import figure, save
+from experiments.plotting.style import NothingToDraw, figure, save
 from experiments.study.definition.model import FigureSection
 from experiments.study.definition.words import path_words
 from experiments.study.evaluation.results import StudyResults
@@ -26,13 +26,20 @@ Series = dict[Any, list[SeriesPoint]]
 
 
 def draw_figures(
-    results: StudyResults, figures: Mapping[str, FigureSection], metrics: Mapping[str, Metric]
+    results: StudyResults,
+    figures: Mapping[str, FigureSection],
+    metrics: Mapping[str, Metric],
+    say: Callable[[str], None] = print,
 ) -> list[Path]:
-    """Draw every figure that has points, into the run's folder; the files."""
+    """Draw every figure that has points, into the run's folder; the files. say: takes a line for each other one."""
     written: list[Path] = []
     for name, section in figures.items():
-        if results.series(section.x, section.y, section.series):
+        try:
+            if not any(results.series(section.x, section.y, section.series).values()):
+                raise NothingToDraw
             written += KINDS[section.kind](results, section, metrics, results.folder / name)
+        except NothingToDraw:
+            say(f"no figure {name}: there is no point to draw, as none that it shows has ended with a result")
     return written
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from experiments.study.evaluation.figures import KINDS
+from experiments.study.definition.model import FigureSection
+from experiments.study.evaluation.figures import KINDS, draw_figures
 from experiments.study.evaluation.results import load_results
 from experiments.study.loading import load_study
 from experiments.study.make_figures import studies_of
@@ -74,6 +76,15 @@ def test_points_have_the_names_of_what_they_do(folder: Path) -> None:
 def test_the_step_has_a_row_for_each_thing_that_happens(folder: Path) -> None:
     found = scenes(load_results(folder))
     assert {scene: len(points) for scene, points in found.items()} == {"less of the link": 3, "competing traffic": 1}
+
+
+def test_without_a_first_repetition_there_is_no_step(folder: Path) -> None:
+    results = load_results(folder)
+    others = replace(results, points=tuple(replace(point, repetition=1) for point in results.points))
+    section = FigureSection(kind="compression-step", x="ratio.rule", y="ratio")
+    said: list[str] = []
+    assert draw_figures(others, {"step": section}, {}, said.append) == []
+    assert len(said) == 1
 
 
 def test_without_the_kernel_the_first_study_has_no_tcp() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import statistics
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +102,20 @@ def test_figures_are_written_in_three_formats_and_are_the_same_again(tmp_path: P
     for text in words:
         assert text in svg
     assert "made up / link rate" in (results.folder / "kinds.svg").read_text()
+
+
+def test_a_figure_without_points_is_a_line_that_says_so(tmp_path: Path) -> None:
+    """Nothing has ended but what was repeated on the other clock: matplotlib cannot scale axes without data."""
+    file = tmp_path / "study.yaml"
+    file.write_text(STUDY)
+    study = load_study(file)
+    results = load_results(run_study(study, Scale(), tmp_path).folder)
+    beside = tuple(replace(point, other_clock=True) for point in results.points)
+    said: list[str] = []
+    for points in ((), beside):
+        nothing = replace(results, points=(), other_clock=points)
+        assert draw_figures(nothing, study.head.figures, study.system.metrics, said.append) == []
+    assert [line.partition(":")[0] for line in said] == [f"no figure {name}" for name in study.head.figures] * 2
 
 
 def test_the_table_at_the_end(tmp_path: Path) -> None:
