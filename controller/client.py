@@ -46,8 +46,8 @@ class ControllerClient:
         """Counter name -> its cells that are not zero: index, packets, bytes."""
         return dict(self._request("GET", f"/switches/{_quoted(switch)}/counters"))
 
-    def registers(self, switch: str, name: str) -> dict[int, int]:
-        """Index -> value of the cells of a register array that are not zero."""
+    def registers(self, switch: str, name: str) -> dict[int, int | None]:
+        """Index -> value of the cells of a register array that are not zero; None: larger than BMv2 tells."""
         cells = self._request("GET", f"/switches/{_quoted(switch)}/registers/{_quoted(name)}")
         return {cell["index"]: cell["value"] for cell in cells}
 

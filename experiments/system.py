@@ -146,10 +146,10 @@ class Measured:
     and what its interfaces carried ("interfaces", hosts.agents.interface_counts).
     counts: between the moment when all agents were ready and the end. links: what each direction carried (rows of the
     table "links"). samples: rows by table (experiments.sampling.Sampler.rows), if any were ordered. registers: by
-    switch and name, those of the network's setup: their cells that are not zero. coverage, trace: since the network
-    is up; coverage is a report for each program, the trace a row for each switch, with what happened there as text.
-    unsettled: in words, why packets were still on their way when it was counted; "": none was. carried: by links,
-    from the network's warm_up_us on until the phase was complete.
+    switch and name, those of the network's setup: their cells that are not zero, as Testbed.registers gives them.
+    coverage, trace: since the network is up; coverage is a report for each program, the trace a row for each switch,
+    with what happened there as text. unsettled: in words, why packets were still on their way when it was counted;
+    "": none was. carried: by links, from the network's warm_up_us on until the phase was complete.
     """
 
     answers: Sequence[Mapping[str, Any]]
@@ -157,7 +157,7 @@ class Measured:
     counts: Counts
     links: Sequence[Row] = ()
     samples: Mapping[str, Sequence[Row]] = field(default_factory=dict)
-    registers: Mapping[tuple[str, str], Mapping[int, int]] = field(default_factory=dict)
+    registers: Mapping[tuple[str, str], Mapping[int, int | None]] = field(default_factory=dict)
     coverage: Sequence[CoverageReport] = ()
     trace: Sequence[Row] = ()
     unsettled: str = ""

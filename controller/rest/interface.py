@@ -118,14 +118,15 @@ def _add_switch_endpoints(app: FastAPI, controller: Controller) -> None:
         tags=["switches"],
         responses=example(examples.REGISTER) | problems(404, 422, *OF_SWITCHES),
     )
-    def get_register(name: str, register: str) -> list[dict[str, int]]:
-        """One register array of a switch: those of its cells that are not zero."""
+    def get_register(name: str, register: str) -> list[dict[str, int | None]]:
+        """One register array of a switch: those of its cells that are not zero. null: one that the
+        switch cannot tell (BMv2: from 2^63 - 1 on)."""
         require(name)
         try:
             cells = southbound.registers(name, register)
         except UserError as error:
             raise HTTPException(404, str(error)) from None
-        return [{"index": index, "value": value} for index, value in enumerate(cells) if value]
+        return [{"index": index, "value": value} for index, value in enumerate(cells) if value != 0]
 
 
 def _add_plan_endpoints(app: FastAPI, controller: Controller) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from controller.planning.plan import Plan
 from controller.southbound.interface import CounterCell, Southbound, SouthboundListener, SwitchStatus
@@ -51,7 +51,7 @@ class SouthboundByProtocol:
     def counters(self, switch: str) -> dict[str, list[CounterCell]]:
         return self._of(switch).counters(switch)
 
-    def registers(self, switch: str, name: str) -> list[int]:
+    def registers(self, switch: str, name: str) -> Sequence[int | None]:
         return self._of(switch).registers(switch, name)
 
     def hand_over(self) -> None:

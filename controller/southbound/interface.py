@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -81,9 +82,9 @@ class Southbound(Protocol):
         """All counter arrays of a switch, by their short name, read now. SouthboundError if it is away or
         late."""
 
-    def registers(self, switch: str, name: str) -> list[int]:
-        """All cells of one register array, by any of its names, read now. UserError if there is none,
-        SouthboundError if the switch is away or cannot tell."""
+    def registers(self, switch: str, name: str) -> Sequence[int | None]:
+        """All cells of one register array, by any of its names, read now; None: a number that the switch cannot tell
+        (BMv2: from 2^63 - 1 on). UserError if there is no such array, SouthboundError if the switch is away."""
 
     def hand_over(self) -> None:
         """Let go of all switches, which keep what they hold: another controller is in charge from now on."""

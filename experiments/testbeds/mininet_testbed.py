@@ -169,7 +169,7 @@ class MininetTestbed:
     def counters(self, switch: str) -> dict[str, list[dict[str, int]]]:
         return self.client.counters(switch)
 
-    def registers(self, switch: str, name: str) -> dict[int, int]:
+    def registers(self, switch: str, name: str) -> dict[int, int | None]:
         return self.client.registers(switch, name)
 
     # Agents.

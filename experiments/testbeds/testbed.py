@@ -50,8 +50,8 @@ class Testbed(Protocol):
     def counters(self, switch: str) -> dict[str, list[dict[str, int]]]:
         """Counter name -> its cells that are not zero: index, packets, bytes."""
 
-    def registers(self, switch: str, name: str) -> dict[int, int]:
-        """The cells of a register array that are not zero, by index."""
+    def registers(self, switch: str, name: str) -> Mapping[int, int | None]:
+        """The cells of a register array that are not zero, by index; None: larger than the switch can tell (BMv2)."""
 
     # Agents.
     def start_agents(self, specs: Sequence[AgentSpec]) -> None:

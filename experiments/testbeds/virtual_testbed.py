@@ -154,8 +154,8 @@ class VirtualTestbed:
             for name, cells in self._southbound.counters(switch).items()
         }
 
-    def registers(self, switch: str, name: str) -> dict[int, int]:
-        return {index: value for index, value in enumerate(self._southbound.registers(switch, name)) if value}
+    def registers(self, switch: str, name: str) -> dict[int, int | None]:
+        return {index: value for index, value in enumerate(self._southbound.registers(switch, name)) if value != 0}
 
     # Agents.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Coroutine, Mapping
+from collections.abc import Awaitable, Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
 
 import grpc
@@ -105,7 +105,7 @@ class P4RuntimeSouthbound:
     def counters(self, switch: str) -> dict[str, list[CounterCell]]:
         return self._run(_in_time(self._sessions[switch].counters(), switch, CALL_TIMEOUT_S))
 
-    def registers(self, switch: str, name: str) -> list[int]:
+    def registers(self, switch: str, name: str) -> Sequence[int | None]:
         if (port := self._targets[switch].thrift_port) is not None:
             return self._thrift.registers(switch, port, self._sessions[switch].register_name(name))
         return self._run(_in_time(self._sessions[switch].register(name), switch, CALL_TIMEOUT_S))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 
-from common.errors import UserError
 from controller.southbound.interface import SouthboundError
 from switch.p4lang.bmv2_programs import require_simple_switch
 from switch.p4lang.bmv2_shell import THRIFT_MOST, Bmv2Ended, Bmv2Refuses, Shell
@@ -17,8 +16,8 @@ class ThriftReader:
         self._shells: dict[int, Shell] = {}
         self._lock = threading.Lock()
 
-    def registers(self, switch: str, port: int, register: str) -> list[int]:
-        """Every cell. UserError where one is larger than BMv2 tells; SouthboundError where it does not answer."""
+    def registers(self, switch: str, port: int, register: str) -> list[int | None]:
+        """Every cell; None: larger than BMv2 tells. SouthboundError where it does not answer."""
         with self._lock:
             try:
                 if port not in self._shells:
@@ -28,9 +27,7 @@ class ThriftReader:
                 if (shell := self._shells.pop(port, None)) is not None:
                     shell.end()
                 raise SouthboundError(f"{switch}: {error}") from None
-        if THRIFT_MOST in cells:
-            raise UserError(f"{switch}: not on BMv2: {register} holds a number of more than 63 bits")
-        return cells
+        return [None if cell == THRIFT_MOST else cell for cell in cells]
 
     def close(self) -> None:
         with self._lock:

@@ -79,8 +79,12 @@ class AggregationPrompt(JobCommands, Prompt):
                 self.say(f"{name}: does not sum")
                 continue
             words = self.testbed.registers(name, "held_bits")
-            held = sum(value.bit_count() for index, value in words.items() if index <= (slots - 1) // 64)
-            self.say(f"{name}: {bar(held / slots)} {held} of {slots} held")
+            used = [value for index, value in words.items() if index <= (slots - 1) // 64]
+            if None in used:
+                self.say(f"{name}: how many slots are held: not on BMv2")
+            else:
+                held = sum(value.bit_count() for value in used if value is not None)
+                self.say(f"{name}: {bar(held / slots)} {held} of {slots} held")
             events: dict[int, list[str]] = {}
             for cell in counters["events"]:
                 job, event = event_at(cell["index"])

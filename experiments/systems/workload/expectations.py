@@ -108,7 +108,7 @@ def check_subjects(expect: Mapping[str, float | str], metrics: Mapping[str, obje
 
 
 def unmet(
-    expect: Mapping[str, float | str], metrics: Mapping[str, Value], cell_value: Callable[[Cell], int]
+    expect: Mapping[str, float | str], metrics: Mapping[str, Value], cell_value: Callable[[Cell], int | None]
 ) -> list[str]:
     """One line for each expectation that does not hold."""
     lines = []

@@ -220,10 +220,13 @@ class WorkloadPoint:
             page = html_page(report, SourceMap({}, folders))
             (self._task.folder / f"{name}.html").write_text(page, encoding="utf-8")
 
-    def _cell(self, found: Measured, cell: Cell) -> int:
+    def _cell(self, found: Measured, cell: Cell) -> int | None:
+        """Of all switches that it names together; None: more than a switch can tell."""
         switches = [cell.switch] if cell.switch else [switch.name for switch in self.topology.switches]
         if cell.kind == "register":
-            return sum(found.registers[switch, cell.name].get(cell.index, 0) for switch in switches)
+            values = [found.registers[switch, cell.name].get(cell.index, 0) for switch in switches]
+            told = [value for value in values if value is not None]
+            return sum(told) if len(told) == len(values) else None
         known = [switch for switch in switches if found.counts.has(switch, cell.name)]
         if not known:
             raise UserError(f"expect: no switch has a counter {cell.name!r}")

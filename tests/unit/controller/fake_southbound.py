@@ -29,7 +29,7 @@ class FakeSouthbound:
         self.switches = switches
         self.applied: list[Plan] = []
         self.cells: dict[str, list[CounterCell]] = {}
-        self.register_cells: dict[str, list[int]] = {}
+        self.register_cells: dict[str, list[int | None]] = {}
         self.failure: SouthboundError | None = None
         self.listener: SouthboundListener = NoListener()
 
@@ -61,7 +61,7 @@ class FakeSouthbound:
             raise self.failure
         return self.cells
 
-    def registers(self, switch: str, name: str) -> list[int]:
+    def registers(self, switch: str, name: str) -> list[int | None]:
         if self.failure is not None:
             raise self.failure
         if name not in self.register_cells:

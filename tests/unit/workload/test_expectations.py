@@ -62,12 +62,13 @@ def test_unknown_metrics_are_told_with_the_nearest() -> None:
 
 def test_what_does_not_hold_is_told() -> None:
     found = unmet(
-        {"loss": 0, "p99_us": "< 10", "flow_p50_us": "> 0", "register:count[1]": "> 5"},
+        {"loss": 0, "p99_us": "< 10", "flow_p50_us": "> 0", "register:count[1]": "> 5", "register:s1:wide[0]": 0},
         {"loss": 0.25, "p99_us": 9.0, "flow_p50_us": None},
-        lambda cell: 5,
+        lambda cell: 5 if cell.name == "count" else None,
     )
     assert found == [
         "expected loss == 0, found 0.25",
         "expected flow_p50_us > 0, but there is no such value here",
         "expected register:count[1] > 5, found 5",
+        "expected register:s1:wide[0] == 0, but there is no such value here",
     ]
