@@ -18,7 +18,7 @@ from pathlib import Path
 
 from common.errors import UserError
 from experiments.fidelity.report import FidelityReport
-from experiments.run_folder import processor_model
+from experiments.records.run_folder import processor_model
 from experiments.scale import Scale
 from experiments.tables.tables import replace_file
 

@@ -16,7 +16,8 @@ from common.sandbox import run_in_sandbox
 from controller.rest.address import unix_path
 from emulation.size import announce
 from experiments.scale import Scale
-from experiments.system import PointTask, System
+from experiments.setup import PointTask
+from experiments.system import System
 from switch.p4runtime.server.outside_address import OutsideAddress
 from switch.p4runtime.server.server_tls import ServerTls
 

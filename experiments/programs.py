@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from experiments.configuration.sections import SwitchProgramsSection
 
@@ -43,6 +43,9 @@ class Program:
         with_p4c = by.compiler is None and by.model == "bmv2"
         return compiled_files(self.source, self.macros, find_p4c() if with_p4c else None)
 
+
+SwitchProgram = Program | Literal["openflow"]
+"""What a switch runs; controller.planning.legacy.OPENFLOW: it is a bridge of Open vSwitch."""
 
 FORWARD = Program.own("forward")
 """What legacy switches run that are P4 switches."""

@@ -13,7 +13,8 @@ from pydantic import Field
 from common.errors import UserError
 from experiments.configuration.point import PointConfiguration
 from experiments.configuration.sections import Section, option
-from experiments.system import PointTask, Progress
+from experiments.phases import Progress
+from experiments.setup import PointTask
 from experiments.testbeds.agents import AgentSpec
 from hosts.collectives.job import CollectiveJob
 from hosts.torch_hook.agent import ScriptDescription

@@ -17,6 +17,9 @@ from topo.link import LinkModel
 Tier = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")]
 """What a switch is in its topology: core, aggregation, edge, spine, leaf, hub, or whatever a topology calls it."""
 
+Direction = tuple[str, str]
+"""Of a link: the names of sender and receiver."""
+
 MAX_SWITCH_NUMBER = 65535
 """A switch number has 16 bits on the wire."""
 

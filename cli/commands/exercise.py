@@ -91,10 +91,10 @@ def _packets(program: Path, test: Path) -> str:
 
 def _traffic(folder: Path, study: Path) -> str:
     """The first failure of a study whose program and entries are the solution's, and what may be why; "": none."""
-    from experiments.point import run_point
+    from experiments.engine.point import run_point
     from experiments.scale import Scale
+    from experiments.setup import PointTask
     from experiments.study.loading import load_study
-    from experiments.system import PointTask
 
     with tempfile.TemporaryDirectory(prefix="gradbed-") as scratch:
         work = Path(scratch) / "solution"

@@ -8,13 +8,14 @@ that knows OpenFlow alone, holds the plain forwarding view of its part, which th
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from typing import Literal
 
 from common.errors import UserError
 from controller.planning.openflow_rules import FORWARD_PROGRAM, openflow_plan
 from controller.planning.plan import Plan, SwitchPlan, TableEntry
 from topo.graph import Topology
 
-OPENFLOW = "openflow"
+OPENFLOW: Literal["openflow"] = "openflow"
 """Stands for the program of a switch that runs none, and is spoken to by OpenFlow."""
 
 PlainView = Callable[[str, TableEntry], TableEntry | None]

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from experiments.accounts.accounting import HostAccount, LinkEffect, Tally
-
-if TYPE_CHECKING:
-    from experiments.testbeds.testbed import Testbed
+from experiments.testbeds.testbed import Testbed
+from topo.graph import Direction
 
 Cells = Mapping[int, Tally]
 """Of one counter array: its cells that are not zero, by index."""
-
-Direction = tuple[str, str]
-"""Of a link: the names of sender and receiver."""
 
 
 @dataclass(frozen=True)

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import Any
 
 from emulation.switches.fabric_layout import interface_name
 from experiments.accounts.accounting import HostAccount, Tally
+from experiments.accounts.counts import Counts
 from topo.graph import Topology
 
-if TYPE_CHECKING:
-    from experiments.system import Measured
 
+def host_accounts(
+    topology: Topology, counts: Counts, final: Mapping[tuple[int, str], Mapping[str, Any]]
+) -> list[HostAccount]:
+    """final: the last statistics of every agent, with what its interfaces carried.
 
-def host_accounts(topology: Topology, measured: Measured) -> list[HostAccount]:
-    """One for each interface that agents opened. Frames that no agent takes in (other types, other UDP ports) come
+    One for each interface that agents opened. Frames that no agent takes in (other types, other UDP ports) come
     out as a disagreement, and so do those that two agents of a host both take in."""
     accounts = []
     for link in topology.host_links:
         host, switch = (link.a, link.b) if topology.is_host(link.a.node) else (link.b, link.a)
         opened = [
             statistics["interfaces"][interface_name(host)]
-            for statistics in measured.final.values()
+            for statistics in final.values()
             if interface_name(host) in statistics.get("interfaces", {})
         ]
         if opened:
@@ -29,5 +32,5 @@ def host_accounts(topology: Topology, measured: Measured) -> list[HostAccount]:
                 sum(each["received_frames"] for each in opened), sum(each["received_bytes"] for each in opened)
             )
             drops = sum(each["drops"] for each in opened)
-            accounts.append(measured.counts.link_account(host.node, switch.node, sent, received, drops))
+            accounts.append(counts.link_account(host.node, switch.node, sent, received, drops))
     return accounts

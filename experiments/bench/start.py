@@ -22,7 +22,7 @@ from common.json_lines import own_program
 from common.sandbox import run_in_sandbox
 from experiments.bench.console import bench_console
 from experiments.scale import Scale
-from experiments.system import PointTask
+from experiments.setup import PointTask
 from experiments.systems import DEFAULT_SYSTEM, find_system
 from experiments.testbeds.mininet_testbed import MininetTestbed
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
@@ -66,3 +67,12 @@ class PointConfiguration(Section):
     def canonical(self) -> PointConfiguration:
         """Itself, with whatever does not matter set to one value: configurations that mean the same are run once."""
         return self
+
+
+class Shorthands(Section):
+    """Options of `gradbed run NAME` beside those of a point: they stand for a sweep."""
+
+    def axes(self, values: Mapping[str, Any]) -> Mapping[str, Sequence[Any]]:
+        """Values by dotted path of the configuration, in step with each other. Several are several points, which are
+        compared by the first path. values: of the command line, as nested mappings. UserError."""
+        return {}

@@ -16,8 +16,11 @@ from controller.entries.settings import EntriesSettings
 from controller.planning.routing import shortest_routes
 from experiments.configuration.point import PointConfiguration
 from experiments.configuration.sections import AddressedTopologySection, Section, SwitchProgramsSection, option
+from experiments.phases import PointRun
 from experiments.programs import OURS, Program
-from experiments.system import Metric, NetworkSetup, PointRun, PointTask, System
+from experiments.setup import NetworkSetup, PointTask
+from experiments.system import System
+from experiments.tables.metric import Metric
 from topo.files import TopologyFile, topology_file
 from topo.graph import Topology
 

@@ -6,18 +6,26 @@ import sys
 import threading
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from common.errors import UserError
 from controller.entries.document import EntriesError
 from experiments.programs import Program
+from experiments.setup import NetworkSetup, PointTask
 
 if TYPE_CHECKING:
-    from experiments.own_program.own_program import OwnProgramSystem
-    from experiments.system import NetworkSetup, PointTask
     from experiments.testbeds.mininet_testbed import MininetTestbed
 
 LOOK_EVERY_S = 0.25
+
+
+class Reloadable(Protocol):
+    """Whose files are looked at: experiments.own_program.own_program.OwnProgramSystem."""
+
+    def network(self, task: PointTask, lenient: bool = False) -> NetworkSetup:
+        """lenient: entries that do not fit are left out."""
+
+    def entries_files(self, setup: NetworkSetup) -> set[Path]: ...
 
 
 class ProgramWatch:
@@ -27,7 +35,7 @@ class ProgramWatch:
     entries that no longer fit it are told and left out.
     """
 
-    def __init__(self, system: OwnProgramSystem, testbed: MininetTestbed, task: PointTask) -> None:
+    def __init__(self, system: Reloadable, testbed: MininetTestbed, task: PointTask) -> None:
         self._system = system
         self._testbed = testbed
         self._task = task

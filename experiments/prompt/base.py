@@ -15,7 +15,8 @@ from mininet.node import Node
 from common.errors import UserError, nobody_reads
 
 if TYPE_CHECKING:
-    from experiments.system import PointTask, System
+    from experiments.setup import PointTask
+    from experiments.system import System
     from experiments.testbeds.mininet_testbed import MininetTestbed
 
 

@@ -10,9 +10,9 @@ from pydantic import ValidationError
 
 from common.errors import UserError
 from experiments.configuration.options import ModelOption, complaint, described
+from experiments.phases import Phase
 from experiments.prompt.base import BasePrompt, near, starting
 from experiments.prompt.jobs import BackgroundJob
-from experiments.system import Phase
 
 SUBCOMMANDS = ("start", "list", "stop", "wait")
 BAR_WIDTH = 20

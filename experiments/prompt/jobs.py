@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from common.errors import UserError
-from experiments.system import Phase
+from experiments.phases import Phase
 from experiments.testbeds.agents import Agents, Hosts
 
 POLL_S = 0.2

@@ -11,7 +11,8 @@ from experiments.prompt.switch_commands import SwitchCommands
 from experiments.prompt.traffic_commands import TrafficCommands
 
 if TYPE_CHECKING:
-    from experiments.system import PointTask, System
+    from experiments.setup import PointTask
+    from experiments.system import System
     from experiments.testbeds.mininet_testbed import MininetTestbed
 
 

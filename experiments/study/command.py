@@ -16,13 +16,13 @@ from common.namespaces import require_root
 from emulation.size import announce
 from experiments.calibration import study_scale
 from experiments.configuration.point import PointConfiguration
+from experiments.records.results import StudyResults, load_results
 from experiments.scale import Scale
 from experiments.study.definition.expansion import expand, values_at, with_values
 from experiments.study.definition.model import Point, Study, StudyHead, Sweep
 from experiments.study.evaluation.comparison import comparison_tables
 from experiments.study.evaluation.figure_data import write_figure_data
 from experiments.study.evaluation.figures import draw_figures
-from experiments.study.evaluation.results import StudyResults, load_results
 from experiments.study.evaluation.summary import summary_table
 from experiments.study.loading import load_study
 from experiments.study.running.runner import StudyRun, run_study

@@ -32,7 +32,7 @@ from switch.insight.recorder import Level
 from switch.p4runtime.server.outside_address import OutsideAddress
 
 if TYPE_CHECKING:
-    from experiments.system import NetworkSetup, PointTask, System
+    from experiments.setup import NetworkSetup, PointTask, Served
     from experiments.testbeds.agents import AgentSpec
     from switch.insight.coverage.coverage import Report as CoverageReport
 
@@ -66,7 +66,7 @@ class MininetTestbed:
 
     def __init__(
         self,
-        system: System,
+        system: Served,
         setup: NetworkSetup,
         task: PointTask,
         *,

@@ -15,7 +15,7 @@ from switch.insight.trace.fabric_trace import FabricTrace
 from switch.insight.trace.text import trace_text
 
 if TYPE_CHECKING:
-    from experiments.system import NetworkSetup
+    from experiments.setup import NetworkSetup
     from switch.insight.instrumented import InstrumentedProgram
 
 

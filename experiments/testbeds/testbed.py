@@ -15,7 +15,7 @@ from experiments.fidelity.report import FidelityReport
 from topo.graph import Topology
 
 if TYPE_CHECKING:
-    from experiments.system import NetworkSetup, PointTask, System
+    from experiments.setup import NetworkSetup, PointTask, Served
     from experiments.testbeds.agents import AgentSpec
     from switch.insight.coverage.coverage import Report as CoverageReport
 
@@ -115,7 +115,7 @@ class Testbed(Protocol):
     def meter(self) -> AbstractContextManager[Meter]: ...
 
 
-def open_testbed(system: System, network: NetworkSetup, task: PointTask) -> Testbed:
+def open_testbed(system: Served, network: NetworkSetup, task: PointTask) -> Testbed:
     """The network of a point on the clock that its configuration names."""
     if task.configuration.clock == "virtual":
         from experiments.testbeds.virtual_testbed import VirtualTestbed

@@ -38,7 +38,7 @@ from switch.virtual import HostInterface, Message, VirtualFabric
 if TYPE_CHECKING:
     from experiments.configuration.point import TimingSection
     from experiments.configuration.sections import SwitchProgramsSection
-    from experiments.system import NetworkSetup, PointTask, System
+    from experiments.setup import NetworkSetup, PointTask, Served
     from experiments.testbeds.agents import AgentSpec
     from switch.engine import EngineDevice
     from switch.insight.coverage.coverage import Report as CoverageReport
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 class VirtualTestbed:
     """experiments.testbeds.testbed.Testbed."""
 
-    def __init__(self, system: System, setup: NetworkSetup, task: PointTask) -> None:
+    def __init__(self, system: Served, setup: NetworkSetup, task: PointTask) -> None:
         """UserError for what needs the kernel."""
         programs = {name: program for name, program in setup.switches.items() if isinstance(program, Program)}
         if len(programs) < len(setup.switches):

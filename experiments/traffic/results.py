@@ -15,7 +15,7 @@ from hosts.traffic.histogram import LatencyHistogram
 from hosts.traffic.sizes import has_flows
 
 Final = Mapping[tuple[int, str], Mapping[str, Any]]
-"""experiments.system.Measured.final."""
+"""experiments.phases.Measured.final."""
 
 Columns = dict[str, NDArray[Any]]
 Told = Mapping[str, Mapping[str, Any]]

@@ -40,7 +40,8 @@ ROOMS = {
     "controller": "core entries planning rest southbound systems",
     "hosts": "agents collectives compressors learning protocols systems torch_hook traffic transport",
     "experiments": (
-        "accounts bench configuration fidelity own_program plotting prompt study systems tables testbeds traffic"
+        "accounts bench configuration engine fidelity own_program plotting prompt records study systems tables "
+        "testbeds traffic"
     ),
     "cli": "commands p4",
 }
@@ -149,10 +150,6 @@ def room_of(module: str, folder: str) -> str:
 
 ROOM_CIRCLES = {
     "emulation": "network switches",
-    "experiments": (
-        "accounts calibration configuration plotting point programs run_folder sampling settling study system systems"
-        " tables testbeds"
-    ),
     "experiments.systems.aggregation": "metrics point",
     "experiments.systems.ndn": "checks metrics point",
     "hosts.agents": "context kernel",
@@ -162,13 +159,6 @@ ROOM_CIRCLES = {
 
 CIRCLES = {
     "emulation.network emulation.switches.mixed_switches",
-    (
-        "experiments.accounts.counts experiments.configuration.faults experiments.configuration.point "
-        "experiments.sampling experiments.system experiments.tables.metric_table "
-        "experiments.testbeds.mininet_testbed experiments.testbeds.packet_watch experiments.testbeds.testbed "
-        "experiments.testbeds.virtual_testbed"
-    ),
-    "experiments.own_program.own_program experiments.own_program.program_watch",
     "experiments.systems.aggregation.metrics experiments.systems.aggregation.point",
     "experiments.systems.ndn.checks experiments.systems.ndn.metrics experiments.systems.ndn.point",
     (

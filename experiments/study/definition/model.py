@@ -11,8 +11,8 @@ from pydantic import AfterValidator, Field, model_validator
 
 from experiments.configuration.point import PointConfiguration
 from experiments.configuration.sections import Section
-from experiments.study.definition.words import value_words
 from experiments.system import System
+from experiments.tables.words import value_words
 
 Axis = Annotated[list[Any], Field(min_length=1)]
 

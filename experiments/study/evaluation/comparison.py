@@ -10,14 +10,14 @@ from typing import Any
 
 from rich.table import Table
 
+from experiments.records.results import StudyResults
+from experiments.records.run_files import DonePoint
 from experiments.study.definition.model import StudyHead
-from experiments.study.definition.words import path_words, value_words
-from experiments.study.evaluation.results import StudyResults
-from experiments.study.evaluation.run_files import DonePoint
-from experiments.system import Metric
 from experiments.tables.intervals import confidence_interval
+from experiments.tables.metric import Metric
 from experiments.tables.tables import write_tables
 from experiments.tables.units import engineering
+from experiments.tables.words import path_words, value_words
 
 TABLE = "comparison"
 SAME = "="

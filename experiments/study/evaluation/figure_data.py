@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from experiments.records.results import StudyResults
+from experiments.records.run_files import DonePoint
 from experiments.study.definition.model import Study
-from experiments.study.evaluation.results import StudyResults
-from experiments.study.evaluation.run_files import DonePoint
 from experiments.tables.intervals import confidence_interval
 from experiments.tables.tables import replace_file, write_csv
 

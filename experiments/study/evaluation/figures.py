@@ -17,10 +17,10 @@ from experiments.plotting.series import (
 )
 from experiments.plotting.series_point import SeriesPoint
 from experiments.plotting.style import NothingToDraw, figure, save
+from experiments.records.results import StudyResults
 from experiments.study.definition.model import FigureSection
-from experiments.study.definition.words import path_words
-from experiments.study.evaluation.results import StudyResults
-from experiments.system import Metric
+from experiments.tables.metric import Metric
+from experiments.tables.words import path_words
 
 Series = dict[Any, list[SeriesPoint]]
 

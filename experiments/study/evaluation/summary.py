@@ -5,13 +5,13 @@ from __future__ import annotations
 from rich.table import Table
 
 from experiments.plotting.series import cut
+from experiments.records.results import StudyResults, worst
+from experiments.records.run_files import DonePoint
 from experiments.study.definition.model import Study
-from experiments.study.definition.words import column_words, path_words, value_words
-from experiments.study.evaluation.results import StudyResults, worst
-from experiments.study.evaluation.run_files import DonePoint
-from experiments.system import Metric
 from experiments.tables.intervals import CONFIDENCE, confidence_interval
+from experiments.tables.metric import Metric
 from experiments.tables.units import engineering
+from experiments.tables.words import column_words, path_words, value_words
 
 CUT = "*"
 

@@ -20,8 +20,8 @@ from typing import Any, Protocol
 from common.errors import UserError, trouble
 from common.parent_death import die_with_parent
 from experiments.configuration.point import PointConfiguration
+from experiments.records.run_files import StoredPoint
 from experiments.scale import Scale
-from experiments.study.evaluation.run_files import StoredPoint
 from experiments.study.running.measure import PointOrder, measure
 from experiments.study.running.progress import progress_bars
 

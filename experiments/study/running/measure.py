@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from experiments.point import run_point
+from experiments.engine.point import run_point
+from experiments.phases import PointResult, Progress
+from experiments.records.run_files import StoredPoint
 from experiments.scale import Scale
-from experiments.study.evaluation.run_files import StoredPoint
-from experiments.system import PointResult, PointTask, Progress, System
+from experiments.setup import PointTask
+from experiments.system import System
 from experiments.systems import find_system
 
 
@@ -37,7 +39,7 @@ def measure(order: PointOrder, on_progress: Callable[[Sequence[Progress]], None]
     order.folder.mkdir(parents=True, exist_ok=True)
     task = PointTask(configuration, order.seed, scale, order.folder, order.capture)
     started_s = time.time()
-    result = system.run(task) or run_point(system, task, on_progress)
+    result = run_point(system, task, on_progress)
     return StoredPoint(
         digest=order.digest,
         seed=order.seed,

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from common.errors import UserError
-from experiments.run_folder import RunFolder, environment
+from experiments.records.run_files import DonePoint, RunFiles, StoredPoint, find_run
+from experiments.records.run_folder import RunFolder, environment
 from experiments.scale import Scale
 from experiments.study.definition.model import Point, Study
-from experiments.study.evaluation.run_files import DonePoint, RunFiles, StoredPoint, find_run
 from experiments.study.running.digest import digest, identity
 from experiments.study.running.execution import Broken, Executor, executor
 from experiments.study.running.measure import PointOrder

@@ -20,6 +20,7 @@ STILL_PART = ("experiments/study/running/measure.py",)
 NOT_PART = (
     "experiments/bench",
     "experiments/plotting",
+    "experiments/records",
     "experiments/study",
     *(f"experiments/systems/{folder.parent.name}/figures" for folder in ROOT.glob("experiments/systems/*/figures")),
     "switch/stf",

@@ -11,11 +11,13 @@ from controller.systems.aggregation.placement.rates.problem import AggregationPr
 from controller.systems.aggregation.placement.rates.rates import solve_rates
 from controller.systems.aggregation.placement.rates.realised import realised_rates
 from experiments.accounts.accounting import Tally
+from experiments.phases import Measured
 from experiments.scale import Scale
-from experiments.system import Measured, Metric, Row
 from experiments.systems.aggregation.counts import EVENTS, account, acks_from, events_of, gradients_to
 from experiments.systems.aggregation.jobs import JobSetup
 from experiments.systems.aggregation.phase import PARAMETER_SERVER, AggregationPhase
+from experiments.tables.metric import Metric
+from experiments.tables.tables import Row
 from hosts.protocols.lanes import frame_bytes
 from hosts.systems.aggregation.description import JobDescription
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from controller.systems.aggregation.messages import JobRequest
-from experiments.system import PointTask, Progress
+from experiments.phases import Progress
+from experiments.setup import PointTask
 from experiments.systems.aggregation.agents import agent_specs
 from experiments.systems.aggregation.configuration import AggregationConfiguration
 from experiments.systems.aggregation.jobs import JobSetup, describe_job
@@ -31,7 +32,7 @@ class RoundReport:
 
 
 class AggregationPhase:
-    """experiments.system.Phase."""
+    """experiments.phases.Phase."""
 
     waits = False
     keep_open: Sequence[int] = ()

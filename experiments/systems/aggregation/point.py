@@ -8,12 +8,14 @@ from typing import Any, Literal
 
 from common.errors import UserError
 from controller.planning.hosts import choose_hosts_of_jobs
+from controller.planning.legacy import OPENFLOW
 from controller.systems.aggregation.messages import AggregationSettings, JobRequest
 from experiments.accounts.accounting import HostAccount, disagreements, rows
 from experiments.configuration.faults import AgentFault, restarted_switches
 from experiments.fidelity.report import FidelityReport
+from experiments.phases import Measured, PointResult
 from experiments.programs import FORWARD, Program
-from experiments.system import OPENFLOW, Measured, NetworkSetup, PointResult, PointTask, Underlay
+from experiments.setup import NetworkSetup, PointTask, Underlay
 from experiments.systems import find_system
 from experiments.systems.aggregation.configuration import AggregationConfiguration, ScriptWorkload
 from experiments.systems.aggregation.counts import account, events_of
@@ -31,7 +33,7 @@ MOST_FAILURES = 5
 
 
 class AggregationPoint:
-    """experiments.system.PointRun."""
+    """experiments.phases.PointRun."""
 
     def __init__(
         self, task: PointTask, configuration: AggregationConfiguration, hosts: Sequence[Hosts] | None = None

@@ -6,10 +6,10 @@ from statistics import median
 
 from controller.planning.hosts import choose_hosts
 from experiments.configuration.options import model_options, nested, within
+from experiments.phases import Phase
 from experiments.prompt.job_commands import JobCommands
 from experiments.prompt.link_commands import bar
 from experiments.prompt.prompt import Prompt
-from experiments.system import Phase
 from experiments.systems.aggregation.configuration import AggregationConfiguration
 from experiments.systems.aggregation.counts import event_at
 from experiments.systems.aggregation.phase import AggregationPhase

@@ -15,7 +15,7 @@ from experiments.tables.units import time_text
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from experiments.study.evaluation.results import StudyResults
+    from experiments.records.results import StudyResults
 
 Row = Mapping[str, Any]
 

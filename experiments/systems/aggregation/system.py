@@ -10,19 +10,21 @@ from common.errors import UserError
 from controller.planning.hosts import choose_hosts_of_jobs
 from experiments.configuration.point import PointConfiguration
 from experiments.scale import Scale
-from experiments.system import Metric, NetworkSetup, PointTask, System
+from experiments.setup import NetworkSetup, PointTask
+from experiments.system import System
 from experiments.systems.aggregation import figures as _figures  # noqa: F401  # their kinds
 from experiments.systems.aggregation.configuration import AggregationConfiguration, ScriptWorkload
 from experiments.systems.aggregation.metrics import METRICS
 from experiments.systems.aggregation.point import AggregationPoint, network_of, slots_of_a_job, underlay_of
 from experiments.systems.aggregation.programmable import check_choice
 from experiments.systems.aggregation.script_phase import check_script_jobs
+from experiments.tables.metric import Metric
 from hosts.torch_hook.torch_extra import require_torch
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from experiments.study.evaluation.results import StudyResults
+    from experiments.records.results import StudyResults
 
 
 SMALL = "--workload synthetic --topology leaf-spine:2,2,2 --workers 3 --rounds 2 --lanes 64"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from experiments.system import Measured
+from experiments.phases import Measured
 from experiments.systems.compression.configuration import CompressionConfiguration
 from experiments.systems.compression.phase import CompressionPhase
 from topo.graph import Topology

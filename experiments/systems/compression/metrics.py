@@ -6,10 +6,12 @@ import statistics
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from experiments.phases import Measured
 from experiments.scale import Scale
-from experiments.system import Measured, Metric, Row
 from experiments.systems.compression.background import background_loss
 from experiments.systems.compression.phase import CompressionPhase, RoundReport
+from experiments.tables.metric import Metric
+from experiments.tables.tables import Row
 
 if TYPE_CHECKING:
     from topo.graph import Topology

@@ -8,7 +8,8 @@ from typing import Any
 
 from controller.systems.compression.service import JobRequest
 from experiments.configuration.faults import AgentFault
-from experiments.system import PointTask, Progress
+from experiments.phases import Progress
+from experiments.setup import PointTask
 from experiments.systems.compression.background import background_agents
 from experiments.systems.compression.configuration import (
     CompressionConfiguration,
@@ -45,7 +46,7 @@ class RoundReport:
 
 
 class CompressionPhase:
-    """experiments.system.Phase."""
+    """experiments.phases.Phase."""
 
     name = "compression"
     waits = False

@@ -9,10 +9,11 @@ from controller.systems.compression.service import PROGRAM, CompressionSettings
 from experiments.accounts.accounting import disagreements, rows
 from experiments.accounts.host_accounts import host_accounts
 from experiments.configuration.faults import restarted_switches
+from experiments.configuration.samples import SampleOrder
 from experiments.fidelity.report import FidelityReport
+from experiments.phases import Measured, PointResult
 from experiments.programs import Program
-from experiments.sampling import SampleOrder
-from experiments.system import Measured, NetworkSetup, PointResult, PointTask
+from experiments.setup import NetworkSetup, PointTask
 from experiments.systems.compression.configuration import CompressionConfiguration, ScriptWorkload
 from experiments.systems.compression.expected import unexpected
 from experiments.systems.compression.metrics import LONGEST_QUEUE, metrics, rate_rows, round_rows
@@ -27,7 +28,7 @@ MOST_FAILURES = 5
 
 
 class CompressionPoint:
-    """experiments.system.PointRun."""
+    """experiments.phases.PointRun."""
 
     def __init__(self, task: PointTask, configuration: CompressionConfiguration) -> None:
         self.task = task
@@ -61,7 +62,7 @@ class CompressionPoint:
         restarted = restarted_switches(self.configuration.faults)
         accounts = [
             account
-            for account in host_accounts(self.topology, found)
+            for account in host_accounts(self.topology, found.counts, found.final)
             # A script has connections of its own, which nobody counts.
             if not self._is_script
             and account.host not in gone

@@ -8,19 +8,21 @@ from typing import TYPE_CHECKING, Any
 from common.errors import UserError
 from experiments.configuration.point import PointConfiguration
 from experiments.scale import Scale
-from experiments.system import Metric, PointTask, System
+from experiments.setup import PointTask
+from experiments.system import System
 from experiments.systems.compression import figures as _figures  # noqa: F401  # their kinds
 from experiments.systems.compression.configuration import CompressionConfiguration, ScriptWorkload
 from experiments.systems.compression.metrics import METRICS
 from experiments.systems.compression.point import CompressionPoint
 from experiments.systems.compression.report import script_lines
+from experiments.tables.metric import Metric
 from experiments.torch_scripts import check_script
 from hosts.compressors.methods import compressor
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from experiments.study.evaluation.results import StudyResults
+    from experiments.records.results import StudyResults
 
 
 class CompressionSystem(System):

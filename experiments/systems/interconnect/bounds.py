@@ -15,9 +15,8 @@ import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
-from experiments.accounts.counts import Direction
 from experiments.systems.interconnect.window import Window, turn_share
-from topo.graph import Topology
+from topo.graph import Direction, Topology
 from topo.shapes.optical_electrical import (
     PLANES,
     WAVELENGTH_BYTES,

@@ -10,10 +10,12 @@ from typing import Any, Literal
 
 from controller.systems.interconnect.policies import PolicyName
 from experiments.configuration.point import PointConfiguration
-from experiments.point import run_point
+from experiments.engine.point import run_point
+from experiments.phases import PointResult
 from experiments.programs import P4_SOURCES
 from experiments.scale import Scale
-from experiments.system import PointResult, PointTask, System
+from experiments.setup import PointTask
+from experiments.system import System
 from experiments.systems import find_system
 from experiments.systems.interconnect.model import routes
 from experiments.systems.interconnect.model.optical_electrical import OpticalElectrical

@@ -10,8 +10,8 @@ from controller.systems.interconnect.policies import PolicyName
 from controller.systems.interconnect.service import OpticalKind
 from experiments.configuration.faults import Fault
 from experiments.configuration.point import PointConfiguration
+from experiments.configuration.samples import SamplesSection
 from experiments.configuration.sections import Section, TopologySection, option
-from experiments.sampling import SamplesSection
 from experiments.scale import Scale
 from experiments.systems.interconnect.failure import FailureSection
 from experiments.traffic.configuration import TrafficSection

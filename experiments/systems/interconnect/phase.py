@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from controller.systems.interconnect.service import Traffic as TrafficJob
-from experiments.system import PointTask, Progress
+from experiments.phases import Progress
+from experiments.setup import PointTask
 from experiments.testbeds.agents import AgentSpec
 from experiments.traffic.agents import Traffic, plan_traffic
 from experiments.traffic.configuration import TrafficSection
@@ -14,7 +15,7 @@ from topo.graph import Topology
 
 
 class TrafficPhase:
-    """experiments.system.Phase."""
+    """experiments.phases.Phase."""
 
     name = "traffic"
     waits = False

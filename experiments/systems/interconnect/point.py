@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
+from controller.planning.legacy import OPENFLOW
 from controller.systems.interconnect.service import HYBRID_PROGRAM, OPTICAL_PROGRAM, InterconnectSettings
 from experiments.accounts.accounting import disagreements, rows
 from experiments.accounts.host_accounts import host_accounts
 from experiments.configuration.faults import AgentFault, restarted_switches
 from experiments.fidelity.report import FidelityReport
+from experiments.phases import Measured, PointResult
 from experiments.programs import Program
 from experiments.scale import Scale
-from experiments.system import OPENFLOW, Measured, NetworkSetup, PointResult, PointTask
+from experiments.setup import NetworkSetup, PointTask
 from experiments.systems.interconnect import links
 from experiments.systems.interconnect.bounds import most_accepted_bytes, saturation_load
 from experiments.systems.interconnect.configuration import InterconnectConfiguration
@@ -50,7 +52,7 @@ def programs_of(topology: Topology, *, channels: bool) -> dict[str, Program | Li
 
 
 class InterconnectPoint:
-    """experiments.system.PointRun."""
+    """experiments.phases.PointRun."""
 
     def __init__(self, task: PointTask, configuration: InterconnectConfiguration) -> None:
         self._task, self._configuration = task, configuration
@@ -81,7 +83,7 @@ class InterconnectPoint:
         (phase,) = self.phases
         (answer,) = found.answers
         results = TrafficResults.of(phase.traffic, found.final, answer["job"])
-        accounts, counts = host_accounts(self.topology, found), found.counts
+        accounts, counts = host_accounts(self.topology, found.counts, found.final), found.counts
         # The loads of what changes its rate meanwhile are not told.
         known = self._configuration.traffic.packets is None and not changes_rates(self._configuration.faults)
         window = Window.of(found.carried) if known else None

@@ -12,11 +12,13 @@ from controller.core.services import ServiceConfig
 from controller.systems.interconnect.policies import POLICIES
 from experiments.configuration.point import PointConfiguration
 from experiments.scale import Scale
-from experiments.system import Metric, PointTask, System, Underlay
+from experiments.setup import PointTask, Underlay
+from experiments.system import System
 from experiments.systems.interconnect import figures as _figures  # noqa: F401  # their kinds
 from experiments.systems.interconnect.configuration import DEFAULT_TOPOLOGY, InterconnectConfiguration
 from experiments.systems.interconnect.metrics import METRICS
 from experiments.systems.interconnect.point import InterconnectPoint, build_topology, programs_of
+from experiments.tables.metric import Metric
 from experiments.traffic.agents import check_traffic
 from hosts.traffic.sizes import longest_frame_bytes
 from topo.graph import Topology

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from experiments.accounts.counts import Direction
-from experiments.sampling import LinkBytes, LinkRows
+from experiments.accounts.carried import LinkBytes, LinkRows
+from topo.graph import Direction
 from topo.link import LinkModel
 
 

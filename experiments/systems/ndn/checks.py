@@ -10,7 +10,7 @@ import networkx
 
 from experiments.accounts.accounting import Tally
 from experiments.configuration.faults import restarted_switches
-from experiments.system import Measured
+from experiments.phases import Measured
 from experiments.systems.ndn.counts import departures, hits, transmissions
 from hosts.systems.ndn.packets.packets import HOP_LIMIT
 

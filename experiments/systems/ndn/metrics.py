@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from experiments.system import Measured, Metric, Row
+from experiments.phases import Measured
 from experiments.systems.ndn.counts import (
     ROUTER_COUNTERS,
     drops,
@@ -14,6 +14,8 @@ from experiments.systems.ndn.counts import (
     router_count,
     transmissions,
 )
+from experiments.tables.metric import Metric
+from experiments.tables.tables import Row
 from hosts.learning.workload import gradient_values
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from experiments.configuration.faults import AgentFault
-from experiments.system import PointTask, Progress
+from experiments.phases import Progress
+from experiments.setup import PointTask
 from experiments.systems.ndn.configuration import NdnConfiguration
 from experiments.systems.ndn.jobs import JobSetup, agent_specs, request_of
 from experiments.testbeds.agents import AgentSpec
@@ -29,7 +30,7 @@ class PeerReport:
 
 
 class NdnPhase:
-    """experiments.system.Phase."""
+    """experiments.phases.Phase."""
 
     waits = False
 

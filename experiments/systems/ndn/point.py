@@ -14,9 +14,10 @@ from experiments.accounts.accounting import HostAccount, disagreements, rows
 from experiments.accounts.host_accounts import host_accounts
 from experiments.configuration.faults import restarted_switches
 from experiments.fidelity.report import FidelityReport
+from experiments.phases import Measured, PointResult
 from experiments.programs import Program
 from experiments.scale import Scale
-from experiments.system import Measured, NetworkSetup, PointResult, PointTask
+from experiments.setup import NetworkSetup, PointTask
 from experiments.systems.ndn.checks import unfinished, wrong_hops, wrong_links, wrong_losses, wrong_transmissions
 from experiments.systems.ndn.configuration import NdnConfiguration
 from experiments.systems.ndn.counts import entering, router_count
@@ -60,7 +61,7 @@ def network_of(configuration: NdnConfiguration, topology: Topology, scale: Scale
 
 
 class NdnPoint:
-    """experiments.system.PointRun."""
+    """experiments.phases.PointRun."""
 
     def __init__(self, task: PointTask, configuration: NdnConfiguration) -> None:
         self.task = task
@@ -174,7 +175,11 @@ class NdnPoint:
         )
 
     def _accounts(self, found: Measured) -> list[HostAccount]:
-        return [each for each in host_accounts(self.topology, found) if each.host not in self._uncounted]
+        return [
+            each
+            for each in host_accounts(self.topology, found.counts, found.final)
+            if each.host not in self._uncounted
+        ]
 
     def _miscounted_pushes(self, found: Measured) -> list[str]:
         """Do routers count the pushes that their hosts say they sent?"""

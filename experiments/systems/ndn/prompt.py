@@ -8,9 +8,9 @@ from statistics import median
 
 from common.errors import UserError
 from experiments.configuration.options import ModelOption, model_options, nested, within
+from experiments.phases import Phase
 from experiments.prompt.job_commands import JobCommands
 from experiments.prompt.prompt import Prompt
-from experiments.system import Phase
 from experiments.systems.ndn.configuration import NdnConfiguration
 from experiments.systems.ndn.counts import DROP_REASONS
 from experiments.systems.ndn.jobs import job_on

@@ -7,11 +7,13 @@ from typing import Any
 
 from experiments.configuration.point import PointConfiguration
 from experiments.scale import Scale
-from experiments.system import Metric, NetworkSetup, PointTask, System
+from experiments.setup import NetworkSetup, PointTask
+from experiments.system import System
 from experiments.systems.ndn import figures as _figures  # noqa: F401  # their kinds
 from experiments.systems.ndn.configuration import NdnConfiguration
 from experiments.systems.ndn.metrics import METRICS
 from experiments.systems.ndn.point import NdnPoint, network_of
+from experiments.tables.metric import Metric
 
 
 class NdnSystem(System):

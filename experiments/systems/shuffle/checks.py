@@ -9,7 +9,7 @@ from experiments.accounts.accounting import disagreements as host_disagreements
 from experiments.accounts.counts import Counts
 from experiments.accounts.host_accounts import host_accounts
 from experiments.configuration.faults import AgentFault, Fault, LinkChange, restarted_switches
-from experiments.system import Measured
+from experiments.phases import Measured
 from experiments.systems.shuffle.jobs import ShuffleJob
 from experiments.systems.shuffle.loads import counted_loads, disagreements, lossless, planned_loads
 from experiments.systems.shuffle.phase import ShufflePhase
@@ -40,7 +40,7 @@ def failures(
     restarted = restarted_switches(faults)
     lines = host_disagreements(
         account
-        for account in host_accounts(topology, found)
+        for account in host_accounts(topology, found.counts, found.final)
         if account.host not in without_account and topology.attachment(account.host).name not in restarted
     )
     lines += _count_failures(job, found.counts, topology, faults)

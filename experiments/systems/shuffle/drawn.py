@@ -9,7 +9,7 @@ from common.errors import UserError
 from controller.systems.shuffle.scheduling.instance import Instance
 from controller.systems.shuffle.scheduling.queues import Timing
 from controller.systems.shuffle.scheduling.storage import epochs
-from experiments.system import PointTask
+from experiments.setup import PointTask
 from experiments.systems.shuffle.configuration import ShuffleConfiguration
 from experiments.systems.shuffle.jobs import timing
 from experiments.systems.shuffle.training import Parts, first_parts

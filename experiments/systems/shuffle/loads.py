@@ -12,11 +12,8 @@ from controller.planning.routing import shortest_routes
 from controller.systems.shuffle.delivery import ways
 from experiments.accounts.counts import Counts
 from experiments.systems.shuffle.jobs import ShuffleJob
-from topo.graph import Topology
+from topo.graph import Direction, Topology
 from topo.hops import is_hop
-
-Direction = tuple[str, str]
-"""Of a link: from node, to node."""
 
 
 @dataclass(frozen=True)

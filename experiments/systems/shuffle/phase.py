@@ -6,13 +6,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from controller.systems.shuffle.messages import ShuffleRequest
-from experiments.system import Progress
+from experiments.phases import Progress
 from experiments.systems.shuffle.jobs import ShuffleJob
 from experiments.testbeds.agents import AgentSpec
 
 
 class ShufflePhase:
-    """experiments.system.Phase. make_job: of the service's answer. stopped: names of agents that are not there at the
+    """experiments.phases.Phase. make_job: of the service's answer. stopped: names of agents that are not there at the
     end, for which nobody waits."""
 
     waits = False

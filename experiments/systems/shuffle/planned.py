@@ -16,13 +16,15 @@ from controller.systems.shuffle.scheduling.schedulers import scheduler_named
 from controller.systems.shuffle.scheduling.tree_choice import with_trees_chosen
 from controller.systems.shuffle.scheduling.trees.trees import Trees
 from experiments.fidelity.report import FidelityReport
-from experiments.system import Measured, NetworkSetup, Phase, PointResult, PointTask, Value
+from experiments.phases import Measured, Phase, PointResult
+from experiments.setup import NetworkSetup, PointTask
 from experiments.systems.shuffle.configuration import ShuffleConfiguration
 from experiments.systems.shuffle.drawn import draw, scheduler_timing
+from experiments.tables.metric import Value
 
 
 class PlannedPoint:
-    """experiments.system.PointRun: nothing is sent."""
+    """experiments.phases.PointRun: nothing is sent."""
 
     phases: Sequence[Phase] = ()
 

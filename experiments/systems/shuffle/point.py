@@ -15,8 +15,9 @@ from experiments.accounts.accounting import rows
 from experiments.accounts.host_accounts import host_accounts
 from experiments.configuration.sections import link_classes
 from experiments.fidelity.report import FidelityReport
+from experiments.phases import Measured, PointResult
 from experiments.programs import Program
-from experiments.system import Measured, NetworkSetup, PointResult, PointTask, Value
+from experiments.setup import NetworkSetup, PointTask
 from experiments.systems.shuffle.checks import failures, stopped_agents
 from experiments.systems.shuffle.configuration import ShuffleConfiguration
 from experiments.systems.shuffle.drawn import draw, scheduler_timing
@@ -25,13 +26,14 @@ from experiments.systems.shuffle.loads import counted_loads, load_metrics, repai
 from experiments.systems.shuffle.phase import ShufflePhase
 from experiments.systems.shuffle.planned import below_bound, means, planned_row
 from experiments.systems.shuffle.training import accuracies, held, originals
+from experiments.tables.metric import Value
 from topo.graph import Switch
 
 PORT_STEP = 8
 
 
 class ShufflePoint:
-    """experiments.system.PointRun."""
+    """experiments.phases.PointRun."""
 
     def __init__(self, task: PointTask, configuration: ShuffleConfiguration) -> None:
         self._task = task
@@ -112,7 +114,9 @@ class ShufflePoint:
                 ],
                 "waits": [row for phase, _ in pairs for row in self._wait_rows(phase)],
                 "hosts": [
-                    row for phase, each in pairs for row in rows(phase.name, 1, host_accounts(self.topology, each))
+                    row
+                    for phase, each in pairs
+                    for row in rows(phase.name, 1, host_accounts(self.topology, each.counts, each.final))
                 ],
             },
             failures=[

@@ -9,14 +9,17 @@ from common.errors import UserError
 from controller.systems.shuffle.scheduling.schedulers import scheduler_named
 from controller.systems.shuffle.scheduling.storage import places_of
 from experiments.configuration.point import PointConfiguration
+from experiments.phases import PointRun
 from experiments.scale import Scale
-from experiments.system import Metric, PointRun, PointTask, System
+from experiments.setup import PointTask
+from experiments.system import System
 from experiments.systems.shuffle import figures as _figures  # noqa: F401  # their kinds
 from experiments.systems.shuffle.configuration import ShuffleConfiguration
 from experiments.systems.shuffle.drawn import choose_hosts
 from experiments.systems.shuffle.metrics import METRICS
 from experiments.systems.shuffle.planned import PlannedPoint
 from experiments.systems.shuffle.point import ShufflePoint
+from experiments.tables.metric import Metric
 from hosts.systems.shuffle.coded_format import most_fragment_bytes
 
 

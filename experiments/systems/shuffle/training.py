@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from controller.systems.shuffle.scheduling.storage import parts
-from experiments.system import Measured
+from experiments.phases import Measured
 from experiments.systems.shuffle.configuration import TrainingSection
 from experiments.systems.shuffle.jobs import ShuffleJob
 from hosts.learning.dataset import SHAPES, Samples, load

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from experiments.study.evaluation.results import StudyResults
+from experiments.records.results import StudyResults
 from experiments.systems.workload.expectations import parse_expectation
 
 NOTHING_EXPECTED = "Nothing was expected (--expect), so that whether the program does what it should was not checked."

@@ -11,11 +11,10 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from common.errors import UserError
-from experiments.configuration.point import Clock, PointConfiguration
+from experiments.configuration.point import Clock, PointConfiguration, Shorthands
+from experiments.configuration.samples import SamplesSection
 from experiments.configuration.sections import AddressedTopologySection, Section, SwitchProgramsSection, option
 from experiments.own_program.own_program import entries_beside
-from experiments.sampling import SamplesSection
-from experiments.system import Shorthands
 from experiments.systems.workload.expectations import expectations_of, parse_expectation
 from experiments.traffic.background import BackgroundSection
 from experiments.traffic.configuration import TrafficSection

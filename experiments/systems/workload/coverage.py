@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from experiments.system import Value
+from experiments.tables.metric import Value
 from switch.insight.coverage.coverage import Report
 
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from experiments.accounts.carried import LinkBytes
 from experiments.accounts.counts import Counts
 from experiments.configuration.faults import Fault, LinkChange
-from experiments.sampling import LinkBytes
 from experiments.scale import Scale
-from experiments.system import Metric, Value
+from experiments.tables.metric import Metric, Value
 from experiments.traffic.connections import ConnectionResults
 from experiments.traffic.results import TrafficResults
 from topo.graph import Link, Topology

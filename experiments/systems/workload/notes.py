@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from experiments.system import Value
+from experiments.tables.metric import Value
 
 
 def notes(metrics: Mapping[str, Value]) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from controller.entries.service import Traffic as TrafficJob
-from experiments.system import Progress
+from experiments.phases import Progress
 from experiments.testbeds.agents import AgentSpec
 from experiments.traffic.agents import Traffic
 from experiments.traffic.background import Background
@@ -17,7 +17,7 @@ from experiments.traffic.connections import ConnectionTraffic
 
 
 class WorkloadPhase:
-    """experiments.system.Phase."""
+    """experiments.phases.Phase."""
 
     name = "traffic"
     waits = False

@@ -13,9 +13,10 @@ from experiments.accounts.accounting import HostAccount, rows
 from experiments.accounts.host_accounts import host_accounts
 from experiments.fidelity.report import FidelityReport
 from experiments.own_program.own_program import own_network
+from experiments.phases import Measured, PointResult
 from experiments.programs import Program
 from experiments.scale import Scale
-from experiments.system import Measured, NetworkSetup, PointResult, PointTask, Value
+from experiments.setup import NetworkSetup, PointTask
 from experiments.systems.workload.checks import packet_failures
 from experiments.systems.workload.configuration import WorkloadConfiguration
 from experiments.systems.workload.coverage import coverage_metrics, coverage_rows
@@ -31,6 +32,7 @@ from experiments.systems.workload.metrics import (
 )
 from experiments.systems.workload.notes import notes
 from experiments.systems.workload.phase import WorkloadPhase
+from experiments.tables.metric import Value
 from experiments.traffic.agents import MODULE, Traffic, plan_traffic, sending_us
 from experiments.traffic.background import Background, plan_background
 from experiments.traffic.choice import packet_choice
@@ -118,7 +120,7 @@ def traffic_of(
 
 
 class WorkloadPoint:
-    """experiments.system.PointRun."""
+    """experiments.phases.PointRun."""
 
     def __init__(self, task: PointTask, configuration: WorkloadConfiguration) -> None:
         self._task = task
@@ -167,7 +169,7 @@ class WorkloadPoint:
         rounds = [] if self.background is None else self.background.rows(found.final, phase.job, self._task.scale)
         if not phase.packets:
             raise UserError("no packet was sent: send longer (--duration-ms), or more (--load, --packets)")
-        accounts = host_accounts(self.topology, found)
+        accounts = host_accounts(self.topology, found.counts, found.final)
         metrics = {
             **(connection_metrics(results) if isinstance(results, ConnectionResults) else traffic_metrics(results)),
             **background_metrics(rounds),

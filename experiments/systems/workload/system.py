@@ -10,20 +10,21 @@ from experiments.configuration.faults import AgentFault
 from experiments.configuration.point import PointConfiguration
 from experiments.own_program.own_program import SERVICE
 from experiments.scale import Scale
-from experiments.system import Metric, PointTask, System
+from experiments.setup import PointTask
+from experiments.system import System
 from experiments.systems.workload.closing import closing
 from experiments.systems.workload.configuration import WorkloadConfiguration, WorkloadShorthands
 from experiments.systems.workload.expectations import check_subjects
 from experiments.systems.workload.metrics import METRICS
 from experiments.systems.workload.point import WorkloadPoint, background_of, network_of, traffic_of
-from experiments.tables.metric_table import metric_table
+from experiments.tables.metric import Metric, metric_table
 from experiments.traffic.choice import packet_choice
 from experiments.traffic.connections import check_transport
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from experiments.study.evaluation.results import StudyResults
+    from experiments.records.results import StudyResults
 
 MISSED_SHOWN = 20
 

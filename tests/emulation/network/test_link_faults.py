@@ -11,7 +11,7 @@ import pytest
 
 from common.errors import UserError
 from experiments.scale import Scale
-from experiments.system import PointTask
+from experiments.setup import PointTask
 from experiments.systems.aggregation.configuration import AggregationConfiguration
 from experiments.systems.aggregation.system import AggregationSystem
 from experiments.testbeds.mininet_testbed import MininetTestbed

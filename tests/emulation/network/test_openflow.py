@@ -211,7 +211,7 @@ def check_restart(testbed: Any) -> None:
 @pytest.mark.parametrize("legacy", ["openflow", "p4"])
 def test_two_programmable_switches_among_legacy_ones(legacy: str, tmp_path: Path) -> None:
     from experiments.scale import Scale
-    from experiments.system import PointTask
+    from experiments.setup import PointTask
     from experiments.systems.aggregation.configuration import AggregationConfiguration
     from experiments.systems.aggregation.system import AggregationSystem
     from experiments.testbeds.mininet_testbed import MininetTestbed

@@ -15,9 +15,10 @@ from typing import Any
 import pytest
 
 from common.errors import UserError
-from experiments.point import run_phase
+from experiments.engine.point import run_phase
+from experiments.phases import PointResult, Progress
 from experiments.scale import Scale
-from experiments.system import PointResult, PointTask, Progress
+from experiments.setup import PointTask
 from experiments.systems.aggregation.configuration import AggregationConfiguration
 from experiments.systems.aggregation.counts import event_at
 from experiments.systems.aggregation.system import AggregationSystem

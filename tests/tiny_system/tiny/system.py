@@ -12,8 +12,11 @@ from experiments.accounts.host_accounts import host_accounts
 from experiments.configuration.point import PointConfiguration
 from experiments.configuration.sections import Section, option
 from experiments.fidelity.report import FidelityReport
+from experiments.phases import Measured, PointResult, Progress
 from experiments.programs import FORWARD, Program
-from experiments.system import Measured, Metric, NetworkSetup, PointResult, PointTask, Progress, System
+from experiments.setup import NetworkSetup, PointTask
+from experiments.system import System
+from experiments.tables.metric import Metric
 from experiments.testbeds.agents import AgentSpec
 from hosts.protocols.addresses import AgentAddress
 from tiny.agents import FRAME, FlowDescription
@@ -102,7 +105,7 @@ class TinyPhase:
 
 
 class TinyPoint:
-    """experiments.system.PointRun."""
+    """experiments.phases.PointRun."""
 
     def __init__(self, task: PointTask, configuration: TinyConfiguration) -> None:
         self._task = task
@@ -137,7 +140,7 @@ class TinyPoint:
             for final in receivers.values()
             if final["taken_us"]
         ]
-        accounts = host_accounts(self.topology, found)
+        accounts = host_accounts(self.topology, found.counts, found.final)
         return PointResult(
             metrics={
                 "received_packets": received,

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments.point import run_point
+from experiments.engine.point import run_point
+from experiments.phases import PointResult
 from experiments.scale import Scale
-from experiments.system import PointResult, PointTask
+from experiments.setup import PointTask
 from experiments.systems import find_system
 from hosts.compressors.block_sparse import BLOCK_VALUES, AgreedBlocks, BlockSparse, Whole, compact_values, sent_form
 from hosts.learning.settings import TrainingSettings

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from experiments.records.results import load_results
 from experiments.study.definition.model import FigureSection
 from experiments.study.evaluation.figures import KINDS, draw_figures
-from experiments.study.evaluation.results import load_results
 from experiments.study.loading import load_study
 from experiments.study.make_figures import studies_of
 from experiments.systems.compression.figures.ratio import rate_left

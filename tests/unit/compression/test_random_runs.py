@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from common.errors import UserError
-from experiments.system import PointResult
+from experiments.phases import PointResult
 from hosts.compressors.error_feedback import ErrorFeedback
 from hosts.learning.workload import SyntheticWorkload
 from hosts.systems.compression import assembly

@@ -20,8 +20,8 @@ from experiments.calibration import (
     study_scale,
 )
 from experiments.fidelity.report import FidelityMeasures, FidelityReport, VerdictWord
+from experiments.records.run_files import StoredPoint
 from experiments.scale import Scale
-from experiments.study.evaluation.run_files import StoredPoint
 
 DOUBTFUL = FidelityReport(verdict="doubtful", reasons=("made so",))
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from common.errors import UserError
-from experiments.run_folder import RunFolder, environment
+from experiments.records.run_folder import RunFolder, environment
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -73,7 +73,7 @@ def test_a_folder_that_another_command_writes_is_refused(tmp_path: Path) -> None
 def test_the_end_of_a_process_unlocks_its_folder(tmp_path: Path) -> None:
     program = """
 import pathlib, sys
-from experiments.run_folder import RunFolder
+from experiments.records.run_folder import RunFolder
 print(RunFolder(pathlib.Path(sys.argv[1]), "x").path, flush=True)
 sys.stdin.read()
 """
@@ -110,7 +110,7 @@ def test_what_cannot_be_written_leaves_the_former_content(tmp_path: Path, monkey
 def test_under_sudo_results_belong_to_its_caller(tmp_path: Path) -> None:
     program = """
 import os, pathlib, sys
-from experiments.run_folder import RunFolder
+from experiments.records.run_folder import RunFolder
 run = RunFolder(pathlib.Path(sys.argv[1]) / "new" / "results", "x")
 run.write_json("configuration.json", {})
 (run.path / "points").mkdir()

@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from experiments.point import run_point
+from experiments.engine.point import run_point
+from experiments.phases import PointResult
 from experiments.scale import Scale
-from experiments.system import PointResult, PointTask
+from experiments.setup import PointTask
 from experiments.systems.aggregation.configuration import AggregationConfiguration
 from experiments.systems.aggregation.system import AggregationSystem
 

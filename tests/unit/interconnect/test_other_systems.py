@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from experiments.point import run_point
+from experiments.engine.point import run_point
+from experiments.phases import PointResult
 from experiments.scale import Scale
-from experiments.system import PointResult, PointTask
+from experiments.setup import PointTask
 from experiments.systems import find_system
 
 N = 2

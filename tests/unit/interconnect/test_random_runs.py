@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from common.errors import UserError
-from experiments.system import PointResult
+from experiments.phases import PointResult
 from experiments.testbeds.virtual_testbed import VirtualTestbed
 from hosts.traffic.arrived import Arrived
 from switch.virtual import HostInterface

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from common.errors import UserError
-from experiments.point import run_point
+from experiments.engine.point import run_point
+from experiments.phases import PointResult
 from experiments.scale import Scale
-from experiments.system import PointResult, PointTask
+from experiments.setup import PointTask
 from experiments.systems import find_system
 
 

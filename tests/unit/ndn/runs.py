@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from experiments.point import run_point
+from experiments.engine.point import run_point
+from experiments.phases import PointResult
 from experiments.scale import Scale
-from experiments.system import PointResult, PointTask
+from experiments.setup import PointTask
 from experiments.systems.ndn.configuration import NdnConfiguration
 from experiments.systems.ndn.system import NdnSystem
 from experiments.testbeds.virtual_testbed import VirtualTestbed

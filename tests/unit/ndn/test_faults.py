@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from common.errors import UserError
-from experiments.system import PointResult
+from experiments.phases import PointResult
 from hosts.systems.ndn.node import Node
 from tests.unit.ndn.runs import run
 

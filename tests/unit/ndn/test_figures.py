@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from experiments.records.results import load_results
 from experiments.study.evaluation.figures import KINDS
-from experiments.study.evaluation.results import load_results
 from experiments.systems.ndn.figures.accuracy import courses
 from experiments.systems.ndn.figures.recoveries import answers
 from tests.unit.small_study import run_study_named_small

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from common.errors import UserError
-from experiments.system import PointResult
+from experiments.phases import PointResult
 from tests.unit.ndn.crossings import DATA, INTEREST, Captured, Crossings
 from tests.unit.ndn.runs import run
 from topo.registry import parse_topology

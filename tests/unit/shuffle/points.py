@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from experiments.point import run_point
+from experiments.engine.point import run_point
+from experiments.phases import PointResult
 from experiments.scale import Scale
-from experiments.system import PointResult, PointTask
+from experiments.setup import PointTask
 from experiments.systems.shuffle.configuration import ShuffleConfiguration
 from experiments.systems.shuffle.system import ShuffleSystem
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from common.errors import UserError
-from experiments.system import PointResult
+from experiments.phases import PointResult
 from tests.unit.shuffle.points import shuffle_point
 
 SYNTHETIC = {"data": "synthetic", "samples": 64, "sample_bytes": 8000, "spread_bytes": 300}

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from experiments.records.results import load_results
 from experiments.study.evaluation.figures import KINDS
-from experiments.study.evaluation.results import load_results
 from experiments.systems.shuffle.figures.accuracy import courses
 from experiments.systems.shuffle.figures.growth import label
 from experiments.systems.shuffle.figures.hops import networks

@@ -13,7 +13,7 @@ from controller.systems.shuffle.scheduling import checking
 from controller.systems.shuffle.scheduling.checking import BadSchedule
 from controller.systems.shuffle.scheduling.schedulers import SCHEDULERS
 from controller.systems.shuffle.scheduling.trees.trees import Trees
-from experiments.system import PointResult
+from experiments.phases import PointResult
 from experiments.systems.shuffle import training
 from experiments.systems.shuffle.jobs import ShuffleJob
 from experiments.testbeds.agents import AgentSpec

@@ -28,7 +28,7 @@ from controller.systems.shuffle.scheduling import checking
 from controller.systems.shuffle.scheduling.checking import BadSchedule
 from controller.systems.shuffle.scheduling.trees.trees import Trees
 from controller.systems.shuffle.service import ShuffleService
-from experiments.system import PointResult
+from experiments.phases import PointResult
 from hosts.systems.shuffle import agents, reception, sending
 from hosts.systems.shuffle.store import Store
 from tests.unit.shuffle.points import shuffle_point

@@ -9,10 +9,12 @@ from typing import Any
 from controller.core.service import NoSettings, Service
 from controller.planning.plan import Plan
 from experiments.configuration.point import PointConfiguration
+from experiments.configuration.samples import SampleOrder
+from experiments.engine.sampling import Sampler
 from experiments.programs import FORWARD
-from experiments.sampling import SampleOrder, Sampler
 from experiments.scale import Scale
-from experiments.system import NetworkSetup, PointTask, System
+from experiments.setup import NetworkSetup, PointTask
+from experiments.system import System
 from experiments.testbeds.virtual_testbed import VirtualTestbed
 from experiments.traffic.agents import plan_traffic
 from experiments.traffic.configuration import TrafficSection

@@ -10,9 +10,9 @@ import pytest
 from scapy.layers.l2 import Ether
 from scapy.utils import rdpcap
 
-from experiments.point import run_point
+from experiments.engine.point import run_point
 from experiments.scale import Scale
-from experiments.system import PointTask
+from experiments.setup import PointTask
 from experiments.systems.workload.system import WorkloadSystem
 from experiments.traffic.template import Template
 from tests.unit.cli.test_exercise import LEARN, edit

@@ -21,8 +21,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from common.errors import UserError
+from experiments.phases import PointResult
 from experiments.scale import Scale
-from experiments.system import PointResult
 from experiments.testbeds.virtual_testbed import VirtualTestbed
 from switch.virtual import HostInterface
 from tests.unit.workload.runs import ROUTES, configuration, run, table

@@ -20,8 +20,8 @@ from rich.table import Table
 from experiments.bench.console import bench_console
 from experiments.calibration import study_scale
 from experiments.fidelity.report import FidelityReport
+from experiments.records.run_files import StoredPoint
 from experiments.scale import Scale
-from experiments.study.evaluation.run_files import StoredPoint
 from experiments.study.running.execution import run_now
 from experiments.systems.aggregation.configuration import AggregationConfiguration
 from experiments.tables.intervals import Interval, confidence_interval

@@ -9,10 +9,10 @@ from controller.planning.hosts import choose_hosts_of_jobs
 from controller.systems.aggregation.placement.spanning import least_spanning_edges
 from experiments.plotting.series import draw_series, explain_marks
 from experiments.plotting.style import figure, save
+from experiments.records.results import StudyResults
 from experiments.study.definition.model import FigureSection
-from experiments.study.evaluation.results import StudyResults
-from experiments.system import Metric
 from experiments.systems.aggregation.figures.modes import NUMBERS, mode
+from experiments.tables.metric import Metric
 from topo.registry import parse_topology
 
 

@@ -9,10 +9,10 @@ from typing import Any
 
 from experiments.plotting.series import draw_series, explain_marks
 from experiments.plotting.style import COLOURS, figure, save
+from experiments.records.results import StudyResults
 from experiments.study.definition.model import FigureSection
-from experiments.study.evaluation.results import StudyResults
-from experiments.system import Metric
 from experiments.systems.aggregation.metrics import SHARE
+from experiments.tables.metric import Metric
 
 GROUP_WIDTH = 0.75
 """Of the jobs of all series at one place."""

@@ -11,9 +11,9 @@ from typing import Any
 
 from experiments.plotting.series import draw_series, explain_marks
 from experiments.plotting.style import figure, save
+from experiments.records.results import StudyResults
 from experiments.study.definition.model import FigureSection
-from experiments.study.evaluation.results import StudyResults
-from experiments.system import Metric
+from experiments.tables.metric import Metric
 from hosts.protocols.lanes import frame_bytes
 
 X = "topology.link.loss"

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from experiments.plotting.series import draw_companion, draw_series, explain_marks
 from experiments.plotting.style import COLOURS, figure, save
+from experiments.records.results import StudyResults
 from experiments.study.definition.model import FigureSection
-from experiments.study.evaluation.results import StudyResults
-from experiments.system import Metric
 from experiments.systems.aggregation.figures.modes import NUMBERS, in_link_rates, mode
 from experiments.systems.aggregation.metrics import SHARE
+from experiments.tables.metric import Metric
 
 
 def ring_bound(workers: int) -> float:

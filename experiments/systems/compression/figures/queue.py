@@ -8,10 +8,10 @@ from pathlib import Path
 
 from experiments.plotting.series import draw_series, explain_marks
 from experiments.plotting.style import figure, save
+from experiments.records.results import StudyResults
 from experiments.study.definition.model import FigureSection
-from experiments.study.evaluation.results import StudyResults
-from experiments.system import Metric
 from experiments.systems.compression.figures.variants import PACING
+from experiments.tables.metric import Metric
 
 
 def draw(results: StudyResults, section: FigureSection, metrics: Mapping[str, Metric], path: Path) -> list[Path]:

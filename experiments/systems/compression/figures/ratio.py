@@ -9,10 +9,10 @@ from pathlib import Path
 
 from experiments.plotting.series import draw_series, explain_marks
 from experiments.plotting.style import figure, save
+from experiments.records.results import StudyResults
 from experiments.study.definition.model import FigureSection
-from experiments.study.evaluation.results import StudyResults
-from experiments.system import Metric
 from experiments.systems.compression.figures.variants import Row, colour
+from experiments.tables.metric import Metric
 from hosts.systems.compression.ratio import repaired_ratio, source_ratio
 
 NAMES = {"none": "no rule", "source": "the source, to the letter", "repaired": "repaired"}

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from experiments.plotting.style import figure, save
+from experiments.records.results import StudyResults
+from experiments.records.run_files import DonePoint
 from experiments.study.definition.model import FigureSection
-from experiments.study.evaluation.results import StudyResults
-from experiments.study.evaluation.run_files import DonePoint
-from experiments.system import Metric
 from experiments.systems.compression.figures.variants import Row, colour
+from experiments.tables.metric import Metric
 
 WORKER = "worker 0"
 NAMES = {

@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from experiments.plotting.style import COLOURS, MARKERS, figure, save
+from experiments.records.results import StudyResults
 from experiments.study.definition.model import FigureSection
-from experiments.study.evaluation.results import StudyResults
-from experiments.system import Metric
 from experiments.systems.interconnect.sizes import Size, sizes
+from experiments.tables.metric import Metric
 
 LARGEST, LARGEST_QUICK = 8, 4
 

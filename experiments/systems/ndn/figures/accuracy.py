@@ -8,9 +8,9 @@ from pathlib import Path
 from statistics import fmean
 
 from experiments.plotting.style import COLOURS, figure, save
+from experiments.records.results import StudyResults
 from experiments.study.definition.model import FigureSection
-from experiments.study.evaluation.results import StudyResults
-from experiments.system import Metric
+from experiments.tables.metric import Metric
 
 DASHES = {"synchronous": "-", "asynchronous": "--"}
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from experiments.plotting.style import COLOURS, figure, save
+from experiments.records.results import StudyResults
 from experiments.study.definition.model import FigureSection
-from experiments.study.evaluation.results import StudyResults
-from experiments.system import Metric
+from experiments.tables.metric import Metric
 
 PUBLISHER = None
 """In place of a router's distance."""

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from experiments.plotting.series import cut
 from experiments.plotting.style import COLOURS, figure, save
+from experiments.records.results import StudyResults
 from experiments.study.definition.model import FigureSection
-from experiments.study.evaluation.results import StudyResults
-from experiments.system import Metric
 from experiments.tables.intervals import confidence_interval
+from experiments.tables.metric import Metric
 
 DASHES = {"global": "-", "local": "--"}
 

@@ -7,10 +7,11 @@ from pathlib import Path
 
 from experiments.plotting.series import draw_series
 from experiments.plotting.style import figure, save
+from experiments.records.results import StudyResults
 from experiments.study.definition.model import FigureSection
-from experiments.study.evaluation.results import StudyResults
-from experiments.system import Metric, Row
 from experiments.systems.shuffle.bench.growth import GOALS_S
+from experiments.tables.metric import Metric
+from experiments.tables.tables import Row
 
 
 def label(row: Row) -> str:

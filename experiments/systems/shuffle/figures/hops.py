@@ -8,10 +8,11 @@ from pathlib import Path
 
 from experiments.plotting.series import draw_companion, draw_series
 from experiments.plotting.style import COLOURS, figure, save
+from experiments.records.results import StudyResults
 from experiments.study.definition.model import FigureSection
-from experiments.study.evaluation.results import StudyResults
-from experiments.system import Metric, Row
 from experiments.systems.shuffle.drawn import MASTER_SCHEDULERS
+from experiments.tables.metric import Metric
+from experiments.tables.tables import Row
 
 BOUNDS = {
     ("packet_bound_hops", False): ("--", "bound of packets"),

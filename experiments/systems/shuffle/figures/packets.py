@@ -9,11 +9,11 @@ import numpy as np
 
 from experiments.plotting.series import draw_series
 from experiments.plotting.style import figure, save
+from experiments.records.results import StudyResults
 from experiments.study.definition.model import FigureSection
-from experiments.study.evaluation.results import StudyResults
-from experiments.system import Metric
 from experiments.systems.shuffle.figures.hops import networks
 from experiments.systems.shuffle.theory import CURVES
+from experiments.tables.metric import Metric
 
 DASHES = (":", "-.", "--", (0, (5, 1, 1, 1, 1, 1)))
 

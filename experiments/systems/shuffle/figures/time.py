@@ -8,9 +8,9 @@ from typing import Any
 
 from experiments.plotting.series import draw_series, explain_marks
 from experiments.plotting.style import COLOURS, figure, save
+from experiments.records.results import StudyResults
 from experiments.study.definition.model import FigureSection
-from experiments.study.evaluation.results import StudyResults
-from experiments.system import Metric
+from experiments.tables.metric import Metric
 
 BASELINES = {"unicast-random": "-", "unicast-nearest": ":"}
 """Which unicast is compared with decides the picture, so both are shown."""

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from experiments.fidelity.report import FidelityMeasures, FidelityReport
+from experiments.records.run_files import StoredPoint
 from experiments.scale import Scale
-from experiments.study.evaluation.run_files import StoredPoint
 from experiments.systems.aggregation.bench import clocks
 from experiments.systems.aggregation.bench.clocks import SETTINGS, Setting, compare, run_bench_clocks
 

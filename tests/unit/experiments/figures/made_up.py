@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from experiments.run_folder import RunFolder
+from experiments.records.results import StudyResults, load_results
+from experiments.records.run_files import RunFiles, StoredPoint
+from experiments.records.run_folder import RunFolder
 from experiments.scale import Scale
 from experiments.study.definition.model import Study
-from experiments.study.evaluation.results import StudyResults, load_results
-from experiments.study.evaluation.run_files import RunFiles, StoredPoint
 from experiments.study.loading import load_study
 from experiments.study.make_figures import studies_of
 from experiments.study.running.runner import PlannedPoint, plan, write_description

@@ -10,7 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from common.errors import UserError
-from experiments.system import PointResult
+from experiments.phases import PointResult
 from tests.unit.experiments.virtual_points import FRAGMENTS, ROUNDS, configuration, events, link, run
 
 Faults = list[dict[str, Any]]

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from experiments.engine.point import socket_counts
 from experiments.fidelity.report import FidelityReport
-from experiments.point import socket_counts
+from experiments.records.results import StudyResults, load_results
 from experiments.study.command import RunOptions, run_single
-from experiments.study.evaluation.results import StudyResults, load_results
 from experiments.testbeds.virtual_testbed import VirtualMeter, VirtualTestbed
 from hosts.learning import workload
 from hosts.protocols.lanes import frame_bytes

@@ -20,7 +20,7 @@ from experiments.own_program import program_watch
 from experiments.own_program.own_program import OwnProgram, OwnProgramConfiguration, OwnProgramSystem
 from experiments.own_program.program_watch import ProgramWatch
 from experiments.scale import Scale
-from experiments.system import NetworkSetup, PointTask
+from experiments.setup import NetworkSetup, PointTask
 
 PATIENCE_S = 60
 

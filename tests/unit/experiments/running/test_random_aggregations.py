@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from common.errors import UserError
-from experiments.system import PointResult
+from experiments.phases import PointResult
 from experiments.systems.aggregation.phase import AggregationPhase
 from experiments.testbeds.virtual_testbed import VirtualTestbed
 from hosts.learning import workload

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from common.errors import UserError
-from experiments.sampling import SampleOrder, SamplesSection
+from experiments.configuration.samples import SampleOrder, SamplesSection
 from experiments.scale import Scale
 from experiments.traffic.configuration import TrafficSection
 from tests.unit.traffic.bare import run_sampled

@@ -13,14 +13,19 @@ from typing import Any
 from pydantic import Field
 
 from common.errors import UserError
+from controller.core.service import NoSettings
 from experiments import systems
 from experiments.configuration.point import PointConfiguration
 from experiments.configuration.sections import Section
 from experiments.fidelity.report import FidelityReport, VerdictWord
-from experiments.study.evaluation.results import StudyResults
+from experiments.phases import Measured, Phase, PointResult
+from experiments.records.results import StudyResults
+from experiments.scale import Scale
+from experiments.setup import NetworkSetup, PointTask
 from experiments.study.running.execution import Outcome, attempt
 from experiments.study.running.measure import PointOrder
-from experiments.system import Metric, PointResult, PointTask, System
+from experiments.system import System
+from experiments.tables.metric import Metric
 
 TRACE = "GRADBED_TEST_TRACE"
 """Environment variable: a file to which every run adds a line."""
@@ -67,10 +72,23 @@ class CoinSystem(System):
     def present(self, results: StudyResults, console: Any) -> None:
         console.print(f"{results.points[0].row['heads']} heads")
 
-    def run(self, task: PointTask) -> PointResult:
-        """In place of the engine."""
+    def point(self, task: PointTask) -> CoinPoint:
         assert isinstance(task.configuration, CoinConfiguration)
-        coins = task.configuration.coins
+        return CoinPoint(task, task.configuration)
+
+
+class CoinPoint:
+    """Of no phases: it is computed."""
+
+    phases: Sequence[Phase] = ()
+    network = NetworkSetup(CoinConfiguration().topology.build(Scale()), {}, NoSettings())
+
+    def __init__(self, task: PointTask, configuration: CoinConfiguration) -> None:
+        self._task = task
+        self._coins = configuration.coins
+
+    def result(self, measured: Sequence[Measured]) -> PointResult:
+        task, coins = self._task, self._coins
         if trace := os.environ.get(TRACE):
             with Path(trace).open("a") as file:
                 file.write(f"{coins.count} {task.seed}\n")

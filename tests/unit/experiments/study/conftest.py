@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from experiments import run_folder
+from experiments.records import run_folder
 from experiments.study.running import runner
 from tests.unit.experiments.study.coin import in_this_process
 

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from common.errors import UserError
 from controller.systems.aggregation.messages import AggregationSettings, JobRequest
 from experiments.scale import Scale
-from experiments.system import PointTask
+from experiments.setup import PointTask
 from experiments.systems.aggregation.configuration import AggregationConfiguration, TrainingWorkload
 from experiments.systems.aggregation.metrics import jain_index
 from experiments.systems.aggregation.point import AggregationPoint, phases_of

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from experiments.records.results import StudyResults, load_results
 from experiments.scale import Scale
 from experiments.study.definition.model import Study
 from experiments.study.definition.yaml_text import StudyError
 from experiments.study.evaluation.comparison import Comparison, compared, comparison_tables, short_names
-from experiments.study.evaluation.results import StudyResults, load_results
 from experiments.study.loading import load_study
 from experiments.study.running import runner
 from experiments.study.running.runner import run_study

@@ -23,8 +23,8 @@ ROOT = Path(__file__).resolve().parents[4]
 LONG_STUDY = """
 import sys, threading, time
 from pathlib import Path
-from experiments.study import execution
-from experiments.study.execution import SideBySide
+from experiments.study.running import execution
+from experiments.study.running.execution import SideBySide
 from tests.unit.experiments.study.test_execution import orders
 
 if __name__ == "__main__":

@@ -15,10 +15,10 @@ from matplotlib.container import BarContainer
 from experiments.plotting.series import draw_companion, draw_series
 from experiments.plotting.series_point import SeriesPoint
 from experiments.plotting.style import figure
+from experiments.records.results import load_results
 from experiments.scale import Scale
 from experiments.study.evaluation.figure_data import write_figure_data
 from experiments.study.evaluation.figures import draw_figures
-from experiments.study.evaluation.results import load_results
 from experiments.study.evaluation.summary import summary_table
 from experiments.study.loading import load_study
 from experiments.study.running.runner import run_study

@@ -8,11 +8,11 @@ import pytest
 
 from experiments.plotting.series import draw_series
 from experiments.plotting.style import figure
-from experiments.run_folder import RunFolder
+from experiments.records.results import StudyResults, load_results
+from experiments.records.run_files import RunFiles, StoredPoint
+from experiments.records.run_folder import RunFolder
 from experiments.scale import Scale
 from experiments.study.definition.model import Study
-from experiments.study.evaluation.results import StudyResults, load_results
-from experiments.study.evaluation.run_files import RunFiles, StoredPoint
 from experiments.study.loading import load_study
 from experiments.study.running.runner import plan, write_description
 from tests.unit.experiments.study import coin  # noqa: F401  # registers the system

@@ -13,12 +13,15 @@ from typing import Any
 
 from emulation.switches.fabric_layout import link_seed
 from experiments.accounts.counts import Counts
-from experiments.configuration.faults import schedule
+from experiments.configuration.samples import SampleOrder
+from experiments.engine.faults import schedule
+from experiments.engine.sampling import Carried, Sampler
+from experiments.engine.settling import longest_stand_s, settle
 from experiments.fidelity.report import FidelityReport
 from experiments.fidelity.verdict import worst_report
-from experiments.sampling import Carried, SampleOrder, Sampler
-from experiments.settling import longest_stand_s, settle
-from experiments.system import Measured, Phase, PointResult, PointTask, Progress, System
+from experiments.phases import Measured, Phase, PointResult, Progress
+from experiments.setup import PointTask
+from experiments.system import System
 from experiments.testbeds.testbed import Testbed, open_testbed
 
 OnProgress = Callable[[Sequence[Progress]], None]

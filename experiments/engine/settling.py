@@ -8,15 +8,12 @@ some of them go round and will not end.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from experiments.accounts.counts import Counts
 from experiments.configuration.faults import Fault, LinkChange
 from experiments.scale import Scale
+from experiments.testbeds.testbed import Testbed
 from topo.graph import Topology
-
-if TYPE_CHECKING:
-    from experiments.testbeds.testbed import Testbed
 
 LOOK_S = 0.5
 """So often it is looked whether packets come forward."""

@@ -11,9 +11,9 @@ from typing import Any
 from common.errors import UserError
 from experiments.fidelity.report import GRAVITY, VerdictWord
 from experiments.plotting.series_point import SeriesPoint
-from experiments.study.definition.words import value_words
-from experiments.study.evaluation.run_files import DonePoint, RunFiles
+from experiments.records.run_files import DonePoint, RunFiles
 from experiments.tables.intervals import CONFIDENCE
+from experiments.tables.words import value_words
 
 OfRow = Callable[[Mapping[str, Any]], Any]
 """Of a row of the points table."""

@@ -1,0 +1,23 @@
+"""What links carried between two times."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from emulation.links.link_statistics import DirectionStatistics
+from topo.graph import Direction
+
+LinkRows = Mapping[Direction, DirectionStatistics]
+
+
+@dataclass(frozen=True)
+class LinkBytes:
+    """What each direction carried between two times, in emulated microseconds since the agents began. before, after:
+    all that links told then."""
+
+    bytes: Mapping[Direction, int] = field(default_factory=dict)
+    from_us: int = 0
+    to_us: int = 0
+    before: LinkRows = field(default_factory=dict)
+    after: LinkRows = field(default_factory=dict)

@@ -1,0 +1,36 @@
+"""Lets the faults of a configuration happen."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+
+from common.errors import UserError
+from experiments.configuration.faults import AgentFault, Fault, LinkChange, LinkFault, SwitchRestart
+from experiments.scale import Scale
+from experiments.testbeds.testbed import Testbed
+
+
+def schedule(testbed: Testbed, faults: Sequence[Fault], scale: Scale, jobs: Sequence[int]) -> None:
+    """Let faults happen at their times from now on, those of one time in the order in which they stand.
+
+    jobs: the controller's numbers of the jobs that run."""
+    for fault in faults:
+        testbed.call_after(scale.time_us(1000 * fault.at_ms), functools.partial(_apply, fault, testbed, scale, jobs))
+
+
+def _apply(fault: Fault, testbed: Testbed, scale: Scale, jobs: Sequence[int]) -> None:
+    match fault:
+        case LinkFault():
+            testbed.set_link_up(*fault.link, fault.fault == "link-up")
+        case LinkChange():
+            testbed.change_link(*fault.link, **fault.change.fields(scale))
+        case SwitchRestart():
+            testbed.restart_switch(fault.switch)
+        case AgentFault():
+            if fault.job > len(jobs):
+                raise UserError(
+                    f"{fault.fault} {fault.agent}: there is no job {fault.job}, they are 1 to {len(jobs)}"
+                )
+            happen = testbed.kill_agent if fault.fault == "agent-stop" else testbed.restart_agent
+            happen(jobs[fault.job - 1], fault.agent)

@@ -1,0 +1,79 @@
+"""What a point runs on: its task, and its network before that is up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol
+
+from pydantic import BaseModel
+
+from controller.core.services import ServiceConfig
+from experiments.configuration.point import PointConfiguration
+from experiments.configuration.samples import SampleOrder
+from experiments.programs import SwitchProgram
+from experiments.scale import Scale
+from topo.graph import Topology
+
+
+class Served(Protocol):
+    """What test beds need of a system. service: "module:Class" of its part of the controller."""
+
+    name: str
+    service: str
+
+
+@dataclass(frozen=True)
+class PointTask:
+    """What a system is asked to run. folder: the point's own, for logs and captures."""
+
+    configuration: PointConfiguration
+    seed: int
+    scale: Scale
+    folder: Path
+    capture: bool = False
+    """Whether to leave pcap files in the folder."""
+
+
+@dataclass(frozen=True)
+class Underlay:
+    """A network whose switches carry the IPv4 unicast packets of other systems' agents, and do nothing else for them.
+
+    topology: with links as these switches need them. switches: what each runs. service: their part of the controller.
+    """
+
+    topology: Topology
+    switches: Mapping[str, SwitchProgram]
+    service: ServiceConfig
+
+
+@dataclass(frozen=True)
+class NetworkSetup:
+    """The network of a point, before it is up.
+
+    switches: what every switch of the topology runs. links: of the kernel (veth) or queues in memory, between P4
+    switches. settings: of the system's service at the controller; services: of other
+    systems (Underlay). capture: hosts whose
+    access links are captured where a study asks for pcap files. preload: modules of agents, which take a while to
+    load. keep_open: descriptors that agents inherit (real clock). hand_over: once the switches hold their plan, the
+    controller lets go of them for another one (real clock). samples: what is sampled while phases run.
+    registers: (switch, name) of those that are read at the end of each phase. coverage: whether to tell what of the
+    programs packets reach; trace: which packet's way through all switches to tell (gradbed's switches; one of the
+    two). warm_up_us: what links carry counts from so long after the agents begin, emulated.
+    """
+
+    topology: Topology
+    switches: Mapping[str, SwitchProgram]
+    settings: BaseModel
+    links: Literal["memory", "veth"] = "memory"
+    services: Sequence[ServiceConfig] = ()
+    capture: Sequence[str] = ()
+    preload: Sequence[str] = ()
+    keep_open: Sequence[int] = ()
+    hand_over: bool = False
+    samples: SampleOrder | None = None
+    registers: Sequence[tuple[str, str]] = ()
+    coverage: bool = False
+    trace: Callable[[bytes], bool] | None = None
+    warm_up_us: int = 0

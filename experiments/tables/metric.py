@@ -1,0 +1,42 @@
+"""What a point yields: its metrics, and a table of them for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from rich.table import Table
+
+from experiments.tables.units import engineering
+
+Value = str | int | float | bool | None
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A number that each point of a system yields.
+
+    scales: how it follows the link rate. "rate" (bit/s) and "time" (s) are nominal in every table; each is also given
+    relative to the link rate in a column NAME_normalised: a rate divided by it, a time multiplied by it (bits that
+    fit into that time). None: not at all. possible: the least and the most that the number can be, where intervals
+    end; None: no such limit.
+    """
+
+    unit: str
+    meaning: str
+    scales: Literal["rate", "time"] | None = None
+    possible: tuple[float | None, float | None] = (0.0, None)
+
+
+def metric_table(title: str, metrics: Mapping[str, Metric], row: Mapping[str, Any]) -> Table:
+    """row: of the points table."""
+    table = Table(title=title)
+    table.add_column("metric", no_wrap=True)
+    table.add_column("value", justify="right", no_wrap=True)
+    table.add_column("meaning")
+    for name, metric in metrics.items():
+        value = row[name]
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        table.add_row(name, engineering(value, metric.unit) if is_number else str(value), metric.meaning)
+    return table
