@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from switch.bmv2_json.model import ProgramModel
+
 
 @dataclass(frozen=True)
 class KeyMatch:
@@ -92,6 +94,10 @@ class Program(Protocol):
     @property
     def json(self) -> dict[str, Any]:
         """The BMv2 JSON it came from."""
+
+    @property
+    def model(self) -> ProgramModel:
+        """What the JSON says, as values."""
 
     @property
     def library(self) -> Path:

@@ -203,10 +203,12 @@ def _entry(
     parts = node.list("match_key")
     if len(parts) != len(key):
         raise node.error(f"an entry has {len(key)} key fields here, got {len(parts)}")
+    const = node.get("const")
     return m.Entry(
         tuple(_entry_field(item, wanted) for item, wanted in zip(parts, key, strict=True)),
         _call(node["action_entry"], actions, allowed, node),
         priority,
+        const is not None and const.value is True,
     )
 
 

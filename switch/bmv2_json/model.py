@@ -199,11 +199,12 @@ class EntryField:
 
 @dataclass(frozen=True)
 class Entry:
-    """priority: the larger wins (switch.entry_priority)."""
+    """priority: the larger wins (switch.entry_priority). is_const: told only by this project's compiler."""
 
     key: tuple[EntryField, ...]
     call: Call
     priority: int
+    is_const: bool = False
 
 
 @dataclass(frozen=True)

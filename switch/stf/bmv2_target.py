@@ -8,25 +8,21 @@ from __future__ import annotations
 import json
 import re
 import tempfile
-from collections.abc import Mapping
-from contextlib import ExitStack
-from functools import singledispatchmethod
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from switch.bmv2_json.load import load_program
-from switch.bmv2_json.model import KeyField, ProgramModel, Table
-from switch.device import KeyMatch
+from switch.bmv2_json.model import KeyField, Table, ValueSet
+from switch.device import ActionCall, Counts, KeyMatch
 from switch.p4lang.bmv2_programs import PRIORITY_QUEUES, require_simple_switch
 from switch.p4lang.bmv2_shell import THRIFT_MOST, Bmv2Ended, Bmv2Refuses, Shell
-from switch.stf import names
 from switch.stf import statements as s
 from switch.stf.bmv2_processes import SwitchProcess, free_port
 from switch.stf.names import NoFit
 from switch.stf.pcap_ports import PcapPorts
 from switch.stf.runner import Outcome, run_on
-from switch.stf.target import CheckFailed, NotPossible, check
+from switch.stf.target import CheckFailed, Entry, NotPossible, Target
 
 QUIET_S = 0.3
 # The smaller of BMv2's priorities wins, in STF the larger.
@@ -42,41 +38,27 @@ def run_script_on_bmv2(bmv2_json: Mapping[str, Any], script: s.Script) -> Outcom
         return run_on(target, script)
 
 
-class Bmv2Target:
+class Bmv2Target(Target):
     """One simple_switch process, for one script. Use it as a context manager. NoFit if it refuses the program."""
 
     def __init__(self, bmv2_json: Mapping[str, Any], script: s.Script) -> None:
         found = require_simple_switch()
-        self._model = load_program(bmv2_json)
-        self._entries: list[tuple[Table, str | None, int]] = []
+        super().__init__(load_program(bmv2_json))
         self._received: list[tuple[int, bytes]] = []
         self._is_idle = True
         packets = [statement for statement in script.statements if isinstance(statement, s.Packet)]
-        with ExitStack() as stack:
+        with self._stack as stack:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gradbed-bmv2-")))
             (folder / "program.json").write_text(json.dumps(bmv2_json))
-            ports = stack.enter_context(PcapPorts(folder, sorted(script.ports), packets))
+            self._ports = stack.enter_context(PcapPorts(folder, sorted(script.ports), packets))
             thrift_port = free_port()
-            command = [found[0], "--thrift-port", str(thrift_port), *ports.arguments, "program.json"]
+            command = [found[0], "--thrift-port", str(thrift_port), *self._ports.arguments, "program.json"]
             self._switch = SwitchProcess([*command, "--", PRIORITY_QUEUES], folder)
             stack.callback(self._switch.end)
             self._switch.wait_for(thrift_port)
             self._shell = Shell(found[1], thrift_port)
             stack.callback(self._shell.end)
-            self._ports = ports
             self._stack = stack.pop_all()
-
-    def __enter__(self) -> Bmv2Target:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stack.close()
-
-    @property
-    def model(self) -> ProgramModel:
-        return self._model
 
     def send(self, packet: s.Packet) -> None:
         self._ports.release_next()
@@ -90,7 +72,7 @@ class Bmv2Target:
     def apply(self, statement: s.Statement) -> None:
         self._settle()
         try:
-            self._apply(statement)
+            self._carry_out(statement)
         except Bmv2Refuses as error:
             raise NoFit(str(error)) from None
         except Bmv2Ended as error:
@@ -103,152 +85,98 @@ class Bmv2Target:
             self._received += self._ports.collect(QUIET_S)
             self._is_idle = True
 
-    # ---- Statements as commands ----
+    # ---- Tables ----
 
-    @singledispatchmethod
-    def _apply(self, statement: s.Statement) -> None:
-        raise TypeError(f"{type(statement).__name__} is no command to the switch")
-
-    @_apply.register
-    def _(self, statement: s.Wait) -> None:
-        """The switch is idle."""
-
-    @_apply.register
-    def _(self, statement: s.Add) -> None:
-        table = names.table(self._model, statement.table)
-        call = names.action_call(table, statement.call)
-        key = names.key_matches(table, statement.matches)
-        priority = names.priority(table, statement.priority)
+    def _insert(self, table: Table, key: Sequence[KeyMatch], call: ActionCall, priority: int) -> int:
         words = [_key_text(field, match) for field, match in zip(table.key, key, strict=True)]
         last = [_LEAST_PRIORITY - priority] if table.match in ("ternary", "range") else []
         if table.profile is None:
             answer = self._shell.run("table_add", table.name, call.action, *words, "=>", *call.arguments, *last)
         else:
-            # A member of its own, which does it.
-            made = self._shell.run("act_prof_create_member", table.profile, call.action, *call.arguments)
-            member = _handle(made, "created")
+            member = self._member(table.profile, call)
             answer = self._shell.run("table_indirect_add", table.name, *words, "=>", member, *last)
-        self._entries.append((table, statement.entry, _handle(answer, "added")))
+        return _handle(answer, "added")
 
-    @_apply.register
-    def _(self, statement: s.SetDefault) -> None:
-        table = names.table(self._model, statement.table)
-        call = names.action_call(table, statement.call)
+    def _member(self, profile: str, call: ActionCall) -> int:
+        """A new one that does this."""
+        made = self._shell.run("act_prof_create_member", profile, call.action, *call.arguments)
+        return _handle(made, "created")
+
+    def _set_default(self, table: Table, call: ActionCall) -> None:
         if table.profile is None:
             self._shell.run("table_set_default", table.name, call.action, *call.arguments)
         else:
-            made = self._shell.run("act_prof_create_member", table.profile, call.action, *call.arguments)
-            self._shell.run("table_indirect_set_default", table.name, _handle(made, "created"))
+            self._shell.run("table_indirect_set_default", table.name, self._member(table.profile, call))
 
-    @_apply.register
-    def _(self, statement: s.Remove) -> None:
-        gone = list(self._entries) if statement.entry is None else [self._entry(statement.entry)]
-        for entry in gone:
-            delete = "table_delete" if entry[0].profile is None else "table_indirect_delete"
-            self._shell.run(delete, entry[0].name, entry[2])
-            self._entries.remove(entry)
+    def _delete(self, entry: Entry) -> None:
+        delete = "table_delete" if entry.table.profile is None else "table_indirect_delete"
+        self._shell.run(delete, entry.table.name, entry.handle)
 
-    def _entry(self, name: str) -> tuple[Table, str | None, int]:
-        found = next((entry for entry in self._entries if entry[1] == name), None)
-        if found is None:
-            raise NoFit(f"there is no entry {name}: add ... = {name} names one")
-        return found
+    # ---- Counters, registers, meters, value sets ----
 
-    @_apply.register
-    def _(self, statement: s.CheckCounter) -> None:
-        if isinstance(statement.index, int):
-            counter, index = names.counter(self._model, statement.counter), statement.index
-        else:
-            table, _, index = self._entry(statement.index)
-            counter = next(name for name, c in self._model.counters.items() if c.table == table.name)
-        answer = self._shell.run("counter_read", counter, index)
-        count = re.search(r"\((\d+) bytes, (\d+) packets\)", answer)
-        got = int(count[1 if statement.unit == "bytes" else 2]) if count else 0
-        check(f"counter {statement.counter}({statement.index})", statement.condition, got, statement.unit)
+    def _entry_count(self, entry: Entry, counter: str) -> Counts:
+        return self._counter_read(counter, entry.handle)
 
-    @_apply.register
-    def _(self, statement: s.CounterRead) -> None:
-        self._shell.run("counter_read", names.counter(self._model, statement.counter), statement.index)
+    def _counter_read(self, counter: str, index: int) -> Counts:
+        count = re.search(r"\((\d+) bytes, (\d+) packets\)", self._shell.run("counter_read", counter, index))
+        return (int(count[2]), int(count[1])) if count else (0, 0)
 
-    @_apply.register
-    def _(self, statement: s.CounterWrite) -> None:
-        counter = names.counter(self._model, statement.counter)
-        self._shell.run("counter_write", counter, statement.index, statement.packets, statement.bytes)
+    def _counter_write(self, counter: str, index: int, counts: Counts) -> None:
+        self._shell.run("counter_write", counter, index, *counts)
 
-    @_apply.register
-    def _(self, statement: s.RegisterRead) -> None:
-        register = names.register(self._model, statement.register)
-        [got] = self._shell.register(register, statement.index)
-        if statement.condition is not None:
-            if got == THRIFT_MOST:
-                raise NotPossible(f"BMv2's Thrift reads no number as large as {THRIFT_MOST:#x}", ends=False)
-            check(f"register {statement.register}[{statement.index}]", statement.condition, got)
+    def _register_read(self, register: str, index: int, compared: bool) -> int:
+        [got] = self._shell.register(register, index)
+        if compared and got == THRIFT_MOST:
+            raise NotPossible(f"BMv2's Thrift reads no number as large as {THRIFT_MOST:#x}", ends=False)
+        return got
 
-    @_apply.register
-    def _(self, statement: s.RegisterWrite) -> None:
-        register = names.register(self._model, statement.register)
-        if statement.value > THRIFT_MOST:
-            why = f"BMv2's Thrift writes numbers up to {THRIFT_MOST:#x}, not {statement.value:#x}"
+    def _register_write(self, register: str, index: int, value: int) -> None:
+        if value > THRIFT_MOST:
+            why = f"BMv2's Thrift writes numbers up to {THRIFT_MOST:#x}, not {value:#x}"
             raise NotPossible(why, ends=True)
-        self._shell.run("register_write", register, statement.index, statement.value)
+        self._shell.run("register_write", register, index, value)
 
-    @_apply.register
-    def _(self, statement: s.RegisterReset) -> None:
-        self._shell.run("register_reset", names.register(self._model, statement.register))
+    def _register_reset(self, register: str) -> None:
+        self._shell.run("register_reset", register)
 
-    @_apply.register
-    def _(self, statement: s.MeterGetRates) -> None:
-        self._shell.run("meter_get_rates", names.meter(self._model, statement.meter), statement.index)
+    def _meter_read(self, meter: str, index: int) -> None:
+        self._shell.run("meter_get_rates", meter, index)
 
-    @_apply.register
-    def _(self, statement: s.MeterSetRates) -> None:
-        meter = names.meter(self._model, statement.meter)
-        rates = [f"{rate.rate_per_us:.12f}:{rate.burst}" for rate in statement.rates]
-        if statement.index is None:
-            self._shell.run("meter_array_set_rates", meter, *rates)
+    def _meter_write(self, meter: str, index: int | None, rates: tuple[s.Rate, s.Rate]) -> None:
+        words = [f"{rate.rate_per_us:.12f}:{rate.burst}" for rate in rates]
+        if index is None:
+            self._shell.run("meter_array_set_rates", meter, *words)
         else:
-            self._shell.run("meter_set_rates", meter, statement.index, *rates)
+            self._shell.run("meter_set_rates", meter, index, *words)
 
-    @_apply.register
-    def _(self, statement: s.ValueSetAdd) -> None:
-        names.value_set(self._model, statement.value_set)
+    def _value_set_add(self, value_set: ValueSet, value: int) -> None:
         raise NotPossible("BMv2's simple_switch_CLI sends members of value sets with a byte too many", ends=True)
 
-    @_apply.register
-    def _(self, statement: s.ValueSetClear) -> None:
-        self._shell.run("pvs_clear", names.value_set(self._model, statement.value_set))
+    def _value_set_clear(self, value_set: str) -> None:
+        self._shell.run("pvs_clear", value_set)
 
-    @_apply.register
-    def _(self, statement: s.GroupCreate) -> None:
-        self._shell.run("mc_mgrp_create", statement.group)
+    # ---- Replication ----
 
-    @_apply.register
-    def _(self, statement: s.NodeCreate) -> None:
-        self._shell.run("mc_node_create", statement.instance, *statement.ports)
-
-    @_apply.register
-    def _(self, statement: s.NodeUpdate) -> None:
-        self._shell.run("mc_node_update", statement.node, *statement.ports)
-
-    @_apply.register
-    def _(self, statement: s.NodeAssociate) -> None:
-        self._shell.run("mc_node_associate", statement.group, statement.node)
-
-    @_apply.register
-    def _(self, statement: s.MirroringAdd) -> None:
-        self._shell.run("mirroring_add", statement.session, statement.port)
-
-    @_apply.register
-    def _(self, statement: s.MirroringAddMulticast) -> None:
-        self._shell.run("mirroring_add_mc", statement.session, statement.group)
-
-    @_apply.register
-    def _(self, statement: s.MirroringDelete) -> None:
-        self._shell.run("mirroring_delete", statement.session)
-
-    @_apply.register
-    def _(self, statement: s.MirroringGet) -> None:
-        self._shell.run("mirroring_get", statement.session)
+    def _replicate(self, statement: s.Statement) -> None:
+        match statement:
+            case s.GroupCreate(group=group):
+                self._shell.run("mc_mgrp_create", group)
+            case s.NodeCreate(instance=instance, ports=ports):
+                self._shell.run("mc_node_create", instance, *ports)
+            case s.NodeUpdate(node=node, ports=ports):
+                self._shell.run("mc_node_update", node, *ports)
+            case s.NodeAssociate(group=group, node=node):
+                self._shell.run("mc_node_associate", group, node)
+            case s.MirroringAdd(session=session, port=port):
+                self._shell.run("mirroring_add", session, port)
+            case s.MirroringAddMulticast(session=session, group=group):
+                self._shell.run("mirroring_add_mc", session, group)
+            case s.MirroringDelete(session=session):
+                self._shell.run("mirroring_delete", session)
+            case s.MirroringGet(session=session):
+                self._shell.run("mirroring_get", session)
+            case _:
+                raise TypeError(f"{type(statement).__name__} is no command to the switch")
 
 
 def _handle(answer: str, done: str) -> int:

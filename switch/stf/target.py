@@ -2,29 +2,153 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Sequence
+from contextlib import ExitStack
+from types import TracebackType
+from typing import NamedTuple, Protocol, Self
 
-from switch.bmv2_json.model import ProgramModel
-from switch.stf.statements import Condition, Packet, Statement
+from switch.bmv2_json.model import ProgramModel, Table, ValueSet
+from switch.device import ActionCall, Counts, KeyMatch
+from switch.stf import names
+from switch.stf import statements as s
+from switch.stf.names import NoFit
+
+
+class Entry(NamedTuple):
+    """One that the file added. name: for later statements. handle: the switch's."""
+
+    table: Table
+    name: str | None
+    handle: int
 
 
 class Target(Protocol):
-    """A switch that runs the program under test.
+    """A switch that runs the program under test; a context manager, which closes `_stack`.
 
     `apply` and `send` raise NoFit where the statement does not fit the program, CheckFailed where something is not as
     the statement says, and NotPossible where no program would help: this switch cannot do that.
     """
 
-    @property
-    def model(self) -> ProgramModel: ...
+    model: ProgramModel
+    _entries: list[Entry]
+    _stack: ExitStack
 
-    def apply(self, statement: Statement) -> None:
+    def __init__(self, model: ProgramModel) -> None:
+        self.model = model
+        self._entries = []
+        self._stack = ExitStack()
+
+    def apply(self, statement: s.Statement) -> None:
         """Everything but packet, expect and no_packet."""
 
-    def send(self, packet: Packet) -> None: ...
+    def send(self, packet: s.Packet) -> None: ...
 
     def drain(self) -> list[tuple[int, bytes]]:
         """Let all packets come to rest; what has left since the last call, (port, frame), in order for each port."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    def _carry_out(self, statement: s.Statement) -> None:
+        """On a switch that is idle."""
+        model = self.model
+        match statement:
+            case s.Wait():
+                """The switch is idle."""
+            case s.Add():
+                self._add(statement)
+            case s.SetDefault():
+                table = names.table(model, statement.table)
+                self._set_default(table, names.action_call(table, statement.call))
+            case s.Remove():
+                for entry in list(self._entries) if statement.entry is None else [self._entry(statement.entry)]:
+                    self._delete(entry)
+                    self._entries.remove(entry)
+            case s.CheckCounter():
+                packets, bytes_ = self._counted(statement.counter, statement.index)
+                got = packets if statement.unit == "packets" else bytes_
+                what = f"counter {statement.counter}({statement.index})"
+                check(what, statement.condition, got, statement.unit)
+            case s.CounterRead():
+                self._counter_read(names.counter(model, statement.counter), statement.index)
+            case s.CounterWrite():
+                counter = names.counter(model, statement.counter)
+                self._counter_write(counter, statement.index, (statement.packets, statement.bytes))
+            case s.RegisterRead():
+                register = names.register(model, statement.register)
+                got = self._register_read(register, statement.index, statement.condition is not None)
+                if statement.condition is not None:
+                    check(f"register {statement.register}[{statement.index}]", statement.condition, got)
+            case s.RegisterWrite():
+                self._register_write(names.register(model, statement.register), statement.index, statement.value)
+            case s.RegisterReset():
+                self._register_reset(names.register(model, statement.register))
+            case s.MeterGetRates():
+                self._meter_read(names.meter(model, statement.meter), statement.index)
+            case s.MeterSetRates():
+                self._meter_write(names.meter(model, statement.meter), statement.index, statement.rates)
+            case s.ValueSetAdd():
+                value_set = model.value_sets[names.value_set(model, statement.value_set)]
+                self._value_set_add(value_set, statement.value)
+            case s.ValueSetClear():
+                self._value_set_clear(names.value_set(model, statement.value_set))
+            case _:
+                self._replicate(statement)
+
+    def _add(self, statement: s.Add) -> None:
+        table = names.table(self.model, statement.table)
+        call = names.action_call(table, statement.call)
+        priority = names.priority(table, statement.priority)
+        key = names.key_matches(table, statement.matches)
+        if statement.entry is not None and any(entry.name == statement.entry for entry in self._entries):
+            raise NoFit(f"there is an entry {statement.entry} already")
+        handle = self._insert(table, key, call, priority)
+        self._entries.append(Entry(table, statement.entry, handle))
+
+    def _entry(self, name: str) -> Entry:
+        found = next((entry for entry in self._entries if entry.name == name), None)
+        if found is None:
+            raise NoFit(f"there is no entry {name}: add ... = {name} names one")
+        return found
+
+    def _counted(self, counter: str, index: int | str) -> Counts:
+        """By an indirect counter's cell, or by the direct counter of a named entry."""
+        if isinstance(index, int):
+            return self._counter_read(names.counter(self.model, counter), index)
+        entry = self._entry(index)
+        table = entry.table.name
+        direct = [name for name, c in self.model.counters.items() if c.table == table]
+        names.find(counter, [*direct, table], f"direct counter of table {table} named")
+        return self._entry_count(entry, direct[0] if direct else table)
+
+    # ---- What each switch does in its own way; names are full ----
+
+    def _insert(self, table: Table, key: Sequence[KeyMatch], call: ActionCall, priority: int) -> int:
+        """Returns a handle. In a table with an action profile the call is that of a new member."""
+
+    def _set_default(self, table: Table, call: ActionCall) -> None: ...
+    def _delete(self, entry: Entry) -> None: ...
+    def _entry_count(self, entry: Entry, counter: str) -> Counts: ...
+    def _counter_read(self, counter: str, index: int) -> Counts: ...
+    def _counter_write(self, counter: str, index: int, counts: Counts) -> None: ...
+    def _register_read(self, register: str, index: int, compared: bool) -> int:
+        """compared: its value counts, so it has to be exact."""
+
+    def _register_write(self, register: str, index: int, value: int) -> None: ...
+    def _register_reset(self, register: str) -> None: ...
+    def _meter_read(self, meter: str, index: int) -> None: ...
+    def _meter_write(self, meter: str, index: int | None, rates: tuple[s.Rate, s.Rate]) -> None:
+        """index None: every cell."""
+
+    def _value_set_add(self, value_set: ValueSet, value: int) -> None: ...
+    def _value_set_clear(self, value_set: str) -> None: ...
+    def _replicate(self, statement: s.Statement) -> None:
+        """Those of multicast groups and clone sessions. TypeError for any that is left."""
 
 
 class CheckFailed(Exception):
@@ -42,7 +166,7 @@ class NotPossible(Exception):
         self.ends = ends
 
 
-def check(what: str, condition: Condition, got: int, unit: str = "") -> None:
+def check(what: str, condition: s.Condition, got: int, unit: str = "") -> None:
     """CheckFailed unless the condition holds of the value."""
     if not condition.holds(got):
         wanted = f"{condition.operator} {condition.value}"

@@ -10,8 +10,8 @@ from typing import Any
 
 from finsy.proto import p4i, p4r
 
+from switch.bmv2_json.model import ProgramModel
 from switch.device import ActionCall
-from switch.p4runtime.pipeline.bmv2_json import Bmv2Json
 from switch.p4runtime.pipeline.calls import ActionCodec, ActionSet, Call, WatchPort, WeightedCall
 from switch.p4runtime.values import bytestrings
 from switch.p4runtime.values.status import denied, exhausted, invalid, unimplemented
@@ -32,15 +32,16 @@ class ProfileCodec:
     """One action profile; a selector if `with_selector`."""
 
     def __init__(
-        self, profile: Any, info: Any, program: Bmv2Json, actions: Mapping[int, ActionCodec], port_width_bits: int
+        self, profile: Any, info: Any, program: ProgramModel, actions: Mapping[int, ActionCodec], port_width_bits: int
     ) -> None:
         """From a p4.config.v1.ActionProfile. Raises ValueError where P4Info and BMv2 JSON do not fit together."""
         self.profile_id: int = profile.preamble.id
         self.name: str = profile.preamble.name
-        if self.name not in program.profile_sizes:
+        in_program = program.profiles.get(self.name)
+        if in_program is None:
             raise ValueError(f"action profile {self.name!r} of the P4Info is not in the BMv2 JSON")
         self.with_selector: bool = profile.with_selector
-        self.size = min(profile.size or program.profile_sizes[self.name], program.profile_sizes[self.name])
+        self.size = min(profile.size or in_program.max_size, in_program.max_size)
         self.max_group_size: int = profile.max_group_size
         self.weights_disallowed: bool = profile.weights_disallowed
         self.counts_members = profile.WhichOneof("selector_size_semantics") == "sum_of_members"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from switch.p4runtime.pipeline.bmv2_json import Bmv2Json
+from switch.bmv2_json.model import ProgramModel
 from switch.p4runtime.values.p4_types import ValueCodec, value_codec
 from switch.p4runtime.values.status import RequestError, invalid
 from switch.p4runtime.values.translation import Translations
@@ -94,13 +94,18 @@ class ActionCodec:
             action.params.add(param_id=parameter.parameter_id, value=parameter.values.encode(value))
 
 
-def action_codecs(info: Any, program: Bmv2Json, translations: Translations) -> dict[int, ActionCodec]:
+def action_codecs(info: Any, program: ProgramModel, translations: Translations) -> dict[int, ActionCodec]:
     """The actions of a P4Info by id. Raises ValueError where P4Info and BMv2 JSON do not fit together."""
+    # An action that is also called from a control is there a second time, with its arguments built in.
+    all_widths_bits: dict[str, list[list[int]]] = {}
+    for in_program in program.actions.values():
+        widths = [parameter.width for parameter in in_program.parameters]
+        all_widths_bits.setdefault(in_program.name, []).append(widths)
     codecs = {}
     for action in info.actions:
         name = action.preamble.name
         # Compilers drop actions that no table uses from the JSON, and keep them in P4Info.
-        known = program.parameter_widths_bits.get(name, [[None] * len(action.params)])
+        known: Sequence[Sequence[int | None]] = all_widths_bits.get(name, [[None] * len(action.params)])
         widths_bits = next((widths for widths in known if len(widths) == len(action.params)), None)
         if widths_bits is None:
             raise ValueError(

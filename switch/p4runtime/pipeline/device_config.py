@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from typing import Any
 
 # p4.tmp.P4DeviceConfig of p4lang/PI: bool reassign = 1, Extras extras = 2, bytes device_data = 3.
 _DEVICE_DATA = 3
 _VARINT, _BYTES = 0, 2
+
+
+def bmv2_json(device_config: bytes) -> dict[str, Any]:
+    """The program. Raises ValueError."""
+    try:
+        document = json.loads(bmv2_json_text(device_config))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"the device config is not JSON: {error}") from None
+    if not isinstance(document, dict):
+        raise ValueError("the device config is not a BMv2 JSON object")
+    return document
 
 
 def bmv2_json_text(device_config: bytes) -> bytes:

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from switch.p4runtime.pipeline.bmv2_json import Bmv2Json
+from switch.bmv2_json import expressions as ex
+from switch.bmv2_json.model import ProgramModel
 from switch.p4runtime.values.p4_data import DataCodec, data_codec
 from switch.p4runtime.values.status import invalid, unimplemented
 from switch.p4runtime.values.translation import Translations
@@ -19,6 +20,7 @@ from switch.p4runtime.values.translation import Translations
 GREATEST_CACHE = 1 << 16
 # A list of unlimited size is sent when it has this many messages.
 GREATEST_LIST = 1 << 12
+WORD_BITS = 64
 
 Values = tuple[int, ...]
 
@@ -26,13 +28,15 @@ Values = tuple[int, ...]
 class DigestCodec:
     """One digest of a program: its messages as the data plane sends them and as P4Data."""
 
-    def __init__(self, digest: Any, info: Any, program: Bmv2Json, translations: Translations) -> None:
+    def __init__(self, digest: Any, info: Any, program: ProgramModel, translations: Translations) -> None:
         """From a p4.config.v1.Digest. Raises ValueError where the BMv2 JSON has no such learn list."""
         self.digest_id: int = digest.preamble.id
         self.name: str = digest.preamble.name
-        if self.name not in program.digest_lists:
+        in_program = next((each for each in program.digests.values() if each.name == self.name), None)
+        if in_program is None:
             raise ValueError(f"digest {self.name!r} of the P4Info is not in the BMv2 JSON")
-        self.list_id, self._widths_bits = program.digest_lists[self.name]
+        self.list_id = in_program.id
+        self._widths_bits = [_width_bits(element, program) for element in in_program.elements]
         self._data: DataCodec | None = None
         self._refusal = ""
         try:
@@ -59,6 +63,16 @@ class DigestCodec:
         """Fill a P4Data."""
         assert self._data is not None
         self._data.encode(iter(values), data)
+
+
+def _width_bits(element: ex.Data, program: ProgramModel) -> int:
+    """Of what a digest sends; values that are no fields have one word."""
+    match element:
+        case ex.FromBoolean(ex.IsValid()):
+            return 1
+        case ex.Field(ex.NamedHeader(header), index):
+            return program.headers[header].type.fields[index].width or WORD_BITS
+    return WORD_BITS
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ Key = tuple[Any, ...]
 """The canonical values of a key's fields, in the order of the fields."""
 
 # What a match kind may be called in BMv2 JSON, other than by its name.
-_ALSO_IN_JSON = {"optional": ("ternary",), "exact": ("valid",)}
+_ALSO_IN_JSON = {"optional": ("ternary",)}
 
 
 def match_fields(

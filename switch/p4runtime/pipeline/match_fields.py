@@ -1,4 +1,4 @@
-"""Fields of a match key between P4Runtime messages, canonical values, BMv2 JSON and the device.
+"""Fields of a match key between P4Runtime messages, canonical values, the program's own entries and the device.
 
 The canonical value of a field, the one that entries are compared and stored by, is
     exact: value  lpm: (value, prefix_bits)  ternary: (value, mask)  range: (low, high)  optional: value or None
@@ -15,8 +15,8 @@ from typing import Any, ClassVar
 
 from finsy.proto import p4i
 
+from switch.bmv2_json.model import EntryField
 from switch.device import KeyMatch
-from switch.p4runtime.pipeline.bmv2_json import number
 from switch.p4runtime.values import bytestrings
 from switch.p4runtime.values.p4_types import Number, ValueCodec
 from switch.p4runtime.values.status import invalid
@@ -58,7 +58,7 @@ class MatchField:
     def to_device(self, value: Any) -> KeyMatch:
         raise NotImplementedError
 
-    def from_json(self, key: dict[str, Any]) -> Any:
+    def of_program(self, key: EntryField) -> Any:
         """Canonical value of this field in an entry that is part of the program."""
         raise NotImplementedError
 
@@ -77,9 +77,8 @@ class ExactField(MatchField):
     def to_device(self, value: int) -> KeyMatch:
         return KeyMatch(value)
 
-    def from_json(self, key: dict[str, Any]) -> int:
-        value = key.get("key")
-        return int(value) if isinstance(value, bool) else number(value)
+    def of_program(self, key: EntryField) -> int:
+        return key.value
 
 
 class LpmField(MatchField):
@@ -105,11 +104,10 @@ class LpmField(MatchField):
         narrower_bits = self.width_bits - self.device_width_bits
         return KeyMatch(value[0], prefix_bits=max(0, value[1] - narrower_bits))
 
-    def from_json(self, key: dict[str, Any]) -> tuple[int, int]:
-        prefix_bits = number(key.get("prefix_length"))
-        if prefix_bits == 0:
+    def of_program(self, key: EntryField) -> tuple[int, int]:
+        if not key.prefix_bits:
             return self.absent
-        return number(key.get("key")), prefix_bits + self.width_bits - self.device_width_bits
+        return key.value, key.prefix_bits + self.width_bits - self.device_width_bits
 
 
 class TernaryField(MatchField):
@@ -134,9 +132,9 @@ class TernaryField(MatchField):
     def to_device(self, value: tuple[int, int]) -> KeyMatch:
         return KeyMatch(value[0], mask=value[1] & self.device_greatest)
 
-    def from_json(self, key: dict[str, Any]) -> tuple[int, int]:
-        mask = number(key.get("mask"))
-        return number(key.get("key")) & mask, mask
+    def of_program(self, key: EntryField) -> tuple[int, int]:
+        assert key.mask is not None
+        return key.value & key.mask, key.mask
 
 
 class RangeField(MatchField):
@@ -170,10 +168,10 @@ class RangeField(MatchField):
     def to_device(self, value: tuple[int, int]) -> KeyMatch:
         return KeyMatch(value[0], high=min(value[1], self.device_greatest))
 
-    def from_json(self, key: dict[str, Any]) -> tuple[int, int]:
-        low, high = number(key.get("start")), number(key.get("end"))
+    def of_program(self, key: EntryField) -> tuple[int, int]:
+        assert key.high is not None
         everything: tuple[int, int] = self.absent
-        return everything if low == 0 and high == self.device_greatest else (low, high)
+        return everything if (key.value, key.high) == (0, self.device_greatest) else (key.value, key.high)
 
 
 class OptionalField(MatchField):
@@ -190,11 +188,9 @@ class OptionalField(MatchField):
     def to_device(self, value: int | None) -> KeyMatch:
         return KeyMatch(0, mask=0) if value is None else KeyMatch(value, mask=self.device_greatest)
 
-    def from_json(self, key: dict[str, Any]) -> int | None:
+    def of_program(self, key: EntryField) -> int | None:
         # BMv2 has no optional match: such a field is ternary there, with all bits of the mask set or none.
-        if "mask" in key and number(key["mask"]) == 0:
-            return None
-        return number(key.get("key"))
+        return None if key.mask == 0 else key.value
 
 
 KINDS: dict[int, type[MatchField]] = {

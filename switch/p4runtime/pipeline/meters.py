@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from finsy.proto import p4i
 
+from switch.bmv2_json.model import ProgramModel
 from switch.device import MeterCounts, MeterRates
-from switch.p4runtime.pipeline.bmv2_json import Bmv2Json
 from switch.p4runtime.values.status import invalid
 
 INT64_GREATEST = (1 << 63) - 1
@@ -63,12 +63,12 @@ class MeterArray(NamedTuple):
     spec: MeterSpec
 
 
-def meter_array(meter: Any, program: Bmv2Json) -> MeterArray:
+def meter_array(meter: Any, program: ProgramModel) -> MeterArray:
     """From a p4.config.v1.Meter. Raises ValueError where the BMv2 JSON has no such meter."""
     name = meter.preamble.name
-    if name not in program.meter_sizes:
+    if name not in program.indirect_meters:
         raise ValueError(f"meter {name!r} of the P4Info is not in the BMv2 JSON")
-    return MeterArray(meter.preamble.id, name, program.meter_sizes[name], MeterSpec(name, meter.spec.type))
+    return MeterArray(meter.preamble.id, name, program.meters[name].size, MeterSpec(name, meter.spec.type))
 
 
 def fill_config(message: Any, config: MeterConfig) -> None:

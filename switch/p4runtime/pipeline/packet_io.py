@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from finsy.proto import p4r
 
-from switch.p4runtime.pipeline.bmv2_json import Bmv2Json
+from switch.bmv2_json.model import ProgramModel
 from switch.p4runtime.values.p4_types import ValueCodec, controller_width_bits, is_translated, value_codec
 from switch.p4runtime.values.status import RequestError, invalid
 from switch.p4runtime.values.translation import Translations
@@ -71,7 +71,7 @@ class ControllerHeader:
         return packet
 
 
-def controller_header(name: str, info: Any, program: Bmv2Json, translations: Translations) -> ControllerHeader:
+def controller_header(name: str, info: Any, program: ProgramModel, translations: Translations) -> ControllerHeader:
     """The header of P4Info's controller_packet_metadata of that name ("packet_in" or "packet_out").
 
     Raises ValueError where its layout cannot be known.
@@ -87,14 +87,14 @@ def controller_header(name: str, info: Any, program: Bmv2Json, translations: Tra
     return ControllerHeader(())
 
 
-def _wire_widths_bits(described: Any, type_info: Any, program: Bmv2Json) -> list[int]:
+def _wire_widths_bits(described: Any, type_info: Any, program: ProgramModel) -> list[int]:
     """P4Info gives widths as the controller sees them; those of translated types are the JSON's to tell."""
     if not any(is_translated(metadata, type_info) for metadata in described.metadata):
         return [controller_width_bits(metadata, type_info) for metadata in described.metadata]
     names = [metadata.name for metadata in described.metadata]
-    for fields in program.header_types.values():
-        if list(fields) == names:
-            return list(fields.values())
+    for header in program.headers.values():
+        if [field.name for field in header.type.fields] == names:
+            return [field.width for field in header.type.fields]
     raise ValueError(
         f"controller header {described.preamble.name!r} has translated types, and the BMv2 JSON "
         "has no header type with the same fields"

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from common.errors import UserError
+from switch.bmv2_json.model import ProgramModel
 from switch.device import Program
 from switch.p4runtime.pipeline.action_profiles import ProfileCodec
-from switch.p4runtime.pipeline.bmv2_json import Bmv2Json
 from switch.p4runtime.pipeline.calls import action_codecs
+from switch.p4runtime.pipeline.device_config import bmv2_json
 from switch.p4runtime.pipeline.digests import DigestCodec
 from switch.p4runtime.pipeline.meters import MeterArray, MeterSpec, meter_array
 from switch.p4runtime.pipeline.packet_io import ControllerHeader, controller_header
@@ -72,30 +73,32 @@ def build_pipeline(info: Any, device_config: bytes, build: Build) -> Pipeline:
     Raises INVALID_ARGUMENT, with one line that says why, where the switch cannot realize the config.
     """
     try:
-        json = Bmv2Json(device_config)
         _check_ids(info)
-        if json.can_be_described and not any(_objects(info)):
+        program = build(bmv2_json(device_config))
+        model = program.model
+        if _can_be_described(model) and not any(_objects(info)):
             raise ValueError("the P4Info describes nothing of the program")
-        port_width_bits = json.field_width_bits("standard_metadata", "egress_spec") or DEFAULT_PORT_WIDTH_BITS
+        widths_bits = _standard_widths_bits(model)
+        port_width_bits = widths_bits.get("egress_spec", DEFAULT_PORT_WIDTH_BITS)
         names = Translations()
-        actions = action_codecs(info, json, names)
+        actions = action_codecs(info, model, names)
         profiles = {
-            p.preamble.id: ProfileCodec(p, info, json, actions, port_width_bits) for p in info.action_profiles
+            p.preamble.id: ProfileCodec(p, info, model, actions, port_width_bits) for p in info.action_profiles
         }
+        in_program = model.tables
         tables = [
-            TableCodec(table, info, json, actions, profiles, names)
+            TableCodec(table, info, model, actions, profiles, names)
             for table in info.tables
             # Compilers drop tables without key and action from the JSON, and keep them in P4Info.
-            if table.match_fields or table.preamble.name in json.tables
+            if table.match_fields or table.preamble.name in in_program
         ]
-        value_sets = [ValueSetCodec(value_set, info, json, names) for value_set in info.value_sets]
-        digests = [DigestCodec(digest, info, json, names) for digest in info.digests]
-        meters = [meter_array(meter, json) for meter in info.meters]
-        counters = [_counter(counter, json) for counter in info.counters]
-        registers = [_register(register, info, json, names) for register in info.registers]
-        packet_in = controller_header("packet_in", info, json, names)
-        packet_out = controller_header("packet_out", info, json, names)
-        program = build(json.document)
+        value_sets = [ValueSetCodec(value_set, info, model, names) for value_set in info.value_sets]
+        digests = [DigestCodec(digest, info, model, names) for digest in info.digests]
+        meters = [meter_array(meter, model) for meter in info.meters]
+        counters = [_counter(counter, model) for counter in info.counters]
+        registers = [_register(register, info, model, names) for register in info.registers]
+        packet_in = controller_header("packet_in", info, model, names)
+        packet_out = controller_header("packet_out", info, model, names)
     except RequestError:
         raise
     except (UserError, ValueError) as error:
@@ -119,8 +122,8 @@ def build_pipeline(info: Any, device_config: bytes, build: Build) -> Pipeline:
         packet_in=packet_in,
         packet_out=packet_out,
         port_width_bits=port_width_bits,
-        group_width_bits=json.field_width_bits("standard_metadata", "mcast_grp") or DEFAULT_GROUP_WIDTH_BITS,
-        instance_width_bits=json.field_width_bits("standard_metadata", "egress_rid") or DEFAULT_INSTANCE_WIDTH_BITS,
+        group_width_bits=widths_bits.get("mcast_grp", DEFAULT_GROUP_WIDTH_BITS),
+        instance_width_bits=widths_bits.get("egress_rid", DEFAULT_INSTANCE_WIDTH_BITS),
     )
 
 
@@ -156,20 +159,32 @@ def _check_ids(info: Any) -> None:
         seen[thing_id] = name
 
 
-def _counter(counter: Any, json: Bmv2Json) -> CounterArray:
+def _can_be_described(program: ProgramModel) -> bool:
+    """Whether it has something that controllers write or read: compilers put that into P4Info."""
+    arrays = (program.counters, program.meters, program.registers, program.value_sets, program.digests)
+    return any(arrays) or any(table.key for table in program.tables.values())
+
+
+def _standard_widths_bits(program: ProgramModel) -> dict[str, int]:
+    """Of the fields of standard_metadata."""
+    header = program.headers.get("standard_metadata")
+    return {field.name: field.width for field in header.type.fields} if header else {}
+
+
+def _counter(counter: Any, program: ProgramModel) -> CounterArray:
     name = counter.preamble.name
-    if name not in json.counter_sizes:
+    if name not in program.indirect_counters:
         raise ValueError(f"counter {name!r} of the P4Info is not in the BMv2 JSON")
-    return CounterArray(counter.preamble.id, name, json.counter_sizes[name])
+    return CounterArray(counter.preamble.id, name, program.counters[name].size)
 
 
-def _register(register: Any, info: Any, json: Bmv2Json, names: Translations) -> RegisterArray:
+def _register(register: Any, info: Any, program: ProgramModel, names: Translations) -> RegisterArray:
     name = register.preamble.name
-    if name not in json.registers:
+    in_program = program.registers.get(name)
+    if in_program is None:
         raise ValueError(f"register {name!r} of the P4Info is not in the BMv2 JSON")
-    size, width_bits = json.registers[name]
     try:
-        cell = cell_codec(register.type_spec, info.type_info, width_bits, names)
+        cell = cell_codec(register.type_spec, info.type_info, in_program.width, names)
     except ValueError as error:
         raise ValueError(f"register {name!r}: {error}") from None
-    return RegisterArray(register.preamble.id, name, size, cell)
+    return RegisterArray(register.preamble.id, name, in_program.size, cell)

@@ -8,10 +8,9 @@ from typing import Any, NamedTuple
 
 from finsy.proto import p4i
 
+from switch.bmv2_json import model as m
 from switch.device import ActionCall, KeyMatch
-from switch.entry_priority import initial_priorities
 from switch.p4runtime.pipeline.action_profiles import ProfileCodec
-from switch.p4runtime.pipeline.bmv2_json import Bmv2Json, number
 from switch.p4runtime.pipeline.calls import ActionCodec, Call
 from switch.p4runtime.pipeline.keys import Key, KeyCodec, match_fields
 from switch.p4runtime.values.status import denied, invalid
@@ -45,7 +44,7 @@ class TableCodec:
         self,
         table: Any,
         info: Any,
-        program: Bmv2Json,
+        program: m.ProgramModel,
         actions: Mapping[int, ActionCodec],
         profiles: Mapping[int, ProfileCodec],
         translations: Translations,
@@ -56,24 +55,24 @@ class TableCodec:
         self.is_const: bool = table.is_const_table
         self.has_const_default: bool = table.const_default_action_id != 0
         self.has_idle_timeout: bool = table.idle_timeout_behavior != p4i.Table.NO_TIMEOUT
-        if self.name not in program.tables:
+        in_program = program.tables.get(self.name)
+        if in_program is None:
             raise ValueError(f"table {self.name!r} of the P4Info is not in the BMv2 JSON")
-        document = program.tables[self.name]
-        if self.has_idle_timeout and not document.get("support_timeout"):
+        if self.has_idle_timeout and not in_program.with_timeouts:
             raise ValueError(f"table {self.name!r} has idle timeouts in the P4Info, none in the BMv2 JSON")
         self.profile: ProfileCodec | None = None
         if table.implementation_id:
             self.profile = profiles.get(table.implementation_id)
             if self.profile is None:
                 raise ValueError(f"table {self.name!r}: its implementation is no action profile of the P4Info")
-        self.size = min(table.size or UNLIMITED, document.get("max_size") or UNLIMITED)
+        self.size = min(table.size or UNLIMITED, in_program.max_size or UNLIMITED)
         self.direct_counter_id = _direct_resource(info.direct_counters, self.table_id)
-        if self.direct_counter_id is not None and not document.get("with_counters"):
+        if self.direct_counter_id is not None and not in_program.with_counters:
             raise ValueError(f"table {self.name!r} has a direct counter in the P4Info, none in the BMv2 JSON")
         self.direct_meter_id = _direct_resource(info.direct_meters, self.table_id)
-        if self.direct_meter_id is not None and not document.get("direct_meters"):
+        if self.direct_meter_id is not None and in_program.direct_meter is None:
             raise ValueError(f"table {self.name!r} has a direct meter in the P4Info, none in the BMv2 JSON")
-        keys = [(key.get("match_type"), program.key_width_bits(key)) for key in program.key(self.name)]
+        keys = [(key.match, key.width) for key in in_program.key]
         where = f"table {self.name}"
         self.fields = match_fields(table.match_fields, keys, where, info.type_info, translations)
         self._keys = KeyCodec(self.fields, where)
@@ -88,8 +87,9 @@ class TableCodec:
                 reference.scope != p4i.ActionRef.TABLE_ONLY,
             )
         self._action_ids = {reference.action.name: i for i, reference in self.actions.items()}
-        self.initial_default = self._initial_default(program)
-        self.initial_entries = self._initial_entries(program)
+        # None where the table has none that P4Info knows (tables with an implementation).
+        self.initial_default = in_program.default and self._call(in_program.default, program)
+        self.initial_entries = [self._initial_entry(entry, program) for entry in in_program.entries]
 
     def decode_key(self, matches: Iterable[Any]) -> Key:
         """Canonical key from FieldMatch messages in any order. Raises RequestError."""
@@ -127,38 +127,23 @@ class TableCodec:
     def device_call(self, call: Call) -> ActionCall:
         return ActionCall(self.actions[call.action_id].action.name, call.arguments)
 
-    def _initial_default(self, program: Bmv2Json) -> Call | None:
-        """None where the table has none that P4Info knows (tables with an implementation)."""
-        default = program.tables[self.name].get("default_entry")
-        if default is None:
-            return None
-        return self._call(*program.action_call(default))
+    def _initial_entry(self, entry: m.Entry, program: m.ProgramModel) -> InitialEntry:
+        call = self._call(entry.call, program)
+        if call is None:
+            raise ValueError(f"BMv2 JSON: an entry of table {self.name!r} uses an action that is not in P4Info")
+        key = tuple(field.of_program(value) for field, value in zip(self.fields, entry.key, strict=True))
+        priority = entry.priority if self.needs_priority else 0
+        return InitialEntry(key, priority, call, self.is_const or entry.is_const)
 
-    def _initial_entries(self, program: Bmv2Json) -> list[InitialEntry]:
-        entries = program.entries(self.name)
-        priorities = initial_priorities([number(e.get("priority", i)) for i, e in enumerate(entries, 1)])
-        result = []
-        for entry, priority in zip(entries, priorities, strict=True):
-            keys = entry.get("match_key")
-            if not isinstance(keys, list) or len(keys) != len(self.fields):
-                raise ValueError(f"BMv2 JSON: an entry of table {self.name!r} has not {len(self.fields)} key fields")
-            call = self._call(*program.action_call(entry.get("action_entry")))
-            if call is None:
-                raise ValueError(f"BMv2 JSON: an entry of table {self.name!r} uses an action that is not in P4Info")
-            key = tuple(field.from_json(value) for field, value in zip(self.fields, keys, strict=True))
-            # Only this project's compiler tells constant entries among others.
-            is_const = self.is_const or entry.get("const") is True
-            result.append(InitialEntry(key, priority if self.needs_priority else 0, call, is_const))
-        return result
-
-    def _call(self, action: str, arguments: tuple[int, ...]) -> Call | None:
+    def _call(self, call: m.Call, program: m.ProgramModel) -> Call | None:
+        action = program.actions[call.action_id].name
         action_id = self._action_ids.get(action)
         if action_id is None:
             return None
         expected = self.actions[action_id].action.parameter_count
-        if len(arguments) != expected:
-            raise ValueError(f"BMv2 JSON: action {action!r} takes {expected} arguments, got {len(arguments)}")
-        return Call(action_id, arguments)
+        if len(call.arguments) != expected:
+            raise ValueError(f"BMv2 JSON: action {action!r} takes {expected} arguments, got {len(call.arguments)}")
+        return Call(action_id, call.arguments)
 
 
 def _direct_resource(resources: Iterable[Any], table_id: int) -> int | None:

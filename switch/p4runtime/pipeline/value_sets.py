@@ -8,8 +8,8 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
+from switch.bmv2_json.model import ProgramModel
 from switch.device import KeyMatch
-from switch.p4runtime.pipeline.bmv2_json import Bmv2Json
 from switch.p4runtime.pipeline.keys import Key, KeyCodec, match_fields
 from switch.p4runtime.pipeline.match_fields import LpmField, MatchField, RangeField, TernaryField
 from switch.p4runtime.values.status import exhausted
@@ -22,15 +22,15 @@ GREATEST_PAIR_COUNT = 4096
 class ValueSetCodec:
     """One value set. `size`: members that it holds."""
 
-    def __init__(self, value_set: Any, info: Any, program: Bmv2Json, translations: Translations) -> None:
+    def __init__(self, value_set: Any, info: Any, program: ProgramModel, translations: Translations) -> None:
         """From a p4.config.v1.ValueSet. Raises ValueError where P4Info and BMv2 JSON do not fit together."""
         self.value_set_id: int = value_set.preamble.id
         self.name: str = value_set.preamble.name
         self.size: int = value_set.size
-        if self.name not in program.value_set_widths_bits:
+        if self.name not in program.value_sets:
             raise ValueError(f"value set {self.name!r} of the P4Info is not in the BMv2 JSON")
         where = f"value set {self.name}"
-        width_bits = program.value_set_widths_bits[self.name]
+        width_bits = program.value_sets[self.name].width
         # P4Info has no width for what controllers name by strings; of a single field, the JSON tells it.
         alone = width_bits if len(value_set.match) == 1 else None
         keys = [(None, described.bitwidth or alone) for described in value_set.match]

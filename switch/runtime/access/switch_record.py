@@ -7,8 +7,6 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from switch.bmv2_json.load import load_program
-from switch.codegen.program import BuiltProgram
 from switch.device import Program, StateFull, StillReferenced
 from switch.runtime.access import abi
 
@@ -37,7 +35,7 @@ class SwitchRecord:
         if not record:
             raise MemoryError("out of memory for a switch's tables and registers")
         self.record: Any = record
-        self.model = program.model if isinstance(program, BuiltProgram) else load_program(program.json)
+        self.model = program.model
 
     @property
     def pointer(self) -> int:

@@ -12,7 +12,11 @@ from finsy.proto import p4r, p4r_grpc, rpc_status
 from google.protobuf.any_pb2 import Any as AnyMessage
 
 from common.errors import UserError
-from switch.p4runtime.pipeline.bmv2_json import Bmv2Json
+from switch.bmv2_json import expressions as ex
+from switch.bmv2_json.load import load_program
+from switch.bmv2_json.load_expressions import VALID
+from switch.bmv2_json.model import KeyField, ProgramModel
+from switch.p4runtime.pipeline.device_config import bmv2_json
 from switch.simple_switch.basics import ask_basics
 
 ROLE = "simple_switch_CLI"
@@ -134,11 +138,20 @@ class Client:
 
 def _name_keys_as_bmv2(p4info: Any, device_config: bytes) -> None:
     """BMv2 names key fields by where they are read (ipv4.dst_addr), not as the source does (hdr.ipv4.dst_addr)."""
-    program = Bmv2Json(device_config)
+    program = load_program(bmv2_json(device_config))
+    keys = {table.name: table.key for table in program.tables.values()}
     for table in p4info.tables:
-        if table.preamble.name in program.tables:
-            for field, key in zip(table.match_fields, program.key(table.preamble.name), strict=True):
-                field.name = ".".join(key["target"])
+        for field, key in zip(table.match_fields, keys.get(table.preamble.name, ()), strict=False):
+            field.name = _where_read(key, program)
+
+
+def _where_read(key: KeyField, program: ProgramModel) -> str:
+    match key.value:
+        case ex.Field(ex.NamedHeader(header), index):
+            return f"{header}.{program.headers[header].type.fields[index].name}"
+        case ex.FromBoolean(ex.IsValid(ex.NamedHeader(header))):
+            return f"{header}.{VALID}"
+    return key.name
 
 
 def _reason(error: Any) -> str:

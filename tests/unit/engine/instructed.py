@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from switch.bmv2_json.load import load_program
+from switch.bmv2_json.model import ProgramModel
 from switch.build import RUNTIME_DIR, shared_library
 from switch.engine import Engine
 from switch.runtime.library import runtime_library
@@ -98,6 +100,10 @@ class CProgram:
 
     library: Path
     json: dict[str, Any]
+
+    @functools.cached_property
+    def model(self) -> ProgramModel:
+        return load_program(self.json)
 
 
 @functools.cache

@@ -5,9 +5,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from switch.bmv2_json.load import load_program
+from switch.bmv2_json.model import ProgramModel
 from switch.device import (
     ActionCall,
     EntryCall,
@@ -26,6 +29,10 @@ from switch.device import (
 class FakeProgram:
     json: dict[str, Any]
     library: Path = Path("/nonexistent.so")
+
+    @cached_property
+    def model(self) -> ProgramModel:
+        return load_program(self.json)
 
 
 @dataclass

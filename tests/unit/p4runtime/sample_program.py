@@ -36,6 +36,7 @@ FIELD_WIDTHS_BITS = {
     ("standard_metadata", "ingress_port"): 9,
 }
 
+KINDS_OF_MATCH = ("exact", "lpm", "ternary", "range")
 EMPTY_CALL = {"action_id": 0, "action_data": []}
 
 
@@ -43,6 +44,9 @@ def table(name: str, keys: list[tuple[str, str, str]], **more: Any) -> dict[str,
     return {
         "name": name,
         "key": [{"match_type": kind, "name": f"{h}.{f}", "target": [h, f]} for kind, h, f in keys],
+        "match_type": max((kind for kind, _, _ in keys), key=KINDS_OF_MATCH.index, default="exact"),
+        "action_ids": list(range(len(ACTIONS))),
+        "max_size": 100_000,
         "default_entry": EMPTY_CALL,
         **more,
     }
@@ -52,6 +56,7 @@ def bmv2_json(routes: str = "Ingress.routes") -> dict[str, Any]:
     headers: dict[str, list[list[Any]]] = {}
     for (header, field), width_bits in FIELD_WIDTHS_BITS.items():
         headers.setdefault(header, []).append([field, width_bits, False])
+    headers["packet_in"] = [["ingress_port", 9, False], ["reason", 7, False]]
     headers["standard_metadata"] += [["egress_spec", 9, False], ["mcast_grp", 16, False], ["egress_rid", 16, False]]
     kinds = [
         {"match_key": [{"match_type": "exact", "key": "0x06"}], "action_entry": EMPTY_CALL, "priority": 1},
@@ -70,9 +75,10 @@ def bmv2_json(routes: str = "Ingress.routes") -> dict[str, Any]:
         for mask, value, priority in (("0xff", "0x1", 1), ("0x0f", "0x2", 2))
     ]
     return {
-        "header_types": [{"name": f"{name}_t", "fields": fields} for name, fields in headers.items()]
-        + [{"name": "packet_in_t", "fields": [["ingress_port", 9, False], ["reason", 7, False]]}],
-        "headers": [{"name": name, "header_type": f"{name}_t"} for name in headers],
+        "header_types": [{"name": f"{name}_t", "fields": fields} for name, fields in headers.items()],
+        "headers": [
+            {"name": name, "id": i, "header_type": f"{name}_t", "metadata": True} for i, name in enumerate(headers)
+        ],
         "actions": [
             {"name": name, "id": i, "runtime_data": [{"name": n, "bitwidth": w} for n, w in parameters]}
             for i, (name, parameters) in enumerate(ACTIONS.items())
@@ -116,7 +122,13 @@ def bmv2_json(routes: str = "Ingress.routes") -> dict[str, Any]:
             {"name": "Ingress.port_meter", "is_direct": False, "size": 4, "type": "bytes"},
             {"name": "Ingress.single_rate_meter", "is_direct": False, "size": 1, "type": "bytes"},
             {"name": "Ingress.two_colour_meter", "is_direct": False, "size": 1, "type": "bytes"},
-            {"name": "Ingress.host_meter", "is_direct": True, "type": "packets"},
+            {
+                "name": "Ingress.host_meter",
+                "is_direct": True,
+                "binding": "Ingress.metered",
+                "type": "packets",
+                "result_target": ["udp", "dst_port"],
+            },
         ],
         "parse_vsets": [
             {"name": "Parser.ether_types", "compressed_bitwidth": 16, "max_size": 4},
