@@ -22,7 +22,7 @@ from switch.stf.bmv2_processes import SwitchProcess, free_port
 from switch.stf.names import NoFit
 from switch.stf.pcap_ports import PcapPorts
 from switch.stf.runner import Outcome, run_on
-from switch.stf.target import CheckFailed, Entry, NotPossible, Target
+from switch.stf.target import CheckFailed, CommandTarget, Entry, NotPossible
 
 QUIET_S = 0.3
 # The smaller of BMv2's priorities wins, in STF the larger.
@@ -38,7 +38,7 @@ def run_script_on_bmv2(bmv2_json: Mapping[str, Any], script: s.Script) -> Outcom
         return run_on(target, script)
 
 
-class Bmv2Target(Target):
+class Bmv2Target(CommandTarget):
     """One simple_switch process, for one script. Use it as a context manager. NoFit if it refuses the program."""
 
     def __init__(self, bmv2_json: Mapping[str, Any], script: s.Script) -> None:

@@ -12,7 +12,7 @@ from switch.engine.abi import DROP_PORT
 from switch.stf import statements as s
 from switch.stf.names import NoFit
 from switch.stf.replication import Replication
-from switch.stf.target import CheckFailed, Entry, Target
+from switch.stf.target import CheckFailed, CommandTarget, Entry
 
 _DEVICE_ID = 1
 _BETWEEN_PACKETS_US = 1000
@@ -20,7 +20,7 @@ _BETWEEN_PACKETS_US = 1000
 _MAX_EVENTS = 100_000
 
 
-class EngineTarget(Target):
+class EngineTarget(CommandTarget):
     """One switch with every port open. Use it as a context manager.
 
     ports: those that the file needs, all below DROP_PORT. cpu_port: the one to the controller; None: any other.

@@ -14,6 +14,23 @@ from switch.stf import statements as s
 from switch.stf.names import NoFit
 
 
+class Target(Protocol):
+    """A switch that runs the program under test.
+
+    `apply` and `send` raise NoFit where the statement does not fit the program, CheckFailed where something is not as
+    the statement says, and NotPossible where no program would help: this switch cannot do that.
+    """
+
+    @property
+    def model(self) -> ProgramModel: ...
+    def apply(self, statement: s.Statement) -> None:
+        """Everything but packet, expect and no_packet."""
+
+    def send(self, packet: s.Packet) -> None: ...
+    def drain(self) -> list[tuple[int, bytes]]:
+        """Let all packets come to rest; what has left since the last call, (port, frame), in order for each port."""
+
+
 class Entry(NamedTuple):
     """One that the file added. name: for later statements. handle: the switch's."""
 
@@ -22,12 +39,8 @@ class Entry(NamedTuple):
     handle: int
 
 
-class Target(Protocol):
-    """A switch that runs the program under test; a context manager, which closes `_stack`.
-
-    `apply` and `send` raise NoFit where the statement does not fit the program, CheckFailed where something is not as
-    the statement says, and NotPossible where no program would help: this switch cannot do that.
-    """
+class CommandTarget(Protocol):
+    """What targets share that turn statements into commands. A context manager, which closes `_stack`."""
 
     model: ProgramModel
     _entries: list[Entry]
@@ -37,14 +50,6 @@ class Target(Protocol):
         self.model = model
         self._entries = []
         self._stack = ExitStack()
-
-    def apply(self, statement: s.Statement) -> None:
-        """Everything but packet, expect and no_packet."""
-
-    def send(self, packet: s.Packet) -> None: ...
-
-    def drain(self) -> list[tuple[int, bytes]]:
-        """Let all packets come to rest; what has left since the last call, (port, frame), in order for each port."""
 
     def __enter__(self) -> Self:
         return self

@@ -88,7 +88,8 @@ class TableCodec:
             )
         self._action_ids = {reference.action.name: i for i, reference in self.actions.items()}
         # None where the table has none that P4Info knows (tables with an implementation).
-        self.initial_default = in_program.default and self._call(in_program.default, program)
+        default = in_program.default
+        self.initial_default = self._call(default, program) if default is not None else None
         self.initial_entries = [self._initial_entry(entry, program) for entry in in_program.entries]
 
     def decode_key(self, matches: Iterable[Any]) -> Key:
