@@ -90,4 +90,4 @@ class System(Protocol):
     def present(self, results: StudyResults, console: Console) -> None:
         """Print the table of a run of one point, and leave its figures in the run's folder."""
         for point in results.points:
-            console.print(metric_table(self.name, self.metrics, point.row))
+            console.print(metric_table(self.name, self.metrics, point.row, results.model_of(point)))

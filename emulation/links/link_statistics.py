@@ -12,7 +12,7 @@ class DirectionStatistics:
     `packets` and `bytes` reached `to_node`, duplicates included. `queue_drop_bytes` is None where nobody counted
     them (BMv2). 8e9 * backlogged_bytes / backlogged_ns is the rate in bit/s that the link achieved while packets were
     waiting for it without a break (at least 10 ms); both are 0 where nobody measures that (BMv2, links without a
-    rate). queued: packets that wait now (0 where nobody tells: BMv2). in_flight: being sent or in flight now;
+    rate). queued: packets that wait now (None where nobody tells: BMv2). in_flight: being sent or in flight now;
     entered_bytes: handed to the link so far, with lengths before the switch's egress; channel_bytes: `bytes` by
     channel, without duplicates, of a link that has several; time_ns: up to which all of this is told, by the clock of
     the engine that counted it, in which links keep to their rates. None: nobody tells these four (BMv2).
@@ -30,7 +30,7 @@ class DirectionStatistics:
     duplicate_bytes: int
     backlogged_bytes: int = 0
     backlogged_ns: int = 0
-    queued: int = 0
+    queued: int | None = None
     in_flight: int = 0
     entered_bytes: int = 0
     channel_bytes: tuple[int, ...] = ()

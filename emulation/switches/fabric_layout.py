@@ -160,7 +160,7 @@ def name_statistics(
             duplicate_bytes=row["duplicate_bytes"],
             backlogged_bytes=row["backlogged_bytes"],
             backlogged_ns=row["backlogged_ns"],
-            queued=row.get("queued", 0),
+            queued=row.get("queued"),
             in_flight=row.get("in_flight", 0),
             entered_bytes=row.get("entered_bytes", 0),
             channel_bytes=tuple(row.get("channel_bytes", ())),

@@ -62,7 +62,8 @@ class Sampler:
     def rows(self) -> dict[str, list[dict[str, Any]]]:
         """Rows by table, in the order of their times, which are nominal; empty tables are left out.
 
-        link_samples: time_us, from_node, to_node, queue_packets (that wait now), and since the sample before:
+        link_samples: time_us, from_node, to_node, queue_packets (that wait now; None: nobody
+        tells), and since the sample before:
         packets, bytes, queue_drops, and load, the part of the link's rate that was used (None: it has none).
         register_samples: time_us, switch, register, index, value; of cells that are not zero.
         """

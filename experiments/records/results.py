@@ -84,6 +84,10 @@ class StudyResults:
         """What every point ran on, by its digest."""
         return {point["digest"]: point["configuration"] for point in self.resolved["points"]}
 
+    def model_of(self, point: DonePoint) -> str:
+        """What ran its switches: "gradbed" or "bmv2"."""
+        return str(self.configurations()[point.stored.digest]["program"]["model"])
+
     def table(self, name: str) -> list[dict[str, Any]]:
         """The rows of a further table, with the coordinates of their points, those on the other clock included."""
         return [row for point in (*self.points, *self.other_clock) for row in point.table(name)]

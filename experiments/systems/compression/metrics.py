@@ -31,7 +31,7 @@ METRICS: Mapping[str, Metric] = {
     "wire_bytes": Metric("B", "bytes that workers' gradients took with headers, a round and worker"),
     "queue_drops": Metric("", "packets that the queue of the server's link dropped, in all"),
     "longest_queue": Metric("", "packets that one to the server found waiting at most"),
-    "mean_queue": Metric("", "packets that wait for the server's link, mean of samples"),
+    "mean_queue": Metric("", "packets that wait for the server's link, mean of samples", told_by_bmv2=False),
     "marked": Metric("", "packets that left for the server marked, in all"),
     "resends": Metric("", "parts that workers sent again, in all"),
     "background_loss": Metric("", "part of the competing datagrams that got lost", possible=SHARE),
@@ -62,7 +62,7 @@ def metrics(phase: CompressionPhase, found: Measured, topology: Topology, scale:
         "longest_queue": max(
             (row["value"] for row in found.samples.get("register_samples", ()) if row["index"] == port), default=0
         ),
-        "mean_queue": statistics.fmean(queues) if queues else None,
+        "mean_queue": statistics.fmean(queues) if queues and None not in queues else None,
         "marked": found.counts.cell(switch, "marked", port).packets,
         "resends": sum(each.get("timeout_resends", 0) + each.get("early_resends", 0) for each in workers),
         "background_loss": background_loss(found.final, phase.background_sender or "", phase.server, job),

@@ -54,7 +54,7 @@ class Window:
     def under_way(self, direction: Direction) -> int:
         """Packets that were waiting for the link, being sent and in flight when it began."""
         row = self.before[direction]
-        return row.queued + row.in_flight
+        return (row.queued or 0) + row.in_flight
 
     def capacity_bytes(self, model: LinkModel, longest_bytes: int, channel: int = 0) -> float | None:
         """What a link, or a channel that takes turns, can bring to its far end in that time, but for the end of a

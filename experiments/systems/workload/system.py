@@ -69,10 +69,13 @@ class WorkloadSystem(System):
         alone = len(results.points) == 1
         for point in results.points:
             if alone:
-                shown: dict[str, Any] = {
-                    name: metric for name, metric in self.metrics.items() if point.row[name] is not None
+                model = results.model_of(point)
+                shown = {
+                    name: metric
+                    for name, metric in self.metrics.items()
+                    if point.row[name] is not None or metric.is_untold(model)
                 }
-                console.print(metric_table("workload", shown, point.row))
+                console.print(metric_table("workload", shown, point.row, model))
             elif any(point.table(name) for name in ("trace", "coverage", "notes")):
                 console.print(point.place_text.rstrip(": "), style="bold")
             for row in point.table("trace"):

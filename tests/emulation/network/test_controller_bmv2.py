@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +18,18 @@ from controller.southbound.p4runtime.p4runtime import P4RuntimeSouthbound
 from controller.southbound.p4runtime.pipeline import Pipeline
 from controller.southbound.target import Target
 from switch.program_cache import compiled_files
+from tests.emulation.sandboxed import in_sandbox
+from tests.p4.switch_under_test import BMV2, needs_bmv2
 from tests.unit.controller.networks import routes_alone, shared_path_job
 from topo.shapes.star import star
 
-BMV2 = shutil.which("simple_switch_grpc")
 PATIENCE_S = 60.0
 TOPOLOGY = star(5)
 ROUTES = shortest_routes(TOPOLOGY)
 BASE = routes_alone(TOPOLOGY)
 WITH_JOB = BASE.merged(shared_path_job(TOPOLOGY, 1, ("h2", "h3", "h5"), "h1").plan)
 
-pytestmark = pytest.mark.skipif(BMV2 is None, reason="simple_switch_grpc is not installed")
+pytestmark = pytest.mark.root
 
 
 class Bmv2:
@@ -73,14 +72,10 @@ class Bmv2:
         )
 
 
-@pytest.fixture
-def bmv2(tmp_path: Path) -> Iterator[Bmv2]:
-    switch = Bmv2(tmp_path)
-    yield switch
-    switch.stop()
-
-
-def test_bmv2_is_brought_to_plans_and_back_after_a_restart(bmv2: Bmv2) -> None:
+@needs_bmv2
+@in_sandbox
+def test_bmv2_is_brought_to_plans_and_back_after_a_restart(tmp_path: Path) -> None:
+    bmv2 = Bmv2(tmp_path)
     source = Path(__file__).parents[3] / "p4src" / "aggregation.p4"
     files = compiled_files(source, {"LANES": "32"})
     pipeline = Pipeline.load("aggregation", files.json, files.p4info)
@@ -102,3 +97,4 @@ def test_bmv2_is_brought_to_plans_and_back_after_a_restart(bmv2: Bmv2) -> None:
         assert bmv2.held(pipeline) == pipeline.schema.normalised(BASE["s1"])
     finally:
         southbound.stop()
+        bmv2.stop()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from experiments.systems.compression.phase import EXPONENT
+from experiments.testbeds import virtual_testbed
 from hosts.learning.reference import reference
 from hosts.learning.settings import TrainingSettings
 from tests.unit.compression.points import run
@@ -62,3 +64,20 @@ def test_equal_seeds_give_equal_rows() -> None:
     one, other = run(**sections), run(**sections)
     assert (one.metrics, one.tables) == (other.metrics, other.tables)
     assert run(seed=2, **sections).metrics != one.metrics
+
+
+def test_a_queue_that_nobody_tells_is_not_empty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As with BMv2, whose links are the kernel's."""
+    sections: dict[str, Any] = {
+        "topology": {"kind": "star:3"},
+        "workload": {"workers": 2, "rounds": 1, "values": 35_200},
+    }
+    told = run(**sections).metrics["mean_queue"]
+    assert isinstance(told, float)
+    known = virtual_testbed.name_statistics
+    monkeypatch.setattr(
+        virtual_testbed,
+        "name_statistics",
+        lambda *arguments: (replace(row, queued=None) for row in known(*arguments)),
+    )
+    assert run(**sections).metrics["mean_queue"] is None

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from experiments.tables.metric import Metric, metric_table
 from experiments.tables.tables import read_csv, write_tables
 
 ROWS = [
@@ -31,3 +32,14 @@ def test_parquet_keeps_types_and_what_is_missing(tmp_path: Path) -> None:
     assert table["mixed"] == ["all", "4"]
     assert table["good"][0] is True
     assert table["nothing"] == [None, None]
+
+
+@pytest.mark.parametrize(("model", "shown"), [("bmv2", "not on BMv2"), ("gradbed", "None")])
+def test_a_metric_that_bmv2_does_not_tell_says_so(model: str, shown: str) -> None:
+    metrics = {
+        "queue": Metric("", "packets", told_by_bmv2=False),
+        "rest": Metric("", "other"),
+        "zero": Metric("", ""),
+    }
+    table = metric_table("t", metrics, {"queue": None, "rest": None, "zero": 0}, model)
+    assert list(table.columns[1].cells) == [shown, "None", "0"]
