@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import errno
 import functools
-import hashlib
 import os
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from common.errors import UserError
+from switch.store import cache_dir, digest_of, stored
 
 RUNTIME_DIR = Path(__file__).resolve().parent / "runtime"
 """C files that every program needs; includes are relative to it."""
@@ -20,14 +19,6 @@ RUNTIME_SOURCES = tuple(sorted(RUNTIME_DIR.rglob("*.c")))
 RUNTIME_HEADERS = tuple(sorted(RUNTIME_DIR.rglob("*.h")))
 
 FLAGS = ("-std=gnu11", "-fPIC", "-shared", "-Wall", "-Wno-unused", "-fno-strict-aliasing")
-
-
-def cache_dir() -> Path:
-    """Where compiled programs are kept: GRADBED_CACHE, else XDG_CACHE_HOME/gradbed, else ~/.cache/gradbed."""
-    own = os.environ.get("GRADBED_CACHE")
-    if own:
-        return Path(own)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gradbed"
 
 
 @functools.cache
@@ -62,41 +53,27 @@ def shared_library(
     Files in `include_dirs` count towards the content hash. Raises UserError without a compiler and
     RuntimeError with the compiler's words if it refuses the code.
     """
-    cc, version = compiler()
     flags = compiler_flags(optimise, extra_flags)
-    digest = hashlib.sha256("\0".join([cc, version, *flags, text]).encode())
     headers = sorted(header for folder in include_dirs for header in folder.rglob("*.h"))
-    for path in [*sources, *headers]:
-        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
-    target = cache_dir() / f"{name}-{digest.hexdigest()[:32]}.so"
-    if target.exists():
-        return target
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"cannot make the cache {target.parent} ({error.strerror}): set GRADBED_CACHE") from None
-    with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
-        inputs = [str(s) for s in sources]
-        if text:
-            generated = Path(scratch) / f"{name}.c"
-            generated.write_text(text)
-            inputs.append(str(generated))
-        built = Path(scratch) / target.name
-        command = [
-            cc,
-            *flags,
-            *(f"-I{d}" for d in include_dirs),
-            "-o",
-            str(built),
-            *inputs,
-            "-lpthread",
-            "-lm",
-        ]
-        outcome = subprocess.run(command, capture_output=True, text=True, check=False)
-        if os.strerror(errno.ENOSPC) in outcome.stderr:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(target.parent))
-        if outcome.returncode != 0:
-            raise RuntimeError(f"{cc} refused {name}:\n{outcome.stderr.strip()}")
-        # A rename is atomic, so two runs that build at once cannot see half a file.
-        built.replace(target)
+    digest = digest_of([*compiler(), *flags, text], [*sources, *headers])
+    target = cache_dir() / f"{name}-{digest}.so"
+    stored(lambda built: _compile(name, flags, sources, text, include_dirs, built), target)
     return target
+
+
+def _compile(
+    name: str, flags: Sequence[str], sources: Sequence[Path], text: str, include_dirs: Sequence[Path], built: Path
+) -> None:
+    cc, _ = compiler()
+    inputs = [str(source) for source in sources]
+    if text:
+        generated = built.with_name(f"{name}.c")
+        generated.write_text(text)
+        inputs.append(str(generated))
+    folders = [f"-I{folder}" for folder in include_dirs]
+    command = [cc, *flags, *folders, "-o", str(built), *inputs, "-lpthread", "-lm"]
+    outcome = subprocess.run(command, capture_output=True, text=True, check=False)
+    if os.strerror(errno.ENOSPC) in outcome.stderr:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(built.parent))
+    if outcome.returncode != 0:
+        raise RuntimeError(f"{cc} refused {name}:\n{outcome.stderr.strip()}")

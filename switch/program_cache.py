@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from switch.build import cache_dir
 from switch.p4lang.p4c import compile_with_p4c, version
+from switch.store import cache_dir, digest_of, stored
 
 
 @dataclass(frozen=True)
@@ -27,22 +26,17 @@ def compiled_files(source: Path, defines: Mapping[str, str], p4c: str | None = N
     Taken from the cache if neither the compiler nor any file that the source includes has changed. UserError (our
     compiler's is CompileError) if the program is wrong.
     """
-    digest = hashlib.sha256(version(p4c).encode() if p4c else _compiler_digest())
-    digest.update(input_digest(source, defines))
-    stem = cache_dir() / f"{source.stem}-{digest.hexdigest()[:32]}"
-    files = CompiledFiles(stem.with_name(f"{stem.name}.json"), stem.with_name(f"{stem.name}.p4info.txt"))
-    if files.json.exists() and files.p4info.exists():
-        return files
-    stem.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=stem.parent) as folder:
-        scratch = CompiledFiles(Path(folder) / files.json.name, Path(folder) / files.p4info.name)
+    digest = digest_of([version(p4c) if p4c else _compiler_digest(), input_digest(source, defines)])
+    stem = f"{source.stem}-{digest}"
+    files = CompiledFiles(cache_dir() / f"{stem}.json", cache_dir() / f"{stem}.p4info.txt")
+
+    def compile_(json: Path, p4info: Path) -> None:
         if p4c is None:
-            _compile(source, defines, scratch)
+            _compile(source, defines, CompiledFiles(json, p4info))
         else:
-            compile_with_p4c(p4c, source, defines, scratch.json, scratch.p4info)
-        # A rename is atomic, so a run beside this one never reads half a file; the JSON comes last.
-        scratch.p4info.replace(files.p4info)
-        scratch.json.replace(files.json)
+            compile_with_p4c(p4c, source, defines, json, p4info)
+
+    stored(compile_, files.json, files.p4info)
     return files
 
 
@@ -81,12 +75,9 @@ def _states(places: Iterable[Path]) -> _States:
 
 
 @functools.cache
-def _compiler_digest() -> bytes:
+def _compiler_digest() -> str:
     """Of our compiler; its .p4 files are among those that a program includes."""
-    digest = hashlib.sha256()
-    for path in sorted((Path(__file__).parent / "compiler").rglob("*.py")):
-        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
-    return digest.digest()
+    return digest_of((), sorted((Path(__file__).parent / "compiler").rglob("*.py")))
 
 
 def _compile(source: Path, defines: Mapping[str, str], files: CompiledFiles) -> None:

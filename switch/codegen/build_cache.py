@@ -6,16 +6,15 @@ The cache of switch.build goes by the C text, which takes longer to generate for
 from __future__ import annotations
 
 import functools
-import hashlib
 import json
 import pickle
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from switch.bmv2_json.model import ProgramModel
-from switch.build import RUNTIME_HEADERS, cache_dir, compiler, compiler_flags
+from switch.build import RUNTIME_HEADERS, compiler, compiler_flags
+from switch.store import cache_dir, digest_of, stored
 
 
 def cache_entry(bmv2_json: Mapping[str, Any], optimise: str, extra_flags: Sequence[str] = ()) -> Path | None:
@@ -25,8 +24,7 @@ def cache_entry(bmv2_json: Mapping[str, Any], optimise: str, extra_flags: Sequen
     except (TypeError, ValueError, RecursionError):
         return None
     flags = compiler_flags(optimise, extra_flags)
-    digest = hashlib.sha256("\0".join([*compiler(), *flags, _generator_digest(), text]).encode())
-    return cache_dir() / f"program-{digest.hexdigest()[:32]}.model"
+    return cache_dir() / f"program-{digest_of([*compiler(), *flags, _generator_digest(), text])}.model"
 
 
 def find_build(entry: Path) -> tuple[ProgramModel, Path] | None:
@@ -42,19 +40,13 @@ def find_build(entry: Path) -> tuple[ProgramModel, Path] | None:
 
 def note_build(entry: Path, model: ProgramModel, library: Path) -> None:
     """Remember a build whose library lies in the cache."""
-    with tempfile.TemporaryDirectory(dir=entry.parent) as scratch:
-        note = Path(scratch) / entry.name
-        note.write_bytes(pickle.dumps((library.name, model)))
-        # A rename is atomic, so nobody reads half a file.
-        note.replace(entry)
+    entry.unlink(missing_ok=True)
+    stored(lambda note: note.write_bytes(pickle.dumps((library.name, model))), entry)
 
 
 @functools.cache
 def _generator_digest() -> str:
     """Of the code generator and of the headers that its output includes."""
-    digest = hashlib.sha256()
     switch = Path(__file__).resolve().parents[1]
     sources = sorted(path for folder in ("bmv2_json", "codegen") for path in (switch / folder).rglob("*.py"))
-    for path in [*sources, *RUNTIME_HEADERS]:
-        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
-    return digest.hexdigest()
+    return digest_of((), [*sources, *RUNTIME_HEADERS])

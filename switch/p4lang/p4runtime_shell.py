@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from common.errors import UserError
-from switch.build import cache_dir
+from switch.store import cache_dir
 
 PACKAGE = "p4runtime-shell==0.0.6"
 _COMPLETE = "complete"

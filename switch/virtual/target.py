@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -12,6 +11,7 @@ from switch.codegen import build_program
 from switch.device import Device, Program
 from switch.p4runtime.pipeline.digests import DigestBuffer, DigestCodec
 from switch.p4runtime.pipeline.pipeline import Build, Pipeline, build_pipeline
+from switch.p4runtime.pipeline.pipeline_cache import pipeline_digest
 from switch.p4runtime.roles import Role
 from switch.p4runtime.server.forwarding_state import ForwardingState
 from switch.p4runtime.values.status import BatchError, failed_precondition, from_exception, invalid
@@ -24,13 +24,11 @@ class Pipelines:
 
     def __init__(self, build: Build = build_program) -> None:
         self._build = build
-        self._pipelines: dict[bytes, Pipeline] = {}
+        self._pipelines: dict[str, Pipeline] = {}
 
     def get(self, config: Any) -> Pipeline:
         """Of a ForwardingPipelineConfig. Raises RequestError."""
-        digest = hashlib.sha256(config.p4_device_config)
-        digest.update(config.p4info.SerializeToString(deterministic=True))
-        key = digest.digest()
+        key = pipeline_digest(config)
         if key not in self._pipelines:
             self._pipelines[key] = build_pipeline(config.p4info, config.p4_device_config, self._build)
         return self._pipelines[key]

@@ -18,12 +18,12 @@ from finsy.proto import U128, p4r, p4r_grpc
 from controller.southbound.p4runtime.pipeline import Pipeline
 from emulation.switches.fabric_process import FabricProcess, fabric_command
 from experiments.programs import P4_SOURCES
-from switch.build import cache_dir
 from switch.codegen import build_program
 from switch.engine import Engine
 from switch.fabric_config import FabricConfig, SwitchConfig
 from switch.program_cache import compiled_files
 from switch.runtime.library import runtime_library
+from switch.store import cache_dir
 
 BATCH_UPDATES = 1000
 DEVICE_ID = 1

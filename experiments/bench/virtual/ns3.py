@@ -18,7 +18,7 @@ from experiments.bench.virtual.workload import (
     PAYLOAD_BYTES,
     Permutation,
 )
-from switch.build import cache_dir
+from switch.store import cache_dir
 
 SOURCE = Path(__file__).with_name("ns3_permutation.cc")
 MODULES = ("core", "network", "internet", "point-to-point", "applications")

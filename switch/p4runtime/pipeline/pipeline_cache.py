@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections import OrderedDict
 from concurrent.futures import Executor
 from typing import Any
 
 from switch.p4runtime.pipeline.pipeline import Build, Pipeline, build_pipeline
+from switch.store import digest_of
 
 KEPT_PIPELINES = 16
 
@@ -19,11 +19,11 @@ class PipelineCache:
     def __init__(self, build: Build, executor: Executor) -> None:
         self._build = build
         self._executor = executor
-        self._pipelines: OrderedDict[bytes, asyncio.Task[Pipeline]] = OrderedDict()
+        self._pipelines: OrderedDict[str, asyncio.Task[Pipeline]] = OrderedDict()
 
     async def get(self, config: Any) -> Pipeline:
         """The pipeline of a ForwardingPipelineConfig. Raises RequestError; failures are not kept."""
-        key = _digest(config)
+        key = pipeline_digest(config)
         task = self._pipelines.get(key)
         if task is None:
             task = self._pipelines[key] = asyncio.create_task(self._start(config))
@@ -39,12 +39,11 @@ class PipelineCache:
             self._executor, build_pipeline, config.p4info, config.p4_device_config, self._build
         )
 
-    def _drop_failed(self, key: bytes, task: asyncio.Task[Pipeline]) -> None:
+    def _drop_failed(self, key: str, task: asyncio.Task[Pipeline]) -> None:
         if (task.cancelled() or task.exception() is not None) and self._pipelines.get(key) is task:
             del self._pipelines[key]
 
 
-def _digest(config: Any) -> bytes:
-    digest = hashlib.sha256(config.p4_device_config)
-    digest.update(config.p4info.SerializeToString(deterministic=True))
-    return digest.digest()
+def pipeline_digest(config: Any) -> str:
+    """Of what a ForwardingPipelineConfig says of the program."""
+    return digest_of([config.p4_device_config, config.p4info.SerializeToString(deterministic=True)])

@@ -24,11 +24,11 @@ from experiments.bench.console import bench_console
 from experiments.programs import P4_SOURCES
 from hosts.protocols.lanes import HEADER_BYTES, frame_bytes
 from hosts.systems.aggregation.gradient_frames import as_bytes, pack_frames
-from switch.build import cache_dir
 from switch.codegen import build_program
 from switch.compiler import compile_p4
 from switch.device import ActionCall, KeyMatch
 from switch.engine import Engine
+from switch.store import cache_dir
 
 LANES = (32, 64, 128, 192, 256, 320, 352)
 WORKERS = 8
