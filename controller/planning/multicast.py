@@ -15,10 +15,13 @@ from controller.planning.plan import MulticastGroup, SwitchPlan
 from controller.planning.routing import switch_graph
 from topo.graph import Topology
 
-GROUPS_PER_JOB = 16
-"""Multicast groups are numbered in 16 bits: a job's are GROUPS_PER_JOB times its number, and the next ones."""
+LAST_GROUP = 0x7FFF
+"""Multicast groups are numbered in 16 bits, of which BMv2 keeps the upper half for clones."""
 
-MAX_JOB = 0xFFFF // GROUPS_PER_JOB
+GROUPS_PER_JOB = 16
+"""A job's groups are GROUPS_PER_JOB times its number, and the next ones."""
+
+MAX_JOB = LAST_GROUP // GROUPS_PER_JOB
 """Jobs are numbered from 1, those of all systems together."""
 
 

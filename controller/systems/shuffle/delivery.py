@@ -18,7 +18,6 @@ from topo.graph import Topology
 from topo.hops import is_hop
 
 PROGRAM = "multicast"
-LAST_GROUP = 0x7FFF  # BMv2 keeps those from 0x8000 on for clones
 MAX_BIFT_ID = 0xFFFF
 
 Way = tuple[tuple[str, str], ...]

@@ -6,10 +6,9 @@ from collections.abc import Collection, Mapping
 
 from common.errors import UserError
 from controller.core.service import Service
-from controller.planning.multicast import GROUPS_PER_JOB
+from controller.planning.multicast import GROUPS_PER_JOB, LAST_GROUP
 from controller.planning.plan import Plan, TableEntry
 from controller.systems.shuffle.delivery import (
-    LAST_GROUP,
     MAX_BIFT_ID,
     PROGRAM,
     choose_deliveries,

@@ -262,7 +262,7 @@ def test_it_dies_with_its_parent(switches: FakeP4Runtime, config: dict[str, Any]
         ({"services": [{"name": "a"}]}, "services.0.service: Field required"),
         ({"services": [{"name": "A b", "service": "a:B"}]}, "services.0.name: String should match pattern"),
         ({"services": [{"name": "a", "service": "a:B"}] * 2}, "two services have the name a"),
-        ({"first_job": 70000}, "first_job: Input should be less than or equal to 4095"),
+        ({"first_job": 70000}, "first_job: Input should be less than or equal to 2047"),
     ],
 )
 def test_a_wrong_configuration_is_one_line(

@@ -14,7 +14,7 @@ from controller.planning.failures import link_name, remaining_network
 from controller.planning.multicast import GROUPS_PER_JOB
 from controller.planning.plan import Plan
 from controller.planning.routing import shortest_routes
-from controller.systems.shuffle.delivery import LAST_GROUP, route_way, way_hops, ways
+from controller.systems.shuffle.delivery import route_way, way_hops, ways
 from controller.systems.shuffle.messages import ShuffleJob, ShuffleRequest, ShuffleSettings
 from controller.systems.shuffle.scheduling.storage import epochs
 from controller.systems.shuffle.service import ShuffleService
@@ -270,7 +270,7 @@ def test_groups_that_are_left_are_counted() -> None:
     tight = job.model_copy(update={"first_group": GROUPS_PER_JOB * 5 + job.groups, "groups": job.groups})
     with pytest.raises(UserError, match=r"\d+ multicast groups are more than are left"):
         made.admit(4, request(topology, multicast="groups"), {3: tight})
-    assert job.first_group == LAST_GROUP
+    assert job.first_group == 0x7FFF
 
 
 def test_switches_that_only_forward_hold_groups_alone() -> None:
