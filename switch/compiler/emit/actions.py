@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from switch.compiler import ir
 from switch.compiler import types as t
 from switch.compiler.emit.expressions import Json, field, hexstr, parameter
-from switch.compiler.lower import ir
-from switch.compiler.lower.tables import LoweredAction
+from switch.compiler.ir import LoweredAction
 from switch.compiler.source import SourceManager
 
 

@@ -13,7 +13,7 @@ from switch.compiler.emit.headers import HeaderEmitter
 from switch.compiler.emit.parsers import ParserEmitter
 from switch.compiler.emit.pipelines import PipelineEmitter
 from switch.compiler.emit.tables import TableEmitter
-from switch.compiler.lower.result import LoweredProgram
+from switch.compiler.ir.result import LoweredProgram
 from switch.compiler.source import SourceManager
 
 VERSION = (2, 23)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from switch.compiler import ir
 from switch.compiler import types as t
-from switch.compiler.lower import ir
 
 Json = dict[str, Any]
 

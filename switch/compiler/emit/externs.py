@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from switch.compiler import ir
 from switch.compiler import types as t
 from switch.compiler.diagnostics import Reporter
 from switch.compiler.emit.expressions import Json, boolean, field, hexstr
 from switch.compiler.emit.tables import table_size
-from switch.compiler.lower import ir
-from switch.compiler.lower.places import ExternObject
-from switch.compiler.lower.result import LoweredProgram
-from switch.compiler.lower.tables import MAX_SIZE
+from switch.compiler.ir import MAX_SIZE
+from switch.compiler.ir.places import ExternObject
+from switch.compiler.ir.result import LoweredProgram
 from switch.compiler.source import SourceManager
 
 SUPPORTED = frozenset(

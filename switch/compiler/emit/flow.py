@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from switch.compiler import ir
 from switch.compiler import types as t
 from switch.compiler.diagnostics import Reporter
-from switch.compiler.lower import ir
-from switch.compiler.lower import operations as op
-from switch.compiler.lower.storage import Storage
-from switch.compiler.lower.tables import LoweredTable
+from switch.compiler.ir import LoweredTable
+from switch.compiler.ir import operations as op
+from switch.compiler.ir.storage import Storage
 
 
 @dataclass(eq=False)

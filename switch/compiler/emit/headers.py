@@ -7,8 +7,8 @@ from typing import Any
 from switch.compiler import types as t
 from switch.compiler.diagnostics import Reporter
 from switch.compiler.emit.expressions import Json
-from switch.compiler.lower.places import HeaderPlace, StackPlace, UnionPlace
-from switch.compiler.lower.storage import SCALARS, STANDARD_METADATA, Storage
+from switch.compiler.ir.places import HeaderPlace, StackPlace, UnionPlace
+from switch.compiler.ir.storage import SCALARS, STANDARD_METADATA, Storage
 from switch.compiler.names import NameSet
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from switch.compiler import ir
 from switch.compiler import types as t
 from switch.compiler.emit.expressions import Json, boolean, hex_digits, hexstr, number, parameter
 from switch.compiler.emit.expressions import field as field_json
-from switch.compiler.lower import ir
-from switch.compiler.lower.result import LoweredProgram
-from switch.compiler.lower.storage import Storage
+from switch.compiler.ir.result import LoweredProgram
+from switch.compiler.ir.storage import Storage
 from switch.compiler.names import NameSet
 from switch.compiler.source import SourceManager
 

@@ -10,8 +10,8 @@ from switch.compiler.emit.actions import PrimitiveList
 from switch.compiler.emit.expressions import Json, boolean, field
 from switch.compiler.emit.flow import Condition, FlowGraph, Node, Run, TableNode
 from switch.compiler.emit.tables import TableEmitter
-from switch.compiler.lower.places import ExternObject
-from switch.compiler.lower.result import LoweredProgram, Pipeline
+from switch.compiler.ir.places import ExternObject
+from switch.compiler.ir.result import LoweredProgram, Pipeline
 from switch.compiler.names import NameSet
 from switch.compiler.source import SourceManager
 

@@ -6,7 +6,7 @@ from switch.compiler import types as t
 from switch.compiler.diagnostics import Reporter
 from switch.compiler.emit.expressions import Json, hex_digits
 from switch.compiler.emit.flow import Node, TableNode
-from switch.compiler.lower.tables import (
+from switch.compiler.ir import (
     DEFAULT_SIZE,
     ActionParameter,
     KeyMatch,

@@ -1,22 +1,52 @@
-"""Which metadata fields are in a list: @field_list(N, ...), of fields and of structs."""
+"""Field lists: what a copy of a packet keeps, by @field_list(N, ...) of fields and of structs, or field by field."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
+from switch.compiler import ir
 from switch.compiler import syntax as s
 from switch.compiler import types as t
-from switch.compiler.lower import ir
-from switch.compiler.lower.places import StructValue
+from switch.compiler.ir.places import StructValue
 from switch.compiler.symbols import Scope
 
 _LITERAL = re.compile(r"(?:\d+w)?(0[xX][0-9a-fA-F_]+|0[bB][01_]+|\d[\d_]*)")
 
 
-def listed_fields(metadata: StructValue | None, index: int, scope: Scope) -> list[ir.FieldRef]:
-    """The fields that are annotated with this index, or that are inside a struct that is."""
-    return list(_fields(metadata, index, scope, False)) if metadata is not None else []
+class FieldLists:
+    """Their numbers in BMv2 JSON."""
+
+    def __init__(self) -> None:
+        self._annotated: dict[int, int] = {}
+        self._others: dict[int, list[ir.FieldRef]] = {}
+
+    def annotated(self, index: int) -> int:
+        """The number of the fields annotated @field_list(index)."""
+        return self._annotated.setdefault(index, self._next())
+
+    def add(self, fields: list[ir.FieldRef]) -> int:
+        """The number of a list of just these fields."""
+        number = self._next()
+        self._others[number] = fields
+        return number
+
+    def empty(self) -> int:
+        """The number of a list without fields: BMv2 looks every list up that an action names."""
+        known = next((number for number, fields in self._others.items() if not fields), None)
+        return self.add([]) if known is None else known
+
+    def _next(self) -> int:
+        return len(self._annotated) + len(self._others) + 1
+
+    def all(self, metadata: StructValue | None, scope: Scope) -> list[tuple[int, str, list[ir.FieldRef]]]:
+        """(number, name, fields). metadata: where annotated fields are. scope: of the names in annotations."""
+        annotated = [
+            (number, f"field_list{index}", list(_fields(metadata, index, scope, False)) if metadata else [])
+            for index, number in self._annotated.items()
+        ]
+        others = [(number, f"kept_fields{number}", fields) for number, fields in self._others.items()]
+        return sorted([*annotated, *others], key=lambda item: item[0])
 
 
 def _fields(value: StructValue, index: int, scope: Scope, listed: bool) -> Iterator[ir.FieldRef]:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from switch.compiler import ir
 from switch.compiler import syntax as s
 from switch.compiler import types as t
 from switch.compiler.checker import CheckedProgram
 from switch.compiler.diagnostics import Reporter
-from switch.compiler.lower import ir
-from switch.compiler.lower import operations as op
+from switch.compiler.ir import operations as op
+from switch.compiler.ir.places import Instance, PacketValue, StructValue, Value
+from switch.compiler.ir.result import Checksum, LoweredProgram, Pipeline
+from switch.compiler.ir.storage import StorageExhausted, standard_metadata
+from switch.compiler.lower.calls import lower_body
+from switch.compiler.lower.context import Code, Frame, ProgramState, value_of
 from switch.compiler.lower.deparser import lower_deparser
-from switch.compiler.lower.instances import InstanceState
-from switch.compiler.lower.places import Instance, PacketValue, StructValue, Value
-from switch.compiler.lower.result import Checksum, LoweredProgram, Pipeline
-from switch.compiler.lower.state import ProgramState
-from switch.compiler.lower.storage import StorageExhausted, standard_metadata
+from switch.compiler.lower.instances import instantiate, lower_variables, often_applied, state_of
+from switch.compiler.lower.parsers import parser_states
 
 V1SWITCH_PARAMETERS = ("p", "vr", "ig", "eg", "ck", "dep")
 
@@ -38,14 +40,14 @@ def _lower(checked: CheckedProgram, reporter: Reporter) -> LoweredProgram | None
         reporter.error(main.loc, f"the package of 'main' must be V1Switch, not {main.call.target.name}", main.end)
         return None
     program = ProgramState(checked, reporter)
-    program.instances.find_often_applied()
+    program.often_applied = often_applied(checked.program.declarations)
     for declaration in checked.program.declarations:
         if isinstance(declaration, s.Instantiation) and declaration.symbol is not None and declaration is not main:
-            program.globals.values[declaration.symbol] = program.instances.instantiate(declaration, program.globals)
+            program.globals.values[declaration.symbol] = instantiate(declaration, program.globals, program)
     blocks: dict[str, Instance] = {}
     for parameter, bound in zip(main.call.target.parameters, main.call.target.bound, strict=True):
         assert bound is not None
-        value = program.code("constructor").expressions.value(bound, program.globals)
+        value = value_of(bound, program.globals, Code(program, "constructor"))
         if isinstance(value, Instance):
             value.name = value.signature.node.name
             blocks[parameter.name] = value
@@ -58,71 +60,80 @@ def _lower(checked: CheckedProgram, reporter: Reporter) -> LoweredProgram | None
 def _lower_blocks(program: ProgramState, blocks: dict[str, Instance]) -> LoweredProgram:
     parser = blocks["p"]
     _, headers, metadata, standard = parser.signature.parameters
-    assert isinstance(standard.type, t.Struct)
     if not isinstance(headers.type, t.Struct):
         raise program.reporter.fatal(headers.loc, f"the headers must be a struct, not {headers.type}")
-    header_place = program.storage.packet_part(headers.type, "")
-    prefix = metadata.type.name if isinstance(metadata.type, t.Struct) else "metadata"
-    metadata_place = program.storage.variable(metadata.type, prefix)
-    if isinstance(metadata_place, StructValue):
-        program.metadata = metadata_place
-    state_of_packet: list[Value] = [header_place, metadata_place, standard_metadata(standard.type)]
-
-    def bind(instance: Instance) -> InstanceState:
-        state = program.instances.state_of(instance)
-        rest = iter(state_of_packet)
-        for parameter in instance.signature.parameters:
-            is_packet = isinstance(parameter.type, t.Extern)
-            state.frame.values[parameter.symbol] = PacketValue() if is_packet else next(rest)
-        return state
-
-    def run(instance: Instance, kind: str) -> list[ir.Stmt]:
-        state = bind(instance)
-        declaration = instance.signature.node
-        assert isinstance(declaration, s.ControlDeclaration) and declaration.body is not None
-        code = program.code(kind)
-        for local in declaration.locals:
-            if isinstance(local, s.VariableDeclaration):
-                code.statements_lowering.lower(local, state.frame)
-        code.calls.body(declaration.body, t.VOID, state.frame, declaration)
-        return code.statements
-
+    packet = _state_of_packet(program, headers.type, metadata.type, standard.type)
     parser_node = parser.signature.node
     assert isinstance(parser_node, s.ParserDeclaration)
-    start = program.code("parser").parsers.states(parser_node, bind(parser))
-    verify = _checksums(program, run(blocks["vr"], "checksum"), op.TRUE)
-    pipelines = []
-    for key, name in (("ig", "ingress"), ("eg", "egress")):
-        node = blocks[key].signature.node
-        assert isinstance(node, s.ControlDeclaration)
-        pipelines.append(Pipeline(name, run(blocks[key], "control"), node))
-    update = _checksums(program, run(blocks["ck"], "checksum"), op.TRUE)
-    deparser_node = blocks["dep"].signature.node
-    assert isinstance(deparser_node, s.ControlDeclaration)
-    order, primitives = lower_deparser(program, run(blocks["dep"], "deparser"))
+    start = parser_states(parser_node, _bound(parser, packet, program), Code(program, "parser"))
+    verify = _checksums(program, _body(blocks["vr"], "checksum", packet, program), op.TRUE)
+    pipelines = [
+        Pipeline(name, _body(blocks[key], "control", packet, program), _control(blocks[key]))
+        for key, name in (("ig", "ingress"), ("eg", "egress"))
+    ]
+    update = _checksums(program, _body(blocks["ck"], "checksum", packet, program), op.TRUE)
+    order, primitives = lower_deparser(program, _body(blocks["dep"], "deparser", packet, program))
     return LoweredProgram(
-        program.checked,
-        program.storage,
-        headers.type,
-        metadata.type,
-        start,
-        parser_node,
-        pipelines,
-        order,
-        primitives,
-        deparser_node,
-        [*update, *verify],
-        list(program.tables.values()),
-        program.actions.lowered,
-        list(program.actions.called.values()),
-        program.objects,
-        program.calculations,
-        program.digests,
-        list(program.value_sets.values()),
-        program.field_lists(),
-        program.direct_tables,
-        program.direct_meter_results,
+        checked=program.checked,
+        storage=program.storage,
+        headers=headers.type,
+        metadata=metadata.type,
+        parser_start=start,
+        parser_node=parser_node,
+        pipelines=pipelines,
+        deparser_order=order,
+        deparser_primitives=primitives,
+        deparser_node=_control(blocks["dep"]),
+        checksums=[*update, *verify],
+        tables=list(program.tables.values()),
+        actions=list(program.actions.values()),
+        called_actions=list(program.called_actions.values()),
+        objects=program.objects,
+        calculations=program.calculations,
+        digests=program.digests,
+        value_sets=list(program.value_sets.values()),
+        field_lists=program.field_lists.all(program.metadata, program.checked.globals),
+        direct_tables=program.direct_tables,
+        direct_meter_results=program.direct_meter_results,
     )
+
+
+def _state_of_packet(program: ProgramState, headers: t.Struct, metadata: t.Type, standard: t.Type) -> list[Value]:
+    """What goes from block to block with a packet: headers, metadata, standard metadata."""
+    assert isinstance(standard, t.Struct)
+    header_place = program.storage.packet_part(headers, "")
+    prefix = metadata.name if isinstance(metadata, t.Struct) else "metadata"
+    metadata_place = program.storage.variable(metadata, prefix)
+    if isinstance(metadata_place, StructValue):
+        program.metadata = metadata_place
+    return [header_place, metadata_place, standard_metadata(standard)]
+
+
+def _bound(instance: Instance, packet: list[Value], program: ProgramState) -> Frame:
+    """The frame of a block, its parameters bound to the packet's state."""
+    frame = state_of(instance, program).frame
+    rest = iter(packet)
+    for parameter in instance.signature.parameters:
+        is_packet = isinstance(parameter.type, t.Extern)
+        frame.values[parameter.symbol] = PacketValue() if is_packet else next(rest)
+    return frame
+
+
+def _control(instance: Instance) -> s.ControlDeclaration:
+    declaration = instance.signature.node
+    assert isinstance(declaration, s.ControlDeclaration)
+    return declaration
+
+
+def _body(instance: Instance, kind: str, packet: list[Value], program: ProgramState) -> list[ir.Stmt]:
+    """The statements of a control among the six blocks."""
+    frame = _bound(instance, packet, program)
+    declaration = _control(instance)
+    assert declaration.body is not None
+    code = Code(program, kind)
+    lower_variables(declaration, frame, code)
+    lower_body(declaration.body, t.VOID, frame, declaration, code)
+    return code.statements
 
 
 def _checksums(program: ProgramState, body: list[ir.Stmt], condition: ir.Expr) -> list[Checksum]:

@@ -2,328 +2,231 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
-
+from switch.compiler import ir
 from switch.compiler import syntax as s
 from switch.compiler import types as t
-from switch.compiler.lower import ir
-from switch.compiler.lower import operations as op
-from switch.compiler.lower.places import ExternObject, Value
-from switch.compiler.lower.scope import Code, Frame
+from switch.compiler.ir import operations as op
+from switch.compiler.ir.places import ExternObject, Value
+from switch.compiler.lower.binding import arguments_of, bind, copy_back, exit_pipeline
+from switch.compiler.lower.context import Code, Frame, ProgramState, lower_block, value_of
+from switch.compiler.lower.copying import assign, read
+from switch.compiler.lower.expressions import constant_of
+from switch.compiler.lower.instances import construct
 from switch.entry_priority import GREATEST_RANK
 
-if TYPE_CHECKING:
-    from switch.compiler.lower.assignments import Assignments
-    from switch.compiler.lower.expressions import Expressions
-    from switch.compiler.lower.statements import Statements
 
-DEFAULT_SIZE = 1024
-MAX_SIZE = 1 << 28
-
-
-@dataclass(eq=False)
-class ActionParameter:
-    """Action data that the control plane gives. `type` as declared."""
-
-    name: str
-    type: t.Type
-    annotations: list[s.Annotation]
-
-
-@dataclass(eq=False)
-class LoweredAction:
-    """`body` is straight code with branches; `node` is None for actions that the compiler made up."""
-
-    name: str
-    parameters: list[ActionParameter]
-    body: list[ir.Stmt]
-    node: s.FunctionDeclaration
-
-
-@dataclass(eq=False)
-class LoweredKey:
-    """`target`: the field that is matched. `type` as declared."""
-
-    name: str
-    match_kind: str
-    target: ir.FieldRef
-    type: t.Type
-    annotations: list[s.Annotation]
-    node: s.KeyElement
+def apply_table(node: s.Call, frame: Frame, code: Code, kind: str = "action") -> ir.Apply:
+    """Write the table's application; its branches are still to be filled in."""
+    target = node.target
+    assert target is not None and isinstance(target.declaration, s.TableDeclaration)
+    declaration = target.declaration
+    if code.kind != "control":
+        code.error(node, "a table can only be applied in the apply block of a control")
+    owner = _owner(declaration, frame)
+    key = (owner, declaration)
+    table = code.program.tables.get(key)
+    if table is None:
+        table = _lower_table(declaration, owner, code)
+        code.program.tables[key] = table
+    for field, expression in table.key_inputs:
+        assign(field, value_of(expression, owner, code), expression, code)
+    apply = ir.Apply(node.loc, node.end, table, kind)
+    if table.exit_flag is not None:
+        code.emit(ir.Assign(0, 0, table.exit_flag, op.FALSE))
+    code.emit(apply)
+    if table.exit_flag is not None:
+        with code.branch() as leaving:
+            exit_pipeline(node, code)
+        for name in ("hit", "miss") if kind == "hit" else ("",):
+            apply.branches[name] = [ir.If(0, 0, table.exit_flag, list(leaving), [])]
+    return apply
 
 
-@dataclass(eq=False)
-class TableAction:
-    action: LoweredAction
-    annotations: list[s.Annotation]
-    source_name: str
+def _owner(declaration: s.TableDeclaration, frame: Frame) -> Frame:
+    """The frame of the control instance that the table belongs to."""
+    for around in frame.outwards():
+        if around.owns is not None and around.owns.names.get(declaration.name) is declaration.symbol:
+            return around
+    raise AssertionError("a table is applied outside its control")
 
 
-@dataclass(frozen=True)
-class KeyMatch:
-    """What an entry wants of one key. kind: value, mask, range or any; `second` is the mask or the last value."""
-
-    kind: str
-    first: int = 0
-    second: int = 0
-
-
-@dataclass(eq=False)
-class LoweredEntry:
-    matches: list[KeyMatch]
-    action: LoweredAction
-    data: list[int]
-    priority: int
-    node: s.TableEntry
-
-
-@dataclass(eq=False)
-class LoweredTable:
-    """`exit_flag` is set by its actions where they exit, if what is behind the table must see to it."""
-
-    name: str
-    node: s.TableDeclaration
-    keys: list[LoweredKey] = field(default_factory=list)
-    selectors: list[LoweredKey] = field(default_factory=list)
-    actions: list[TableAction] = field(default_factory=list)
-    default_action: LoweredAction | None = None
-    default_data: list[int] = field(default_factory=list)
-    default_const: bool = False
-    entries: list[LoweredEntry] | None = None
-    size: int | None = None
-    counters: ExternObject | None = None
-    meters: ExternObject | None = None
-    implementation: ExternObject | None = None
-    support_timeout: bool = False
-    exit_flag: ir.FieldRef | None = None
-    key_inputs: list[tuple[ir.FieldRef, s.Expression]] = field(default_factory=list)
-
-    def action_names(self) -> dict[str, str]:
-        """Names of the actions in the source, with their names in the control plane."""
-        return {item.source_name: item.action.name for item in self.actions}
+def _lower_table(node: s.TableDeclaration, owner: Frame, code: Code) -> ir.LoweredTable:
+    program = code.program
+    table = ir.LoweredTable(program.control_name(node.annotations, owner.prefix, node.name), node)
+    if any(other.name == table.name for other in program.tables.values()):
+        code.error(node, f"the control plane knows another table by the name '{table.name}'")
+    if any(copy_out.pairs for copy_out in code.copy_outs) and any(
+        ref.action is not None and _exits(ref.action) for ref in node.actions
+    ):
+        table.exit_flag = code.storage.scalar(t.BOOL, "exited")
+    for key in node.key:
+        _key(table, key, owner, code)
+    for ref in node.actions:
+        if ref.action is None:
+            continue
+        action = _action(ref, owner, table.exit_flag, code.program)
+        table.actions.append(ir.TableAction(action, ref.annotations, ref.name))
+    _properties(table, node, owner, code)
+    if node.entries is not None:
+        table.entries = [
+            _entry(table, entry, rank, owner, code)
+            for entry, rank in zip(node.entries, _ranks(node, owner, code), strict=True)
+        ]
+    return table
 
 
-class Tables:
-    assignments: Assignments
-    expressions: Expressions
-    statements: Statements
+def _key(table: ir.LoweredTable, key: s.KeyElement, owner: Frame, code: Code) -> None:
+    type_ = key.expression.type
+    assert type_ is not None
+    name = _key_name(key, code)
+    with code.branch() as effects:
+        value = read(value_of(key.expression, owner, code), key, code)
+    if isinstance(value, ir.FieldRef) and not effects:
+        target = value
+    else:
+        target = code.storage.scalar(type_, "key")
+        table.key_inputs.append((target, key.expression))
+    lowered = ir.LoweredKey(name, key.match_kind, target, type_, key.annotations, key)
+    (table.selectors if key.match_kind == "selector" else table.keys).append(lowered)
 
-    def __init__(self, code: Code) -> None:
-        self._code = code
 
-    def apply(self, node: s.Call, frame: Frame, kind: str = "action") -> ir.Apply:
-        """Write the table's application; its branches are still to be filled in."""
-        target = node.target
-        assert target is not None and isinstance(target.declaration, s.TableDeclaration)
-        declaration = target.declaration
-        if self._code.kind != "control":
-            self._code.error(node, "a table can only be applied in the apply block of a control")
-        owner = self._owner(declaration, frame)
-        key = (owner, declaration)
-        table = self._code.program.tables.get(key)
-        if table is None:
-            table = self._lower(declaration, owner)
-            self._code.program.tables[key] = table
-        for field_, expression in table.key_inputs:
-            self.assignments.assign(field_, self.expressions.value(expression, owner), expression)
-        apply = ir.Apply(node.loc, node.end, table, kind)
-        if table.exit_flag is not None:
-            self._code.emit(ir.Assign(0, 0, table.exit_flag, op.FALSE))
-        self._code.emit(apply)
-        if table.exit_flag is not None:
-            with self._code.branch() as leaving:
-                self.statements.exit(node)
-            for name in ("hit", "miss") if kind == "hit" else ("",):
-                apply.branches[name] = [ir.If(0, 0, table.exit_flag, list(leaving), [])]
-        return apply
+def _key_name(key: s.KeyElement, code: Code) -> str:
+    annotation = s.find_annotation(key.annotations, "name")
+    given = annotation.string() if annotation is not None else None
+    name = _expression_name(key.expression) if given is None else given
+    if name is None:
+        code.error(key.expression, 'this key needs a name for the control plane: write @name("...") behind it')
+        return "key"
+    return name.removeprefix(".")
 
-    def _owner(self, declaration: s.TableDeclaration, frame: Frame) -> Frame:
-        """The frame of the control instance that the table belongs to."""
-        current: Frame | None = frame
-        while current is not None:
-            if current.owns is not None and current.owns.names.get(declaration.name) is declaration.symbol:
-                return current
-            current = current.parent
-        raise AssertionError("a table is applied outside its control")
 
-    # --- the table itself ---
+def _expression_name(node: s.Expression) -> str | None:
+    """The name that the control plane knows a key by, if its expression is simple enough to be a name."""
+    match node:
+        case s.Name():
+            return node.name
+        case s.Convert():
+            return _expression_name(node.operand)
+        case s.IntLiteral():
+            return {2: "0b{:b}", 8: "0o{:o}", 16: "{:#x}"}.get(node.base, "{}").format(node.number)
+        case s.Member():
+            name = _field_name(node)
+            return name[1:] if name.startswith(".") else _joined("{}.{}", node.base, name)
+        case s.Call(callee=s.Member(name="isValid", base=base)):
+            return _joined("{}.$valid$", base)
+        case s.Index():
+            return _joined("{}[{}]", node.base, node.index)
+        case s.Slice():
+            return _joined("{}[{}:{}]", node.base, str(node.high_bit), str(node.low_bit))
+        case s.Binary(operator="&"):
+            return _joined("{} & {}", node.left, node.right)
+    return None
 
-    def _lower(self, node: s.TableDeclaration, owner: Frame) -> LoweredTable:
-        program = self._code.program
-        table = LoweredTable(program.control_name(node.annotations, owner.prefix, node.name), node)
-        if any(other.name == table.name for other in program.tables.values()):
-            self._code.error(node, f"the control plane knows another table by the name '{table.name}'")
-        if any(copy_out.pairs for copy_out in self._code.copy_outs) and any(
-            ref.action is not None and exits(ref.action) for ref in node.actions
-        ):
-            table.exit_flag = program.storage.scalar(t.BOOL, "exited")
-        for key in node.key:
-            self._key(table, key, owner)
-        for ref in node.actions:
-            if ref.action is None:
-                continue
-            action = program.actions.lower(ref, owner, table.exit_flag)
-            table.actions.append(TableAction(action, ref.annotations, ref.name))
-        self._properties(table, node, owner)
-        if node.entries is not None:
-            table.entries = [
-                self._entry(table, entry, rank, owner)
-                for entry, rank in zip(node.entries, self._ranks(node, owner), strict=True)
-            ]
-        return table
 
-    def _key(self, table: LoweredTable, key: s.KeyElement, owner: Frame) -> None:
-        type_ = key.expression.type
-        assert type_ is not None
-        name = self._key_name(key)
-        with self._code.branch() as effects:
-            value = self.expressions.read(self.expressions.value(key.expression, owner), key)
-        if isinstance(value, ir.FieldRef) and not effects:
-            target = value
-        else:
-            target = self._code.program.storage.scalar(type_, "key")
-            table.key_inputs.append((target, key.expression))
-        lowered = LoweredKey(name, key.match_kind, target, type_, key.annotations, key)
-        (table.selectors if key.match_kind == "selector" else table.keys).append(lowered)
+def _joined(form: str, *parts: s.Expression | str) -> str | None:
+    """The names of the parts, put together; None if one has none."""
+    names = [item if isinstance(item, str) else _expression_name(item) for item in parts]
+    return None if None in names else form.format(*names)
 
-    def _key_name(self, key: s.KeyElement) -> str:
-        annotation = s.find_annotation(key.annotations, "name")
-        if annotation is not None:
-            name = annotation.string()
-            if name is not None:
-                return name.removeprefix(".")
-        name = _expression_name(key.expression)
-        if name is None:
-            self._code.error(
-                key.expression, 'this key needs a name for the control plane: write @name("...") behind it'
-            )
-            return "key"
-        return name.removeprefix(".")
 
-    def _properties(self, table: LoweredTable, node: s.TableDeclaration, owner: Frame) -> None:
-        default = node.property("default_action")
-        if default is not None and isinstance(default.value, s.ActionRef):
-            ref = default.value
-            table.default_const = default.is_const
-            listed = next((item for item in node.actions if item.action is ref.action), None)
-            if listed is not None:
-                table.default_action = self._code.program.actions.lower(listed, owner, table.exit_flag)
-                table.default_data = self._data(ref, owner)
-        else:
-            self._add_no_action(table, owner)
-        size = node.property("size")
-        if size is not None and isinstance(size.value, s.Expression):
-            written = size.value.value
-            known = self._constant(size.value, owner, "the size of a table")
-            # As written, for what is said about it: a constant has been cut to the width of P4's integers here.
-            table.size = written if isinstance(written, int) else known
-            if not 0 <= table.size <= MAX_SIZE:
-                self._code.error(size.value, f"a size of {table.size} is outside 1 to {MAX_SIZE}")
-            # As p4c has it, 0 is no size of one's own.
-            table.size = table.size or DEFAULT_SIZE
-        timeout = node.property("support_timeout")
-        if timeout is not None and isinstance(timeout.value, s.Expression):
-            table.support_timeout = bool(self._constant(timeout.value, owner, "support_timeout"))
-        table.counters = self._object(table, "counters", ("direct_counter",), owner)
-        table.meters = self._object(table, "meters", ("direct_meter",), owner)
-        table.implementation = self._object(table, "implementation", ("action_profile", "action_selector"), owner)
+def _field_name(node: s.Member) -> str:
+    """The field's name, or what @name in front of it says."""
+    annotations = node.base.type.annotations.get(node.name, []) if isinstance(node.base.type, t.Struct) else []
+    annotation = s.find_annotation(annotations, "name")
+    return (annotation.string() if annotation is not None else None) or node.name
 
-    def _add_no_action(self, table: LoweredTable, owner: Frame) -> None:
-        """Without a default action, a miss does nothing."""
-        symbol = self._code.program.checked.globals.lookup("NoAction")
-        if symbol is None or not isinstance(symbol.node, s.FunctionDeclaration):
-            return
-        node = table.node
-        ref = s.ActionRef(node.loc, node.end, [], "NoAction", True, None)
-        ref.action = symbol.node
-        action = self._code.program.actions.lower(ref, owner, table.exit_flag)
-        if all(item.action is not action for item in table.actions):
-            annotation = s.Annotation(node.loc, node.end, "defaultonly", None)
-            table.actions.append(TableAction(action, [annotation], "NoAction"))
-        table.default_action = action
 
-    def _object(self, table: LoweredTable, name: str, kinds: tuple[str, ...], owner: Frame) -> ExternObject | None:
-        item = table.node.property(name)
-        if item is None or not isinstance(item.value, s.Expression):
-            return None
-        if isinstance(item.value, s.Call):
-            # As p4c has it, @name in front of the property is the whole name.
-            prefix = "" if s.find_annotation(item.annotations, "name") else owner.prefix
-            own_name = self._code.program.control_name(item.annotations, prefix, f"{table.node.name}.{name}")
-            value: Value = self._code.program.instances.construct(item.value, owner, "", own_name)
-            if isinstance(value, ExternObject):
-                value.node.annotations = item.annotations
-        else:
-            value = self.expressions.value(item.value, owner)
-        if not isinstance(value, ExternObject) or value.kind not in kinds:
-            self._code.error(item.value, f"'{name}' takes {' or '.join(kinds)}")
-            return None
-        if name != "implementation":
-            other = self._code.program.direct_tables.setdefault(value.name, table)
-            if other is not table:
-                self._code.error(item.value, f"'{value.name}' belongs to table '{other.name}' already")
-        return value
+def _properties(table: ir.LoweredTable, node: s.TableDeclaration, owner: Frame, code: Code) -> None:
+    default = node.property("default_action")
+    if default is not None and isinstance(default.value, s.ActionRef):
+        ref = default.value
+        table.default_const = default.is_const
+        listed = next((item for item in node.actions if item.action is ref.action), None)
+        if listed is not None:
+            table.default_action = _action(listed, owner, table.exit_flag, code.program)
+            table.default_data = _data(ref, owner, code)
+    else:
+        _add_no_action(table, owner, code)
+    size = node.property("size")
+    if size is not None and isinstance(size.value, s.Expression):
+        written = size.value.value
+        known = constant_of(size.value, owner, "the size of a table", code)
+        # As written, for what is said about it: a constant has been cut to the width of P4's integers here.
+        table.size = written if isinstance(written, int) else known
+        if not 0 <= table.size <= ir.MAX_SIZE:
+            code.error(size.value, f"a size of {table.size} is outside 1 to {ir.MAX_SIZE}")
+        # As p4c has it, 0 is no size of one's own.
+        table.size = table.size or ir.DEFAULT_SIZE
+    timeout = node.property("support_timeout")
+    if timeout is not None and isinstance(timeout.value, s.Expression):
+        table.support_timeout = bool(constant_of(timeout.value, owner, "support_timeout", code))
+    table.counters = _object(table, "counters", ("direct_counter",), owner, code)
+    table.meters = _object(table, "meters", ("direct_meter",), owner, code)
+    table.implementation = _object(table, "implementation", ("action_profile", "action_selector"), owner, code)
 
-    # --- values known at compile time ---
 
-    def _constant(self, node: s.Expression, owner: Frame, what: str) -> int:
-        with self._code.branch():
-            value = self.expressions.value(node, owner)
-        if isinstance(value, ir.Const):
-            return value.value
-        self._code.error(node, f"{what} must be known at compile time")
-        return 0
+def _add_no_action(table: ir.LoweredTable, owner: Frame, code: Code) -> None:
+    """Without a default action, a miss does nothing."""
+    symbol = code.program.checked.globals.lookup("NoAction")
+    if symbol is None or not isinstance(symbol.node, s.FunctionDeclaration):
+        return
+    node = table.node
+    ref = s.ActionRef(node.loc, node.end, [], "NoAction", True, None)
+    ref.action = symbol.node
+    action = _action(ref, owner, table.exit_flag, code.program)
+    if all(item.action is not action for item in table.actions):
+        annotation = s.Annotation(node.loc, node.end, "defaultonly", None)
+        table.actions.append(ir.TableAction(action, [annotation], "NoAction"))
+    table.default_action = action
 
-    def _data(self, ref: s.ActionRef, owner: Frame) -> list[int]:
-        return [self._constant(argument, owner, "action data") for argument in ref.bound if argument is not None]
 
-    def _ranks(self, node: s.TableDeclaration, owner: Frame) -> list[int]:
-        """BMv2's priority of each entry: the smallest goes first. P4_16 1.2.5, section 14.2.1.4."""
-        entries = node.entries or []
-        if all(entry.priority is None for entry in entries):
-            return [_annotated_rank(entry, position) for position, entry in enumerate(entries, 1)]
-        largest_wins = bool(self._property(node, "largest_priority_wins", 1, owner))
-        step = self._property(node, "priority_delta", 1, owner) * (-1 if largest_wins else 1)
-        following = 1 - (len(entries) - 1) * step if largest_wins else 1
-        ranks = []
-        for entry in entries:
-            if entry.priority is not None and isinstance(entry.priority.value, int):
-                following = entry.priority.value
-            if not 0 < following <= GREATEST_RANK // 2:
-                self._code.error(entry, f"the entry's priority {following} is not in 1..{GREATEST_RANK // 2}")
-                following = 1
-            ranks.append(GREATEST_RANK - following if largest_wins else following)
-            following += step
-        return ranks
+def _object(
+    table: ir.LoweredTable, name: str, kinds: tuple[str, ...], owner: Frame, code: Code
+) -> ExternObject | None:
+    item = table.node.property(name)
+    if item is None or not isinstance(item.value, s.Expression):
+        return None
+    if isinstance(item.value, s.Call):
+        # As p4c has it, @name in front of the property is the whole name.
+        prefix = "" if s.find_annotation(item.annotations, "name") else owner.prefix
+        own_name = code.program.control_name(item.annotations, prefix, f"{table.node.name}.{name}")
+        value: Value = construct(item.value, owner, own_name, code.program)
+        if isinstance(value, ExternObject):
+            value.node.annotations = item.annotations
+    else:
+        value = value_of(item.value, owner, code)
+    if not isinstance(value, ExternObject) or value.kind not in kinds:
+        code.error(item.value, f"'{name}' takes {' or '.join(kinds)}")
+        return None
+    if name != "implementation":
+        other = code.program.direct_tables.setdefault(value.name, table)
+        if other is not table:
+            code.error(item.value, f"'{value.name}' belongs to table '{other.name}' already")
+    return value
 
-    def _property(self, node: s.TableDeclaration, name: str, otherwise: int, owner: Frame) -> int:
-        item = node.property(name)
-        if item is None or not isinstance(item.value, s.Expression):
-            return otherwise
-        return self._constant(item.value, owner, name)
 
-    def _entry(self, table: LoweredTable, entry: s.TableEntry, rank: int, owner: Frame) -> LoweredEntry:
-        matches = []
-        for label, key in zip(entry.keys, table.node.key, strict=False):
-            if key.match_kind != "selector":
-                matches.append(self._match(label, owner))
-        action = table.default_action
-        for item in table.node.actions:
-            if item.action is entry.action.action:
-                action = self._code.program.actions.lower(item, owner, table.exit_flag)
-        assert action is not None
-        return LoweredEntry(matches, action, self._data(entry.action, owner), rank, entry)
+def _data(ref: s.ActionRef, owner: Frame, code: Code) -> list[int]:
+    return [constant_of(argument, owner, "action data", code) for argument in ref.bound if argument is not None]
 
-    def _match(self, label: s.Expression, owner: Frame) -> KeyMatch:
-        if isinstance(label, s.Wildcard):
-            return KeyMatch("any")
-        what = "the key of an entry"
-        if isinstance(label, s.Binary) and label.operator in ("&&&", ".."):
-            first = self._constant(label.left, owner, what)
-            second = self._constant(label.right, owner, what)
-            return KeyMatch("mask" if label.operator == "&&&" else "range", first, second)
-        return KeyMatch("value", self._constant(label, owner, what))
+
+def _ranks(node: s.TableDeclaration, owner: Frame, code: Code) -> list[int]:
+    """BMv2's priority of each entry: the smallest goes first. P4_16 1.2.5, section 14.2.1.4."""
+    entries = node.entries or []
+    if all(entry.priority is None for entry in entries):
+        return [_annotated_rank(entry, position) for position, entry in enumerate(entries, 1)]
+    largest_wins = bool(_property(node, "largest_priority_wins", 1, owner, code))
+    step = _property(node, "priority_delta", 1, owner, code) * (-1 if largest_wins else 1)
+    following = 1 - (len(entries) - 1) * step if largest_wins else 1
+    ranks = []
+    for entry in entries:
+        if entry.priority is not None and isinstance(entry.priority.value, int):
+            following = entry.priority.value
+        if not 0 < following <= GREATEST_RANK // 2:
+            code.error(entry, f"the entry's priority {following} is not in 1..{GREATEST_RANK // 2}")
+            following = 1
+        ranks.append(GREATEST_RANK - following if largest_wins else following)
+        following += step
+    return ranks
 
 
 def _annotated_rank(entry: s.TableEntry, position: int) -> int:
@@ -334,46 +237,115 @@ def _annotated_rank(entry: s.TableEntry, position: int) -> int:
     return position
 
 
-def exits(action: s.FunctionDeclaration) -> bool:
+def _property(node: s.TableDeclaration, name: str, otherwise: int, owner: Frame, code: Code) -> int:
+    item = node.property(name)
+    if item is None or not isinstance(item.value, s.Expression):
+        return otherwise
+    return constant_of(item.value, owner, name, code)
+
+
+def _entry(table: ir.LoweredTable, entry: s.TableEntry, rank: int, owner: Frame, code: Code) -> ir.LoweredEntry:
+    matches = []
+    for label, key in zip(entry.keys, table.node.key, strict=False):
+        if key.match_kind != "selector":
+            matches.append(_match(label, owner, code))
+    action = table.default_action
+    for item in table.node.actions:
+        if item.action is entry.action.action:
+            action = _action(item, owner, table.exit_flag, code.program)
+    assert action is not None
+    return ir.LoweredEntry(matches, action, _data(entry.action, owner, code), rank, entry)
+
+
+def _match(label: s.Expression, owner: Frame, code: Code) -> ir.KeyMatch:
+    what = "the key of an entry"
+    match label:
+        case s.Wildcard():
+            return ir.KeyMatch("any")
+        case s.Binary(operator="&&&" | ".."):
+            first, second = (constant_of(side, owner, what, code) for side in (label.left, label.right))
+            return ir.KeyMatch("mask" if label.operator == "&&&" else "range", first, second)
+    return ir.KeyMatch("value", constant_of(label, owner, what, code))
+
+
+# --- actions ---
+
+
+def _action(ref: s.ActionRef, owner: Frame, exit_flag: ir.FieldRef | None, program: ProgramState) -> ir.LoweredAction:
+    """The action of a table, its body lowered once: for all tables, or for one where it has bound arguments."""
+    node = ref.action
+    assert node is not None
+    is_global = _is_global(node, program)
+    key = (program.globals if is_global else owner, ref if ref.bound else node, exit_flag)
+    known = program.actions.get(key)
+    if known is None:
+        name = program.control_name(node.annotations, "" if is_global else owner.prefix, node.name)
+        known = _lower_action(ref, node, name, owner, exit_flag, program)
+        program.actions[key] = known
+    return known
+
+
+def record_call(node: s.FunctionDeclaration, prefix: str, program: ProgramState) -> None:
+    """An action is called by a control itself: P4Info lists it, though the control plane cannot use it."""
+    name = program.control_name(node.annotations, "" if _is_global(node, program) else prefix, node.name)
+    program.called_actions.setdefault(name, ir.LoweredAction(name, [], [], node))
+
+
+def _is_global(node: s.FunctionDeclaration, program: ProgramState) -> bool:
+    symbol = program.checked.globals.names.get(node.name)
+    return symbol is not None and symbol.node is node
+
+
+def _lower_action(
+    ref: s.ActionRef,
+    node: s.FunctionDeclaration,
+    name: str,
+    owner: Frame,
+    exit_flag: ir.FieldRef | None,
+    program: ProgramState,
+) -> ir.LoweredAction:
+    assert node.body is not None
+    code = Code(program, "action")
+    code.exit_flag = exit_flag
+    frame = Frame(owner, owner.prefix)
+    directed = [parameter for parameter in node.signature if parameter.direction]
+    label, finished = ir.Label("return"), ir.Label("finished")
+    code.finished = finished
+    with code.branch() as body:
+        arguments = arguments_of(directed, ref.bound, owner, code) if ref.bound else []
+        copy_out = bind(directed[: len(arguments)], arguments, frame, ref, code, closed=False)
+        parameters = _action_data(node, frame)
+        code.returns.append((label, None))
+        code.copy_outs.append(copy_out)
+        with code.branch() as inner:
+            lower_block(node.body, frame, code)
+        code.copy_outs.pop()
+        code.emit(ir.Block(node.loc, node.end, label, inner))
+        copy_back(copy_out, ref, code)
+    return ir.LoweredAction(name, parameters, [ir.Block(node.loc, node.end, finished, body)], node)
+
+
+def _action_data(node: s.FunctionDeclaration, frame: Frame) -> list[ir.ActionParameter]:
+    """What the control plane gives; the parameters get their values in the action's frame."""
+    parameters: list[ir.ActionParameter] = []
+    for parameter in node.signature:
+        if not parameter.direction:
+            data = ir.RuntimeData(t.representation(parameter.type), len(parameters))
+            frame.values[parameter.symbol] = data
+            given = parameter.node.annotations
+            annotation = s.find_annotation(given, "name")
+            name = annotation.string() if annotation is not None else None
+            parameters.append(ir.ActionParameter(name or parameter.name, parameter.type, given))
+    return parameters
+
+
+def _exits(action: s.FunctionDeclaration) -> bool:
     """Whether an action, or one that it calls, contains an exit."""
     for node in s.walk(action.body):
         if isinstance(node, s.Exit):
             return True
         if isinstance(node, s.Call) and node.target is not None and node.target.kind == "action":
             inner = getattr(node.target.declaration, "node", None)
-            if isinstance(inner, s.FunctionDeclaration) and exits(inner):
+            if isinstance(inner, s.FunctionDeclaration) and _exits(inner):
                 return True
     return False
-
-
-def _expression_name(node: s.Expression) -> str | None:
-    """The name that the control plane knows a key by, if its expression is simple enough to be a name."""
-    if isinstance(node, s.Name):
-        return node.name
-    if isinstance(node, s.Member):
-        base, name = _expression_name(node.base), _field_name(node)
-        return name[1:] if name.startswith(".") else None if base is None else f"{base}.{name}"
-    if isinstance(node, s.Call) and isinstance(node.callee, s.Member) and node.callee.name == "isValid":
-        base = _expression_name(node.callee.base)
-        return None if base is None else f"{base}.$valid$"
-    if isinstance(node, s.Index):
-        base, index = _expression_name(node.base), _expression_name(node.index)
-        return None if base is None or index is None else f"{base}[{index}]"
-    if isinstance(node, s.Slice):
-        base = _expression_name(node.base)
-        return None if base is None else f"{base}[{node.high_bit}:{node.low_bit}]"
-    if isinstance(node, s.Binary) and node.operator == "&":
-        left, right = _expression_name(node.left), _expression_name(node.right)
-        return None if left is None or right is None else f"{left} & {right}"
-    if isinstance(node, (s.Convert,)):
-        return _expression_name(node.operand)
-    if isinstance(node, s.IntLiteral):
-        return {2: "0b{:b}", 8: "0o{:o}", 16: "{:#x}"}.get(node.base, "{}").format(node.number)
-    return None
-
-
-def _field_name(node: s.Member) -> str:
-    """The field's name, or what @name in front of it says."""
-    annotations = node.base.type.annotations.get(node.name, []) if isinstance(node.base.type, t.Struct) else []
-    annotation = s.find_annotation(annotations, "name")
-    return (annotation.string() if annotation is not None else None) or node.name

@@ -7,12 +7,13 @@ from typing import Any
 
 from finsy.proto import p4i
 
+from switch.compiler import ir
 from switch.compiler import syntax as s
 from switch.compiler import types as t
 from switch.compiler.diagnostics import Reporter
-from switch.compiler.lower import LoweredProgram, ir
-from switch.compiler.lower.places import ExternObject
-from switch.compiler.lower.tables import DEFAULT_SIZE, LoweredAction, LoweredKey, LoweredTable
+from switch.compiler.ir import DEFAULT_SIZE, LoweredAction, LoweredKey, LoweredTable
+from switch.compiler.ir.places import ExternObject
+from switch.compiler.ir.result import LoweredProgram
 from switch.compiler.p4info.annotations import (
     add_annotations,
     add_documentation,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from switch.compiler import syntax as s
 from switch.compiler import types as t
-from switch.compiler.lower import ir
+from switch.compiler.ir import expressions as ir
 from switch.compiler.symbols import Signature
 
 
@@ -144,36 +144,72 @@ Value = (
 PLACES = (ir.FieldRef, HeaderPlace, UnionPlace, StackPlace, StructValue, StackCursor, SliceOf, ElementOf)
 
 
-def header_names(value: Value) -> set[str]:
-    """Names of the header instances whose fields a value reads; for scalars the fields as header.field."""
-    if isinstance(value, ir.Expr):
-        names: set[str] = set()
-        for leaf in ir.reads(value):
-            if isinstance(leaf, ir.FieldRef):
-                names.add(leaf.header if leaf.header not in _SHARED else f"{leaf.header}.{leaf.field}")
-            elif isinstance(leaf, ir.SameHeader):
-                names |= {leaf.left, leaf.right}
-            elif isinstance(leaf, (ir.StackLast, ir.LastIndex)):
-                names.add(leaf.stack)
-        return names
-    if isinstance(value, HeaderPlace):
-        return {value.name} | ({value.union.name} if value.union else set())
-    if isinstance(value, UnionPlace):
-        return {value.name}.union(*(header_names(member) for member in value.members.values()))
-    if isinstance(value, StackPlace):
-        return {value.name}.union(*map(header_names, value.elements))
-    if isinstance(value, StructValue):
-        return set().union(*map(header_names, value.parts.values()))
-    if isinstance(value, HeaderValue):
-        return set().union(*map(header_names, (value.parts or {}).values()))
-    if isinstance(value, StackValue):
-        return set().union(*map(header_names, value.elements))
-    if isinstance(value, SliceOf):
-        return header_names(value.base)
-    if isinstance(value, (ElementOf, StackCursor)):
-        return header_names(value.stack)
-    return set()
-
-
 # Header instances that hold unrelated variables side by side.
 _SHARED = ("scalars", "standard_metadata")
+
+
+def header_names(value: Value) -> set[str]:
+    """Names of the header instances whose fields a value reads; for scalars the fields as header.field."""
+    match value:
+        case ir.Expr():
+            return _names_read(value)
+        case HeaderPlace():
+            return {value.name} | ({value.union.name} if value.union else set())
+        case UnionPlace():
+            return {value.name}.union(*map(header_names, value.members.values()))
+        case StackPlace():
+            return {value.name}.union(*map(header_names, value.elements))
+        case StructValue():
+            return set().union(*map(header_names, value.parts.values()))
+        case HeaderValue():
+            return set().union(*map(header_names, (value.parts or {}).values()))
+        case StackValue():
+            return set().union(*map(header_names, value.elements))
+        case SliceOf():
+            return header_names(value.base)
+        case ElementOf() | StackCursor():
+            return header_names(value.stack)
+        case _:
+            return set()
+
+
+def _names_read(expr: ir.Expr) -> set[str]:
+    names: set[str] = set()
+    for leaf in ir.reads(expr):
+        match leaf:
+            case ir.FieldRef(header=header, field=name):
+                names.add(f"{header}.{name}" if header in _SHARED else header)
+            case ir.SameHeader(left=left, right=right):
+                names |= {left, right}
+            case ir.StackLast(stack=stack) | ir.LastIndex(stack=stack):
+                names.add(stack)
+    return names
+
+
+def header_field(type_: t.Type, header: str, name: str) -> Value:
+    """A field of a header; one that is a struct has a field per part."""
+    if isinstance(type_, t.Struct):
+        return StructValue(
+            type_,
+            {part: header_field(inner, header, f"{name}.{part}") for part, inner in type_.fields.items()},
+        )
+    return ir.FieldRef(t.representation(type_), header, name)
+
+
+def default_value(type_: t.Type) -> Value:
+    """Zero, false, the first member, NoError; headers are invalid."""
+    if isinstance(type_, t.Struct):
+        if type_.kind != "struct":
+            return HeaderValue(type_, None)
+        return StructValue(type_, {name: default_value(inner) for name, inner in type_.fields.items()})
+    if isinstance(type_, t.Tuple):
+        return StructValue(type_, {str(index): default_value(inner) for index, inner in enumerate(type_.elements)})
+    if isinstance(type_, t.Stack):
+        return StackValue(type_, [])
+    return ir.Const(t.representation(type_), 0)
+
+
+def value_type(value: Value) -> t.Type | None:
+    if isinstance(value, (StructValue, HeaderPlace, HeaderValue, UnionPlace, StackPlace, StackValue, ir.Expr)):
+        return value.type
+    return None

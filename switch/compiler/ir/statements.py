@@ -1,122 +1,20 @@
-"""The code between the syntax tree and BMv2 JSON.
+"""Statements of the code between the syntax tree and BMv2 JSON, parser states, tables and actions.
 
-Expressions have P4's meaning (fixed widths, wrapping); the emitter puts in what BMv2's unbounded arithmetic needs.
-Types in expressions are Bit, Int, BOOL or Varbit. Statements are structured: blocks with labels are left by
-Leave and repeated by Repeat, which covers return, exit, switch and loops.
+Statements are structured: blocks with labels are left by Leave and repeated by Repeat, which covers return, exit,
+switch and loops.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+from switch.compiler import syntax as s
 from switch.compiler import types as t
+from switch.compiler.ir.expressions import Expr, FieldRef
+from switch.compiler.ir.places import ExternObject
 
-if TYPE_CHECKING:
-    from switch.compiler.lower.tables import LoweredTable
-
-
-# --- expressions ---
-
-
-@dataclass(slots=True, frozen=True)
-class Expr:
-    type: t.Type
-
-
-@dataclass(slots=True, frozen=True)
-class Const(Expr):
-    """`name` is the member's for values of enums without a representation of their own."""
-
-    value: int
-    name: str = ""
-
-
-@dataclass(slots=True, frozen=True)
-class FieldRef(Expr):
-    """A field of a header instance; "$valid$" is a header's validity."""
-
-    header: str
-    field: str
-
-
-@dataclass(slots=True, frozen=True)
-class RuntimeData(Expr):
-    """Action data: the argument with this index."""
-
-    index: int
-
-
-@dataclass(slots=True, frozen=True)
-class StackLast(Expr):
-    """A field of the last extracted element; parser only. `member` for a stack of unions."""
-
-    stack: str
-    member: str
-    field: str
-
-
-@dataclass(slots=True, frozen=True)
-class LastIndex(Expr):
-    stack: str
-    of_unions: bool = False
-
-
-@dataclass(slots=True, frozen=True)
-class Operation(Expr):
-    """operator: a P4 operator, "neg", "~", "!", "cast" or "slice" (then `low` is its lowest bit)."""
-
-    operator: str
-    left: Expr
-    right: Expr | None = None
-    low: int = 0
-
-
-@dataclass(slots=True, frozen=True)
-class Choice(Expr):
-    condition: Expr
-    if_true: Expr
-    if_false: Expr
-
-
-@dataclass(slots=True, frozen=True)
-class SameHeader(Expr):
-    """Validity and all fields of two headers are equal (used where a varbit field is among them)."""
-
-    left: str
-    right: str
-
-
-def is_simple(expr: Expr) -> bool:
-    """Whether it costs nothing to evaluate it again."""
-    return isinstance(expr, (Const, FieldRef, RuntimeData))
-
-
-def operands(expr: Expr) -> Iterator[Expr]:
-    if isinstance(expr, Operation):
-        yield expr.left
-        if expr.right is not None:
-            yield expr.right
-    elif isinstance(expr, Choice):
-        yield expr.condition
-        yield expr.if_true
-        yield expr.if_false
-
-
-def reads(expr: Expr) -> Iterator[Expr]:
-    """All leaves of an expression."""
-    pending = [expr]
-    while pending:
-        current = pending.pop()
-        inner = list(operands(current))
-        if inner:
-            pending.extend(inner)
-        else:
-            yield current
-
-
-# --- statements ---
+DEFAULT_SIZE = 1024
+MAX_SIZE = 1 << 28
 
 
 @dataclass(slots=True, eq=False)
@@ -209,19 +107,7 @@ class End(Stmt):
     """The end of the whole pipeline (what `exit` comes to)."""
 
 
-@dataclass(slots=True, eq=False)
-class Apply(Stmt):
-    """Apply a table, then run the branch for what happened.
-
-    `kind`: "hit" (branches "hit" and "miss") or "action" (a branch per action name, or "" for all others).
-    """
-
-    table: LoweredTable
-    kind: str = "action"
-    branches: dict[str, list[Stmt]] = field(default_factory=dict)
-
-
-# Parser only.
+# --- parsers ---
 
 
 @dataclass(slots=True, eq=False)
@@ -290,3 +176,100 @@ class State:
 
 
 Target = State | str  # a state, "accept" or "reject"
+
+
+# --- tables ---
+
+
+@dataclass(eq=False)
+class ActionParameter:
+    """Action data that the control plane gives. `type` as declared."""
+
+    name: str
+    type: t.Type
+    annotations: list[s.Annotation]
+
+
+@dataclass(eq=False)
+class LoweredAction:
+    """`body` is straight code with branches; `node` is None for actions that the compiler made up."""
+
+    name: str
+    parameters: list[ActionParameter]
+    body: list[Stmt]
+    node: s.FunctionDeclaration
+
+
+@dataclass(eq=False)
+class LoweredKey:
+    """`target`: the field that is matched. `type` as declared."""
+
+    name: str
+    match_kind: str
+    target: FieldRef
+    type: t.Type
+    annotations: list[s.Annotation]
+    node: s.KeyElement
+
+
+@dataclass(eq=False)
+class TableAction:
+    action: LoweredAction
+    annotations: list[s.Annotation]
+    source_name: str
+
+
+@dataclass(frozen=True)
+class KeyMatch:
+    """What an entry wants of one key. kind: value, mask, range or any; `second` is the mask or the last value."""
+
+    kind: str
+    first: int = 0
+    second: int = 0
+
+
+@dataclass(eq=False)
+class LoweredEntry:
+    matches: list[KeyMatch]
+    action: LoweredAction
+    data: list[int]
+    priority: int
+    node: s.TableEntry
+
+
+@dataclass(eq=False)
+class LoweredTable:
+    """`exit_flag` is set by its actions where they exit, if what is behind the table must see to it."""
+
+    name: str
+    node: s.TableDeclaration
+    keys: list[LoweredKey] = field(default_factory=list)
+    selectors: list[LoweredKey] = field(default_factory=list)
+    actions: list[TableAction] = field(default_factory=list)
+    default_action: LoweredAction | None = None
+    default_data: list[int] = field(default_factory=list)
+    default_const: bool = False
+    entries: list[LoweredEntry] | None = None
+    size: int | None = None
+    counters: ExternObject | None = None
+    meters: ExternObject | None = None
+    implementation: ExternObject | None = None
+    support_timeout: bool = False
+    exit_flag: FieldRef | None = None
+    key_inputs: list[tuple[FieldRef, s.Expression]] = field(default_factory=list)
+
+    def action_names(self) -> dict[str, str]:
+        """Names of the actions in the source, with their names in the control plane."""
+        return {item.source_name: item.action.name for item in self.actions}
+
+
+@dataclass(slots=True, eq=False)
+class Apply(Stmt):
+    """Apply a table, then run the branch for what happened.
+
+    `kind`: "hit" (branches "hit" and "miss") or "action" (a branch per action name, or "" for all others).
+    """
+
+    table: LoweredTable
+    kind: str = "action"
+    branches: dict[str, list[Stmt]] = field(default_factory=dict)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from switch.compiler import ir
 from switch.compiler import types as t
-from switch.compiler.lower import ir
 from switch.compiler.values import (
     Constant,
     FoldError,

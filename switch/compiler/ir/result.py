@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from switch.compiler import ir
 from switch.compiler import syntax as s
 from switch.compiler import types as t
 from switch.compiler.checker import CheckedProgram
-from switch.compiler.lower import ir
-from switch.compiler.lower.places import ExternObject
-from switch.compiler.lower.storage import Storage
-from switch.compiler.lower.tables import LoweredAction, LoweredTable
+from switch.compiler.ir.places import ExternObject
+from switch.compiler.ir.storage import Storage
 
 
 @dataclass(frozen=True)
@@ -75,13 +74,13 @@ class LoweredProgram:
     deparser_primitives: list[ir.Stmt]
     deparser_node: s.ControlDeclaration
     checksums: list[Checksum]
-    tables: list[LoweredTable]
-    actions: list[LoweredAction]
-    called_actions: list[LoweredAction]
+    tables: list[ir.LoweredTable]
+    actions: list[ir.LoweredAction]
+    called_actions: list[ir.LoweredAction]
     objects: list[ExternObject]
     calculations: list[Calculation]
     digests: list[Digest]
     value_sets: list[ValueSet]
     field_lists: list[tuple[int, str, list[ir.FieldRef]]]
-    direct_tables: dict[str, LoweredTable]
+    direct_tables: dict[str, ir.LoweredTable]
     direct_meter_results: dict[str, ir.FieldRef]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from switch.compiler import ir
 from switch.compiler import syntax as s
 from switch.compiler import types as t
-from switch.compiler.lower import ir
-from switch.compiler.lower.places import HeaderPlace, Place, StackPlace, StructValue, UnionPlace
+from switch.compiler.ir.places import HeaderPlace, Place, StackPlace, StructValue, UnionPlace
 from switch.compiler.names import NameSet
 
 MAX_INSTANCES = 20_000

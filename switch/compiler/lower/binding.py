@@ -1,0 +1,134 @@
+"""Arguments and parameters of what is inlined: copy-in and copy-out where they matter, also at an exit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from switch.compiler import ir
+from switch.compiler import syntax as s
+from switch.compiler.ir import operations as op
+from switch.compiler.ir.places import (
+    PLACES,
+    ExternObject,
+    HeaderPlace,
+    Instance,
+    Nothing,
+    PacketValue,
+    Place,
+    StackPlace,
+    StructValue,
+    TextValue,
+    UnionPlace,
+    Value,
+    header_names,
+)
+from switch.compiler.lower.context import Code, CopyOut, Frame, value_of
+from switch.compiler.lower.copying import assign, read, reset, snapshot
+from switch.compiler.lower.expressions import has_effects, place_of
+from switch.compiler.symbols import Symbol
+
+_WHOLE = (ir.FieldRef, HeaderPlace, UnionPlace, StackPlace, StructValue)
+
+
+def arguments_of(
+    parameters: Sequence[s.ParameterType], bound: Sequence[s.Expression | None], frame: Frame, code: Code
+) -> list[Value]:
+    """Left to right: values for what is read, places for what is written, Nothing for `_`."""
+    results: list[Value] = []
+    for index, (parameter, node) in enumerate(zip(parameters, bound, strict=True)):
+        if node is None:
+            results.append(Nothing())
+        elif parameter.direction in ("out", "inout"):
+            results.append(place_of(node, frame, code))
+        else:
+            value = read(value_of(node, frame, code), node, code)
+            if any(other is not None and has_effects(other) for other in bound[index + 1 :]):
+                value = snapshot(value, node, code)
+            results.append(value)
+    return results
+
+
+def bind(
+    parameters: Sequence[s.ParameterType],
+    arguments: Sequence[Value],
+    frame: Frame,
+    node: s.Node,
+    code: Code,
+    *,
+    closed: bool,
+    owned: dict[Symbol, Place] | None = None,
+) -> CopyOut:
+    """Give the parameters their values in the callee's frame.
+
+    `closed`: the callee sees nothing but its parameters, so that an argument that overlaps with no other may
+    stand for its parameter itself. `owned`: variables that the parameters always have (filled in here).
+    """
+    copy_out = CopyOut()
+    names = [header_names(argument) for argument in arguments]
+    for index, (parameter, argument) in enumerate(zip(parameters, arguments, strict=True)):
+        writes = parameter.direction in ("out", "inout")
+        others = [
+            other
+            for position, other in enumerate(names)
+            if position != index and (writes or parameters[position].direction in ("out", "inout"))
+        ]
+        alone = not any(names[index] & other for other in others)
+        if _is_object(argument) or (owned is None and not writes and _is_fixed(argument)):
+            frame.values[parameter.symbol] = argument
+        elif owned is None and closed and alone and isinstance(argument, _WHOLE):
+            frame.values[parameter.symbol] = argument
+            if parameter.direction == "out":
+                reset(argument, node, code)
+        else:
+            variable = _variable(parameter, owned, code)
+            frame.values[parameter.symbol] = variable
+            if parameter.direction == "out" or isinstance(argument, Nothing):
+                reset(variable, node, code)
+            else:
+                assign(variable, argument, node, code)
+            if writes and not isinstance(argument, Nothing):
+                assert isinstance(argument, PLACES)
+                copy_out.pairs.append((argument, variable))
+    return copy_out
+
+
+def _variable(parameter: s.ParameterType, owned: dict[Symbol, Place] | None, code: Code) -> Place:
+    """A parameter's own variable."""
+    if owned is not None and parameter.symbol in owned:
+        return owned[parameter.symbol]
+    variable = code.storage.variable(parameter.type, parameter.name)
+    if owned is not None:
+        owned[parameter.symbol] = variable
+    return variable
+
+
+def _is_object(value: Value) -> bool:
+    """Whether it is nothing that a variable could hold."""
+    return isinstance(value, (PacketValue, ExternObject, TextValue, Instance))
+
+
+def _is_fixed(value: Value) -> bool:
+    """Whether nothing can change the value: constants and action data."""
+    if isinstance(value, ir.Expr):
+        return all(isinstance(leaf, (ir.Const, ir.RuntimeData)) for leaf in ir.reads(value))
+    return isinstance(value, StructValue) and all(map(_is_fixed, value.parts.values()))
+
+
+def copy_back(copy_out: CopyOut, node: s.Node, code: Code) -> None:
+    for place, variable in copy_out.pairs:
+        assign(place, variable, node, code)
+
+
+def exit_pipeline(node: s.Node, code: Code) -> None:
+    """Copy out what the calls around would copy, then end the pipeline."""
+    for copy_out in reversed(code.copy_outs):
+        copy_back(copy_out, node, code)
+    if code.kind != "action":
+        code.emit(ir.End(node.loc, node.end))
+        return
+    if code.exit_flag is not None:
+        code.assign(code.exit_flag, op.TRUE, node)
+    else:
+        code.primitive(node, "exit")
+    assert code.finished is not None
+    code.leave(code.finished, node)

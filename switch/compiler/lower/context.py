@@ -1,0 +1,239 @@
+"""What all of lowering works on: a program's state, the code being written, what symbols stand for there.
+
+`value_of` and `lower` are the two ways into the rules for expressions and statements, by the type of the node; the
+rules are in expressions.py, calls.py and statements.py. All of them take the code that they write to last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import singledispatch
+
+from switch.compiler import ir
+from switch.compiler import syntax as s
+from switch.compiler import types as t
+from switch.compiler.checker import CheckedProgram
+from switch.compiler.diagnostics import Reporter
+from switch.compiler.ir import operations as op
+from switch.compiler.ir.places import ExternObject, Instance, Nothing, Place, StructValue, TextValue, Value
+from switch.compiler.ir.result import Calculation, Digest, ValueSet
+from switch.compiler.ir.storage import Storage
+from switch.compiler.lower.field_lists import FieldLists
+from switch.compiler.names import NameSet
+from switch.compiler.symbols import Scope, Symbol
+
+MAX_STATEMENTS = 500_000
+MAX_INLINING = 100
+
+
+class Frame:
+    """Values of the symbols of one inlined body.
+
+    `prefix`: the control plane's name of the instance that it belongs to. `owns`: for the frame of a parser or
+    control, the scope that its actions are declared in.
+    """
+
+    __slots__ = ("owns", "parent", "prefix", "values")
+
+    def __init__(self, parent: Frame | None, prefix: str, owns: Scope | None = None) -> None:
+        self.parent = parent
+        self.prefix = prefix
+        self.owns = owns
+        self.values: dict[Symbol, Value] = {}
+
+    def outwards(self) -> Iterator[Frame]:
+        """This frame and those around it."""
+        frame: Frame | None = self
+        while frame is not None:
+            yield frame
+            frame = frame.parent
+
+    def find(self, symbol: Symbol) -> Value | None:
+        frame: Frame | None = self
+        while frame is not None:
+            value = frame.values.get(symbol)
+            if value is not None:
+                return value
+            frame = frame.parent
+        return None
+
+
+@dataclass(eq=False)
+class InstanceState:
+    """What an instance keeps between the places where it is applied.
+
+    `owned`: the variables of its parameters if it is applied in several places.
+    """
+
+    instance: Instance
+    frame: Frame
+    applied_often: bool
+    owned: dict[Symbol, Place] = field(default_factory=dict)
+
+
+class ProgramState:
+    """What all code of one program shares while it is lowered.
+
+    actions: in order of their numbers in BMv2 JSON. called_actions: by name, without a body.
+    """
+
+    def __init__(self, checked: CheckedProgram, reporter: Reporter) -> None:
+        self.checked = checked
+        self.reporter = reporter
+        self.storage = Storage()
+        self.globals = Frame(None, "", checked.globals)
+        self.instances: dict[Instance, InstanceState] = {}
+        self.anonymous_instances: dict[tuple[Frame, s.Node], Instance] = {}
+        self.instance_names = NameSet()
+        self.often_applied: set[int] = set()
+        self.tables: dict[tuple[Frame, s.TableDeclaration], ir.LoweredTable] = {}
+        self.actions: dict[tuple[Frame, s.Node, ir.FieldRef | None], ir.LoweredAction] = {}
+        self.called_actions: dict[str, ir.LoweredAction] = {}
+        self.objects: list[ExternObject] = []
+        self.calculations: list[Calculation] = []
+        self.digests: list[Digest] = []
+        self.value_sets: dict[tuple[Symbol, str], ValueSet] = {}
+        self.direct_tables: dict[str, ir.LoweredTable] = {}
+        self.direct_meter_results: dict[str, ir.FieldRef] = {}
+        self.field_lists = FieldLists()
+        self.state_names = NameSet()
+        self.metadata: StructValue | None = None
+        self._statement_count = 0
+
+    def count_statement(self, loc: int) -> None:
+        self._statement_count += 1
+        if self._statement_count > MAX_STATEMENTS:
+            raise self.reporter.fatal(loc, f"the program has more than {MAX_STATEMENTS} statements when inlined")
+
+    def control_name(self, annotations: list[s.Annotation], prefix: str, name: str) -> str:
+        """The name that the control plane knows something by: its path, or what @name says."""
+        annotation = s.find_annotation(annotations, "name")
+        given = annotation.string() if annotation is not None else None
+        if given is not None:
+            if given.startswith("."):
+                return given[1:]
+            name = given
+        return f"{prefix}.{name}" if prefix else name
+
+    def add_calculation(self, algorithm: str, inputs: list[ir.Expr], with_payload: bool, loc: int, end: int) -> str:
+        name = f"calc_{len(self.calculations)}" if self.calculations else "calc"
+        self.calculations.append(Calculation(name, algorithm, inputs, with_payload, loc, end))
+        return name
+
+    def add_digest(self, type_: t.Type, fields: list[ir.FieldRef], node: s.Node) -> int:
+        number = len(self.digests) + 1
+        name = type_.name if isinstance(type_, t.Struct) else f"digest_{number - 1}"
+        self.digests.append(Digest(number, name, type_, fields, node.loc, node.end))
+        return number
+
+
+@dataclass
+class CopyOut:
+    """What is copied back when an inlined call ends, in whatever way."""
+
+    pairs: list[tuple[Place, Value]] = field(default_factory=list)
+
+
+@dataclass
+class Loop:
+    leave: ir.Label
+    repeat: ir.Label
+
+
+class Code:
+    """Statements being written for one parser, control or action.
+
+    `kind`: parser, control, action, checksum, deparser, or constructor (only values, no statements). `copy_outs`: of
+    the calls that enclose the present place, outermost first. `exit_flag`: in an action, what `exit` sets instead of
+    ending the pipeline.
+    """
+
+    def __init__(self, program: ProgramState, kind: str) -> None:
+        self.program = program
+        self.kind = kind
+        self.statements: list[ir.Stmt] = []
+        self.copy_outs: list[CopyOut] = []
+        self.returns: list[tuple[ir.Label, Place | None]] = []
+        self.loops: list[Loop] = []
+        self.exit_flag: ir.FieldRef | None = None
+        # The end of an action, behind the copying out that a return still does and an exit has done itself.
+        self.finished: ir.Label | None = None
+        self.depth = 0
+        self.in_action = kind == "action"
+
+    @property
+    def reporter(self) -> Reporter:
+        return self.program.reporter
+
+    @property
+    def storage(self) -> Storage:
+        return self.program.storage
+
+    def emit(self, statement: ir.Stmt) -> None:
+        self.program.count_statement(statement.loc)
+        self.statements.append(statement)
+
+    def assign(self, target: ir.FieldRef, value: ir.Expr, node: s.Node) -> None:
+        self.emit(ir.Assign(node.loc, node.end, target, value))
+
+    def primitive(self, node: s.Node, name: str, *parameters: ir.Parameter) -> None:
+        self.emit(ir.Primitive(node.loc, node.end, name, parameters))
+
+    def leave(self, label: ir.Label, node: s.Node) -> None:
+        label.used = True
+        self.emit(ir.Leave(node.loc, node.end, label))
+
+    @contextmanager
+    def branch(self) -> Iterator[list[ir.Stmt]]:
+        """Collect the statements that are written inside the `with`."""
+        outer = self.statements
+        inner: list[ir.Stmt] = []
+        self.statements = inner
+        try:
+            yield inner
+        finally:
+            self.statements = outer
+
+    @contextmanager
+    def inlined(self, node: s.Node) -> Iterator[None]:
+        """A call inside a call: they end somewhere."""
+        if self.depth >= MAX_INLINING:
+            raise self.reporter.fatal(node.loc, f"calls are nested more than {MAX_INLINING} deep")
+        self.depth += 1
+        yield
+        self.depth -= 1
+
+    def error(self, node: s.Node, message: str) -> None:
+        self.reporter.error(node.loc, message, node.end)
+
+
+# --- the rules ---
+
+
+def value_of(node: s.Expression, frame: Frame, code: Code) -> Value:
+    """The value, possibly a place that is read only when the value is used."""
+    known = node.value
+    if known is None:
+        return value_by_type(node, frame, code)
+    if isinstance(known, str):
+        return TextValue(known)
+    assert node.type is not None
+    return op.constant(known, node.type)
+
+
+@singledispatch
+def value_by_type(node: s.Expression, frame: Frame, code: Code) -> Value:
+    """The value of an expression that is not known at compile time."""
+    return Nothing()
+
+
+@singledispatch
+def lower(node: s.Statement, frame: Frame, code: Code) -> None:
+    """Write what a statement does; what has no rule does nothing."""
+
+
+def lower_block(block: s.Block, frame: Frame, code: Code) -> None:
+    for statement in block.statements:
+        lower(statement, frame, code)

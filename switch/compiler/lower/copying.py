@@ -1,0 +1,254 @@
+"""Reading values, and copying them into places, part by part where they have parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from switch.compiler import ir
+from switch.compiler import syntax as s
+from switch.compiler import types as t
+from switch.compiler.ir import operations as op
+from switch.compiler.ir.places import (
+    ElementOf,
+    HeaderPlace,
+    HeaderValue,
+    Nothing,
+    Place,
+    SliceOf,
+    StackCursor,
+    StackPlace,
+    StackValue,
+    StructValue,
+    UnionPlace,
+    Value,
+    header_names,
+    value_type,
+)
+from switch.compiler.lower.context import Code
+from switch.compiler.lower.parts import ZERO, candidates, choose, copied, elements, last_element, once, part
+
+# --- values ---
+
+
+def read(value: Value, node: s.Node, code: Code) -> Value:
+    """A place as a value: slices and elements become expressions or copies."""
+    match value:
+        case SliceOf():
+            return op.slice_of(as_scalar(value.base, node, code), value.high, value.low)
+        case ElementOf():
+            return _read_element(value, node, code)
+        case StackCursor(which="last"):
+            return _read_element(last_element(value), node, code)
+    return value
+
+
+def as_scalar(value: Value, node: s.Node, code: Code) -> ir.Expr:
+    value = read(value, node, code)
+    if isinstance(value, ir.Expr):
+        return value
+    code.error(node, "this value cannot be used here on this target")
+    return ZERO
+
+
+def snapshot(value: Value, node: s.Node, code: Code) -> Value:
+    """The value as it is now, whatever happens to the variables it was read from."""
+    if isinstance(value, ir.Expr):
+        return copied(value, node, code)
+    type_ = value_type(value)
+    if type_ is None or not header_names(value):
+        return value
+    variable = code.storage.variable(type_, "tmp")
+    assign(variable, value, node, code)
+    return variable
+
+
+def _read_element(value: ElementOf, node: s.Node, code: Code) -> Value:
+    """Which element is known at run time only: choose among all."""
+    found = candidates(value, node, code)
+    scalars = [candidate for candidate in found if isinstance(candidate, ir.Expr)]
+    if len(scalars) == len(found):
+        return choose(value.index, scalars)
+    type_ = value_type(found[0])
+    assert type_ is not None
+    copy = code.storage.variable(type_, "element")
+    reset(copy, node, code)
+    index = once(value.index, node, code)
+    for number, candidate in enumerate(found):
+        with code.branch() as body:
+            assign(copy, candidate, node, code)
+        condition = op.equal(index, ir.Const(index.type, number))
+        code.emit(ir.If(node.loc, node.end, condition, body, []))
+    return copy
+
+
+# --- places ---
+
+
+def assign(place: Value, value: Value, node: s.Node, code: Code) -> None:
+    """`place` must be one of PLACES."""
+    match place:
+        case StackCursor(which="last"):
+            _assign_element(last_element(place), value, node, code)
+            return
+        case ElementOf():
+            _assign_element(place, value, node, code)
+            return
+    value = read(value, node, code)
+    match place:
+        case ir.FieldRef():
+            _assign_field(place, value, node, code)
+        case SliceOf():
+            base = as_scalar(place.base, node, code)
+            bits = as_scalar(value, node, code)
+            assign(place.base, op.insert_bits(base, place.high, place.low, bits), node, code)
+        case StructValue():
+            _assign_struct(place, value, node, code)
+        case HeaderPlace():
+            _assign_header(place, value, node, code)
+        case UnionPlace():
+            _assign_union(place, value, node, code)
+        case StackPlace():
+            _assign_stack(place, value, node, code)
+        case StackCursor():
+            code.error(node, f"'{place.which}' cannot be assigned on this target; extract it")
+        case _:
+            code.error(node, "this cannot be written to on this target")
+
+
+def reset(place: Value, node: s.Node, code: Code) -> None:
+    """What a variable is before anything is assigned: headers are invalid, the rest is as it may be."""
+    match place:
+        case HeaderPlace():
+            code.primitive(node, "remove_header", ir.Ref("header", place.name))
+        case UnionPlace(members=parts) | StructValue(parts=parts):
+            for inner in parts.values():
+                reset(inner, node, code)
+        case StackPlace():
+            for element in place.elements:
+                reset(element, node, code)
+        case ElementOf():
+            _for_each(place, node, code, lambda element: reset(element, node, code))
+
+
+def set_valid(place: Value, valid: bool, node: s.Node, code: Code) -> None:
+    match place:
+        case HeaderPlace():
+            code.primitive(node, "add_header" if valid else "remove_header", ir.Ref("header", place.name))
+        case ElementOf():
+            _for_each(place, node, code, lambda element: set_valid(element, valid, node, code))
+        case _:
+            code.error(node, "the validity of this header cannot be changed on this target")
+
+
+def _for_each(place: ElementOf, node: s.Node, code: Code, write: Callable[[Place], None]) -> None:
+    """Write to the element whose index it is."""
+    for condition, element in elements(place, node, code):
+        with code.branch() as body:
+            write(element)
+        if body:
+            code.emit(ir.If(node.loc, node.end, condition, body, []))
+
+
+def _assign_element(place: ElementOf, value: Value, node: s.Node, code: Code) -> None:
+    given = read(value, node, code)
+    if (isinstance(given, ir.Expr) and not ir.is_simple(given)) or header_names(given) & header_names(place):
+        given = snapshot(given, node, code)
+    _for_each(place, node, code, lambda element: assign(element, given, node, code))
+
+
+def _assign_field(place: ir.FieldRef, value: Value, node: s.Node, code: Code) -> None:
+    if isinstance(value, Nothing):
+        return
+    expr = as_scalar(value, node, code)
+    if isinstance(place.type, t.Varbit):
+        if isinstance(expr, ir.FieldRef):
+            code.primitive(node, "assign_VL", place, expr)
+        else:
+            code.error(node, "a varbit can only be copied from another one on this target")
+    elif expr != place:
+        code.assign(place, expr, node)
+
+
+def _assign_struct(place: StructValue, value: Value, node: s.Node, code: Code) -> None:
+    if value is place or isinstance(value, Nothing):
+        return
+    if not isinstance(value, StructValue):
+        code.error(node, "this value cannot be assigned on this target")
+        return
+    if len(place.parts) > 1 and _overlap_badly(place, value):
+        value = snapshot(value, node, code)
+        assert isinstance(value, StructValue)
+    for target, source in zip(place.parts.values(), value.parts.values(), strict=True):
+        assign(target, source, node, code)
+
+
+def _overlap_badly(place: StructValue, value: StructValue) -> bool:
+    """Whether assigning part after part would overwrite something that is still to be read."""
+    written: set[str] = set()
+    for target, source in zip(place.parts.values(), value.parts.values(), strict=True):
+        if header_names(source) & written:
+            return True
+        written |= header_names(target)
+    return False
+
+
+def _assign_header(place: HeaderPlace, value: Value, node: s.Node, code: Code) -> None:
+    match value:
+        case HeaderPlace():
+            if value.name != place.name:
+                code.primitive(node, "assign_header", ir.Ref("header", place.name), ir.Ref("header", value.name))
+        case HeaderValue(parts=None):
+            set_valid(place, False, node, code)
+        case HeaderValue(parts=dict(parts)):
+            if any(header_names(given) & header_names(place) for given in parts.values()):
+                parts = {name: snapshot(given, node, code) for name, given in parts.items()}
+            set_valid(place, True, node, code)
+            for name, given in parts.items():
+                assign(part(place, name, node, code), given, node, code)
+        case Nothing():
+            pass
+        case _:
+            code.error(node, "this value cannot be assigned to a header on this target")
+
+
+def _assign_union(place: UnionPlace, value: Value, node: s.Node, code: Code) -> None:
+    match value:
+        case UnionPlace():
+            for name, member in place.members.items():
+                assign(member, value.members[name], node, code)
+        case HeaderValue():
+            reset(place, node, code)
+        case Nothing():
+            pass
+        case _:
+            code.error(node, "this value cannot be assigned to a header union on this target")
+
+
+def _assign_stack(place: StackPlace, value: Value, node: s.Node, code: Code) -> None:
+    match value:
+        case StackPlace():
+            if value.name != place.name:
+                _copy_stack(place, value, node, code)
+        case StackValue():
+            if any(header_names(element) & header_names(place) for element in value.elements):
+                _assign_stack(place, snapshot(value, node, code), node, code)
+                return
+            for index, target in enumerate(place.elements):
+                if index < len(value.elements):
+                    assign(target, value.elements[index], node, code)
+                else:
+                    reset(target, node, code)
+        case Nothing():
+            pass
+        case _:
+            code.error(node, "this value cannot be assigned to a header stack on this target")
+
+
+def _copy_stack(place: StackPlace, source: StackPlace, node: s.Node, code: Code) -> None:
+    element = place.type.element
+    if isinstance(element, t.Struct) and element.is_union:
+        for target, given in zip(place.elements, source.elements, strict=True):
+            assign(target, given, node, code)
+        return
+    kind = "header_stack"
+    code.primitive(node, "assign_header_stack", ir.Ref(kind, place.name), ir.Ref(kind, source.name))
