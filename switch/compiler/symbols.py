@@ -1,11 +1,12 @@
-"""What names stand for, and the scopes they are looked up in."""
+"""What names stand for, the scopes they are looked up in, and the types that declarations make."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from switch.compiler import syntax as s
 from switch.compiler import types as t
+from switch.compiler.nodes import Annotation, Declaration, Node
 from switch.compiler.values import Constant
 
 
@@ -22,7 +23,7 @@ class Symbol:
     loc: int
     type: t.Type
     value: Constant | None = None
-    node: s.Node | None = None
+    node: Node | None = None
     direction: str = ""
     functions: list[Signature] = field(default_factory=list)
     used: bool = False
@@ -30,6 +31,18 @@ class Symbol:
     @property
     def writable(self) -> bool:
         return self.kind == "variable" or (self.kind == "parameter" and self.direction in ("out", "inout"))
+
+
+@dataclass(slots=True, eq=False)
+class ParameterType(Node):
+    """A parameter with its resolved type. `direction`: in, out, inout or "" (directionless)."""
+
+    name: str
+    direction: str
+    type: t.Type
+    default: Node | None
+    symbol: Symbol
+    annotations: list[Annotation]
 
 
 @dataclass(eq=False, slots=True)
@@ -41,11 +54,11 @@ class Signature:
 
     name: str
     variables: tuple[t.Variable, ...]
-    parameters: list[s.ParameterType]
+    parameters: list[ParameterType]
     return_type: t.Type
-    node: s.FunctionDeclaration | s.ParserDeclaration | s.ControlDeclaration | s.PackageDeclaration
+    node: Declaration
     scope: Scope
-    constructor: list[s.ParameterType] = field(default_factory=list)
+    constructor: list[ParameterType] = field(default_factory=list)
     instances: dict[tuple[t.Type, ...], Signature] = field(default_factory=dict)
     body_scope: Scope | None = None
 
@@ -85,3 +98,87 @@ class Scope:
         while scope.parent is not None:
             scope = scope.parent
         return scope
+
+
+# --- types with signatures or declarations of their own ---
+
+
+@dataclass(eq=False, slots=True)
+class ExternClass:
+    """What an extern declaration declares: its methods by name, overloads in order."""
+
+    name: str
+    variables: tuple[t.Variable, ...]
+    methods: dict[str, list[Signature]]
+    constructors: list[Signature]
+    node: Declaration
+
+
+@dataclass(frozen=True, slots=True)
+class Extern(t.Type):
+    klass: ExternClass
+    arguments: tuple[t.Type, ...]
+
+    def __str__(self) -> str:
+        if not self.arguments:
+            return self.klass.name
+        return f"{self.klass.name}<{', '.join(map(str, self.arguments))}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Applicable(t.Type):
+    """A parser or control, or the type of one; `arguments` for its type parameters."""
+
+    signature: Signature
+    arguments: tuple[t.Type, ...] = ()
+
+    def __str__(self) -> str:
+        return self.signature.name
+
+
+@dataclass(frozen=True, slots=True)
+class Package(t.Type):
+    signature: Signature
+    arguments: tuple[t.Type, ...] = ()
+
+    def __str__(self) -> str:
+        return self.signature.name
+
+
+@dataclass(eq=False, slots=True)
+class Table(t.Type):
+    node: Declaration
+
+    def __str__(self) -> str:
+        return f"table {self.node.name}"
+
+
+@dataclass(eq=False, slots=True)
+class ApplyResult(t.Type):
+    node: Declaration
+
+    def __str__(self) -> str:
+        return f"the result of {self.node.name}.apply()"
+
+
+def substitute(type_: t.Type, bindings: Mapping[t.Variable, t.Type]) -> t.Type:
+    """The type with its variables replaced where they are bound."""
+    if not bindings:
+        return type_
+    if isinstance(type_, t.Variable):
+        return bindings.get(type_, type_)
+    if isinstance(type_, t.Tuple):
+        return t.Tuple(_substitute_all(type_.elements, bindings))
+    if isinstance(type_, t.Stack):
+        return t.Stack(substitute(type_.element, bindings), type_.size)
+    if isinstance(type_, t.ListOf):
+        return t.ListOf(substitute(type_.element, bindings))
+    if isinstance(type_, Extern) and type_.arguments:
+        return Extern(type_.klass, _substitute_all(type_.arguments, bindings))
+    if isinstance(type_, Applicable) and type_.arguments:
+        return Applicable(type_.signature, _substitute_all(type_.arguments, bindings))
+    return type_
+
+
+def _substitute_all(types: Sequence[t.Type], bindings: Mapping[t.Variable, t.Type]) -> tuple[t.Type, ...]:
+    return tuple(substitute(type_, bindings) for type_ in types)

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from switch.compiler import syntax as s
-    from switch.compiler.symbols import Signature
+from switch.compiler.nodes import Annotation, Declaration
 
 MAX_WIDTH_BITS = 2048
 MAX_VARBIT_BITS = 1 << 16
@@ -85,8 +82,8 @@ class Struct(Type):
     kind: str
     name: str
     fields: dict[str, Type]
-    node: s.StructDeclaration
-    annotations: dict[str, list[s.Annotation]] = field(default_factory=dict)
+    node: Declaration
+    annotations: dict[str, list[Annotation]] = field(default_factory=dict)
     arguments: tuple[Type, ...] = ()
     field_count: int = 0  # with those of inner structs
 
@@ -145,7 +142,7 @@ class Enum(Type):
 
     name: str
     members: tuple[str, ...]
-    node: s.EnumDeclaration
+    node: Declaration
     underlying: Type | None = None
     values: dict[str, int] = field(default_factory=dict)
 
@@ -157,7 +154,7 @@ class Enum(Type):
 class NewType(Type):
     name: str
     underlying: Type
-    node: s.TypedefDeclaration
+    node: Declaration
 
     def __str__(self) -> str:
         return self.name
@@ -174,64 +171,6 @@ class Variable(Type):
         return self.name
 
 
-@dataclass(eq=False, slots=True)
-class ExternClass:
-    """What an extern declaration declares: its methods by name, overloads in order."""
-
-    name: str
-    variables: tuple[Variable, ...]
-    methods: dict[str, list[Signature]]
-    constructors: list[Signature]
-    node: s.ExternDeclaration
-
-
-@dataclass(frozen=True, slots=True)
-class Extern(Type):
-    klass: ExternClass
-    arguments: tuple[Type, ...]
-
-    def __str__(self) -> str:
-        if not self.arguments:
-            return self.klass.name
-        return f"{self.klass.name}<{', '.join(map(str, self.arguments))}>"
-
-
-@dataclass(frozen=True, slots=True)
-class Applicable(Type):
-    """A parser or control, or the type of one; `arguments` for its type parameters."""
-
-    signature: Signature
-    arguments: tuple[Type, ...] = ()
-
-    def __str__(self) -> str:
-        return self.signature.name
-
-
-@dataclass(frozen=True, slots=True)
-class Package(Type):
-    signature: Signature
-    arguments: tuple[Type, ...] = ()
-
-    def __str__(self) -> str:
-        return self.signature.name
-
-
-@dataclass(eq=False, slots=True)
-class Table(Type):
-    node: s.TableDeclaration
-
-    def __str__(self) -> str:
-        return f"table {self.node.name}"
-
-
-@dataclass(eq=False, slots=True)
-class ApplyResult(Type):
-    node: s.TableDeclaration
-
-    def __str__(self) -> str:
-        return f"the result of {self.node.name}.apply()"
-
-
 @dataclass(frozen=True, slots=True)
 class SetOf(Type):
     """Of &&&, .. and value sets."""
@@ -240,29 +179,6 @@ class SetOf(Type):
 
     def __str__(self) -> str:
         return f"set<{self.element}>"
-
-
-def substitute(type_: Type, bindings: Mapping[Variable, Type]) -> Type:
-    """The type with its variables replaced where they are bound."""
-    if not bindings:
-        return type_
-    if isinstance(type_, Variable):
-        return bindings.get(type_, type_)
-    if isinstance(type_, Tuple):
-        return Tuple(_substitute_all(type_.elements, bindings))
-    if isinstance(type_, Stack):
-        return Stack(substitute(type_.element, bindings), type_.size)
-    if isinstance(type_, ListOf):
-        return ListOf(substitute(type_.element, bindings))
-    if isinstance(type_, Extern) and type_.arguments:
-        return Extern(type_.klass, _substitute_all(type_.arguments, bindings))
-    if isinstance(type_, Applicable) and type_.arguments:
-        return Applicable(type_.signature, _substitute_all(type_.arguments, bindings))
-    return type_
-
-
-def _substitute_all(types: Sequence[Type], bindings: Mapping[Variable, Type]) -> tuple[Type, ...]:
-    return tuple(substitute(type_, bindings) for type_ in types)
 
 
 def representation(type_: Type) -> Type:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from switch.compiler import syntax as s
 from switch.compiler import types as t
 from switch.compiler.diagnostics import Reporter
-from switch.compiler.symbols import Symbol
+from switch.compiler.symbols import ParameterType, Symbol
 
 
 def warn_of_uninitialized_reads(declarations: Sequence[s.Declaration], reporter: Reporter) -> None:
@@ -58,7 +58,7 @@ class _Flow:
         self._by_actions = by_actions or set()
         self._tracked: set[Symbol] = set()
 
-    def out_parameters(self, parameters: Sequence[s.ParameterType]) -> None:
+    def out_parameters(self, parameters: Sequence[ParameterType]) -> None:
         self._tracked.update(parameter.symbol for parameter in parameters if parameter.direction == "out")
 
     # --- statements ---

@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 
 from switch.compiler import syntax as s
 from switch.compiler import types as t
@@ -18,7 +19,18 @@ from switch.compiler.checker import hints
 from switch.compiler.checker.context import Context
 from switch.compiler.checker.conversions import unify
 from switch.compiler.diagnostics import suggestion
-from switch.compiler.symbols import Scope, Signature, Symbol
+from switch.compiler.symbols import (
+    Applicable,
+    ApplyResult,
+    Extern,
+    Package,
+    ParameterType,
+    Scope,
+    Signature,
+    Symbol,
+    Table,
+    substitute,
+)
 
 _SIZE_METHODS = ("minSizeInBits", "minSizeInBytes", "maxSizeInBits", "maxSizeInBytes")
 
@@ -49,7 +61,7 @@ class CallChecker:
                     named = s.NamedType(callee.loc, callee.end, callee.name, callee.absolute, node.type_arguments)
                     type_ = self._context.types.resolve(named, scope)
                 return self._constructor(node, type_, scope)
-            applied = isinstance(symbol.type, (t.Table, t.Applicable))
+            applied = isinstance(symbol.type, (Table, Applicable))
             hint = f"apply it: {callee.name}.apply()" if applied else ""
             self._context.error(callee, f"'{callee.name}' is a {symbol.kind} and cannot be called", hint=hint)
         else:
@@ -133,9 +145,9 @@ class CallChecker:
                 continue
             assert argument.type is not None
             if argument.type is t.UNKNOWN:
-                return t.substitute(signature.return_type, bindings)
+                return substitute(signature.return_type, bindings)
             if not unify(parameter.type, argument.type, bindings):
-                expected = t.substitute(parameter.type, bindings)
+                expected = substitute(parameter.type, bindings)
                 hint = hints.of_block(parameter.type, argument.type)
                 self._context.error(argument, f"expected {expected}, but this is {argument.type}", hint=hint)
                 return t.UNKNOWN
@@ -149,7 +161,7 @@ class CallChecker:
             signature = self._specialize(signature, bindings)
         parameters = [_concrete(parameter, bindings) for parameter in signature.parameters]
         bound = self._pass(node, parameters, arguments)
-        result = t.substitute(signature.return_type, bindings)
+        result = substitute(signature.return_type, bindings)
         node.target = s.CallTarget(
             node.loc, node.end, kind, signature.name, parameters, bound, result, signature, receiver
         )
@@ -158,7 +170,7 @@ class CallChecker:
         return result
 
     def match(
-        self, node: s.Node, given: list[s.Argument], parameters: list[s.ParameterType], name: str
+        self, node: s.Node, given: list[s.Argument], parameters: list[ParameterType], name: str
     ) -> list[s.Expression | None] | None:
         """For each parameter its argument; None (after a report) if they do not match."""
         result: dict[str, s.Expression | None] = {}
@@ -179,11 +191,12 @@ class CallChecker:
                 if not _may_be_absent(parameter):
                     self._context.error(node, f"'{name}' needs an argument for '{parameter.name}'")
                     return None
+                assert parameter.default is None or isinstance(parameter.default, s.Expression)
                 result[parameter.name] = parameter.default
         return [result[name] for name in names]
 
     def _pass(
-        self, node: s.Call, parameters: list[s.ParameterType], arguments: list[s.Expression | None]
+        self, node: s.Call, parameters: list[ParameterType], arguments: list[s.Expression | None]
     ) -> list[s.Expression | None]:
         """Convert values, and check that what is written to can be written."""
         bound: list[s.Expression | None] = []
@@ -204,7 +217,7 @@ class CallChecker:
                 else:
                     self._context.expressions.require_writable(argument, f"by '{parameter.name}'")
                 bound.append(argument)
-            elif isinstance(parameter.type, (t.Applicable, t.Extern)):
+            elif isinstance(parameter.type, (Applicable, Extern)):
                 bound.append(argument)
             else:
                 bound.append(self._context.expressions.coerce(argument, parameter.type))
@@ -226,14 +239,12 @@ class CallChecker:
         if known is not None:
             return known
         node = copy.deepcopy(signature.node)
+        assert isinstance(node, (s.FunctionDeclaration, s.ParserDeclaration, s.ControlDeclaration))
         scope = Scope(signature.scope.parent)
         for variable, type_ in zip(signature.variables, key, strict=True):
             scope.names[variable.name] = Symbol(variable.name, "type", node.loc, type_)
-        kind = "parameter"
-        parameters = self._context.parameters(node.parameters, scope, kind)
-        instance = Signature(
-            signature.name, (), parameters, t.substitute(signature.return_type, bindings), node, scope
-        )
+        parameters = self._context.parameters(node.parameters, scope, "parameter")
+        instance = Signature(signature.name, (), parameters, substitute(signature.return_type, bindings), node, scope)
         if isinstance(node, (s.ParserDeclaration, s.ControlDeclaration)):
             node.constructor_signature = self._context.parameters(
                 node.constructor_parameters, scope, "constructor_parameter"
@@ -247,11 +258,11 @@ class CallChecker:
 
     def _constructor(self, node: s.Call, type_: t.Type, scope: Scope) -> t.Type:
         self._check_arguments(node, scope)
-        if isinstance(type_, t.Extern):
+        if isinstance(type_, Extern):
             return self._construct_extern(node, type_, scope)
-        if isinstance(type_, t.Applicable):
+        if isinstance(type_, Applicable):
             return self._construct_applicable(node, type_, scope)
-        if isinstance(type_, t.Package):
+        if isinstance(type_, Package):
             bindings = dict(zip(type_.signature.variables, type_.arguments, strict=False))
             node.type_arguments = []
             self._bind(node, "constructor", type_.signature, bindings, scope)
@@ -260,7 +271,7 @@ class CallChecker:
             self._context.error(node, f"{type_} has no constructor")
         return t.UNKNOWN
 
-    def _construct_extern(self, node: s.Call, type_: t.Extern, scope: Scope) -> t.Type:
+    def _construct_extern(self, node: s.Call, type_: Extern, scope: Scope) -> t.Type:
         klass = type_.klass
         signature = self._overload(node, klass.constructors, klass.name)
         if signature is None:
@@ -273,10 +284,10 @@ class CallChecker:
             if missing:
                 self._context.error(node, f"'{klass.name}' needs its type arguments, as {klass.name}<...>")
                 return t.UNKNOWN
-            return t.Extern(klass, tuple(bindings[variable] for variable in klass.variables))
+            return Extern(klass, tuple(bindings[variable] for variable in klass.variables))
         return type_
 
-    def _construct_applicable(self, node: s.Call, type_: t.Applicable, scope: Scope) -> t.Type:
+    def _construct_applicable(self, node: s.Call, type_: Applicable, scope: Scope) -> t.Type:
         signature = type_.signature
         if signature.variables:
             bindings = dict(zip(signature.variables, type_.arguments, strict=False))
@@ -296,7 +307,7 @@ class CallChecker:
         self._bind(node, "constructor", constructor, {}, scope)
         if node.target is not None:
             node.target.declaration = signature
-        return t.Applicable(signature)
+        return Applicable(signature)
 
     # --- methods ---
 
@@ -309,13 +320,13 @@ class CallChecker:
         if receiver is t.UNKNOWN:
             return t.UNKNOWN
         name = callee.name
-        if isinstance(receiver, t.Extern):
+        if isinstance(receiver, Extern):
             return self._extern_method(node, callee, receiver, scope)
-        if isinstance(receiver, t.Table) and name == "apply":
+        if isinstance(receiver, Table) and name == "apply":
             self._no_arguments(node, name)
             node.target = s.CallTarget(node.loc, node.end, "apply_table", name, [], [], t.VOID, receiver.node, base)
-            return t.ApplyResult(receiver.node)
-        if isinstance(receiver, t.Applicable) and name == "apply":
+            return ApplyResult(receiver.node)
+        if isinstance(receiver, Applicable) and name == "apply":
             return self._bind(node, "apply", receiver.signature, {}, scope, base)
         if name in _SIZE_METHODS:
             return self._size(node, name, receiver)
@@ -323,7 +334,7 @@ class CallChecker:
             return self._header_method(node, name, receiver, base)
         if isinstance(receiver, t.Stack) and name in ("push_front", "pop_front"):
             return self._stack_method(node, name, base, scope)
-        methods = ["apply"] if isinstance(receiver, (t.Table, t.Applicable)) else []
+        methods = ["apply"] if isinstance(receiver, (Table, Applicable)) else []
         methods += ["push_front", "pop_front"] if isinstance(receiver, t.Stack) else []
         self._context.error(callee, f"{receiver} has no method '{name}'{suggestion(name, methods)}")
         return t.UNKNOWN
@@ -347,17 +358,17 @@ class CallChecker:
             return t.UNKNOWN
         if callee.name in _SIZE_METHODS:
             return self._size(node, callee.name, type_)
-        if not isinstance(type_, t.Applicable) or callee.name != "apply":
+        if not isinstance(type_, Applicable) or callee.name != "apply":
             self._context.error(callee, f"type '{type_}' has no method '{callee.name}'")
             return t.UNKNOWN
         construction = s.Call(node.loc, node.end, base, [], [])
         built = self._construct_applicable(construction, type_, scope)
-        if not isinstance(built, t.Applicable):
+        if not isinstance(built, Applicable):
             return t.UNKNOWN
         construction.type = built
         return self._bind(node, "apply_type", built.signature, {}, scope, construction)
 
-    def _extern_method(self, node: s.Call, callee: s.Member, receiver: t.Extern, scope: Scope) -> t.Type:
+    def _extern_method(self, node: s.Call, callee: s.Member, receiver: Extern, scope: Scope) -> t.Type:
         candidates = receiver.klass.methods.get(callee.name)
         if not candidates:
             near = suggestion(callee.name, receiver.klass.methods)
@@ -434,26 +445,13 @@ def _hint_of_result(candidates: list[Signature], given: int) -> str:
     return ""
 
 
-def _may_be_absent(parameter: s.ParameterType) -> bool:
-    return parameter.default is not None or any(
-        annotation.name == "optional" for annotation in parameter.node.annotations
-    )
+def _may_be_absent(parameter: ParameterType) -> bool:
+    return parameter.default is not None or any(annotation.name == "optional" for annotation in parameter.annotations)
 
 
-def _concrete(parameter: s.ParameterType, bindings: dict[t.Variable, t.Type]) -> s.ParameterType:
-    type_ = t.substitute(parameter.type, bindings)
-    if type_ is parameter.type:
-        return parameter
-    return s.ParameterType(
-        parameter.loc,
-        parameter.end,
-        parameter.name,
-        parameter.direction,
-        type_,
-        parameter.default,
-        parameter.symbol,
-        parameter.node,
-    )
+def _concrete(parameter: ParameterType, bindings: dict[t.Variable, t.Type]) -> ParameterType:
+    type_ = substitute(parameter.type, bindings)
+    return parameter if type_ is parameter.type else dataclasses.replace(parameter, type=type_)
 
 
 def _varbit_bits(type_: t.Type) -> int:

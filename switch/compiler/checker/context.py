@@ -9,7 +9,7 @@ from switch.compiler import syntax as s
 from switch.compiler import types as t
 from switch.compiler.checker import hints
 from switch.compiler.diagnostics import Reporter, suggestion
-from switch.compiler.symbols import Scope, Signature, Symbol
+from switch.compiler.symbols import ParameterType, Scope, Signature, Symbol
 from switch.compiler.values import Symbolic
 
 if TYPE_CHECKING:
@@ -73,9 +73,9 @@ class Context:
             variables.append(variable)
         return tuple(variables)
 
-    def parameters(self, nodes: list[s.Parameter], scope: Scope, kind: str) -> list[s.ParameterType]:
+    def parameters(self, nodes: list[s.Parameter], scope: Scope, kind: str) -> list[ParameterType]:
         """Resolve and declare parameters. kind: parameter or constructor_parameter."""
-        result: list[s.ParameterType] = []
+        result: list[ParameterType] = []
         for node in nodes:
             type_ = self.types.resolve(node.type, scope)
             symbol = Symbol(node.name, kind, node.loc, type_, node=node, direction=node.direction)
@@ -85,6 +85,6 @@ class Context:
                 self.expressions.check(default, scope)
                 default = self.expressions.coerce(default, type_)
             result.append(
-                s.ParameterType(node.loc, node.end, node.name, node.direction, type_, default, symbol, node)
+                ParameterType(node.loc, node.end, node.name, node.direction, type_, default, symbol, node.annotations)
             )
         return result

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from switch.compiler import types as t
-from switch.compiler.symbols import Signature
+from switch.compiler.symbols import Applicable, Extern, Signature, substitute
 
 
 def castable(source: t.Type, target: t.Type, constant: bool) -> bool:
@@ -66,16 +66,16 @@ def unify(pattern: t.Type, actual: t.Type, bindings: dict[t.Variable, t.Type]) -
         )
     if isinstance(pattern, t.Stack) and isinstance(actual, t.Stack):
         return pattern.size == actual.size and unify(pattern.element, actual.element, bindings)
-    if isinstance(pattern, t.Extern) and isinstance(actual, t.Extern):
+    if isinstance(pattern, Extern) and isinstance(actual, Extern):
         return pattern.klass is actual.klass and all(
             unify(one, other, bindings) for one, other in zip(pattern.arguments, actual.arguments, strict=False)
         )
-    if isinstance(pattern, t.Applicable) and isinstance(actual, t.Applicable):
+    if isinstance(pattern, Applicable) and isinstance(actual, Applicable):
         return unify_signatures(pattern, actual, bindings)
     return True  # what remains is compared after substitution, by coerce()
 
 
-def unify_signatures(pattern: t.Applicable, actual: t.Applicable, bindings: dict[t.Variable, t.Type]) -> bool:
+def unify_signatures(pattern: Applicable, actual: Applicable, bindings: dict[t.Variable, t.Type]) -> bool:
     """Match a parser or control against the type that a package wants."""
     wanted: Signature = pattern.signature
     given: Signature = actual.signature
@@ -85,9 +85,9 @@ def unify_signatures(pattern: t.Applicable, actual: t.Applicable, bindings: dict
     for one, other in zip(wanted.parameters, given.parameters, strict=True):
         if one.direction != other.direction:
             return False
-        expected = t.substitute(one.type, inner)
+        expected = substitute(one.type, inner)
         if not unify(expected, other.type, bindings):
             return False
-        if t.substitute(expected, bindings) != other.type:
+        if substitute(expected, bindings) != other.type:
             return False
     return True

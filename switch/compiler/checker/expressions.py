@@ -11,7 +11,7 @@ from switch.compiler.checker.coercion import Coercion
 from switch.compiler.checker.context import Context
 from switch.compiler.checker.operators import OperatorChecker
 from switch.compiler.diagnostics import suggestion
-from switch.compiler.symbols import Scope, Symbol
+from switch.compiler.symbols import Applicable, ApplyResult, Scope, Symbol
 from switch.compiler.values import (
     Symbolic,
     slice_bits,
@@ -129,7 +129,7 @@ class ExpressionChecker:
         node.symbol = symbol
         symbol.used = True
         if symbol.kind in ("type", "namespace"):
-            is_block = isinstance(symbol.type, t.Applicable)
+            is_block = isinstance(symbol.type, Applicable)
             hint = f"to make one, write {node.name}()" if is_block else ""
             self._context.error(node, f"expected a value, but '{node.name}' is a type", hint=hint)
             return t.UNKNOWN
@@ -168,7 +168,7 @@ class ExpressionChecker:
                 if node.name == "size":
                     node.value = base.size
                 return t.bit(32)
-        if isinstance(base, t.ApplyResult):
+        if isinstance(base, ApplyResult):
             if node.name in ("hit", "miss"):
                 return t.BOOL
             if node.name == "action_run":

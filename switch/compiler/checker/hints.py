@@ -6,6 +6,7 @@ from switch.compiler import syntax as s
 from switch.compiler import types as t
 from switch.compiler.checker.conversions import castable
 from switch.compiler.source import SourceManager
+from switch.compiler.symbols import Applicable
 
 MAX_SHOWN = 40
 
@@ -82,7 +83,7 @@ def of_operands(sources: SourceManager, node: s.Binary) -> str:
 
 def of_block(wanted: t.Type, given: t.Type | None) -> str:
     """What makes a parser or control another one than the architecture wants."""
-    if not isinstance(wanted, t.Applicable) or not isinstance(given, t.Applicable):
+    if not isinstance(wanted, Applicable) or not isinstance(given, Applicable):
         return ""
     name = given.signature.name
     if type(wanted.signature.node) is not type(given.signature.node):

@@ -10,7 +10,7 @@ from switch.compiler.checker import hints
 from switch.compiler.checker.coercion import Coercion
 from switch.compiler.checker.context import Context
 from switch.compiler.checker.conversions import castable
-from switch.compiler.symbols import Scope
+from switch.compiler.symbols import Applicable, ApplyResult, Extern, Scope, Table
 from switch.compiler.values import Constant, FoldError, Symbolic, compare, fold_binary, fold_unary, stored, wrap
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ class OperatorChecker:
                 self._incomparable(node)
             else:
                 self._incomparable(node)
-        elif isinstance(left, (t.Extern, t.Applicable, t.Table, t.ApplyResult)) or left is t.ACTION_RUN:
+        elif isinstance(left, (Extern, Applicable, Table, ApplyResult)) or left is t.ACTION_RUN:
             self._incomparable(node)
         if node.left.value is not None and node.right.value is not None:
             node.value = compare(node.operator, node.left.value, node.right.value)

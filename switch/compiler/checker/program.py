@@ -13,7 +13,7 @@ from switch.compiler.checker.statements import StatementChecker, Surroundings
 from switch.compiler.checker.tables import check_label, check_table
 from switch.compiler.checker.type_resolver import TypeResolver
 from switch.compiler.diagnostics import Reporter, suggestion
-from switch.compiler.symbols import Scope, Signature, Symbol
+from switch.compiler.symbols import Applicable, Extern, ExternClass, Package, Scope, Signature, Symbol
 from switch.compiler.values import Symbolic
 
 
@@ -63,7 +63,7 @@ class _ProgramChecker:
             context.statements.constant(node, self._scope)
         elif isinstance(node, s.Instantiation):
             context.statements.instantiation(node, self._scope)
-            if node.symbol is not None and isinstance(node.symbol.type, t.Applicable):
+            if node.symbol is not None and isinstance(node.symbol.type, Applicable):
                 kind = "parser" if isinstance(node.symbol.type.signature.node, s.ParserDeclaration) else "control"
                 context.error(node, f"a {kind} cannot be instantiated here, only inside a control or parser")
         elif isinstance(node, s.FunctionDeclaration):
@@ -206,8 +206,8 @@ class _ProgramChecker:
     def _extern(self, node: s.ExternDeclaration) -> None:
         inner = Scope(self._scope)
         variables = self._context.type_variables(inner, node.type_parameters, node.loc)
-        klass = t.ExternClass(node.name, variables, {}, [], node)
-        symbol = Symbol(node.name, "type", node.name_loc, t.Extern(klass, ()), node=node)
+        klass = ExternClass(node.name, variables, {}, [], node)
+        symbol = Symbol(node.name, "type", node.name_loc, Extern(klass, ()), node=node)
         self._context.declare(self._scope, symbol)
         for method in node.methods:
             signature = self._signature(method, inner)
@@ -221,7 +221,7 @@ class _ProgramChecker:
         variables = self._context.type_variables(inner, node.type_parameters, node.loc)
         parameters = self._context.parameters(node.parameters, inner, "parameter")
         signature = Signature(node.name, variables, parameters, t.VOID, node, inner)
-        self._context.declare(self._scope, Symbol(node.name, "type", node.name_loc, t.Package(signature), node=node))
+        self._context.declare(self._scope, Symbol(node.name, "type", node.name_loc, Package(signature), node=node))
 
     # --- parsers and controls ---
 
@@ -236,9 +236,7 @@ class _ProgramChecker:
             self._context.unfinished.append(node.name)
             self._body(signature)
             self._context.unfinished.pop()
-        self._context.declare(
-            self._scope, Symbol(node.name, "type", node.name_loc, t.Applicable(signature), node=node)
-        )
+        self._context.declare(self._scope, Symbol(node.name, "type", node.name_loc, Applicable(signature), node=node))
 
     def _control_body(self, node: s.ControlDeclaration, signature: Signature) -> None:
         if node.body is None:

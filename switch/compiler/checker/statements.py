@@ -8,7 +8,7 @@ from switch.compiler import syntax as s
 from switch.compiler import types as t
 from switch.compiler.checker.context import Context
 from switch.compiler.diagnostics import suggestion
-from switch.compiler.symbols import Scope, Symbol
+from switch.compiler.symbols import Applicable, ApplyResult, Extern, Package, Scope, Symbol, Table
 from switch.compiler.values import Constant
 
 
@@ -71,7 +71,7 @@ class StatementChecker:
         source = self._expressions.check(node.source, scope)
         if not writable or target is t.UNKNOWN or source is t.UNKNOWN:
             return
-        if isinstance(target, (t.Extern, t.Applicable, t.Table)):
+        if isinstance(target, (Extern, Applicable, Table)):
             self._context.error(node, f"{target} cannot be assigned")
             return
         node.source = self._expressions.coerce(node.source, target)
@@ -127,7 +127,7 @@ class StatementChecker:
     def _switch_on_action(self, node: s.Switch) -> None:
         assert isinstance(node.expression, s.Member)
         result = node.expression.base.type
-        assert isinstance(result, t.ApplyResult)
+        assert isinstance(result, ApplyResult) and isinstance(result.node, s.TableDeclaration)
         known = {ref.name for ref in result.node.actions}
         seen: set[str] = set()
         for case in node.cases:
@@ -191,9 +191,7 @@ class StatementChecker:
 
     def variable(self, node: s.VariableDeclaration, scope: Scope) -> None:
         type_ = self._context.types.resolve(node.type, scope)
-        if type_ in (t.VOID, t.INTEGER, t.MATCH_KIND, t.ANY) or isinstance(
-            type_, (t.Extern, t.Applicable, t.Package)
-        ):
+        if type_ in (t.VOID, t.INTEGER, t.MATCH_KIND, t.ANY) or isinstance(type_, (Extern, Applicable, Package)):
             hint = "give it a width, for instance bit<32> or int<32>" if type_ is t.INTEGER else ""
             self._context.error(node.type, f"a variable cannot have type {type_}", hint=hint)
             type_ = t.UNKNOWN

@@ -5,7 +5,7 @@ from __future__ import annotations
 from switch.compiler import syntax as s
 from switch.compiler import types as t
 from switch.compiler.checker.context import Context
-from switch.compiler.symbols import Scope, Signature, Symbol
+from switch.compiler.symbols import ParameterType, Scope, Signature, Symbol, Table
 
 _KNOWN_PROPERTIES = frozenset(
     (
@@ -23,7 +23,7 @@ _KNOWN_PROPERTIES = frozenset(
 
 def check_table(context: Context, node: s.TableDeclaration, scope: Scope) -> None:
     """Check a table and declare it in the scope of its control."""
-    symbol = Symbol(node.name, "table", node.name_loc, t.Table(node), node=node)
+    symbol = Symbol(node.name, "table", node.name_loc, Table(node), node=node)
     node.symbol = symbol
     context.declare(scope, symbol)
     for key in node.key:
@@ -76,7 +76,7 @@ def _check_listed_action(context: Context, ref: s.ActionRef, scope: Scope) -> No
 
 
 def _bind(
-    context: Context, ref: s.ActionRef, parameters: list[s.ParameterType], signature: Signature, scope: Scope
+    context: Context, ref: s.ActionRef, parameters: list[ParameterType], signature: Signature, scope: Scope
 ) -> list[s.Expression | None]:
     """Arguments for these parameters; UNKNOWN-typed ones after a report."""
     arguments = ref.arguments or []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from switch.compiler import syntax as s
 from switch.compiler import types as t
 from switch.compiler.checker.context import Context
-from switch.compiler.symbols import Scope, Symbol
+from switch.compiler.symbols import Applicable, Extern, Package, Scope, Symbol
 
 _SIMPLE = {
     "bool": t.BOOL,
@@ -74,14 +74,14 @@ class TypeResolver:
         type_ = symbol.type
         arguments = tuple(self.resolve(argument, scope) for argument in syntax.arguments)
         node = symbol.node
-        if isinstance(type_, (t.Extern, t.Applicable, t.Package)) and type_.arguments and not arguments:
+        if isinstance(type_, (Extern, Applicable, Package)) and type_.arguments and not arguments:
             return type_  # a typedef of a generic type with its arguments
-        if isinstance(type_, t.Extern):
-            return self._apply(syntax, type_.klass.variables, arguments, t.Extern(type_.klass, arguments))
-        if isinstance(type_, t.Applicable):
-            return self._apply(syntax, type_.signature.variables, arguments, t.Applicable(type_.signature, arguments))
-        if isinstance(type_, t.Package):
-            return self._apply(syntax, type_.signature.variables, arguments, t.Package(type_.signature, arguments))
+        if isinstance(type_, Extern):
+            return self._apply(syntax, type_.klass.variables, arguments, Extern(type_.klass, arguments))
+        if isinstance(type_, Applicable):
+            return self._apply(syntax, type_.signature.variables, arguments, Applicable(type_.signature, arguments))
+        if isinstance(type_, Package):
+            return self._apply(syntax, type_.signature.variables, arguments, Package(type_.signature, arguments))
         if isinstance(type_, t.Struct) and isinstance(node, s.StructDeclaration) and node.type_parameters:
             if len(arguments) != len(node.type_parameters):
                 self._context.error(syntax, f"'{syntax.name}' takes {len(node.type_parameters)} type argument(s)")
@@ -120,6 +120,7 @@ class TypeResolver:
 
     def fill_struct(self, struct: t.Struct, scope: Scope) -> None:
         """Resolve the fields of a struct, header or union and check that they may stand there."""
+        assert isinstance(struct.node, s.StructDeclaration)
         for field in struct.node.fields:
             type_ = self.resolve(field.type, scope)
             if field.name in struct.fields:
@@ -147,7 +148,7 @@ class TypeResolver:
                 return None
             return f"a header union holds headers, not {type_}"
         if type_ in (t.VOID, t.MATCH_KIND, t.INTEGER, t.STRING, t.ANY) or isinstance(
-            type_, (t.Extern, t.Applicable, t.Package, t.ListOf)
+            type_, (Extern, Applicable, Package, t.ListOf)
         ):
             return f"a {struct.kind} cannot have a field of type {type_}"
         stored = t.representation(type_)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from switch.compiler import syntax as s
 from switch.compiler import types as t
 from switch.compiler.ir import expressions as ir
-from switch.compiler.symbols import Signature
+from switch.compiler.symbols import Extern, Signature
 
 
 @dataclass(slots=True, eq=False)
@@ -88,7 +88,7 @@ class ElementOf:
 class ExternObject:
     """An extern instance. `name`: as the control plane sees it; `arguments`: of its constructor, by name."""
 
-    type: t.Extern
+    type: Extern
     name: str
     arguments: dict[str, Value]
     node: s.Instantiation

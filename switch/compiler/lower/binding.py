@@ -25,13 +25,13 @@ from switch.compiler.ir.places import (
 from switch.compiler.lower.context import Code, CopyOut, Frame, value_of
 from switch.compiler.lower.copying import assign, read, reset, snapshot
 from switch.compiler.lower.expressions import has_effects, place_of
-from switch.compiler.symbols import Symbol
+from switch.compiler.symbols import ParameterType, Symbol
 
 _WHOLE = (ir.FieldRef, HeaderPlace, UnionPlace, StackPlace, StructValue)
 
 
 def arguments_of(
-    parameters: Sequence[s.ParameterType], bound: Sequence[s.Expression | None], frame: Frame, code: Code
+    parameters: Sequence[ParameterType], bound: Sequence[s.Expression | None], frame: Frame, code: Code
 ) -> list[Value]:
     """Left to right: values for what is read, places for what is written, Nothing for `_`."""
     results: list[Value] = []
@@ -49,7 +49,7 @@ def arguments_of(
 
 
 def bind(
-    parameters: Sequence[s.ParameterType],
+    parameters: Sequence[ParameterType],
     arguments: Sequence[Value],
     frame: Frame,
     node: s.Node,
@@ -92,7 +92,7 @@ def bind(
     return copy_out
 
 
-def _variable(parameter: s.ParameterType, owned: dict[Symbol, Place] | None, code: Code) -> Place:
+def _variable(parameter: ParameterType, owned: dict[Symbol, Place] | None, code: Code) -> Place:
     """A parameter's own variable."""
     if owned is not None and parameter.symbol in owned:
         return owned[parameter.symbol]

@@ -15,7 +15,7 @@ from switch.compiler.lower.instances import anonymous_instance, construct, lower
 from switch.compiler.lower.parsers import parser_states
 from switch.compiler.lower.parts import part, validity
 from switch.compiler.lower.tables import apply_table, record_call
-from switch.compiler.symbols import Signature
+from switch.compiler.symbols import ApplyResult, Signature
 
 
 @value_by_type.register(s.Call)
@@ -42,7 +42,7 @@ def _call(node: s.Call, frame: Frame, code: Code) -> Value:
 
 @value_by_type.register(s.Member)
 def _member(node: s.Member, frame: Frame, code: Code) -> Value:
-    if isinstance(node.base.type, t.ApplyResult):
+    if isinstance(node.base.type, ApplyResult):
         return _apply_result(node, frame, code)
     return part(value_of(node.base, frame, code), node.name, node, code)
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import Counter
 
 from switch.compiler import syntax as s
-from switch.compiler import types as t
 from switch.compiler.ir.places import ExternObject, Instance, Nothing, Value
 from switch.compiler.lower.context import Code, Frame, InstanceState, ProgramState, lower, value_of
-from switch.compiler.symbols import Signature, Symbol
+from switch.compiler.symbols import Extern, Signature, Symbol
 
 
 def instantiate(node: s.Instantiation, frame: Frame, program: ProgramState) -> Value:
@@ -30,7 +29,7 @@ def construct(call: s.Call, frame: Frame, name: str, program: ProgramState) -> V
     arguments: dict[str, Value] = {}
     for parameter, bound in zip(target.parameters, target.bound, strict=True):
         arguments[parameter.name] = Nothing() if bound is None else value_of(bound, frame, code)
-    if not isinstance(call.type, t.Extern):
+    if not isinstance(call.type, Extern):
         return Instance(target.declaration, name or target.declaration.name, arguments, call.loc)
     written = s.TypeSyntax(call.loc, call.end)
     node = s.Instantiation(call.loc, call.end, [], name, call.loc, written, call.arguments)

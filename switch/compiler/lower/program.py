@@ -16,6 +16,7 @@ from switch.compiler.lower.context import Code, Frame, ProgramState, value_of
 from switch.compiler.lower.deparser import lower_deparser
 from switch.compiler.lower.instances import instantiate, lower_variables, often_applied, state_of
 from switch.compiler.lower.parsers import parser_states
+from switch.compiler.symbols import Extern
 
 V1SWITCH_PARAMETERS = ("p", "vr", "ig", "eg", "ck", "dep")
 
@@ -114,7 +115,7 @@ def _bound(instance: Instance, packet: list[Value], program: ProgramState) -> Fr
     frame = state_of(instance, program).frame
     rest = iter(packet)
     for parameter in instance.signature.parameters:
-        is_packet = isinstance(parameter.type, t.Extern)
+        is_packet = isinstance(parameter.type, Extern)
         frame.values[parameter.symbol] = PacketValue() if is_packet else next(rest)
     return frame
 

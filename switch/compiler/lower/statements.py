@@ -14,6 +14,7 @@ from switch.compiler.lower.expressions import applied, place_of, scalar_of
 from switch.compiler.lower.instances import instantiate
 from switch.compiler.lower.parts import once
 from switch.compiler.lower.tables import apply_table
+from switch.compiler.symbols import ApplyResult
 
 # A loop over a longer range, or one that is not known before, runs as a loop.
 MAX_UNROLLED = 256
@@ -92,7 +93,7 @@ def _if(node: s.If, frame: Frame, code: Code) -> None:
     negated = False
     while isinstance(tested, s.Unary) and tested.operator == "!":
         tested, negated = tested.operand, not negated
-    if isinstance(tested, s.Member) and isinstance(tested.base.type, t.ApplyResult):
+    if isinstance(tested, s.Member) and isinstance(tested.base.type, ApplyResult):
         _if_hit(node, tested, negated, frame, code)
         return
     condition = scalar_of(node.condition, frame, code)

@@ -332,7 +332,7 @@ def _action_data(node: s.FunctionDeclaration, frame: Frame) -> list[ir.ActionPar
         if not parameter.direction:
             data = ir.RuntimeData(t.representation(parameter.type), len(parameters))
             frame.values[parameter.symbol] = data
-            given = parameter.node.annotations
+            given = parameter.annotations
             annotation = s.find_annotation(given, "name")
             name = annotation.string() if annotation is not None else None
             parameters.append(ir.ActionParameter(name or parameter.name, parameter.type, given))

@@ -3,11 +3,18 @@
 Every node has `loc` (its first character) and `end` (just behind its last), see source.py.
 """
 
+from switch.compiler.nodes import (
+    Annotation,
+    Declaration,
+    Node,
+    Statement,
+    find_annotation,
+    unquote,
+)
 from switch.compiler.syntax.declarations import (
     ActionRef,
     ConstantDeclaration,
     ControlDeclaration,
-    Declaration,
     EnumDeclaration,
     EnumMember,
     ErrorDeclaration,
@@ -29,10 +36,11 @@ from switch.compiler.syntax.declarations import (
     Transition,
     TypedefDeclaration,
     ValueSetDeclaration,
-    VariableDeclaration,
 )
 from switch.compiler.syntax.expressions import (
+    AnyTypeSyntax,
     Argument,
+    BaseType,
     Binary,
     BoolLiteral,
     Call,
@@ -48,25 +56,16 @@ from switch.compiler.syntax.expressions import (
     ListExpression,
     Member,
     Name,
-    ParameterType,
+    NamedType,
     Slice,
+    StackTypeSyntax,
     StringLiteral,
     StructExpression,
+    TupleTypeSyntax,
     TypeName,
+    TypeSyntax,
     Unary,
     Wildcard,
-)
-from switch.compiler.syntax.nodes import (
-    Annotation,
-    AnyTypeSyntax,
-    BaseType,
-    NamedType,
-    Node,
-    StackTypeSyntax,
-    TupleTypeSyntax,
-    TypeSyntax,
-    find_annotation,
-    unquote,
 )
 from switch.compiler.syntax.statements import (
     Assignment,
@@ -80,11 +79,13 @@ from switch.compiler.syntax.statements import (
     ForIn,
     If,
     Return,
-    Statement,
     Switch,
     SwitchCase,
+    VariableDeclaration,
 )
-from switch.compiler.syntax.walk import walk
+from switch.compiler.syntax.walk import (
+    walk,
+)
 
 __all__ = [
     "ActionRef",
@@ -132,7 +133,6 @@ __all__ = [
     "Node",
     "PackageDeclaration",
     "Parameter",
-    "ParameterType",
     "ParserDeclaration",
     "Program",
     "Return",

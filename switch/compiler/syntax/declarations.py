@@ -3,29 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from switch.compiler.syntax.expressions import Argument, Call, Expression, ParameterType
-from switch.compiler.syntax.nodes import Annotation, Node, TypeSyntax
-from switch.compiler.syntax.statements import Block, Statement
-
-if TYPE_CHECKING:
-    from switch.compiler.symbols import Symbol
-    from switch.compiler.types import Type
-
-
-@dataclass(slots=True, eq=False)
-class Declaration(Statement):
-    annotations: list[Annotation]
-    name: str
-    name_loc: int
-
-
-@dataclass(slots=True, eq=False)
-class VariableDeclaration(Declaration):
-    type: TypeSyntax
-    initial: Expression | None
-    symbol: Symbol | None = field(default=None, init=False)
+from switch.compiler.nodes import Annotation, Declaration, Node, Statement
+from switch.compiler.symbols import ParameterType, Symbol
+from switch.compiler.syntax.expressions import Argument, Call, Expression, TypeSyntax
+from switch.compiler.syntax.statements import Block
+from switch.compiler.types import Type
 
 
 @dataclass(slots=True, eq=False)

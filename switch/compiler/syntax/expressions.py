@@ -1,17 +1,16 @@
-"""Expressions. What the type checker finds out about one stands in `type`, `value` and `symbol`."""
+"""Expressions, and types as written: each may hold the other.
+
+What the type checker finds out about an expression stands in `type`, `value` and `symbol`.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from switch.compiler.syntax.nodes import Node, TypeSyntax
-
-if TYPE_CHECKING:
-    from switch.compiler.symbols import Symbol
-    from switch.compiler.syntax.declarations import Parameter
-    from switch.compiler.types import Type
-    from switch.compiler.values import Constant
+from switch.compiler.nodes import Node
+from switch.compiler.symbols import ParameterType, Symbol
+from switch.compiler.types import Type
+from switch.compiler.values import Constant
 
 
 @dataclass(slots=True, eq=False)
@@ -21,6 +20,51 @@ class Expression(Node):
     type: Type | None = field(default=None, init=False)
     value: Constant | None = field(default=None, init=False)
     effects: bool | None = field(default=None, init=False)
+
+
+# --- types as written ---
+
+
+@dataclass(slots=True, eq=False)
+class TypeSyntax(Node):
+    pass
+
+
+@dataclass(slots=True, eq=False)
+class BaseType(TypeSyntax):
+    """bool, error, string, void, match_kind, int, bit, or bit<N>, int<N>, varbit<N>."""
+
+    name: str
+    width: Expression | None
+
+
+@dataclass(slots=True, eq=False)
+class NamedType(TypeSyntax):
+    name: str
+    absolute: bool
+    arguments: list[TypeSyntax]
+
+
+@dataclass(slots=True, eq=False)
+class StackTypeSyntax(TypeSyntax):
+    element: TypeSyntax
+    size: Expression
+
+
+@dataclass(slots=True, eq=False)
+class TupleTypeSyntax(TypeSyntax):
+    """tuple<...>, or list<T> with `is_list`."""
+
+    elements: list[TypeSyntax]
+    is_list: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class AnyTypeSyntax(TypeSyntax):
+    """The type argument `_`."""
+
+
+# --- expressions ---
 
 
 @dataclass(slots=True, eq=False)
@@ -176,15 +220,3 @@ class CallTarget(Node):
     return_type: Type
     declaration: object = None
     receiver: Expression | None = None
-
-
-@dataclass(slots=True, eq=False)
-class ParameterType(Node):
-    """A parameter with its resolved type. `direction`: in, out, inout or "" (directionless)."""
-
-    name: str
-    direction: str
-    type: Type
-    default: Expression | None
-    symbol: Symbol
-    node: Parameter

@@ -3,18 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from switch.compiler.syntax.expressions import Binary, Expression
-from switch.compiler.syntax.nodes import Annotation, Node
-
-if TYPE_CHECKING:
-    from switch.compiler.syntax.declarations import VariableDeclaration
-
-
-@dataclass(slots=True, eq=False)
-class Statement(Node):
-    pass
+from switch.compiler.nodes import Annotation, Declaration, Node, Statement
+from switch.compiler.symbols import Symbol
+from switch.compiler.syntax.expressions import Binary, Expression, TypeSyntax
 
 
 @dataclass(slots=True, eq=False)
@@ -85,6 +77,13 @@ class Break(Statement):
 @dataclass(slots=True, eq=False)
 class Continue(Statement):
     pass
+
+
+@dataclass(slots=True, eq=False)
+class VariableDeclaration(Declaration):
+    type: TypeSyntax
+    initial: Expression | None
+    symbol: Symbol | None = field(default=None, init=False)
 
 
 @dataclass(slots=True, eq=False)

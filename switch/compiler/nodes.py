@@ -1,12 +1,8 @@
-"""What all nodes of the syntax tree have, annotations, and types as written."""
+"""What all nodes of the syntax tree have, and annotations."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from switch.compiler.syntax.expressions import Expression
 
 
 @dataclass(slots=True, eq=False)
@@ -43,43 +39,13 @@ def find_annotation(annotations: list[Annotation], name: str) -> Annotation | No
     return next((item for item in annotations if item.name == name), None)
 
 
-# --- types as written ---
-
-
 @dataclass(slots=True, eq=False)
-class TypeSyntax(Node):
+class Statement(Node):
     pass
 
 
 @dataclass(slots=True, eq=False)
-class BaseType(TypeSyntax):
-    """bool, error, string, void, match_kind, int, bit, or bit<N>, int<N>, varbit<N>."""
-
+class Declaration(Statement):
+    annotations: list[Annotation]
     name: str
-    width: Expression | None
-
-
-@dataclass(slots=True, eq=False)
-class NamedType(TypeSyntax):
-    name: str
-    absolute: bool
-    arguments: list[TypeSyntax]
-
-
-@dataclass(slots=True, eq=False)
-class StackTypeSyntax(TypeSyntax):
-    element: TypeSyntax
-    size: Expression
-
-
-@dataclass(slots=True, eq=False)
-class TupleTypeSyntax(TypeSyntax):
-    """tuple<...>, or list<T> with `is_list`."""
-
-    elements: list[TypeSyntax]
-    is_list: bool = False
-
-
-@dataclass(slots=True, eq=False)
-class AnyTypeSyntax(TypeSyntax):
-    """The type argument `_`."""
+    name_loc: int
