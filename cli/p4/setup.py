@@ -163,27 +163,13 @@ def _plan(text: str, switch_name: str | None) -> Any:
 
 
 def _updates(schema: Any, plan: Any) -> list[Any]:
-    from finsy.proto import p4r
+    """All that a fresh switch is written."""
+    from controller.planning.diff import switch_diff
+    from controller.planning.plan import SwitchPlan
+    from controller.southbound.p4runtime.updates import batches
 
-    from controller.southbound.p4runtime.codec import (
-        encode_clone,
-        encode_default,
-        encode_entry,
-        encode_group,
-        encode_meter,
-        encode_register,
-    )
-
-    normalised = schema.normalised(plan)
-    insert, modify = p4r.Update.INSERT, p4r.Update.MODIFY
-    return [
-        *(p4r.Update(type=insert, entity=encode_group(group)) for group in normalised.groups),
-        *(p4r.Update(type=insert, entity=encode_entry(schema, entry)) for entry in normalised.entries),
-        *(p4r.Update(type=insert, entity=encode_clone(session)) for session in normalised.clones),
-        *(p4r.Update(type=modify, entity=encode_default(schema, default)) for default in normalised.defaults),
-        *(p4r.Update(type=modify, entity=encode_register(schema, cell)) for cell in normalised.registers),
-        *(p4r.Update(type=modify, entity=encode_meter(schema, cell)) for cell in normalised.meters),
-    ]
+    diff = switch_diff(SwitchPlan(program=plan.program), schema.normalised(plan))
+    return [update.message for batch in batches(schema, diff) for update in batch]
 
 
 def _read(path: Path) -> str:

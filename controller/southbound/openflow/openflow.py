@@ -10,8 +10,9 @@ from typing import Any
 
 from common.errors import UserError
 from controller.planning.plan import Plan
-from controller.southbound.interface import CounterCell, NoListener, SouthboundListener, SwitchStatus
+from controller.southbound.interface import CounterCell
 from controller.southbound.openflow.openflow_session import OpenFlowSession
+from controller.southbound.sessions import SessionsSouthbound
 from controller.southbound.target import Target
 
 _logger = logging.getLogger(__name__)
@@ -23,7 +24,7 @@ Dial = Callable[[str], None]
 """Connect to "HOST:PORT" and serve that connection; return when it has ended. OSError if there is nobody."""
 
 
-class OpenFlowSouthbound:
+class OpenFlowSouthbound(SessionsSouthbound[OpenFlowSession]):
     """Implements controller.southbound.interface.Southbound.
 
     targets: where each switch waits for its controller; its device id is the datapath id that it must tell. dial:
@@ -31,44 +32,23 @@ class OpenFlowSouthbound:
     """
 
     def __init__(self, targets: Mapping[str, Target], dial: Dial) -> None:
-        self._targets = dict(targets)
+        super().__init__(targets)
         self._dial = dial
-        self._listener: SouthboundListener = NoListener()
-        self._changed = threading.Condition()
         self._stopped = threading.Event()
         self._sessions = {
-            name: OpenFlowSession(name, target.address, self._on_change) for name, target in self._targets.items()
+            name: OpenFlowSession(name, target.address, self._status_changed) for name, target in targets.items()
         }
-        self._by_datapath_id = {target.device_id: self._sessions[name] for name, target in self._targets.items()}
+        self._by_datapath_id = {target.device_id: self._sessions[name] for name, target in targets.items()}
         self._one_plan_at_a_time = threading.Lock()
         self._workers = ThreadPoolExecutor(MAX_THREADS, thread_name_prefix="openflow")
 
     # Southbound
 
-    def listen(self, listener: SouthboundListener) -> None:
-        self._listener = listener
-
     def start(self, plan: Plan) -> None:
-        missing = sorted(set(plan.switches) ^ set(self._targets))
-        if missing:
-            raise UserError(f"plan and targets name different switches: {', '.join(missing)}")
+        self._check_switches(plan)
         for name, session in self._sessions.items():
             session.want(plan[name])
             threading.Thread(target=self._keep_connected, args=(name,), name=f"openflow-{name}", daemon=True).start()
-
-    def wait_ready(self, timeout_s: float) -> None:
-        def refused() -> list[SwitchStatus]:
-            return [s.status for s in self._sessions.values() if s.refused and not s.status.connected]
-
-        def settled() -> bool:
-            return bool(refused()) or all(status.connected for status in self.status())
-
-        with self._changed:
-            self._changed.wait_for(settled, timeout_s)
-        waiting = refused() or [status for status in self.status() if not status.connected]
-        if waiting:
-            others = f" (and {len(waiting) - 1} other switches)" if len(waiting) > 1 else ""
-            raise UserError(f"switch {waiting[0].name}{others} is not ready: {waiting[0].error}")
 
     def apply(self, plan: Plan) -> None:
         with self._one_plan_at_a_time:
@@ -85,9 +65,6 @@ class OpenFlowSouthbound:
         """Keep the switches to `plan` from now on; those that are away get it when they come back."""
         with self._one_plan_at_a_time:
             self._restore_all({name: plan[name] for name in self._sessions})
-
-    def status(self) -> list[SwitchStatus]:
-        return [session.status for session in self._sessions.values()]
 
     def counters(self, switch: str) -> dict[str, list[CounterCell]]:
         """port_in and port_out, of packets of whatever kind, and looked_up (see OpenFlowSession.counters)."""
@@ -148,8 +125,3 @@ class OpenFlowSouthbound:
             if not self._stopped.is_set():
                 session.left(reason)
             self._stopped.wait(RETRY_S)
-
-    def _on_change(self, status: SwitchStatus) -> None:
-        with self._changed:
-            self._changed.notify_all()
-        self._listener.switch_changed(status)

@@ -26,6 +26,7 @@ from controller.southbound.openflow.openflow_codec import (
     held_flows,
     reported_flow_delete,
 )
+from controller.southbound.sessions import Session
 
 REPLY_TIMEOUT_S = 30.0
 LABEL = "forward (OpenFlow 1.3)"
@@ -52,28 +53,16 @@ class _Message:
     subject: str
 
 
-class OpenFlowSession:
-    """Methods may be called from any thread but the one that calls `message` and `left`: they wait for answers.
-
-    `refused` is set while the switch is there but does not accept the plan.
-    """
+class OpenFlowSession(Session):
+    """Methods may be called from any thread but the one that calls `message` and `left`: they wait for answers."""
 
     def __init__(self, name: str, address: str, on_change: Callable[[SwitchStatus], None]) -> None:
-        self.name = name
-        self.refused = False
-        self.status = SwitchStatus(name, False, error=f"no answer from {address}")
-        self._on_change = on_change
+        super().__init__(name, address, on_change, SwitchPlan(kind="openflow", program=""))
         self._lock = threading.Lock()
         self._datapath: Any = None
         self._exchange: _Exchange | None = None
-        self._wanted = SwitchPlan(kind="openflow", program="")
         # None when it has to be read first.
         self._held: SwitchPlan | None = None
-
-    @property
-    def plan(self) -> SwitchPlan:
-        """What the switch is kept to."""
-        return self._wanted
 
     def want(self, plan: SwitchPlan) -> None:
         """Keep the switch to `plan` from its next connection on."""
@@ -167,10 +156,6 @@ class OpenFlowSession:
             "looked_up": [CounterCell(0, table.lookup_count, 0) for table in tables if table.table_id == 0],
         }
 
-    def _require_connected(self) -> None:
-        if not self.status.connected:
-            raise SouthboundError(f"{self.name} is not connected: {self.status.error}")
-
     def _connected(self) -> Any:
         datapath = self._datapath
         if datapath is None:
@@ -249,9 +234,3 @@ class OpenFlowSession:
         if not answered:
             raise SouthboundTimeout(f"{self.name}: no answer within {REPLY_TIMEOUT_S:g} s ({messages[0].subject})")
         return exchange
-
-    def _set_status(self, status: SwitchStatus) -> None:
-        changed = status != self.status
-        self.status = status
-        if changed:
-            self._on_change(status)

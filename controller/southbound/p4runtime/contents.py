@@ -3,40 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import grpc
 from finsy.proto import p4r, p4r_grpc, rpc_code
 
 from common.errors import UserError
-from controller.planning.diff import SwitchDiff, switch_diff
-from controller.planning.plan import (
-    CloneSession,
-    DefaultAction,
-    MeterCell,
-    MulticastGroup,
-    RegisterValue,
-    SwitchPlan,
-    TableEntry,
-)
-from controller.planning.text import default_text, entry_text, register_text
+from controller.planning.diff import switch_diff
+from controller.planning.plan import SwitchPlan
 from controller.southbound.interface import CounterCell, SouthboundError, SouthboundTimeout
 from controller.southbound.p4runtime.codec import (
     decode_clone,
     decode_entry,
     decode_group,
-    encode_clone,
-    encode_default,
     encode_digest_config,
-    encode_entry,
-    encode_group,
-    encode_meter,
-    encode_register,
     number,
 )
 from controller.southbound.p4runtime.pipeline import Pipeline
-from controller.southbound.p4runtime.rpc_errors import describe, is_away, update_errors
+from controller.southbound.p4runtime.rpc_errors import describe, is_away
+from controller.southbound.p4runtime.updates import Update, batches
+from switch.p4runtime.values.status import update_errors
 
 CALL_TIMEOUT_S = 30.0
 PUSH_TIMEOUT_S = 120.0
@@ -70,15 +56,6 @@ class _PipelineLost(SouthboundError):
 
 class _Unreadable(SouthboundError):
     """The switch does not implement reading something."""
-
-
-@dataclass(frozen=True)
-class _Update:
-    """One P4Runtime update, and how to name it in an error."""
-
-    type: int
-    entity: Any
-    subject: str
 
 
 class SwitchContents:
@@ -132,7 +109,8 @@ class SwitchContents:
         held = self._held if self._held is not None else await self._read_back_or_clear(pipeline)
         # Should a write fail half-way, only the switch knows how far it came.
         self._held = None
-        await self._write_difference(pipeline, switch_diff(held, wanted))
+        for batch in batches(pipeline.schema, switch_diff(held, wanted)):
+            await self._write(batch)
         self._held = wanted
         self._written = wanted
         if not self._digests_enabled:
@@ -194,59 +172,17 @@ class SwitchContents:
         self._written = self._held
         self._digests_enabled = False
 
-    async def _write_difference(self, pipeline: Pipeline, diff: SwitchDiff) -> None:
-        schema = pipeline.schema
-
-        def entries(kind: int, items: Sequence[TableEntry]) -> list[_Update]:
-            return [_Update(kind, encode_entry(schema, e), f"{e.table}: {entry_text(e)}") for e in items]
-
-        def copies(kind: int, groups: Sequence[MulticastGroup], sessions: Sequence[CloneSession]) -> list[_Update]:
-            return [
-                *(_Update(kind, encode_group(g), f"multicast group {g.id}") for g in groups),
-                *(_Update(kind, encode_clone(s), f"clone session {s.id}") for s in sessions),
-            ]
-
-        def cells(items: Sequence[RegisterValue]) -> list[_Update]:
-            return [_Update(modify, encode_register(schema, c), register_text(c)) for c in items]
-
-        def meters(items: Sequence[MeterCell], reset: bool = False) -> list[_Update]:
-            return [_Update(modify, encode_meter(schema, c, reset), f"{c.meter_name}[{c.index}]") for c in items]
-
-        def defaults(items: Sequence[DefaultAction], reset: bool = False) -> list[_Update]:
-            return [_Update(modify, encode_default(schema, d, reset), default_text(d)) for d in items]
-
-        # Updates of one Write may take effect in any order: what must be there first goes in an earlier one.
-        insert, modify, delete = p4r.Update.INSERT, p4r.Update.MODIFY, p4r.Update.DELETE
-        await self._write(
-            [
-                *entries(delete, diff.entries.delete),
-                *copies(insert, diff.groups.insert, diff.clones.insert),
-                *copies(modify, diff.groups.modify, diff.clones.modify),
-                *cells([cell for cell in diff.registers if cell.index is None]),
-                *meters(diff.meters.delete, reset=True),
-                *meters((*diff.meters.insert, *diff.meters.modify)),
-                *defaults(diff.defaults.delete, reset=True),
-            ]
-        )
-        await self._write(
-            [
-                *entries(insert, diff.entries.insert),
-                *entries(modify, diff.entries.modify),
-                *cells([cell for cell in diff.registers if cell.index is not None]),
-                *defaults((*diff.defaults.insert, *diff.defaults.modify)),
-            ]
-        )
-        await self._write(copies(delete, diff.groups.delete, diff.clones.delete))
-
     async def _enable_digests(self, pipeline: Pipeline) -> None:
         """Have the switch send every digest of its program; a predecessor may have done so already."""
         for digest in pipeline.schema.digests:
-            enable = _Update(p4r.Update.INSERT, encode_digest_config(digest), f"digest {digest.name}")
+            enable = p4r.Update(type=p4r.Update.INSERT, entity=encode_digest_config(digest))
             try:
                 await self._stub.Write(self._write_request([enable]), timeout=CALL_TIMEOUT_S)
             except grpc.aio.AioRpcError as error:
-                if [each.canonical_code for each in update_errors(error)] != [rpc_code.ALREADY_EXISTS]:
-                    raise self._failure(error, "write", [enable.subject]) from None
+                if [each.canonical_code for each in update_errors(error.trailing_metadata())] != [
+                    rpc_code.ALREADY_EXISTS
+                ]:
+                    raise self._failure(error, "write", [f"digest {digest.name}"]) from None
         self._digests_enabled = True
 
     async def _read_back_or_clear(self, pipeline: Pipeline) -> SwitchPlan:
@@ -293,20 +229,17 @@ class SwitchContents:
             raise self._failure(error, what) from None
         return found
 
-    async def _write(self, updates: Sequence[_Update]) -> None:
+    async def _write(self, updates: Sequence[Update]) -> None:
         for first in range(0, len(updates), UPDATES_PER_WRITE):
             batch = updates[first : first + UPDATES_PER_WRITE]
             try:
-                await self._stub.Write(self._write_request(batch), timeout=CALL_TIMEOUT_S)
+                request = self._write_request([update.message for update in batch])
+                await self._stub.Write(request, timeout=CALL_TIMEOUT_S)
             except grpc.aio.AioRpcError as error:
                 raise self._failure(error, "write", [update.subject for update in batch]) from None
 
-    def _write_request(self, updates: Sequence[_Update]) -> Any:
-        return p4r.WriteRequest(
-            device_id=self._device_id,
-            election_id=self.election_id,
-            updates=[p4r.Update(type=update.type, entity=update.entity) for update in updates],
-        )
+    def _write_request(self, updates: Sequence[Any]) -> Any:
+        return p4r.WriteRequest(device_id=self._device_id, election_id=self.election_id, updates=updates)
 
     def _failure(self, error: grpc.aio.AioRpcError, what: str, subjects: Sequence[str] = ()) -> SouthboundError:
         kind = SouthboundError if is_away(error) else SwitchRefuses

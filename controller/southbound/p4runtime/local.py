@@ -38,7 +38,6 @@ class LocalSouthbound:
         self, switches: LocalSwitches, device_ids: Mapping[str, int], pipelines: Mapping[str, Pipeline]
     ) -> None:
         self._switches = switches
-        self._device_ids = dict(device_ids)
         self._names = {device_id: name for name, device_id in device_ids.items()}
         self._contents = {
             name: SwitchContents(name, _Stub(name, switches, device_id), device_id, pipelines)

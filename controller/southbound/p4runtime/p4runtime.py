@@ -11,18 +11,13 @@ import grpc
 
 from common.errors import UserError
 from controller.planning.plan import Plan
-from controller.southbound.interface import (
-    CounterCell,
-    NoListener,
-    SouthboundListener,
-    SouthboundTimeout,
-    SwitchStatus,
-)
+from controller.southbound.interface import CounterCell, SouthboundTimeout
 from controller.southbound.messages import Message
 from controller.southbound.p4runtime.contents import CALL_TIMEOUT_S, PUSH_TIMEOUT_S
 from controller.southbound.p4runtime.pipeline import Pipeline
 from controller.southbound.p4runtime.session import SwitchSession
 from controller.southbound.p4runtime.thrift import ThriftReader
+from controller.southbound.sessions import SessionsSouthbound
 from controller.southbound.target import Target
 
 T = TypeVar("T")
@@ -37,7 +32,7 @@ CHANNEL_OPTIONS = (
 )
 
 
-class P4RuntimeSouthbound:
+class P4RuntimeSouthbound(SessionsSouthbound[SwitchSession]):
     """Implements controller.southbound.interface.Southbound.
 
     targets: where each switch is. pipelines: the programs that plans name. Every switch gets its pipeline anew
@@ -53,13 +48,10 @@ class P4RuntimeSouthbound:
         keep_pipelines: bool = False,
         election_id: int | None = None,
     ) -> None:
-        self._targets = dict(targets)
+        super().__init__(targets)
         self._pipelines = dict(pipelines)
         self._keep_pipelines = keep_pipelines
         self._election_id = election_id
-        self._listener: SouthboundListener = NoListener()
-        self._sessions: dict[str, SwitchSession] = {}
-        self._changed = threading.Condition()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="p4runtime", daemon=True)
         self._tasks: list[asyncio.Task[None]] = []
@@ -67,13 +59,8 @@ class P4RuntimeSouthbound:
         self._one_plan_at_a_time = asyncio.Lock()
         self._thrift = ThriftReader()
 
-    def listen(self, listener: SouthboundListener) -> None:
-        self._listener = listener
-
     def start(self, plan: Plan) -> None:
-        missing = sorted(set(plan.switches) ^ set(self._targets))
-        if missing:
-            raise UserError(f"plan and targets name different switches: {', '.join(missing)}")
+        self._check_switches(plan)
         for name, switch in plan.switches.items():
             if switch.program not in self._pipelines:
                 raise UserError(f"{name}: no pipeline is named {switch.program!r}")
@@ -81,26 +68,8 @@ class P4RuntimeSouthbound:
         self._thread.start()
         self._run(self._open(plan))
 
-    def wait_ready(self, timeout_s: float) -> None:
-        def refused() -> list[SwitchStatus]:
-            return [s.status for s in self._sessions.values() if s.refused and not s.status.connected]
-
-        def settled() -> bool:
-            return bool(refused()) or all(status.connected for status in self.status())
-
-        with self._changed:
-            self._changed.wait_for(settled, timeout_s)
-        waiting = refused() or [status for status in self.status() if not status.connected]
-        if waiting:
-            first = waiting[0]
-            others = f" (and {len(waiting) - 1} other switches)" if len(waiting) > 1 else ""
-            raise UserError(f"switch {first.name}{others} is not ready: {first.error}")
-
     def apply(self, plan: Plan) -> None:
         self._run(self._apply(plan))
-
-    def status(self) -> list[SwitchStatus]:
-        return [session.status for session in self._sessions.values()]
 
     def counters(self, switch: str) -> dict[str, list[CounterCell]]:
         return self._run(_in_time(self._sessions[switch].counters(), switch, CALL_TIMEOUT_S))
@@ -136,7 +105,7 @@ class P4RuntimeSouthbound:
                 self._channels[target.address],
                 self._pipelines,
                 self._keep_pipelines,
-                self._on_change,
+                self._status_changed,
                 self._on_message,
                 self._election_id,
             )
@@ -183,11 +152,6 @@ class P4RuntimeSouthbound:
         leftovers = asyncio.all_tasks() - {asyncio.current_task()}
         if leftovers:
             await asyncio.wait(leftovers, timeout=1.0)
-
-    def _on_change(self, status: SwitchStatus) -> None:
-        with self._changed:
-            self._changed.notify_all()
-        self._listener.switch_changed(status)
 
     def _on_message(self, switch: str, message: Message) -> None:
         self._listener.message(switch, message)

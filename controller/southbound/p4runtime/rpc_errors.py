@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import grpc
-from finsy.proto import p4r, rpc_code, rpc_status
+from finsy.proto import rpc_code
 
-_DETAILS_KEY = "grpc-status-details-bin"
+from switch.p4runtime.values.status import update_errors
+
 _AWAY = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED, grpc.StatusCode.DEADLINE_EXCEEDED)
 
 
@@ -17,23 +17,13 @@ def is_away(error: grpc.aio.AioRpcError) -> bool:
     return error.code() in _AWAY
 
 
-def update_errors(error: grpc.aio.AioRpcError) -> list[Any]:
-    """The p4.v1.Error of every update of a failed Write, in the order of the updates; empty if none were sent."""
-    for key, value in error.trailing_metadata() or ():
-        if key == _DETAILS_KEY:
-            status = rpc_status.Status.FromString(value)
-            errors = []
-            for detail in status.details:
-                item = p4r.Error()
-                if detail.Unpack(item):
-                    errors.append(item)
-            return errors
-    return []
-
-
 def describe(error: grpc.aio.AioRpcError, what: str, subjects: Sequence[str] = ()) -> str:
     """`what` failed and why. For a Write, subjects names each update; the first that failed is shown."""
-    failed = [(index, item) for index, item in enumerate(update_errors(error)) if item.canonical_code != rpc_code.OK]
+    failed = [
+        (index, item)
+        for index, item in enumerate(update_errors(error.trailing_metadata()))
+        if item.canonical_code != rpc_code.OK
+    ]
     if failed:
         index, item = failed[0]
         subject = f" ({subjects[index]})" if index < len(subjects) else ""

@@ -20,18 +20,15 @@ from controller.southbound.p4runtime.contents import SwitchContents, SwitchRefus
 from controller.southbound.p4runtime.pipeline import Pipeline
 from controller.southbound.p4runtime.rpc_errors import describe, is_away
 from controller.southbound.p4runtime.schema import ProgramSchema
+from controller.southbound.sessions import Session
 from controller.southbound.target import Target
 
 FIRST_RETRY_S = 0.1
 LAST_RETRY_S = 2.0
 
 
-class SwitchSession:
-    """Keeps one switch connected and at its plan. All methods run on one event loop.
-
-    `refused` is set when the switch is there but does not accept pipeline or plan: trying again will not help
-    a person who waits, though the session does.
-    """
+class SwitchSession(Session):
+    """Keeps one switch connected and at its plan. All methods run on one event loop."""
 
     def __init__(
         self,
@@ -44,23 +41,14 @@ class SwitchSession:
         on_message: Callable[[str, Message], None],
         election_id: int | None = None,
     ) -> None:
-        self.name = name
-        self.refused = False
-        self.status = SwitchStatus(name, False, error=f"no answer from {target.address}")
+        super().__init__(name, target.address, on_change, SwitchPlan(program=""))
         self._device_id = target.device_id
         self._stub = p4r_grpc.P4RuntimeStub(channel)
         self._contents = SwitchContents(name, self._stub, target.device_id, pipelines)
         self._may_keep_pipeline = keep_pipeline
-        self._on_change = on_change
         self._on_message = on_message
         self._election_id = election_id
         self._lock = asyncio.Lock()
-        self._wanted = SwitchPlan(program="")
-
-    @property
-    def plan(self) -> SwitchPlan:
-        """What the switch is kept to."""
-        return self._wanted
 
     async def run(self, plan: SwitchPlan) -> None:
         """Connect, bring the switch to the plan, and stay; start over when the switch goes away. Never returns."""
@@ -120,10 +108,6 @@ class SwitchSession:
         found: str = self._schema().registers[name].name
         return found
 
-    def _require_connected(self) -> None:
-        if not self.status.connected:
-            raise SouthboundError(f"{self.name} is not connected: {self.status.error}")
-
     async def _serve(self) -> None:
         stream = self._stub.StreamChannel(wait_for_ready=True)
         try:
@@ -178,9 +162,3 @@ class SwitchSession:
         self._may_keep_pipeline = True
         self.refused = False
         self._set_status(SwitchStatus(self.name, True, self._contents.pipeline(self._wanted).label))
-
-    def _set_status(self, status: SwitchStatus) -> None:
-        changed = status != self.status
-        self.status = status
-        if changed:
-            self._on_change(status)

@@ -6,8 +6,9 @@ P4Runtime specification 1.4, sections "Error Reporting Messages" and "Write RPC,
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import IntEnum
+from typing import Any
 
 import grpc
 from finsy.proto import p4r, rpc_status
@@ -76,6 +77,18 @@ class BatchError(Exception):
             status.details.add().Pack(error)
         details: bytes = status.SerializeToString()
         return details
+
+
+def update_errors(metadata: Iterable[tuple[str, Any]] | None) -> list[Any]:
+    """The p4.v1.Error of every update of a failed Write, in their order, from its trailing metadata; empty if none
+    were sent."""
+    sent = next((value for key, value in metadata or () if key == DETAILS_KEY), b"")
+    errors = []
+    for detail in rpc_status.Status.FromString(sent).details:
+        error = p4r.Error()
+        if detail.Unpack(error):
+            errors.append(error)
+    return errors
 
 
 def _room_for_texts(error_count: int) -> int:

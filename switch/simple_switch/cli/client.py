@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import grpc
-from finsy.proto import p4r, p4r_grpc, rpc_status
-from google.protobuf.any_pb2 import Any as AnyMessage
+from finsy.proto import p4r, p4r_grpc
 
 from common.errors import UserError
 from switch.bmv2_json import expressions as ex
@@ -17,6 +16,7 @@ from switch.bmv2_json.load import load_program
 from switch.bmv2_json.load_expressions import VALID
 from switch.bmv2_json.model import KeyField, ProgramModel
 from switch.p4runtime.pipeline.device_config import bmv2_json
+from switch.p4runtime.values.status import update_errors
 from switch.simple_switch.basics import ask_basics
 
 ROLE = "simple_switch_CLI"
@@ -24,7 +24,6 @@ ROLE = "simple_switch_CLI"
 
 TIMEOUT_S = 10.0
 _MOST_DEVICE_IDS = 4096
-_DETAILS_KEY = "grpc-status-details-bin"
 
 
 class Refused(Exception):
@@ -156,11 +155,5 @@ def _where_read(key: KeyField, program: ProgramModel) -> str:
 
 def _reason(error: Any) -> str:
     """The message of the error, or of the update that failed (P4Runtime specification, "Error Reporting")."""
-    for key, value in error.trailing_metadata() or ():
-        if key == _DETAILS_KEY:
-            status = rpc_status.Status.FromString(value)
-            for detail in status.details:
-                message = p4r.Error()
-                if isinstance(detail, AnyMessage) and detail.Unpack(message) and message.canonical_code:
-                    return str(message.message)
-    return str(error.details())
+    failed = [each for each in update_errors(error.trailing_metadata()) if each.canonical_code]
+    return str(failed[0].message if failed else error.details())
