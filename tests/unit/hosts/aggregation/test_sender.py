@@ -33,6 +33,12 @@ def acknowledge(s: Sender, numbers: list[int], now_us: int, *, after_resend: boo
     return s.acknowledge(numbers, [after_resend] * len(numbers), now_us)
 
 
+def after(s: Sender, now_us: int, *numbers: int, after_resend: bool = False) -> list[Transmission]:
+    """What leaves once these are acknowledged."""
+    acknowledge(s, list(numbers), now_us, after_resend=after_resend)
+    return s.transmissions(now_us)
+
+
 def firsts(*fragments: int) -> list[Transmission]:
     return [Transmission(fragment, Attempt.FIRST) for fragment in fragments]
 
@@ -141,8 +147,7 @@ def test_an_ack_shortens_timers_that_run_already() -> None:
 def test_fast_retransmission_after_enough_later_acks() -> None:
     s = sender(window=8, count=8)
     s.transmissions(0)
-    acknowledge(s, list(range(1, EARLY_RESEND_AFTER)), 100)
-    assert s.transmissions(100) == []
+    assert after(s, 100, *range(1, EARLY_RESEND_AFTER)) == []
     acknowledge(s, [EARLY_RESEND_AFTER], 101)
     assert s.deadline_us == 0
     assert s.transmissions(101) == retries(0)
@@ -156,58 +161,46 @@ def test_fast_retransmission_after_enough_later_acks() -> None:
 def test_a_lost_resend_is_found_by_fragments_sent_after_it() -> None:
     s = sender(window=8, count=12)
     s.transmissions(0)
-    acknowledge(s, [1, 2, 3], 100)
-    assert s.transmissions(100) == retries(0) + firsts(8, 9, 10)
-    acknowledge(s, [4, 5, 6, 7], 150)
-    assert s.transmissions(150) == firsts(11)
-    acknowledge(s, [8, 9], 200)
-    assert s.transmissions(200) == []
-    acknowledge(s, [10], 200)
-    assert s.transmissions(200) == retries(0)
+    assert after(s, 100, 1, 2, 3) == retries(0) + firsts(8, 9, 10)
+    assert after(s, 150, 4, 5, 6, 7) == firsts(11)
+    assert after(s, 200, 8, 9) == []
+    assert after(s, 200, 10) == retries(0)
 
 
 def test_at_the_end_of_a_round_one_later_ack_is_enough() -> None:
     s = sender(window=8, count=4)
     s.transmissions(0)
-    acknowledge(s, [0, 1], 100)
-    assert s.transmissions(100) == []
-    acknowledge(s, [3], 101)
-    assert s.transmissions(101) == retries(2)  # nothing is left that could be acknowledged later
+    assert after(s, 100, 0, 1) == []
+    assert after(s, 101, 3) == retries(2)  # nothing is left that could be acknowledged later
 
 
 def test_lost_resends_are_found_by_later_resends_only_if_these_made_the_difference() -> None:
     for after_resend, waited_us, expected in ((True, 100, retries(0, 1)), (False, 100, []), (True, 99, [])):
         s = sender(window=8, count=4)
         s.transmissions(0)
-        acknowledge(s, [3], 100)
-        assert s.transmissions(100) == retries(0, 1, 2)
+        assert after(s, 100, 3) == retries(0, 1, 2)
         # With no mark, some worker's first packet was late. Sooner than any round trip, the resend was not it.
-        acknowledge(s, [2], 100 + waited_us, after_resend=after_resend)
-        assert s.transmissions(100 + waited_us) == expected
+        assert after(s, 100 + waited_us, 2, after_resend=after_resend) == expected
 
 
 def test_a_fragment_marked_lost_and_acknowledged_in_time_is_not_resent() -> None:
     s = sender(window=8, count=8)
     s.transmissions(0)
-    acknowledge(s, [1, 2, 3, 0], 100)
-    assert s.transmissions(100) == []
+    assert after(s, 100, 1, 2, 3, 0) == []
     assert s.deadline_us != 0
 
 
 def test_paths_do_not_overtake_each_other() -> None:
     s = sender(window=16, count=16, paths=2)
     s.transmissions(0)
-    acknowledge(s, [1, 3, 5, 7, 9], 100)
-    assert s.transmissions(100) == []  # all on the other path
-    acknowledge(s, [2, 4, 6], 101)
-    assert s.transmissions(101) == retries(0)
+    assert after(s, 100, 1, 3, 5, 7, 9) == []  # all on the other path
+    assert after(s, 101, 2, 4, 6) == retries(0)
 
 
 def test_the_path_follows_the_packet_number_not_the_index() -> None:
     s = sender(window=8, count=8, paths=2, first_number=5)
     s.transmissions(0)
-    acknowledge(s, [7, 9, 11], 100)
-    assert s.transmissions(100) == retries(0)
+    assert after(s, 100, 7, 9, 11) == retries(0)
 
 
 def test_acks_that_are_no_news() -> None:
@@ -237,8 +230,7 @@ def test_after_some_retries_switches_are_told_to_give_up() -> None:
         attempts += s.transmissions(s.deadline_us or 0)
     assert attempts == [*retries(*[0] * RETRIES), *resends(0, 0)]
     assert s.statistics.given_up == 2
-    acknowledge(s, [0], 10**7)
-    assert s.transmissions(10**7) == [Transmission(1, Attempt.LATE)]
+    assert after(s, 10**7, 0) == [Transmission(1, Attempt.LATE)]
     assert s.transmissions(s.deadline_us or 0) == retries(1)
 
 
@@ -258,30 +250,24 @@ def test_what_the_server_asks_for_goes_directly_and_at_once() -> None:
     assert s.transmissions(10) == []
     s.request([2, 4, (1 << 32) - 1])  # not sent yet, and two of no round
     assert s.transmissions(10) == []
-    acknowledge(s, [0], 20)
-    assert s.transmissions(20) == [Transmission(2, Attempt.DIRECT)]
+    assert after(s, 20, 0) == [Transmission(2, Attempt.DIRECT)]
     s.request([0])
     assert s.transmissions(20) == []
     assert (s.statistics.direct_copies, s.statistics.stale_requests) == (2, 3)
-    acknowledge(s, [1, 2], 30)
-    assert s.transmissions(30) == firsts(3)
+    assert after(s, 30, 1, 2) == firsts(3)
     acknowledge(s, [3], 40)
     s.begin(4, 3, 50)
     assert s.transmissions(50) == firsts(0, 1)
-    acknowledge(s, [4], 60)
-    assert s.transmissions(60) == firsts(2)  # it was another round's fragment 2 that was asked for
+    assert after(s, 60, 4) == firsts(2)  # it was another round's fragment 2 that was asked for
 
 
 def test_with_static_slots_unacknowledged_fragments_lie_within_the_window() -> None:
     s = sender(window=4, count=9, sliding=True)
     assert s.transmissions(0) == firsts(0, 1, 2, 3)
-    acknowledge(s, [1, 2], 10)
-    assert s.transmissions(10) == []
+    assert after(s, 10, 1, 2) == []
     assert s.deadline_us != 0
-    acknowledge(s, [3], 20)
-    assert s.transmissions(20) == retries(0)
-    acknowledge(s, [0], 30)
-    assert s.transmissions(30) == firsts(4, 5, 6, 7)
+    assert after(s, 20, 3) == retries(0)
+    assert after(s, 30, 0) == firsts(4, 5, 6, 7)
 
 
 def test_losses_and_marks_close_the_window_once_per_round_trip() -> None:
@@ -297,8 +283,7 @@ def test_losses_and_marks_close_the_window_once_per_round_trip() -> None:
     s.acknowledge([30, 31, 32, 33], [False] * 4, 200, [True] * 4)
     assert (s.statistics.window.last, s.statistics.window.decreases) == (20, 1)
     assert s.transmissions(200) == []
-    acknowledge(s, list(range(35, 50)), 300)  # 34 is lost, but left before the last decrease
-    assert s.transmissions(300) == retries(34)
+    assert after(s, 300, *range(35, 50)) == retries(34)  # 34 is lost, but left before the last decrease
     assert s.statistics.window.decreases == 1
     assert s.statistics.window.congestion_marks == 4
 
@@ -318,8 +303,7 @@ def test_probes_for_late_workers_do_not_close_the_window() -> None:
 def test_what_a_timer_held_up_is_marked_late_for_a_window() -> None:
     s = sender(window=4, count=20)
     s.transmissions(0)
-    acknowledge(s, [1], 400)
-    assert s.transmissions(400) == firsts(4)
+    assert after(s, 400, 1) == firsts(4)
     due_us = s.deadline_us or 0
     assert s.transmissions(due_us)[:1] == retries(0)
     acknowledge(s, [0, 2, 3, 4, 5, 6], due_us + 400)

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from hosts.systems.aggregation.gradient_format import MAX_MAGNITUDE
 from hosts.systems.aggregation.sender import RETRIES
-from hosts.transport.congestion_window import CongestionControl
 from tests.unit.hosts.aggregation.labels import labels
 from tests.unit.hosts.aggregation.reordering_network import Hop, ReorderingNetwork
 from tests.unit.hosts.aggregation.simulation import JobSettings, JobSimulation
@@ -86,55 +85,29 @@ def designations(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
-@settings(max_examples=300, deadline=None)
-@given(
-    designated=designations(),
-    fragments=st.integers(1, 9),
-    rounds=st.integers(1, 4),
-    window=st.integers(1, 9),
-    multicast=st.booleans(),
-    first_number=st.one_of(st.just(0), st.integers((1 << 32) - 40, (1 << 32) - 1)),
-    magnitude=st.sampled_from([0, 1 << 20, 1 << 30, MAX_MAGNITUDE]),
-    congestion_control=st.sampled_from(["aimd", "none"]),
-    sliding=st.booleans(),
-    retries=st.sampled_from([0, 1, RETRIES, 9]),
-    slots=st.integers(1, 6),
-    hop=hops,
-    forget_at_us=st.lists(st.integers(0, 60_000), max_size=3),
-    seed=st.integers(0, 1 << 32),
+JOBS = st.fixed_dictionaries(
+    {
+        "fragments": st.integers(1, 9),
+        "rounds": st.integers(1, 4),
+        "window": st.integers(1, 9),
+        "multicast": st.booleans(),
+        "first_number": st.one_of(st.just(0), st.integers((1 << 32) - 40, (1 << 32) - 1)),
+        "magnitude": st.sampled_from([0, 1 << 20, 1 << 30, MAX_MAGNITUDE]),
+        "congestion_control": st.sampled_from(["aimd", "none"]),
+        "sliding": st.booleans(),
+        "retries": st.sampled_from([0, 1, RETRIES, 9]),
+        "slots": st.integers(1, 6),
+        "hop": hops,
+        "forget_at_us": st.lists(st.integers(0, 60_000), max_size=3),
+        "seed": st.integers(0, 1 << 32),
+    }
 )
-def test_every_sum_is_exact_whatever_the_network_does(
-    designated: dict[str, Any],
-    fragments: int,
-    rounds: int,
-    window: int,
-    multicast: bool,
-    first_number: int,
-    magnitude: int,
-    congestion_control: CongestionControl,
-    sliding: bool,
-    retries: int,
-    slots: int,
-    hop: Hop,
-    forget_at_us: list[int],
-    seed: int,
-) -> None:
-    simulate(
-        **designated,
-        fragments=fragments,
-        rounds=rounds,
-        window=window,
-        multicast=multicast,
-        first_number=first_number,
-        magnitude=magnitude,
-        congestion_control=congestion_control,
-        sliding=sliding,
-        retries=retries,
-        slots=slots,
-        hop=hop,
-        forget_at_us=forget_at_us,
-        seed=seed,
-    )
+
+
+@settings(max_examples=300, deadline=None)
+@given(designations(), JOBS)
+def test_every_sum_is_exact_whatever_the_network_does(designated: dict[str, Any], job: dict[str, Any]) -> None:
+    simulate(**designated, **job)
 
 
 @pytest.mark.parametrize("sliding", [False, True])
