@@ -5,8 +5,6 @@ On our switch and on BMv2, by our compiler and by p4c, where they are installed.
 
 from __future__ import annotations
 
-import traceback
-from collections.abc import Callable
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 
@@ -20,6 +18,7 @@ from controller.planning.plan import MulticastGroup, SwitchPlan, TableEntry
 from hosts.systems.shuffle.coded import Coded, coded_frame
 from hosts.systems.shuffle.coded_format import CODED_PORT, MULTICAST_IP, MULTICAST_MAC, CodedFlags
 from tests.emulation.sandboxed import in_sandbox
+from tests.p4.behaviours import failures
 from tests.p4.switch_under_test import COMPILERS, KINDS, SwitchUnderTest, only, switch_under_test
 
 pytestmark = pytest.mark.root
@@ -200,35 +199,13 @@ def drops(switch: SwitchUnderTest) -> dict[int, int]:
     return {cause: packets for cause, (packets, _) in switch.counter("drops").items()}
 
 
-BEHAVIOURS: tuple[Callable[[SwitchUnderTest], None], ...] = (
-    everybody_gets_one_copy,
-    copies_without_receivers_are_pruned,
-    it_never_goes_back,
-    receivers_that_are_nowhere_get_nothing,
-    trees_are_told_apart,
-    groups_copy_whatever_the_bits,
-    hosts_are_reached_by_routes,
-    ordinary_packets_are_routed,
-    bad_packets_are_dropped,
-    packets_are_counted_by_what_they_are,
-)
-
-
 @pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("kind", KINDS)
 @in_sandbox
 def test_behaviours(kind: str, compiler: str, tmp_path: Path) -> None:
     """All of them on one switch, which gets the program anew for each."""
-    failed = []
     with switch_under_test(kind, compiler, "multicast", {"BITS": str(BITS)}, PLAN, PORTS, tmp_path) as switch:
-        for behaviour in BEHAVIOURS:
-            switch.renew()
-            try:
-                behaviour(switch)
-            except AssertionError:
-                traceback.print_exc()
-                failed.append(behaviour.__name__)
-    assert failed == []
+        assert failures(__name__, [switch], switch) == []
 
 
 def test_coded_is_the_header_of_the_program() -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import traceback
 import zlib
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
-from typing import TypeVar
+from pathlib import Path
 
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
@@ -22,7 +21,8 @@ from experiments.systems.aggregation.counts import EVENT_JOBS, event_at
 from hosts.protocols.datagram_format import CE, ECN_MASK, ECT_0
 from hosts.systems.aggregation.gradient import Gradient, gradient_frame
 from hosts.systems.aggregation.gradient_format import UDP_PORT, Flags
-from tests.p4.switch_under_test import SwitchUnderTest, only
+from tests.p4.behaviours import failures
+from tests.p4.switch_under_test import SwitchUnderTest, only, switch_under_test
 
 LANES = 32
 DYNAMIC_SLOTS = 8
@@ -251,20 +251,10 @@ class TwoLevels:
         assert set(self.near.switch.exchange(ONWARD_PORT, copies[2][0])) == set(GROUP_PORTS)
 
 
-T = TypeVar("T")
-
-
-def failures(
-    behaviours: Sequence[Callable[[T], None]], switches: Sequence[SwitchUnderTest], subject: Callable[[], T]
+def failures_of_one_switch(
+    module: str, kind: str, compiler: str, folder: Path, defines: Mapping[str, str] = DEFINES
 ) -> list[str]:
-    """Names of the behaviours that the switches lack; they get their program anew for each."""
-    failed = []
-    for behaviour in behaviours:
-        for switch in switches:
-            switch.renew()
-        try:
-            behaviour(subject())
-        except AssertionError:
-            traceback.print_exc()
-            failed.append(behaviour.__name__)
-    return failed
+    """Of all behaviours of a `Run` in a module, on one switch."""
+    plan = switch_plan(OWN_NUMBER, NEXT_NUMBER)
+    with switch_under_test(kind, compiler, "aggregation", defines, plan, PORTS, folder) as switch:
+        return failures(module, [switch], Run(switch))

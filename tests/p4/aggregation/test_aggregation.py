@@ -1,4 +1,4 @@
-"""One switch with p4src/aggregation.p4, packet by packet: slots, resends, answers, ordinary packets.
+"""One switch with p4src/aggregation.p4, packet by packet: slots, resends, retries, answers, ordinary packets.
 
 Like its neighbours this runs on our switch and on BMv2, by our compiler and by p4c, where they are installed.
 """
@@ -18,7 +18,6 @@ from hosts.systems.aggregation.gradient import Gradient
 from hosts.systems.aggregation.gradient_format import Flags
 from tests.emulation.sandboxed import in_sandbox
 from tests.p4.aggregation.aggregation_packets import (
-    DEFINES,
     DYNAMIC_SLOTS,
     GROUP_PORTS,
     JOB,
@@ -28,22 +27,20 @@ from tests.p4.aggregation.aggregation_packets import (
     ONWARD_PORT,
     OTHER_JOB,
     OWN_NUMBER,
-    PORTS,
     SERVER_IP,
     SERVER_PORT,
     Run,
     answer,
     colliding_numbers,
     expiring,
-    failures,
+    failures_of_one_switch,
     gradient,
     parsed,
     resend,
     slot_of,
-    switch_plan,
     values,
 )
-from tests.p4.switch_under_test import COMPILERS, KINDS, only, switch_under_test
+from tests.p4.switch_under_test import COMPILERS, KINDS, only
 
 pytestmark = pytest.mark.root
 
@@ -304,32 +301,63 @@ def counters_count_whole_frames(run: Run) -> None:
     assert run.switch.counter("acknowledgement_out") == {2: (1, size), 3: (1, size)}
 
 
-BEHAVIOURS = (
-    sums_and_frees,
-    any_worker_may_be_first,
-    a_slot_is_used_again,
-    duplicates_do_no_harm,
-    a_taken_slot_sends_packets_on_unsummed,
-    jobs_are_told_apart,
-    a_resend_takes_the_sum_along,
-    a_resend_of_a_lost_packet_is_added,
-    a_resend_that_completes_the_sum_takes_it_along,
-    a_resend_repeats_a_lost_sum,
-    a_resend_never_claims,
-    late_copies_do_not_claim_a_freed_slot,
-    packet_numbers_wrap,
-    half_of_all_numbers_ahead_is_behind,
-    a_much_newer_fragment_takes_an_abandoned_slot,
-    an_acknowledgement_frees_its_own_fragment_only,
-    an_acknowledgement_follows_its_tree,
-    sums_of_switches_are_added_too,
-    a_sum_begins_its_way_with_a_ttl_of_its_own,
-    other_switches_packets_pass,
-    ordinary_packets_are_routed,
-    parts_of_ipv4_packets_are_routed,
-    bad_packets_are_dropped,
-    counters_count_whole_frames,
-)
+# ---- Retries: what is sent again, in case it was lost ----
+
+
+def retry(worker: int, number: int = 0, **fields: int) -> bytes:
+    return gradient(worker, number, flags=Flags.RETRY, **fields)  # type: ignore[arg-type]
+
+
+def a_retry_of_a_lost_packet_completes_the_sum(run: Run) -> None:
+    run.consumed(gradient(0))
+    run.consumed(gradient(2))
+    header = run.to_server(retry(1))[Gradient]
+    assert (header.worker_bitmap, int(header.flags)) == (0b111, Flags.PARTIAL | Flags.RETRY)
+    assert run.events() == {"claimed": 1, "added": 2, "completed": 1}
+
+
+def a_retry_leaves_an_incomplete_sum_where_it_is(run: Run) -> None:
+    run.consumed(gradient(0))
+    run.consumed(gradient(1))
+    run.consumed(retry(0))
+    run.consumed(retry(1))
+    assert run.events() == {"claimed": 1, "added": 1, "duplicate": 2}
+    run.sum_to_server(gradient(2), 0, 1, 2)
+
+
+def one_workers_retry_repeats_a_lost_sum(run: Run) -> None:
+    for worker in (1, 2):
+        run.consumed(gradient(worker))
+    run.sum_to_server(gradient(0), 0, 1, 2)
+    for _ in range(2):
+        run.consumed(retry(1))
+        run.consumed(retry(2))
+        run.sum_to_server(retry(0), 0, 1, 2)
+    run.consumed(gradient(0))
+    assert run.events() == {"claimed": 1, "added": 2, "completed": 1, "duplicate": 5, "repeated": 2}
+    run.answered(answer())
+    run.single_to_server(retry(0))
+    assert run.events()["released"] == 1
+
+
+def a_retry_never_claims(run: Run) -> None:
+    run.single_to_server(retry(0))
+    run.consumed(gradient(1))
+    assert run.events() == {"resend_single": 1, "claimed": 1}
+
+
+def a_sum_that_was_repeated_can_still_be_taken_along(run: Run) -> None:
+    run.consumed(gradient(0, fan_in=2))
+    run.sum_to_server(gradient(1, fan_in=2), 0, 1)
+    run.sum_to_server(retry(0, fan_in=2), 0, 1)
+    run.sum_to_server(resend(1, fan_in=2), 0, 1)
+    run.single_to_server(retry(0, fan_in=2))
+
+
+def late_packets_are_summed_like_others(run: Run) -> None:
+    run.consumed(gradient(0, fan_in=2))
+    header = run.to_server(gradient(1, fan_in=2, flags=Flags.LATE))[Gradient]
+    assert (header.worker_bitmap, int(header.flags)) == (0b11, Flags.PARTIAL | Flags.LATE)
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
@@ -337,6 +365,4 @@ BEHAVIOURS = (
 @in_sandbox
 def test_behaviours(kind: str, compiler: str, tmp_path: Path) -> None:
     """All of them on one switch, which gets the program anew for each."""
-    plan = switch_plan(OWN_NUMBER, NEXT_NUMBER)
-    with switch_under_test(kind, compiler, "aggregation", DEFINES, plan, PORTS, tmp_path) as switch:
-        assert failures(BEHAVIOURS, [switch], lambda: Run(switch)) == []
+    assert failures_of_one_switch(__name__, kind, compiler, tmp_path) == []

@@ -32,12 +32,12 @@ from tests.p4.aggregation.aggregation_packets import (
     answer,
     bitmap,
     colliding_numbers,
-    failures,
     gradient,
     parsed,
     switch_plan,
     values,
 )
+from tests.p4.behaviours import failures
 from tests.p4.switch_under_test import COMPILERS, KINDS, SwitchUnderTest, only, switch_under_test
 
 pytestmark = pytest.mark.root
@@ -266,28 +266,6 @@ def answers_of_other_jobs_and_fragments_free_nothing(net: TwoLevels) -> None:
     assert "released" not in net.near.events() | net.far.events()
 
 
-BEHAVIOURS = (
-    partial_sums_are_added_up,
-    the_order_of_levels_does_not_matter,
-    what_the_near_switch_cannot_take_is_summed_at_the_far_one,
-    what_no_switch_can_take_reaches_the_server,
-    a_resend_takes_the_sums_of_both_along,
-    a_sum_lost_between_the_switches_is_repeated,
-    a_sum_lost_behind_the_far_switch_is_repeated,
-    a_resend_that_finds_no_slot_near_finds_one_far,
-    copies_of_a_partial_sum_count_once,
-    overlapping_sums_are_left_to_the_server,
-    late_copies_claim_nothing_at_either_level,
-    an_older_fragment_that_met_a_newer_one_goes_on_to_the_far_switch,
-    congestion_is_kept_through_both_levels,
-    a_partial_sum_that_does_not_fit_goes_on_marked,
-    what_does_not_fit_near_is_not_tried_far,
-    packets_on_their_way_are_left_alone,
-    requests_free_no_slot_at_either_level,
-    answers_of_other_jobs_and_fragments_free_nothing,
-)
-
-
 @pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("kind", KINDS)
 @in_sandbox
@@ -297,4 +275,4 @@ def test_behaviours(kind: str, compiler: str, tmp_path: Path) -> None:
         return switch_under_test(kind, compiler, "aggregation", DEFINES, plan, PORTS, tmp_path, name)
 
     with switch("s1", OWN_NUMBER, NEXT_NUMBER) as one, switch("s2", NEXT_NUMBER, OWN_NUMBER) as two:
-        assert failures(BEHAVIOURS, [one, two], lambda: TwoLevels(Run(one), Run(two))) == []
+        assert failures(__name__, [one, two], TwoLevels(Run(one), Run(two))) == []

@@ -3,7 +3,6 @@ server's requests for single copies."""
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,6 @@ from hosts.systems.aggregation.gradient import Gradient
 from hosts.systems.aggregation.gradient_format import MAX_MAGNITUDE, Flags
 from tests.emulation.sandboxed import in_sandbox
 from tests.p4.aggregation.aggregation_packets import (
-    DEFINES,
     DYNAMIC_SLOTS,
     JOB,
     LANES,
@@ -27,8 +25,6 @@ from tests.p4.aggregation.aggregation_packets import (
     MARKING_PORT,
     NEXT_NUMBER,
     OTHER_JOB,
-    OWN_NUMBER,
-    PORTS,
     SERVER_PORT,
     STATIC_JOB,
     Run,
@@ -36,15 +32,14 @@ from tests.p4.aggregation.aggregation_packets import (
     bitmap,
     colliding_numbers,
     congestion_of,
-    failures,
+    failures_of_one_switch,
     gradient,
     parsed,
     resend,
     slot_of,
-    switch_plan,
     values,
 )
-from tests.p4.switch_under_test import COMPILERS, KINDS, only, switch_under_test
+from tests.p4.switch_under_test import COMPILERS, KINDS, only
 
 pytestmark = pytest.mark.root
 
@@ -337,54 +332,9 @@ def gradients_of_nobody_enter_no_sum(run: Run) -> None:
     assert run.to_server(gradient(2, fan_in=2))[Gradient].lanes == values(1, 2)
 
 
-BEHAVIOURS = (
-    static_slots_are_taken_in_turn,
-    static_slots_follow_packet_numbers_over_the_wrap,
-    a_static_slot_whose_answer_went_astray_is_taken_over,
-    ranges_of_jobs_do_not_mix,
-    contention_is_told_from_collision,
-    another_jobs_numbers_say_nothing_of_age,
-    a_slot_that_is_taken_over_begins_anew,
-    exhaustion_is_counted_while_all_slots_are_held,
-    slots_that_another_range_left_held_count,
-    sums_up_to_the_largest_int32_are_made,
-    what_would_go_beyond_is_not_added,
-    bounds_count_and_not_lanes,
-    the_smallest_int32_is_never_added,
-    a_resend_takes_an_almost_full_sum_along,
-    a_slot_begins_again_with_magnitude_zero,
-    congestion_stays_with_the_slot,
-    duplicates_do_not_bring_congestion,
-    long_queues_mark_who_takes_part,
-    negative_acknowledgements_pass_and_free_nothing,
-    answers_to_requests_pass_all_switches,
-    half_requests_are_ordinary_packets,
-    gradients_of_nobody_enter_no_sum,
-)
-
-
 @pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("kind", KINDS)
 @in_sandbox
 def test_behaviours(kind: str, compiler: str, tmp_path: Path) -> None:
-    plan = switch_plan(OWN_NUMBER, NEXT_NUMBER)
-    with switch_under_test(kind, compiler, "aggregation", DEFINES, plan, PORTS, tmp_path) as switch:
-        assert failures(BEHAVIOURS, [switch], lambda: Run(switch)) == []
-
-
-def an_idle_slot_goes_to_who_needs_it(run: Run) -> None:
-    first, second = colliding_numbers()
-    run.consumed(gradient(0, first))
-    time.sleep(0.3)  # the clock ticks every 131 ms
-    run.consumed(gradient(0, second))
-    run.sum_to_server(resend(1, second), 0, 1)
-    assert run.events() == {"claimed": 1, "reclaimed": 1, "added": 1, "resend_summed": 1}
-
-
-@pytest.mark.parametrize("compiler", COMPILERS)
-@pytest.mark.parametrize("kind", KINDS)
-@in_sandbox
-def test_idle_slots(kind: str, compiler: str, tmp_path: Path) -> None:
-    plan, defines = switch_plan(OWN_NUMBER, NEXT_NUMBER), {**DEFINES, "RECLAIM_IDLE_TICKS": "2"}
-    with switch_under_test(kind, compiler, "aggregation", defines, plan, PORTS, tmp_path) as switch:
-        assert failures([an_idle_slot_goes_to_who_needs_it], [switch], lambda: Run(switch)) == []
+    """All of them on one switch, which gets the program anew for each."""
+    assert failures_of_one_switch(__name__, kind, compiler, tmp_path) == []

@@ -3,10 +3,23 @@ tick."""
 
 from __future__ import annotations
 
+import time
+from pathlib import Path
+
 import pytest
 
 from hosts.systems.aggregation.gradient_format import Flags
+from tests.emulation.sandboxed import in_sandbox
+from tests.p4.aggregation.aggregation_packets import (
+    DEFINES,
+    Run,
+    colliding_numbers,
+    failures_of_one_switch,
+    gradient,
+    resend,
+)
 from tests.p4.aggregation.still_switch import StillSwitch
+from tests.p4.switch_under_test import COMPILERS, KINDS
 
 TICK_US = 1 << 17
 IDLE_TICKS = 64
@@ -52,3 +65,22 @@ def test_what_a_slot_cannot_take_does_not_keep_it() -> None:
         switch.send(HOLDER, [1], Flags.ACK)
         switch.wait(TICK_US)
         assert taken_over(switch, 7)
+
+
+def an_idle_slot_goes_to_who_needs_it(run: Run) -> None:
+    first, second = colliding_numbers()
+    run.consumed(gradient(0, first))
+    time.sleep(0.3)  # the clock ticks every 131 ms
+    run.consumed(gradient(0, second))
+    run.sum_to_server(resend(1, second), 0, 1)
+    assert run.events() == {"claimed": 1, "reclaimed": 1, "added": 1, "resend_summed": 1}
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("kind", KINDS)
+@in_sandbox
+def test_idle_slots(kind: str, compiler: str, tmp_path: Path) -> None:
+    """By the wall clock."""
+    defines = {**DEFINES, "RECLAIM_IDLE_TICKS": "2"}
+    assert failures_of_one_switch(__name__, kind, compiler, tmp_path, defines) == []
