@@ -1,8 +1,45 @@
-"""For all tests: how long an example takes decides nothing, since machines have other things to do."""
+"""For all tests: how long an example takes decides nothing, since machines have other things to do; what is marked
+`root` needs root; and the command line in this process."""
 
 from __future__ import annotations
 
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("root") and os.geteuid() != 0:
+        pytest.skip("needs root")
+
+
+@dataclass(frozen=True)
+class Ended:
+    status: int
+    out: str
+    err: str
+
+
+GradbedHere = Callable[..., Ended]
+
+
+@pytest.fixture
+def gradbed_here(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> GradbedHere:
+    """`gradbed ARGUMENTS` in this process: much faster than in one of its own."""
+    from cli.main import main
+
+    def run(*arguments: str) -> Ended:
+        monkeypatch.setattr(sys, "argv", ["gradbed", *arguments])
+        with pytest.raises(SystemExit) as end:
+            main()
+        return Ended(int(str(end.value.code or 0)), *capfd.readouterr())
+
+    return run

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+from tests.command import ROOT
+
 LINE = "tiny = tiny.system:TinySystem\n"
 
 
@@ -19,16 +17,3 @@ def install_tiny(folder: Path) -> None:
     information.mkdir()
     (information / "METADATA").write_text("Metadata-Version: 2.1\nName: tiny\nVersion: 1\n")
     (information / "entry_points.txt").write_text(f"[gradbed.systems]\n{LINE}")
-
-
-def gradbed(outside: Path, *arguments: str, timeout_s: float = 600) -> subprocess.CompletedProcess[str]:
-    """A command line, with the modules of the folder."""
-    return subprocess.run(
-        [sys.executable, "-m", "cli", *arguments],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(outside)},
-        capture_output=True,
-        text=True,
-        timeout=timeout_s,
-        check=False,
-    )

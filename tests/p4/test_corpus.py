@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from switch.stf.conformance import corpus_programs
+from tests.command import gradbed
 
-ROOT = Path(__file__).resolve().parents[2]
 # docs/conformance.md has the reasons.
 KNOWN_FAILURES = {"extern-funcs-bmv2"}
 
@@ -25,12 +23,6 @@ def test_the_whole_corpus(tmp_path: Path) -> None:
     assert len(required) >= 180
     expect = tmp_path / "required.txt"
     expect.write_text("\n".join(required))
-    outcome = subprocess.run(
-        [sys.executable, "-m", "cli", "p4", "conformance", checkout, "--expect", str(expect)],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        check=False,
-    )
+    outcome = gradbed("p4", "conformance", checkout, "--expect", expect, timeout_s=3600)
     failed = [line for line in outcome.stdout.splitlines() if not line.endswith("  passed")]
     assert outcome.returncode == 0, "\n".join(failed) + outcome.stderr

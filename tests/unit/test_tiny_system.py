@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 
 import pytest
 
-from tests.tiny import ROOT, gradbed, install_tiny
+from tests.command import rows, run_well
+from tests.tiny import install_tiny
 
 STUDY = """
 name: losses
@@ -28,39 +28,31 @@ def outside(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def rows(folder: Path, table: str) -> list[dict[str, str]]:
-    with (folder / "latest" / f"{table}.csv").open() as file:
-        return list(csv.DictReader(file))
-
-
 def test_nothing_in_the_tree_knows_it(outside: Path) -> None:
-    assert "tiny" not in gradbed(ROOT, "run", "--help").stdout
-    assert "tiny" in gradbed(outside, "run", "--help").stdout
+    assert "tiny" not in run_well("run", "--help").stdout
+    assert "tiny" in run_well("run", "--help", PYTHONPATH=outside).stdout
 
 
 def test_one_point(outside: Path, tmp_path: Path) -> None:
     options = ["--topology", "fat-tree:4", "--packets", "20", "--flow-rate-mbps", "5"]
-    ended = gradbed(outside, "run", "tiny", "--clock", "virtual", *options, "--output", str(tmp_path))
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    (point,) = rows(tmp_path / "tiny", "points")
+    ended = run_well("run", "tiny", "--clock", "virtual", *options, "--output", tmp_path, PYTHONPATH=outside)
+    (point,) = rows(tmp_path / "tiny" / "latest" / "points.csv")
     assert (point["received_packets"], point["counted_packets"], point["delivered"]) == ("160", "160", "1.0")
     assert float(point["throughput_bps"]) == pytest.approx(5e6, rel=0.001)
     assert point["verdict"] == "model"
-    assert {row["agrees"] for row in rows(tmp_path / "tiny", "hosts")} == {"True"}
+    assert {row["agrees"] for row in rows(tmp_path / "tiny" / "latest" / "hosts.csv")} == {"True"}
     assert "packets that receivers counted" in ended.stdout
 
 
 def test_a_study_with_losses(outside: Path, tmp_path: Path) -> None:
     (tmp_path / "losses.yaml").write_text(STUDY)
-    ended = gradbed(outside, "run", str(tmp_path / "losses.yaml"), "-j", "2", "--output", str(tmp_path))
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    received = {int(point["received_packets"]) for point in rows(tmp_path / "losses", "points")}
+    run_well("run", tmp_path / "losses.yaml", "-j", "2", "--output", tmp_path, PYTHONPATH=outside)
+    received = {int(point["received_packets"]) for point in rows(tmp_path / "losses" / "latest" / "points.csv")}
     # The same links lose the same packets, whatever program forwards them.
     assert len(received) == 1 and received != {60}
 
 
 def test_its_figures(outside: Path, tmp_path: Path) -> None:
-    ended = gradbed(outside, "figures", "tiny", "--quick", "--output", str(tmp_path))
-    assert ended.returncode == 0, ended.stdout + ended.stderr
+    ended = run_well("figures", "tiny", "--quick", "--output", tmp_path, PYTHONPATH=outside)
     assert "2 Mbit/s" in ended.stdout
     assert (tmp_path / "tiny_1_rate" / "latest" / "rate.pdf").stat().st_size > 0

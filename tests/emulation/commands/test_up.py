@@ -18,14 +18,11 @@ import grpc
 import pytest
 from finsy.proto import p4r, p4r_grpc
 
+from tests.command import ROOT, gradbed
 from tests.unit.p4runtime.certificates import Authority
 
-pytestmark = [
-    pytest.mark.root,
-    pytest.mark.skipif(os.geteuid() != 0, reason="needs root"),
-]
+pytestmark = pytest.mark.root
 
-ROOT = Path(__file__).resolve().parents[3]
 TIMEOUT_S = 200
 
 
@@ -194,14 +191,6 @@ def test_p4runtime_over_tls_outside_the_network(tmp_path: Path) -> None:
 def test_a_port_that_is_taken_is_said_in_one_line() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        outcome = subprocess.run(
-            [sys.executable, "-m", "cli", "up", "--topology", "star:2", "--rest-port", str(port)],
-            cwd=ROOT,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        outcome = gradbed("up", "--topology", "star:2", "--rest-port", port, input="", timeout_s=60)
     assert outcome.returncode == 2
     assert outcome.stderr == f"gradbed: --rest-port {port}: Address already in use; choose another, or 0\n"

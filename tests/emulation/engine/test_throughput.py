@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-
 import pytest
 
 from experiments.scale import Scale
 from experiments.systems.aggregation.bench.throughput import Setting, measure
-from tests.emulation.sandboxed import ROOT, in_sandbox
+from tests.command import run_well
+from tests.emulation.sandboxed import in_sandbox
 
-pytestmark = [
-    pytest.mark.root,
-    pytest.mark.skipif(os.geteuid() != 0, reason="needs root"),
-]
+pytestmark = pytest.mark.root
 
 
 @pytest.mark.slow
@@ -30,5 +24,4 @@ def test_throughput_stays_below_the_bound() -> None:
 
 @pytest.mark.slow
 def test_throughput_reaches_four_fifths_of_the_bound() -> None:
-    command = [sys.executable, "-m", "cli", "bench", "throughput", "--scale", "0.05"]
-    assert subprocess.run(command, cwd=ROOT, check=False).returncode == 0
+    run_well("bench", "throughput", "--scale", 0.05)

@@ -21,7 +21,7 @@ from hosts.protocols.lanes import frame_bytes
 from hosts.systems.aggregation.description import JobDescription
 from tests.emulation.agent_hosts import LauncherProcess, StarOfHosts, start_fields
 
-pytestmark = [pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="needs root")]
+pytestmark = pytest.mark.root
 
 TRAINING = {"kind": "training", "hidden_units": 8, "rounds": 6, "batch_samples": 16}
 

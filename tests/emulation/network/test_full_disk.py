@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.emulation.sandboxed import ROOT, in_sandbox
+from tests.command import gradbed
+from tests.emulation.sandboxed import in_sandbox
 
 pytestmark = pytest.mark.root
 
@@ -20,15 +19,7 @@ def run_on_small_disk(folder: Path, kilobytes: int, output: Path, **environment:
     """What a run says last whose output, or cache, is on a disk of this size."""
     folder.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={kilobytes}k", "none", folder], check=True)
-    outcome = subprocess.run(
-        [sys.executable, "-m", "cli", *RUN, "--output", output],
-        cwd=ROOT,
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
+    outcome = gradbed(*RUN, "--output", output, timeout_s=100, **environment)
     assert outcome.returncode == 2, outcome.stderr
     assert "Traceback" not in outcome.stderr, outcome.stderr
     assert not (output / "aggregation" / "latest").exists()

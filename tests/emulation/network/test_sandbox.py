@@ -24,10 +24,7 @@ from common.sandbox import run_in_sandbox
 from tests.emulation.programs import PATIENCE_S, descendants, eventually, run_program, started
 from tests.emulation.sandboxed import ROOT, in_sandbox
 
-pytestmark = [
-    pytest.mark.root,
-    pytest.mark.skipif(os.geteuid() != 0, reason="needs root"),
-]
+pytestmark = pytest.mark.root
 
 
 # Exit statuses.

@@ -20,7 +20,6 @@ from tests.emulation.real_point import real_point
 pytestmark = [
     pytest.mark.root,
     pytest.mark.slow,
-    pytest.mark.skipif(os.geteuid() != 0, reason="needs root"),
 ]
 RUNS = 5
 DEFAULTS = {"workload": "p4src/router.p4"}

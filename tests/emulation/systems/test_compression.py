@@ -2,38 +2,24 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import importlib.util
 import json
-import os
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.tiny import ROOT, gradbed
+from tests.command import rows, run_well
+from tests.emulation.real_point import real_point
+from tests.emulation.torch_example import torch_digits
 
-pytestmark = [
-    pytest.mark.root,
-    pytest.mark.skipif(os.geteuid() != 0, reason="needs root"),
-]
-
-
-def rows(table: Path) -> list[dict[str, str]]:
-    with table.open() as file:
-        return list(csv.DictReader(file))
+pytestmark = pytest.mark.root
 
 
 def test_one_point_on_the_real_clock(tmp_path: Path) -> None:
-    small = ["--topology", "star:4", "--workers", "2", "--rounds", "3", "--hidden-units", "16", "--scale", "0.1"]
-    background = ["--background-load", "0.3", "--background-ms", "20"]
-    output = ["--output", str(tmp_path)]
-    ended = gradbed(ROOT, "run", "compression", "--clock", "real", *small, *background, *output)
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    (point,) = rows(tmp_path / "compression" / "latest" / "points.csv")
-    assert point["clock"] == "real" and point["failures"] == ""
+    small = "--topology star:4 --workers 2 --rounds 3 --hidden-units 16 --scale 0.1"
+    point = real_point("compression", f"{small} --background-load 0.3 --background-ms 20", tmp_path)
+    assert point["failures"] == ""
     assert 0 < float(point["accuracy"]) <= 1 and float(point["server_bytes"]) > 0
 
 
@@ -58,8 +44,7 @@ silent."""
 def test_workers_that_leave_in_the_middle_are_not_waited_for_over_tcp(tmp_path: Path) -> None:
     """The second round is one like any other, of those that are there."""
     (tmp_path / "leaving.yaml").write_text(TWO_LEAVE)
-    ended = gradbed(ROOT, "run", str(tmp_path / "leaving.yaml"), "--scale", "0.1", "--output", str(tmp_path))
-    assert ended.returncode == 0, ended.stdout + ended.stderr
+    run_well("run", tmp_path / "leaving.yaml", "--scale", 0.1, "--output", tmp_path)
     folder = tmp_path / "leaving" / "latest"
     (point,) = rows(folder / "points.csv")
     assert point["failures"] == ""
@@ -73,14 +58,6 @@ def test_workers_that_leave_in_the_middle_are_not_waited_for_over_tcp(tmp_path: 
 WORKERS, STEPS, SAMPLES, PART = 2, 5, 16, 0.05
 
 
-def example() -> Any:
-    spec = importlib.util.spec_from_file_location("torch_digits", ROOT / "examples" / "torch_digits.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def single_process() -> str:
     """The digest of the weights: all ranks in this process, each with what it holds back."""
     import torch
@@ -91,7 +68,7 @@ def single_process() -> str:
     from hosts.learning.tensor_scales import TensorScales
 
     torch.set_num_threads(1)  # as the agents do
-    digits = example()
+    digits = torch_digits()
     features, labels = digits.digits()
     model = digits.make_model()
     parameters = list(model.parameters())
@@ -125,8 +102,7 @@ def test_a_script_sends_compressed_gradients(tmp_path: Path) -> None:
     options = ["--workers", str(WORKERS), "--compress", f"topk:{PART}", "--ratio", "repaired", "--topology", "star:3"]
     script = ["--", "--steps", str(STEPS), "--batch", str(SAMPLES), "--report", str(tmp_path)]
     command = ["run", "torch", "examples/torch_digits.py", *options, "--output", str(tmp_path), *script]
-    ended = gradbed(ROOT, *command)
-    assert ended.returncode == 0, ended.stdout + ended.stderr
+    ended = run_well(*command)
     assert f"{STEPS} gradients of 2410 values summed" in ended.stderr
     found = [json.loads((tmp_path / f"rank-{rank}.json").read_text()) for rank in range(WORKERS)]
     assert [rank["weights_sha256"] for rank in found] == [single_process()] * WORKERS

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import csv
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from hosts.learning.reference import synthetic_reference
 from hosts.learning.settings import SyntheticSettings
-from tests.emulation.agent_hosts import ROOT, LauncherProcess, StarOfHosts
+from tests.command import ROOT, rows, run_well
+from tests.emulation.agent_hosts import LauncherProcess, StarOfHosts
 from tests.emulation.network.test_agents import assert_counts_like_the_kernel
 from tests.emulation.systems.test_ring import run
 
 pytest.importorskip("torch", reason="PyTorch is not installed")
 
-pytestmark = [pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="needs root")]
+pytestmark = pytest.mark.root
 
 
 @pytest.mark.parametrize(
@@ -47,17 +44,15 @@ def test_baselines_of_the_experiment(tmp_path: Path) -> None:
     options = (
         "--topology leaf-spine:2,2,2 --workers 3 --rounds 4 --hidden-units 0 --baselines parameter-server,ring,gloo"
     )
-    command = [sys.executable, "-m", "cli", "run", "aggregation", "--output", str(tmp_path), *options.split()]
-    outcome = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert outcome.returncode == 0, outcome.stdout + outcome.stderr
-    with (tmp_path / "aggregation" / "latest" / "summary.csv").open() as file:
-        phases = {row["phase"]: row for row in csv.DictReader(file)}
+    run_well("run", "aggregation", "--output", tmp_path, *options.split())
+    latest = tmp_path / "aggregation" / "latest"
+    phases = {row["phase"]: row for row in rows(latest / "summary.csv")}
     assert list(phases) == ["parameter server", "in-network", "ring", "gloo"]
     gradient_bytes = 4 * 650 * 4
     for row in phases.values():
         # Each worker's gradient crosses its own access link, at least.
         assert int(row["byte_hops"]) > 3 * gradient_bytes
-    assert (tmp_path / "aggregation" / "latest" / "figure.png").exists()
+    assert (latest / "figure.png").exists()
 
 
 STUDY = """
@@ -78,11 +73,7 @@ metrics: [round_time_s, byte_hops]
 def test_a_study(tmp_path: Path) -> None:
     """What the kernel counted in the hosts is what links carried, to the byte."""
     (tmp_path / "gloo.yaml").write_text(STUDY)
-    command = [sys.executable, "-m", "cli", "run", "gloo.yaml"]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    outcome = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-    assert outcome.returncode == 0, outcome.stdout + outcome.stderr
-    with (tmp_path / "results" / "gloo" / "latest" / "hosts.csv").open() as file:
-        hosts = list(csv.DictReader(file))
+    run_well("run", "gloo.yaml", cwd=tmp_path, PYTHONPATH=ROOT)
+    hosts = rows(tmp_path / "results" / "gloo" / "latest" / "hosts.csv")
     assert [row["agrees"] for row in hosts] == ["True"] * 3
     assert all(int(row["host_sent_bytes"]) > 2 * 4 * 2000 for row in hosts)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import signal
@@ -11,19 +10,18 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from common.errors import UserError
 from emulation.switches.ovs_processes import require_open_vswitch
 from switch.p4lang.bmv2_programs import find_simple_switch_grpc
+from tests.command import ROOT, gradbed
+from tests.command import rows as rows_of
 
-pytestmark = [
-    pytest.mark.root,
-    pytest.mark.skipif(os.geteuid() != 0, reason="needs root"),
-]
+pytestmark = pytest.mark.root
 
-ROOT = Path(__file__).resolve().parents[3]
 TIMEOUT_S = 240
 PATIENT = ["--min-timeout-us", "4000000"]
 """With so much patience no worker resends, however busy the machine. (Nominal: emulated, 20 s.)"""
@@ -34,19 +32,17 @@ FRAGMENTS = 14
 """Of 352 lanes, for the 4,810 parameters of the default network."""
 
 
-def command(output: Path, *options: str) -> list[str]:
-    return [sys.executable, "-m", "cli", "run", "aggregation", "--output", str(output), *options]
-
-
 def run(output: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command(output, *options), cwd=ROOT, capture_output=True, text=True, timeout=TIMEOUT_S, check=False
-    )
+    return gradbed("run", "aggregation", "--output", output, *options, timeout_s=TIMEOUT_S)
+
+
+def begun(output: Path, *options: str, **more: Any) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "cli", "run", "aggregation", "--output", str(output), *options]
+    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, **more)
 
 
 def rows(output: Path, name: str) -> list[dict[str, str]]:
-    with (output / "aggregation" / "latest" / name).open() as file:
-        return list(csv.DictReader(file))
+    return rows_of(output / "aggregation" / "latest" / name)
 
 
 def check_run(
@@ -123,19 +119,8 @@ def test_one_programmable_switch_among_legacy_ones(legacy: str, tmp_path: Path) 
 
 
 def test_two_jobs_that_share_a_switch(tmp_path: Path) -> None:
-    options = [
-        *VIRTUAL,
-        "--topology",
-        "leaf-spine:3,2,2",
-        "--jobs",
-        "2",
-        "--workers",
-        "2",
-        "--rounds",
-        "4",
-        "--lanes",
-        "64",
-    ]
+    options = [*VIRTUAL, "--topology", "leaf-spine:3,2,2", "--jobs", "2", "--workers", "2"]
+    options += ["--rounds", "4", "--lanes", "64"]
     options += ["--placement", "explicit", "--switches", "s1", "--slots", "8"]
     outcome = run(tmp_path, *options)
     check_run(outcome, tmp_path, workers=2, rounds=4, jobs=2)
@@ -167,13 +152,11 @@ def test_real_bmv2(tmp_path: Path) -> None:
 @pytest.fixture
 def running(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     """A run that trains for long, in a session of its own; its processes carry MARK in their environment."""
-    process = subprocess.Popen(
-        command(tmp_path, "--rounds", "200", "--hidden-units", "0", "--scale", "0.005"),
-        cwd=ROOT,
+    process = begun(
+        tmp_path,
+        *("--rounds", "200", "--hidden-units", "0", "--scale", "0.005"),
         env={**os.environ, MARK: str(tmp_path)},
-        stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        text=True,
         start_new_session=True,
         # A shell that starts pytest in the background has SIGINT ignored, and that is inherited.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler) and None,
@@ -239,7 +222,6 @@ def test_two_runs_at_once(tmp_path: Path) -> None:
     """Both have an e1, an e1-eth1, an h1: each in namespaces of its own."""
     options = [*SMALL, "--rounds", "5"]
     outputs = [tmp_path / "first", tmp_path / "second"]
-    processes = [subprocess.Popen(command(output, *options), cwd=ROOT, stdout=subprocess.PIPE) for output in outputs]
-    for process in processes:
+    for process in [begun(output, *options) for output in outputs]:
         process.communicate(timeout=TIMEOUT_S)
         assert process.returncode == 0

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -14,15 +12,12 @@ import pytest
 from hosts.learning.settings import SyntheticSettings
 from hosts.learning.shifted_sums import as_sent
 from hosts.learning.synthetic import sum_digest, synthetic_gradient
+from tests.command import run_well
 
 pytest.importorskip("ndn", reason="python-ndn is not installed")
 
-pytestmark = [
-    pytest.mark.root,
-    pytest.mark.skipif(os.geteuid() != 0, reason="needs root"),
-]
+pytestmark = pytest.mark.root
 
-ROOT = Path(__file__).resolve().parents[3]
 LANES = 96
 VALUE = 7
 SETTINGS = SyntheticSettings(values=960, rounds=3, seed=1)
@@ -44,18 +39,8 @@ drops
 def test_it_fetches_from_a_store_and_publishes_to_peers(tmp_path: Path) -> None:
     answered = tmp_path / "answered"
     script = SCRIPT.format(program=f"{sys.executable} examples/ndn_client.py", value=VALUE, answered=answered)
-    ended = subprocess.run(
-        [sys.executable, "-m", "cli", "up", "--system", "ndn", "--topology", "star:4", "--rest-port", "0"],
-        cwd=ROOT,
-        input=script,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=150,
-        check=False,
-    )
-    output = ended.stdout
-    assert ended.returncode == 0, output
+    ended = run_well("up", "--system", "ndn", "--topology", "star:4", "--rest-port", 0, input=script, timeout_s=150)
+    output = ended.stdout + ended.stderr
     print(output)
 
     # From the store: the job is over, its routes are gone, and one more Interest was answered by the router.

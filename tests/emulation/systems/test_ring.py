@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +10,10 @@ import pytest
 from hosts.learning.reference import reference, synthetic_reference
 from hosts.learning.settings import SyntheticSettings, TrainingSettings
 from hosts.protocols.lanes import frame_bytes
-from tests.emulation.agent_hosts import ROOT, LauncherProcess, StarOfHosts
+from tests.command import rows, run_well
+from tests.emulation.agent_hosts import LauncherProcess, StarOfHosts
 
-pytestmark = [pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="needs root")]
+pytestmark = pytest.mark.root
 
 PATIENT_US = 10_000_000
 """No worker resends, however slow the machine: the counts are exact."""
@@ -70,16 +67,13 @@ def test_a_baseline_of_the_experiment_over_lossy_links(tmp_path: Path) -> None:
     options = "--topology leaf-spine:2,2,2 --workers 3 --rounds 5 --hidden-units 0 --lanes 32"
     options += " --clock virtual --baselines parameter-server,ring"
     lossy = "--loss 0.03 --duplicate 0.03 --delay-us 100 --jitter-us 100 --reorder"
-    command = [sys.executable, "-m", "cli", "run", "aggregation", "--output", str(tmp_path)]
-    outcome = subprocess.run([*command, *options.split(), *lossy.split()], cwd=ROOT, capture_output=True, text=True)
-    assert outcome.returncode == 0, outcome.stdout + outcome.stderr
+    outcome = run_well("run", "aggregation", "--output", tmp_path, *options.split(), *lossy.split())
     assert "All sums are bit for bit those of a single process" in outcome.stdout
-    with (tmp_path / "aggregation" / "latest" / "summary.csv").open() as file:
-        alone, in_network, ring = csv.DictReader(file)
+    latest = tmp_path / "aggregation" / "latest"
+    alone, in_network, ring = rows(latest / "summary.csv")
     assert (alone["phase"], in_network["phase"], ring["phase"]) == ("parameter server", "in-network", "ring")
     assert int(ring["resends"]) > 0
-    with (tmp_path / "aggregation" / "latest" / "hosts.csv").open() as file:
-        hosts = [row for row in csv.DictReader(file) if row["phase"] == "ring"]
+    hosts = [row for row in rows(latest / "hosts.csv") if row["phase"] == "ring"]
     assert len(hosts) == 3
     assert all(row["agrees"] == "True" for row in hosts)
     # A worker sends 2 (n - 1) / n of the 21 fragments in every round, or more often because of losses.

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import json
-import os
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.emulation.agent_hosts import ROOT
+from tests.command import gradbed
+from tests.emulation.torch_example import TORCH_DIGITS, torch_digits
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
-pytestmark = [pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="needs root")]
+pytestmark = pytest.mark.root
 
-EXAMPLE = ROOT / "examples" / "torch_digits.py"
 LANES = 64
 TIMEOUT_S = 240
 
@@ -28,25 +24,9 @@ TIMEOUT_S = 240
 def gradbed_torch(
     output: Path, script: Path, workers: int, *options: str, **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "cli", "run", "torch", str(script), "--workers", str(workers)]
-    network = ["--topology", "leaf-spine:2,2,2", "--lanes", str(LANES), "--output", str(output)]
-    return subprocess.run(
-        [*command, *network, *options],
-        cwd=ROOT,
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT_S,
-        check=False,
-    )
-
-
-def example() -> Any:
-    spec = importlib.util.spec_from_file_location("torch_digits", EXAMPLE)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    network = ["--topology", "leaf-spine:2,2,2", "--lanes", LANES, "--output", output]
+    command = ["run", "torch", script, "--workers", workers, *network, *options]
+    return gradbed(*command, timeout_s=TIMEOUT_S, **environment)
 
 
 def single_process(workers: int, steps: int, samples: int) -> tuple[list[list[float]], str]:
@@ -55,7 +35,7 @@ def single_process(workers: int, steps: int, samples: int) -> tuple[list[list[fl
     from hosts.learning.tensor_scales import TensorScales
 
     torch.set_num_threads(1)  # as the agents do: the order of additions must not depend on the machine
-    digits = example()
+    digits = torch_digits()
     features, labels = digits.digits()
     model = digits.make_model()
     parameters = list(model.parameters())
@@ -94,7 +74,7 @@ def single_process(workers: int, steps: int, samples: int) -> tuple[list[list[fl
 def test_the_example_equals_a_single_process(workers: int, options: tuple[str, ...], tmp_path: Path) -> None:
     steps, samples = 24, 16
     arguments = ["--", "--steps", str(steps), "--batch", str(samples), "--report", str(tmp_path)]
-    outcome = gradbed_torch(tmp_path, EXAMPLE, workers, *options, *arguments)
+    outcome = gradbed_torch(tmp_path, TORCH_DIGITS, workers, *options, *arguments)
     assert outcome.returncode == 0, outcome.stdout + outcome.stderr
     assert "test accuracy" in outcome.stdout
     assert f"{steps} gradients of 2410 values summed over {workers} workers" in outcome.stderr
@@ -142,9 +122,9 @@ def test_under_sudo_the_script_is_its_callers() -> None:
     with tempfile.TemporaryDirectory() as name:  # pytest's own is closed to other users
         folder = Path(name)
         folder.chmod(0o777)
-        outcome = gradbed_torch(
-            folder / "results", EXAMPLE, 2, "--", "--steps", "2", "--report", name, SUDO_UID="1234", SUDO_GID="2345"
-        )
+        arguments = ["--", "--steps", "2", "--report", name]
+        sudo = {"SUDO_UID": "1234", "SUDO_GID": "2345"}
+        outcome = gradbed_torch(folder / "results", TORCH_DIGITS, 2, *arguments, **sudo)
         assert outcome.returncode == 0, outcome.stdout + outcome.stderr
         assert "2 gradients of 2410 values summed over 2 workers" in outcome.stderr
         left = {path.relative_to(folder): path.lstat() for path in folder.rglob("*")}

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +10,12 @@ import pytest
 
 from experiments.tables.tables import read_csv
 from switch.shims import write_shims
-from tests.emulation.sandboxed import ROOT, TIMEOUT_S, in_sandbox
+from tests.command import gradbed
+from tests.emulation.sandboxed import TIMEOUT_S, in_sandbox
 from tests.unit.workload.runs import OWN, ROUTES, run, table
 from tests.unit.workload.test_addressing import FLOODED, learning_switch
 
-pytestmark = [
-    pytest.mark.root,
-    pytest.mark.skipif(os.geteuid() != 0, reason="needs root"),
-]
+pytestmark = pytest.mark.root
 
 SECTIONS: dict[str, Any] = {
     "clock": "real",
@@ -165,15 +160,8 @@ def test_two_kinds_of_switches_under_the_same_packets(tmp_path: Path) -> None:
     (tmp_path / "entries.yaml").write_text(ROUTES)
     words = f"run workload {OWN} --entries {tmp_path}/entries.yaml --clock real --switch bmv2,gradbed --scale 1"
     network = "--topology star:2 --rate-mbps 10 --delay-us 0 --packets 60 --expect loss=0"
-    outcome = subprocess.run(
-        [sys.executable, "-m", "cli", *words.split(), *network.split(), "--output", str(tmp_path)],
-        env={**os.environ, "GRADBED_BMV2": str(tmp_path / "bin" / "simple_switch_grpc")},
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT_S,
-        check=False,
-    )
+    shims = {"GRADBED_BMV2": tmp_path / "bin" / "simple_switch_grpc"}
+    outcome = gradbed(*words.split(), *network.split(), "--output", tmp_path, timeout_s=TIMEOUT_S, **shims)
     if "no HTB" in outcome.stderr:
         pytest.skip("this kernel has no HTB")
     assert outcome.returncode == 0, outcome.stdout + outcome.stderr

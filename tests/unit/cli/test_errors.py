@@ -6,21 +6,13 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[3]
+from tests.command import ROOT, gradbed
+from tests.conftest import Ended, GradbedHere
 
 
-def gradbed(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    import os
-
-    return subprocess.run(
-        [sys.executable, "-m", "cli", *arguments],
-        cwd=ROOT,
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+@pytest.fixture(autouse=True)
+def at_the_top(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
 
 
 AGGREGATION = ["run", "aggregation"]
@@ -167,45 +159,27 @@ BROKEN = [
 ]
 
 
-def in_process(
-    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *arguments: str
-) -> tuple[int, str]:
-    """Exit status and the error, of a command that must print nothing else. Much faster than a process each."""
-    from cli.main import main
-
-    monkeypatch.setattr(sys, "argv", ["gradbed", *arguments])
-    monkeypatch.chdir(ROOT)
-    with pytest.raises(SystemExit) as end:
-        main()
-    printed = capfd.readouterr()
-    assert printed.out == ""
-    return int(str(end.value.code)), printed.err
+def said(ended: Ended) -> str:
+    """The one line that a wrong command says."""
+    assert (ended.status, ended.out, len(ended.err.splitlines())) == (2, "", 1), ended
+    return ended.err
 
 
 @pytest.mark.parametrize(("arguments", "words"), WRONG, ids=[" ".join(arguments) for arguments, _ in WRONG])
-def test_one_line_and_status_2(
-    arguments: list[str], words: list[str], capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    status, said = in_process(capfd, monkeypatch, *arguments)
-    assert (status, len(said.splitlines())) == (2, 1), said
-    assert said.startswith("gradbed: ")
-    assert all(word in said for word in words), said
+def test_one_line_and_status_2(arguments: list[str], words: list[str], gradbed_here: GradbedHere) -> None:
+    line = said(gradbed_here(*arguments))
+    assert line.startswith("gradbed: ")
+    assert all(word in line for word in words), line
 
 
 @pytest.mark.parametrize(("name", "content", "arguments"), BROKEN)
 def test_broken_files_are_named_in_one_line(
-    name: str,
-    content: bytes,
-    arguments: list[str],
-    tmp_path: Path,
-    capfd: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    name: str, content: bytes, arguments: list[str], tmp_path: Path, gradbed_here: GradbedHere
 ) -> None:
     path = tmp_path / name
     path.write_bytes(content)
-    status, said = in_process(capfd, monkeypatch, *(word.replace("{}", str(path)) for word in arguments))
-    assert (status, len(said.splitlines())) == (2, 1), said
-    assert str(path) in said, said
+    line = said(gradbed_here(*(word.replace("{}", str(path)) for word in arguments)))
+    assert str(path) in line, line
 
 
 def test_an_address_for_bmv2s_p4runtime() -> None:

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import experiments.study.make_figures
-from cli.main import main
 from experiments.study.command import RunOptions
-
-
-def gradbed(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
-    monkeypatch.setattr(sys, "argv", ["gradbed", *arguments])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert isinstance(ended.value.code, int)
-    return ended.value.code
+from tests.conftest import GradbedHere
 
 
 @pytest.fixture
@@ -34,21 +25,21 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any]]]:
     return calls
 
 
-def test_some_figures(monkeypatch: pytest.MonkeyPatch, asked: list[tuple[str, dict[str, Any]]]) -> None:
-    assert gradbed(monkeypatch, "figures", "aggregation", "--only", "7,3", "--quick", "--scale", "0.5") == 1
+def test_some_figures(gradbed_here: GradbedHere, asked: list[tuple[str, dict[str, Any]]]) -> None:
+    assert gradbed_here("figures", "aggregation", "--only", "7,3", "--quick", "--scale", "0.5").status == 1
     assert [stem for stem, _ in asked] == ["aggregation_7_accuracy", "aggregation_3_loss"]
     assert {(options["quick"], options["resume"], options["factor"]) for _, options in asked} == {(True, False, 0.5)}
 
 
 def test_all_figures_go_on_after_one_that_failed(
-    monkeypatch: pytest.MonkeyPatch, asked: list[tuple[str, dict[str, Any]]]
+    gradbed_here: GradbedHere, asked: list[tuple[str, dict[str, Any]]]
 ) -> None:
-    assert gradbed(monkeypatch, "figures", "aggregation", "--resume") == 1
+    assert gradbed_here("figures", "aggregation", "--resume").status == 1
     assert len(asked) == 7
     assert all(options["resume"] for _, options in asked)
 
 
-def test_an_interruption_ends_all(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interruption_ends_all(gradbed_here: GradbedHere, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[Path] = []
 
     def run_study_file(path: Path, options: RunOptions, **more: Any) -> int:
@@ -56,12 +47,11 @@ def test_an_interruption_ends_all(monkeypatch: pytest.MonkeyPatch) -> None:
         return 130
 
     monkeypatch.setattr(experiments.study.make_figures, "run_study_file", run_study_file)
-    assert gradbed(monkeypatch, "figures", "aggregation") == 130
+    assert gradbed_here("figures", "aggregation").status == 130
     assert len(calls) == 1
 
 
-def test_a_figure_that_there_is_not(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    assert gradbed(monkeypatch, "figures", "aggregation", "--only", "8") == 2
-    assert (
-        capsys.readouterr().err == "gradbed: --only: aggregation has no figure '8'; there are: 1, 2, 3, 4, 5, 6, 7\n"
-    )
+def test_a_figure_that_there_is_not(gradbed_here: GradbedHere) -> None:
+    said = gradbed_here("figures", "aggregation", "--only", "8")
+    assert said.status == 2
+    assert said.err == "gradbed: --only: aggregation has no figure '8'; there are: 1, 2, 3, 4, 5, 6, 7\n"

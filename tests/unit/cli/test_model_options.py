@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -11,12 +10,12 @@ import typer
 from pydantic import BaseModel, Field, ValidationError
 from typer.testing import CliRunner
 
-from cli.main import main
 from cli.model_options import parameters, with_parameters
 from experiments.configuration.options import complaint, model_options, nested
 from experiments.configuration.sections import LinkSection, Section, option
 from experiments.systems.aggregation.system import AggregationSystem
 from experiments.systems.compression.system import CompressionSystem
+from tests.conftest import GradbedHere
 
 
 class Tea(Section):
@@ -143,14 +142,11 @@ def test_a_complaint_names_the_flag(arguments: list[str], line: str) -> None:
 
 @pytest.mark.parametrize("command", ["aggregation", "torch"])
 def test_help_lists_every_option_once(
-    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    command: str, monkeypatch: pytest.MonkeyPatch, gradbed_here: GradbedHere
 ) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setenv("TERMINAL_WIDTH", "200")
-    monkeypatch.setattr(sys, "argv", ["gradbed", "run", command, "--help"])
-    with pytest.raises(SystemExit):
-        main()
-    words = capsys.readouterr().out.split()
+    words = gradbed_here("run", command, "--help").out.split()
     runs_scripts = command == "torch"
     flags = {
         each.flag

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from finsy.proto import p4i
 
-from cli.main import main
 from switch.corpus import find_programs, p4info_differences
+from tests.conftest import GradbedHere
 from tests.unit.compiler.programs import compile_text, control
 
-Run = Callable[..., int]
 LOCALS = "action set(bit<8> v) { hdr.h.a = v; } table t { key = { hdr.h.b: exact; } actions = { set; } size = SIZE; }"
 GOOD = control("t.apply();", LOCALS)
 BAD = control("hdr.h.nothing = 1;")
@@ -57,47 +55,37 @@ def p4c(tmp_path: Path) -> str:
     return str(path)
 
 
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
-    """gradbed p4 corpus ARGUMENTS; returns the exit status."""
-
-    def run(*arguments: str) -> int:
-        monkeypatch.setattr(sys, "argv", ["gradbed", "p4", "corpus", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return int(ended.value.code or 0)
-
-    return run
-
-
 def test_programs_are_files_with_a_v1switch(folder: Path) -> None:
     names = [str(path.relative_to(folder)) for path in find_programs(folder)]
     assert names == ["bad.p4", "deep/good.p4", "newer.p4", "table.p4"]
 
 
-def test_ours_alone(run: Run, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(str(folder)) == 1
-    lines = capsys.readouterr().out.splitlines()
+def test_ours_alone(gradbed_here: GradbedHere, folder: Path) -> None:
+    said = gradbed_here("p4", "corpus", str(folder))
+    assert said.status == 1
+    lines = said.out.splitlines()
     assert [line for line in lines if "refused" in line] == [
         f"bad.p4: refused by ours: {folder}/bad.p4:14:1: header 'bytes_t' has no field 'nothing'"
     ]
     assert lines[-1] == "3 of 4 programs compile"
     (folder / "bad.p4").unlink()
-    assert run(str(folder)) == 0
+    assert gradbed_here("p4", "corpus", str(folder)).status == 0
 
 
-def test_beside_p4c(run: Run, folder: Path, p4c: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(str(folder), "--p4c", p4c) == 1
-    lines = capsys.readouterr().out.splitlines()
+def test_beside_p4c(gradbed_here: GradbedHere, folder: Path, p4c: str) -> None:
+    said = gradbed_here("p4", "corpus", str(folder), "--p4c", p4c)
+    assert said.status == 1
+    lines = said.out.splitlines()
     assert "newer.p4: refused by p4c: newer.p4(3): [--Werror=unsupported] error: loops" in lines
     assert "table.p4: tables: I.t: size differs" in lines
     assert {line.split(":")[0] for line in lines[:-2]} == {"bad.p4", "newer.p4", "table.p4"}
     assert lines[-1] == "the same for 2 of 4 programs"
 
 
-def test_as_json(run: Run, folder: Path, p4c: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(str(folder), "--p4c", p4c, "--json") == 1
-    found = {item["program"]: item for item in json.loads(capsys.readouterr().out)["programs"]}
+def test_as_json(gradbed_here: GradbedHere, folder: Path, p4c: str) -> None:
+    said = gradbed_here("p4", "corpus", str(folder), "--p4c", p4c, "--json")
+    assert said.status == 1
+    found = {item["program"]: item for item in json.loads(said.out)["programs"]}
     assert list(found) == ["bad.p4", "deep/good.p4", "newer.p4", "table.p4"]
     assert found["deep/good.p4"] == {
         "program": "deep/good.p4",
@@ -118,12 +106,12 @@ def test_as_json(run: Run, folder: Path, p4c: str, capsys: pytest.CaptureFixture
     ],
 )
 def test_mistakes(
-    run: Run, arguments: list[str], message: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    gradbed_here: GradbedHere, arguments: list[str], message: str, folder: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "empty").mkdir()
     places = {"folder": folder, "empty": tmp_path / "empty"}
-    assert run(*(argument.format(**places) for argument in arguments)) == 2
-    assert message in capsys.readouterr().err
+    said = gradbed_here("p4", "corpus", *(argument.format(**places) for argument in arguments))
+    assert said.status == 2 and message in said.err
 
 
 def test_what_can_differ_in_p4info() -> None:

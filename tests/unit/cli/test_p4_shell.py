@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 from common.errors import UserError
 from switch.p4lang import p4runtime_shell
 from switch.p4lang.p4runtime_shell import shell_arguments, shell_python
+from tests.command import gradbed
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -104,15 +104,7 @@ def test_the_command(calls: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stand_in(calls, monkeypatch)
     shell_python()
     monkeypatch.undo()
-    environment = {**os.environ, "GRADBED_CACHE": str(calls.parent / "cache")}
-    outcome = subprocess.run(
-        [sys.executable, "-m", "cli", "p4", "shell", "--device-id", "3"],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    outcome = gradbed("p4", "shell", "--device-id", 3, GRADBED_CACHE=calls.parent / "cache")
     assert outcome.stdout.strip() == (
         "shell: -m p4runtime_sh --grpc-addr 127.0.0.1:9559 --device-id 3 --election-id 0,1"
     ), outcome.stderr

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
 
-from cli.main import main
 from experiments.study import command
 from experiments.study.running import runner
+from tests.conftest import GradbedHere
 from tests.unit.experiments.study import coin  # registers the system
 
 STUDY = """
@@ -30,37 +29,25 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command, "require_root", lambda what: None)
 
 
-def gradbed(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
-    monkeypatch.setattr(sys, "argv", ["gradbed", *arguments])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert isinstance(ended.value.code, int)
-    return ended.value.code
-
-
 def write(tmp_path: Path, text: str = STUDY) -> str:
     path = tmp_path / "study.yaml"
     path.write_text(text)
     return str(path)
 
 
-def test_a_study_ends_with_a_table_and_figures(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert gradbed(monkeypatch, "run", write(tmp_path), "--output", str(tmp_path)) == 0
-    said = capsys.readouterr()
+def test_a_study_ends_with_a_table_and_figures(tmp_path: Path, gradbed_here: GradbedHere) -> None:
+    said = gradbed_here("run", write(tmp_path), "--output", str(tmp_path))
+    assert said.status == 0
     assert "fidelity: 2 valid" in said.out
     assert "heads.svg" in said.out
     assert "not calibrated" in said.err
     assert "[2/2] count=4, seed 1" in said.err
 
 
-def test_options_may_stand_before_the_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_options_may_stand_before_the_file(tmp_path: Path, gradbed_here: GradbedHere) -> None:
     arguments = ["--quick", "--scale", "0.5", write(tmp_path), "--output", str(tmp_path)]
-    assert gradbed(monkeypatch, "run", *arguments) == 0
-    said = capsys.readouterr()
+    said = gradbed_here("run", *arguments)
+    assert said.status == 0
     assert "[1/1] count=3, seed 1" in said.err
     assert "calibrated" not in said.err
 
@@ -76,18 +63,19 @@ def test_options_may_stand_before_the_file(
     ],
 )
 def test_a_wrong_study_is_one_line_and_status_2(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], text: str, line: str
+    tmp_path: Path, gradbed_here: GradbedHere, text: str, line: str
 ) -> None:
-    assert gradbed(monkeypatch, "run", write(tmp_path, text), "--output", str(tmp_path)) == 2
-    assert capsys.readouterr().err == f"{tmp_path}/{line}\n"
+    said = gradbed_here("run", write(tmp_path, text), "--output", str(tmp_path))
+    assert (said.status, said.err) == (2, f"{tmp_path}/{line}\n")
     assert not (tmp_path / "tosses").exists()
 
 
-def test_a_study_that_is_not_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert gradbed(monkeypatch, "run", str(tmp_path / "missing.yaml")) == 2
-    assert capsys.readouterr().err == f"gradbed: cannot read {tmp_path}/missing.yaml: No such file or directory\n"
+def test_a_study_that_is_not_there(tmp_path: Path, gradbed_here: GradbedHere) -> None:
+    said = gradbed_here("run", str(tmp_path / "missing.yaml"))
+    assert (said.status, said.err) == (
+        2,
+        f"gradbed: cannot read {tmp_path}/missing.yaml: No such file or directory\n",
+    )
 
 
 @pytest.mark.parametrize(
@@ -98,50 +86,39 @@ def test_a_study_that_is_not_there(
         ("interrupt", 130, "0 of 2 points are done; --resume goes on"),
     ],
 )
-def test_how_a_study_can_end(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    ends: str,
-    status: int,
-    word: str,
-) -> None:
+def test_how_a_study_can_end(tmp_path: Path, gradbed_here: GradbedHere, ends: str, status: int, word: str) -> None:
     file = write(tmp_path, f"{STUDY}coins: {{ends: {ends}}}")
-    assert gradbed(monkeypatch, "run", file, "--output", str(tmp_path)) == status
-    assert word in capsys.readouterr().out
+    said = gradbed_here("run", file, "--output", str(tmp_path))
+    assert said.status == status and word in said.out
 
 
-def test_the_same_trouble_everywhere_is_one_line_and_status_2(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_same_trouble_everywhere_is_one_line_and_status_2(tmp_path: Path, gradbed_here: GradbedHere) -> None:
     file = write(tmp_path, f"{STUDY}coins: {{ends: broken}}")
-    assert gradbed(monkeypatch, "run", file, "--output", str(tmp_path)) == 2
-    said = capsys.readouterr()
+    said = gradbed_here("run", file, "--output", str(tmp_path))
+    assert said.status == 2
     assert said.out == ""
     assert said.err.splitlines()[-1] == "gradbed: count=4, seed 1: RuntimeError: the coin rolled away"
     assert "Traceback" not in said.err
 
 
-def test_a_system_is_a_command_that_runs_one_point(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_system_is_a_command_that_runs_one_point(tmp_path: Path, gradbed_here: GradbedHere) -> None:
     arguments = ("run", "coins", "--output", str(tmp_path))
-    assert gradbed(monkeypatch, *arguments, "--count", "4", "--bias", "1") == 0
-    assert "4 heads" in capsys.readouterr().out
+    said = gradbed_here(*arguments, "--count", "4", "--bias", "1")
+    assert said.status == 0 and "4 heads" in said.out
     (folder,) = (path for path in (tmp_path / "coins").iterdir() if not path.is_symlink())
     assert {"study.json", "points.csv", "throws.csv", "environment.json"} <= {path.name for path in folder.iterdir()}
-    assert gradbed(monkeypatch, *arguments, "--ends", "edge") == 1
-    assert "FAILED: a coin stands on its edge" in capsys.readouterr().out
+    said = gradbed_here(*arguments, "--ends", "edge")
+    assert said.status == 1 and "FAILED: a coin stands on its edge" in said.out
     for wrong, line in (
         (["--ends", "broken"], "RuntimeError: the coin rolled away"),
         (["--count", "13"], "thirteen coins bring bad luck"),
         (["--count", "0"], "--count: Input should be greater than or equal to 1, got 0"),
     ):
-        assert gradbed(monkeypatch, *arguments, "--scale", "1", *wrong) == 2
-        assert capsys.readouterr().err == f"gradbed: {line}\n"
+        said = gradbed_here(*arguments, "--scale", "1", *wrong)
+        assert (said.status, said.err) == (2, f"gradbed: {line}\n")
 
 
-def test_commands_of_run_are_still_there(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    assert gradbed(monkeypatch, "run", "aggregation", "--workers", "0") == 2
-    assert "workers" in capsys.readouterr().err
-    assert gradbed(monkeypatch, "run", "nonsense") == 2
+def test_commands_of_run_are_still_there(gradbed_here: GradbedHere) -> None:
+    said = gradbed_here("run", "aggregation", "--workers", "0")
+    assert said.status == 2 and "workers" in said.err
+    assert gradbed_here("run", "nonsense").status == 2

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cli.main import main
 from common.errors import UserError
 from experiments.study.running import runner
 from experiments.systems.workload.configuration import WorkloadConfiguration, WorkloadShorthands
+from tests.conftest import GradbedHere
 from tests.unit.experiments.study.coin import in_this_process
 from tests.unit.workload.runs import OWN, ROUTES
 
@@ -29,23 +28,14 @@ def two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def gradbed(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
-    monkeypatch.setattr(sys, "argv", ["gradbed", *arguments])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert isinstance(ended.value.code, int)
-    return ended.value.code
-
-
 RUN = ("run", "workload", "one/one.p4", "--topology", "star:3", "--packets", "60")
 
 
-def test_two_programs_stand_beside_each_other(
-    two: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_two_programs_stand_beside_each_other(two: Path, gradbed_here: GradbedHere) -> None:
     (two / "two" / "entries.yaml").write_text("tables: {}\n")
-    assert gradbed(monkeypatch, *RUN, "--compare", "two/two.p4") == 0
-    said = capsys.readouterr().out
+    ended = gradbed_here(*RUN, "--compare", "two/two.p4")
+    said = ended.out
+    assert ended.status == 0
     assert "one.p4" in said and "two.p4" in said and "-60 (-100.0%)" in said
     assert "nothing arrived" in said
 
@@ -89,23 +79,21 @@ def test_what_cannot_be_compared_is_one_line(
     message: str,
     two: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    gradbed_here: GradbedHere,
 ) -> None:
     monkeypatch.setenv("GRADBED_BMV2", str(two / "simple_switch_grpc"))
-    assert gradbed(monkeypatch, *RUN, *arguments) == 2
-    said = capsys.readouterr().err.strip().splitlines()
-    assert len(said) == 1
+    ended = gradbed_here(*RUN, *arguments)
+    said = ended.err.strip().splitlines()
+    assert (ended.status, len(said)) == (2, 1)
     assert re.search(message, said[0])
 
 
-def test_expectations_of_the_command_line_decide_its_status(
-    two: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert gradbed(monkeypatch, *RUN, "--expect", "loss=0", "--expect", "register:seen[1] >= 60") == 0
-    assert gradbed(monkeypatch, *RUN, "--expect", "loss=0", "--expect", "p99_us<0.001") == 1
-    assert "FAILED: expected p99_us < 0.001, found" in capsys.readouterr().out
-    assert gradbed(monkeypatch, *RUN, "--expect", "loss~0") == 2
-    assert "--expect: 'loss~0' is no condition such as loss=0" in capsys.readouterr().err
+def test_expectations_of_the_command_line_decide_its_status(two: Path, gradbed_here: GradbedHere) -> None:
+    assert gradbed_here(*RUN, "--expect", "loss=0", "--expect", "register:seen[1] >= 60").status == 0
+    ended = gradbed_here(*RUN, "--expect", "loss=0", "--expect", "p99_us<0.001")
+    assert ended.status == 1 and "FAILED: expected p99_us < 0.001, found" in ended.out
+    ended = gradbed_here(*RUN, "--expect", "loss~0")
+    assert ended.status == 2 and "--expect: 'loss~0' is no condition such as loss=0" in ended.err
 
 
 @pytest.mark.parametrize(
@@ -122,14 +110,10 @@ def test_expectations_of_the_command_line_decide_its_status(
     ],
 )
 def test_wrong_options_are_one_line(
-    arguments: tuple[str, ...],
-    line: str,
-    two: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    arguments: tuple[str, ...], line: str, two: Path, gradbed_here: GradbedHere
 ) -> None:
-    assert gradbed(monkeypatch, *RUN, *arguments) == 2
-    assert re.fullmatch(line, capsys.readouterr().err.strip())
+    ended = gradbed_here(*RUN, *arguments)
+    assert ended.status == 2 and re.fullmatch(line, ended.err.strip())
 
 
 def test_conditions_of_a_list_are_those_of_a_mapping() -> None:

@@ -14,7 +14,7 @@ import pytest
 from experiments.fidelity.precedence import NICENESS, take_precedence
 from experiments.fidelity.processes import DATA_PLANE, run_processes
 
-pytestmark = [pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="needs root")]
+pytestmark = pytest.mark.root
 
 PROGRAM = f"""
 import ctypes, threading, time
