@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from experiments.engine.point import run_point
 from experiments.phases import PointResult
-from experiments.scale import Scale
-from experiments.setup import PointTask
-from experiments.systems import find_system
 from hosts.compressors.block_sparse import BLOCK_VALUES, AgreedBlocks, BlockSparse, Whole, compact_values, sent_form
 from hosts.learning.settings import TrainingSettings
+from tests.unit.points import virtual_point
 
 VALUES = 1000
 WORKERS = 4
@@ -77,19 +72,18 @@ def test_what_is_held_back_needs_a_scale_that_stays() -> None:
 
 def run(blocks: float | None, **sections: Any) -> PointResult:
     """Its failures tell of every sum and every worker's weights that are not bit for bit the reference's."""
-    system = find_system("aggregation")
-    workload = {"kind": "training", "workers": 6, "rounds": 20, "blocks": blocks}
-    configuration = system.configuration.model_validate(
-        {
-            "clock": "virtual",
-            "topology": {"kind": "star:7", **sections.pop("topology", {})},
-            "switches": {"placement": "greedy", "programmable": 1},
-            "workload": {**workload, **sections.pop("workload", {})},
-        }
+    return virtual_point(
+        "aggregation",
+        topology={"kind": "star:7", **sections.pop("topology", {})},
+        switches={"placement": "greedy", "programmable": 1},
+        workload={
+            "kind": "training",
+            "workers": 6,
+            "rounds": 20,
+            "blocks": blocks,
+            **sections.pop("workload", {}),
+        },
     )
-    system.check(configuration)
-    with tempfile.TemporaryDirectory() as folder:
-        return run_point(system, PointTask(configuration, 1, Scale(), Path(folder)))
 
 
 def test_switches_sum_them_bit_for_bit_and_carry_that_much_less() -> None:

@@ -7,23 +7,17 @@ from typing import Any
 
 import pytest
 
-from experiments.engine.point import run_point
 from experiments.phases import PointResult
-from experiments.scale import Scale
-from experiments.setup import PointTask
-from experiments.systems import find_system
+from tests.unit.points import virtual_point
 
 N = 2
 LINKS = {2: N - 1, 3: N * (N - 1), 4: N * (N - 1), 5: N * (N - 1) ** 2}
 """Hosts by their distance."""
 
 
-def point(folder: Path, system_name: str, **sections: Any) -> PointResult:
-    system = find_system(system_name)
+def point(folder: Path, system: str, **sections: Any) -> PointResult:
     topology = {"kind": f"optical-electrical:{N}", "link": {"rate_mbps": 100, "delay_us": 5}}
-    configuration = system.configuration.model_validate({"clock": "virtual", "topology": topology, **sections})
-    system.check(configuration)
-    return run_point(system, PointTask(configuration, 1, Scale(), folder))
+    return virtual_point(system, folder, topology=topology, **sections)
 
 
 @pytest.mark.parametrize("exchange", ["push", "unicast"])

@@ -8,26 +8,20 @@ from typing import Any
 import pytest
 
 from common.errors import UserError
-from experiments.engine.point import run_point
 from experiments.phases import PointResult
-from experiments.scale import Scale
-from experiments.setup import PointTask
 from experiments.systems import find_system
+from tests.unit.points import virtual_point
 
 
 def point(folder: Path, underlay: str, **workload: Any) -> PointResult:
     """Seven workers and a server; rounds of 28 fragments."""
-    system = find_system("aggregation")
-    configuration = system.configuration.model_validate(
-        {
-            "clock": "virtual",
-            "topology": {"kind": "optical-electrical:2", "link": {"rate_mbps": 100, "delay_us": 5}},
-            "switches": {"placement": "none", "underlay": underlay},
-            "workload": {"workers": 7, "rounds": 2, "lanes": 32, "values": 28 * 32, **workload},
-        }
+    return virtual_point(
+        "aggregation",
+        folder,
+        topology={"kind": "optical-electrical:2", "link": {"rate_mbps": 100, "delay_us": 5}},
+        switches={"placement": "none", "underlay": underlay},
+        workload={"workers": 7, "rounds": 2, "lanes": 32, "values": 28 * 32, **workload},
     )
-    system.check(configuration)
-    return run_point(system, PointTask(configuration, 1, Scale(), folder))
 
 
 @pytest.mark.parametrize("policy", ["least-loaded", "ecmp"])

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from experiments.engine.point import run_point
 from experiments.phases import PointResult
-from experiments.scale import Scale
-from experiments.setup import PointTask
-from experiments.systems.ndn.configuration import NdnConfiguration
-from experiments.systems.ndn.system import NdnSystem
 from experiments.testbeds.virtual_testbed import VirtualTestbed
+from tests.unit.points import virtual_point
 
 LONGEST_US = 30_000_000
 
@@ -37,10 +31,8 @@ def run(seed: int = 1, factor: float = 1.0, **sections: Any) -> PointResult:
     sections["workload"] = {"rounds": 3, "values": 960, **sections.get("workload", {})}
     if sections["workload"].get("kind") == "training":
         del sections["workload"]["values"]
-    with tempfile.TemporaryDirectory() as folder:
-        task = PointTask(NdnConfiguration.model_validate(sections), seed, Scale(factor), Path(folder))
-        with mock.patch.object(VirtualTestbed, "begin", _begin_with_an_end):
-            return run_point(NdnSystem(), task)
+    with mock.patch.object(VirtualTestbed, "begin", _begin_with_an_end):
+        return virtual_point("ndn", seed=seed, factor=factor, **sections)
 
 
 def recoveries(result: PointResult) -> Mapping[Any, int]:

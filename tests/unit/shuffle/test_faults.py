@@ -9,7 +9,7 @@ import pytest
 
 from common.errors import UserError
 from experiments.phases import PointResult
-from tests.unit.shuffle.points import shuffle_point
+from tests.unit.points import virtual_point
 
 SYNTHETIC = {"data": "synthetic", "samples": 64, "sample_bytes": 8000, "spread_bytes": 300}
 
@@ -17,7 +17,9 @@ SYNTHETIC = {"data": "synthetic", "samples": 64, "sample_bytes": 8000, "spread_b
 def faulty(
     folder: Path, *faults: dict[str, Any], samples: dict[str, Any] = SYNTHETIC, **sections: Any
 ) -> PointResult:
-    return shuffle_point(folder, samples=samples, faults=list(faults), timing={"control_delay_us": 500}, **sections)
+    return virtual_point(
+        "shuffle", folder, samples=samples, faults=list(faults), timing={"control_delay_us": 500}, **sections
+    )
 
 
 def test_a_link_that_goes_is_no_failure_if_all_arrives(tmp_path: Path) -> None:
@@ -105,7 +107,8 @@ def test_coding_and_decoding_take_time_and_plain_samples_take_none(tmp_path: Pat
     times = {}
     for scheduler in ("unicast-nearest", "coded-largest"):
         for compute_us in (0, 1000):
-            found = shuffle_point(
+            found = virtual_point(
+                "shuffle",
                 tmp_path,
                 samples={"samples": 64},
                 shuffle={"scheduler": scheduler},
@@ -121,7 +124,8 @@ def test_waits_are_nominal_in_the_schedule_and_on_the_network(tmp_path: Path) ->
     """At a scale of 0.03 links are 33 times as slow, and all times that are told are what they would be at 1."""
     told = {}
     for factor in (1.0, 0.03):
-        found = shuffle_point(
+        found = virtual_point(
+            "shuffle",
             tmp_path,
             factor=factor,
             samples={"data": "synthetic", "samples": 48, "sample_bytes": 1200, "storage": 0.2},

@@ -15,7 +15,7 @@ from experiments.systems.shuffle.loads import Load, load_metrics, max_over_mean
 from experiments.systems.shuffle.phase import ShufflePhase
 from experiments.testbeds.agents import AgentSpec
 from hosts.agents.virtual.context import VirtualContext
-from tests.unit.shuffle.points import shuffle_point
+from tests.unit.points import virtual_point
 from topo.registry import parse_topology
 
 
@@ -103,7 +103,8 @@ def test_a_coded_packet_is_summed_once_and_decoded_by_each_receiver(
 
     monkeypatch.setattr(VirtualContext, "compute", counted)
     monkeypatch.setattr(ShuffleService, "admit", admitted)
-    found = shuffle_point(
+    found = virtual_point(
+        "shuffle",
         tmp_path,
         topology={"kind": "star:5"},
         samples={"data": "synthetic", "samples": 40, "sample_bytes": sample_bytes, "storage": 0.5},

@@ -21,7 +21,7 @@ from hosts.learning.dataset import Samples
 from hosts.systems.shuffle import sending as sending_module
 from hosts.systems.shuffle.reception import Reception, _Arriving
 from hosts.systems.shuffle.store import Store
-from tests.unit.shuffle.points import shuffle_point
+from tests.unit.points import virtual_point
 
 SYNTHETIC = {"data": "synthetic", "samples": 64, "sample_bytes": 500, "spread_bytes": 300}
 TOPOLOGIES = ["fat-tree:4", "bcube:4,1"]
@@ -32,8 +32,8 @@ FAST = [name for name in SCHEDULERS if name != "exact"]
 @pytest.mark.parametrize("scheduler", FAST)
 def test_switches_count_the_hops_of_the_schedule(scheduler: str, kind: str, tmp_path: Path) -> None:
     """On every direction of every link, in transmissions and in packets: the point fails otherwise."""
-    found = shuffle_point(
-        tmp_path, topology={"kind": kind}, shuffle={"scheduler": scheduler}, samples={"samples": 64}
+    found = virtual_point(
+        "shuffle", tmp_path, topology={"kind": kind}, shuffle={"scheduler": scheduler}, samples={"samples": 64}
     )
     assert found.failures == []
     metrics = found.metrics
@@ -46,7 +46,8 @@ def test_switches_count_the_hops_of_the_schedule(scheduler: str, kind: str, tmp_
 @pytest.mark.parametrize("kind", TOPOLOGIES)
 def test_unequal_samples_in_several_fragments(kind: str, multicast: str, tmp_path: Path) -> None:
     """Shuffle after shuffle: what one leaves is what the next begins with."""
-    found = shuffle_point(
+    found = virtual_point(
+        "shuffle",
         tmp_path,
         topology={"kind": kind},
         samples=SYNTHETIC,
@@ -62,7 +63,8 @@ def test_unequal_samples_in_several_fragments(kind: str, multicast: str, tmp_pat
 @pytest.mark.parametrize("multicast", ["bit-string", "groups"])
 @pytest.mark.parametrize("kind", TOPOLOGIES)
 def test_everything_arrives_though_links_lose_a_packet_in_twenty(kind: str, multicast: str, tmp_path: Path) -> None:
-    found = shuffle_point(
+    found = virtual_point(
+        "shuffle",
         tmp_path,
         topology={"kind": kind, "link": {"loss": 0.05, "duplicate": 0.02}},
         samples=SYNTHETIC,
@@ -75,7 +77,8 @@ def test_everything_arrives_though_links_lose_a_packet_in_twenty(kind: str, mult
 @pytest.mark.parametrize("multicast", ["bit-string", "groups"])
 def test_what_several_lost_is_repaired_by_one_packet(multicast: str, tmp_path: Path) -> None:
     """A packet that is lost on its sender's link is missed by all its receivers, of a group by all members."""
-    found = shuffle_point(
+    found = virtual_point(
+        "shuffle",
         tmp_path,
         topology={"kind": "star:6", "tiers": {"host": {"loss": 0.3}}},
         samples={**SYNTHETIC, "samples": 200, "storage": 0.7},
@@ -85,7 +88,8 @@ def test_what_several_lost_is_repaired_by_one_packet(multicast: str, tmp_path: P
 
 
 def test_overflowing_queues_are_repaired_too(tmp_path: Path) -> None:
-    found = shuffle_point(
+    found = virtual_point(
+        "shuffle",
         tmp_path,
         topology={"kind": "star:8", "link": {"queue_packets": 3}},
         samples={**SYNTHETIC, "sample_bytes": 4000, "spread_bytes": 0, "storage": 0.3},
@@ -97,7 +101,8 @@ def test_overflowing_queues_are_repaired_too(tmp_path: Path) -> None:
 def test_steiner_trees_carry_what_was_counted_on_them(tmp_path: Path) -> None:
     """Packets take trees that are no breadth-first ones; losses are repaired on them, too."""
     for loss in (0.0, 0.05):
-        found = shuffle_point(
+        found = virtual_point(
+            "shuffle",
             tmp_path,
             topology={"kind": "bcube:4,1", "link": {"loss": loss}},
             samples={**SYNTHETIC, "samples": 128, "storage": 0.3},
@@ -111,7 +116,7 @@ def test_steiner_trees_carry_what_was_counted_on_them(tmp_path: Path) -> None:
 
 def test_the_same_seed_gives_the_same_rows(tmp_path: Path) -> None:
     lossy = {"topology": {"kind": "bcube:3,1", "link": {"loss": 0.03}}, "samples": {"samples": 40}}
-    one, other, third = (shuffle_point(tmp_path, seed=seed, **lossy) for seed in (1, 1, 2))
+    one, other, third = (virtual_point("shuffle", tmp_path, seed=seed, **lossy) for seed in (1, 1, 2))
     assert one.tables == other.tables and one.metrics == other.metrics
     assert one.metrics != third.metrics
 
@@ -188,14 +193,14 @@ def test_what_goes_wrong_is_a_failure_of_the_point(
     spoil: Callable[[pytest.MonkeyPatch], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     words = spoil(monkeypatch)
-    found = shuffle_point(tmp_path, samples={"samples": 32}, topology={"kind": "star:6"})
+    found = virtual_point("shuffle", tmp_path, samples={"samples": 32}, topology={"kind": "star:6"})
     assert any(words in line for line in found.failures), found.failures
 
 
 def test_with_losses_no_link_carries_more_than_planned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     on_another_tree(monkeypatch)
     lossy = {"kind": "star:6", "tiers": {"host": {"loss": 0.02}}}
-    found = shuffle_point(tmp_path, samples={"samples": 64}, topology=lossy)
+    found = virtual_point("shuffle", tmp_path, samples={"samples": 64}, topology=lossy)
     assert any("planned are at most" in line for line in found.failures), found.failures
 
 
@@ -207,8 +212,11 @@ def test_a_schedule_that_counts_wrong_is_not_taken(
     hops_on = Trees.hops_on
     monkeypatch.setattr(Trees, "hops_on", lambda *arguments: hops_on(*arguments) + 1)
     with pytest.raises(BadSchedule, match=r"packet 0 takes \d+ hops, not"):
-        shuffle_point(
-            tmp_path, samples={"samples": 32}, shuffle={"plan_only": plan_only, "scheduler": "unicast-nearest"}
+        virtual_point(
+            "shuffle",
+            tmp_path,
+            samples={"samples": 32},
+            shuffle={"plan_only": plan_only, "scheduler": "unicast-nearest"},
         )
 
 
@@ -223,7 +231,7 @@ LENDING = {
 @pytest.mark.parametrize("loss", [0.0, 0.05])
 @pytest.mark.parametrize("kind", TOPOLOGIES)
 def test_nothing_lent_stays_behind(kind: str, loss: float, tmp_path: Path) -> None:
-    found = shuffle_point(tmp_path, topology={"kind": kind, "link": {"loss": loss}}, **LENDING)
+    found = virtual_point("shuffle", tmp_path, topology={"kind": kind, "link": {"loss": loss}}, **LENDING)
     assert found.failures == []
     assert found.metrics["loans"] > 0
     if not loss:
@@ -232,13 +240,13 @@ def test_nothing_lent_stays_behind(kind: str, loss: float, tmp_path: Path) -> No
 
 def test_what_stays_behind_is_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Store, "give_back", lambda self, transmission: None)
-    found = shuffle_point(tmp_path, **LENDING)
+    found = virtual_point("shuffle", tmp_path, **LENDING)
     assert any("samples that were lent to it were left" in line for line in found.failures)
 
 
 def test_packets_wait_for_loans_as_told(tmp_path: Path) -> None:
     """There is a row for every packet of class A."""
-    found = shuffle_point(tmp_path, **LENDING)
+    found = virtual_point("shuffle", tmp_path, **LENDING)
     assert len(found.tables["waits"]) > 0
     assert found.metrics["max_wait_s"] == max(row["wait_s"] for row in found.tables["waits"])
 
@@ -247,7 +255,8 @@ def test_packets_wait_for_loans_as_told(tmp_path: Path) -> None:
 
 
 def test_global_shuffling_helps_where_first_samples_are_of_few_classes(tmp_path: Path) -> None:
-    found = shuffle_point(
+    found = virtual_point(
+        "shuffle",
         tmp_path,
         topology={"kind": "star:8"},
         samples={"samples": 400, "storage": 0.2, "first": "sorted"},
@@ -275,7 +284,7 @@ def accuracy(found: PointResult, shuffling: str) -> list[float]:
 
 def test_training_takes_the_bytes_that_came(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where all that is decoded becomes zeros, the run fails, and its accuracy is another."""
-    right = shuffle_point(tmp_path, **TRAINED)
+    right = virtual_point("shuffle", tmp_path, **TRAINED)
     finish = Reception._finish
 
     def zeroed(self: Reception, arriving: _Arriving) -> None:
@@ -283,7 +292,7 @@ def test_training_takes_the_bytes_that_came(tmp_path: Path, monkeypatch: pytest.
         finish(self, arriving)
 
     monkeypatch.setattr(Reception, "_finish", zeroed)
-    wrong = shuffle_point(tmp_path, **TRAINED)
+    wrong = virtual_point("shuffle", tmp_path, **TRAINED)
     assert right.failures == [] and any("are not the original ones" in line for line in wrong.failures)
     assert accuracy(right, "local") == accuracy(wrong, "local")
     assert accuracy(right, "global")[0] == accuracy(wrong, "global")[0]
@@ -294,10 +303,10 @@ def test_training_takes_the_bytes_that_came(tmp_path: Path, monkeypatch: pytest.
 def test_training_takes_what_workers_hold_and_not_what_was_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    right = shuffle_point(tmp_path, **TRAINED)
+    right = virtual_point("shuffle", tmp_path, **TRAINED)
     keep = Store.keep
     monkeypatch.setattr(Store, "keep", lambda self, samples: keep(self, list(samples)[::3]))
-    wrong = shuffle_point(tmp_path, **TRAINED)
+    wrong = virtual_point("shuffle", tmp_path, **TRAINED)
     assert any("does not hold" in line for line in wrong.failures)
     assert accuracy(right, "global")[1:] != accuracy(wrong, "global")[1:]
 
@@ -312,7 +321,7 @@ def test_training_takes_what_workers_need_for_the_epoch(tmp_path: Path, monkeypa
         return samples(table)
 
     monkeypatch.setattr(training, "_samples", counted)
-    found = shuffle_point(tmp_path, **TRAINED)
+    found = virtual_point("shuffle", tmp_path, **TRAINED)
     assert found.failures == []
     epochs = 2 * 3  # global and local
     assert sum(trained) == epochs * 200 and len(trained) == epochs * 4
@@ -338,4 +347,4 @@ def test_training_takes_what_workers_need_for_the_epoch(tmp_path: Path, monkeypa
 )
 def test_bad_input_is_told_before_anything_runs(sections: dict[str, object], words: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError if words == "fragment_bytes" else UserError, match=words):
-        shuffle_point(tmp_path, **sections)
+        virtual_point("shuffle", tmp_path, **sections)

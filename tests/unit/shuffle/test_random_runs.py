@@ -31,7 +31,7 @@ from controller.systems.shuffle.service import ShuffleService
 from experiments.phases import PointResult
 from hosts.systems.shuffle import agents, reception, sending
 from hosts.systems.shuffle.store import Store
-from tests.unit.shuffle.points import shuffle_point
+from tests.unit.points import virtual_point
 from topo.graph import Topology
 from topo.registry import parse_topology
 
@@ -276,7 +276,7 @@ def holds(configuration: dict[str, Any], seed: int, mistake: Callable[[pytest.Mo
     with watched() as (seen, patch), tempfile.TemporaryDirectory() as folder:
         mistake(patch)
         try:
-            found = shuffle_point(Path(folder), seed=seed, **configuration)
+            found = virtual_point("shuffle", Path(folder), seed=seed, **configuration)
         except (UserError, BadSchedule) as error:
             assert isinstance(error, UserError) or mistake is not nothing, error
             assert mistake is not nothing or configuration["faults"], error

@@ -1,0 +1,35 @@
+"""Points on the virtual clock, in this process."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from experiments.engine.point import run_point
+from experiments.phases import PointResult
+from experiments.scale import Scale
+from experiments.setup import PointTask
+from experiments.study.running.execution import run_now
+from experiments.systems import find_system
+
+
+def virtual_point(
+    system: str, folder: Path | None = None, seed: int = 1, factor: float = 1.0, **sections: Any
+) -> PointResult:
+    """Checked as a study is, then run, on links at a factor of their rate. folder: where to leave files, if they are
+    looked at."""
+    found = find_system(system)
+    configuration = found.configuration.model_validate({"clock": "virtual", **sections})
+    found.check(configuration)
+    with tempfile.TemporaryDirectory() as scratch:
+        return run_point(found, PointTask(configuration, seed, Scale(factor), folder or Path(scratch)))
+
+
+def differing_metrics(system: str, **sections: Any) -> list[str]:
+    """Metrics of a configuration that differ between two seeds. AssertionError where it says that something is
+    drawn."""
+    configuration = find_system(system).configuration.model_validate({"clock": "virtual", **sections}).canonical()
+    assert not configuration.chance()
+    first, second = (run_now(system, configuration, Scale(), seed).row for seed in (1, 2))
+    return [name for name in find_system(system).metrics if first[name] != second[name]]
