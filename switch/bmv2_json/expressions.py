@@ -5,6 +5,8 @@ Data are integers without bound, as BMv2 computes them; only writing to a field,
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 # ---- Headers and unions, fixed or chosen while a packet is processed ----
@@ -283,3 +285,21 @@ Parameter = (
     | Text
     | Vector
 )
+
+# ---- Walking ----
+
+
+def walk(value: object, *, stop: tuple[type, ...] = ()) -> Iterator[object]:
+    """All that a parameter, or a tuple of parameters, is made of, from left to right, and then itself.
+
+    stop: kinds whose insides are left out.
+    """
+    if not isinstance(value, stop):
+        parts: Iterable[object] = ()
+        if isinstance(value, tuple):
+            parts = value
+        elif dataclasses.is_dataclass(value):
+            parts = (getattr(value, field.name) for field in dataclasses.fields(value))
+        for part in parts:
+            yield from walk(part, stop=stop)
+    yield value

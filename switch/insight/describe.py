@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
@@ -36,45 +35,44 @@ class Describer:
         return self.primitive(operation)
 
     def text(self, value: Any) -> str:
-        if isinstance(value, ex.Constant):
-            return str(value.value)
-        if isinstance(value, ex.Truth):
-            return "true" if value.value else "false"
-        if isinstance(value, ex.Field):
-            return self._field(value)
-        if isinstance(value, ex.Argument):
-            return self._parameters[value.index] if value.index < len(self._parameters) else f"argument {value.index}"
-        if isinstance(value, ex.RegisterCell):
-            return f"{value.register}[{self.text(value.index)}]"
-        if isinstance(value, ex.Lookahead):
-            return f"lookahead({value.offset}, {value.width})"
-        if isinstance(value, ex.StackCount):
-            return f"{value.stack}.next"
-        if isinstance(value, (ex.Arithmetic, ex.Comparison, ex.Logic)):
-            op = {"and": "&&", "or": "||"}.get(value.op, value.op)
-            return f"({self.text(value.left)} {op} {self.text(value.right)})"
-        if isinstance(value, ex.Complement):
-            return f"~{self.text(value.operand)}"
-        if isinstance(value, ex.Negation):
-            return f"!{self.text(value.operand)}"
-        if isinstance(value, (ex.Cast, ex.FromBoolean, ex.NonZero)):
-            return self.text(value.operand)
-        if isinstance(value, (ex.Choice, ex.BooleanChoice)):
-            return f"({self.text(value.condition)} ? {self.text(value.if_true)} : {self.text(value.if_false)})"
-        if isinstance(value, ex.IsValid):
-            return f"{self.header(value.header)}.isValid()"
-        if isinstance(value, ex.IsUnionValid):
-            return f"{self.header(value.union)}.isValid()"
-        if isinstance(value, (ex.HeadersEqual, ex.UnionsEqual)):
-            return f"({self.header(value.left)} == {self.header(value.right)})"
-        if isinstance(value, ex.VariableFieldsEqual):
-            return f"({self.text(value.left)} == {self.text(value.right)})"
-        if isinstance(value, ex.Text):
-            return repr(value.value)
-        if isinstance(value, ex.Vector):
-            return f"[{', '.join(self.text(item) for item in value.items)}]"
-        if isinstance(value, (ex.NamedHeader, ex.StackElement, ex.NamedUnion, ex.UnionStackElement, ex.UnionMember)):
-            return self.header(value)
+        match value:
+            case ex.Constant():
+                return str(value.value)
+            case ex.Truth():
+                return "true" if value.value else "false"
+            case ex.Field():
+                return self._field(value)
+            case ex.Argument(index=index):
+                return self._parameters[index] if index < len(self._parameters) else f"argument {index}"
+            case ex.RegisterCell():
+                return f"{value.register}[{self.text(value.index)}]"
+            case ex.Lookahead():
+                return f"lookahead({value.offset}, {value.width})"
+            case ex.StackCount():
+                return f"{value.stack}.next"
+            case ex.Arithmetic() | ex.Comparison() | ex.Logic():
+                op = {"and": "&&", "or": "||"}.get(value.op, value.op)
+                return f"({self.text(value.left)} {op} {self.text(value.right)})"
+            case ex.Complement():
+                return f"~{self.text(value.operand)}"
+            case ex.Negation():
+                return f"!{self.text(value.operand)}"
+            case ex.Cast() | ex.FromBoolean() | ex.NonZero():
+                return self.text(value.operand)
+            case ex.Choice() | ex.BooleanChoice():
+                return f"({self.text(value.condition)} ? {self.text(value.if_true)} : {self.text(value.if_false)})"
+            case ex.IsValid(reference) | ex.IsUnionValid(reference):
+                return f"{self.header(reference)}.isValid()"
+            case ex.HeadersEqual() | ex.UnionsEqual():
+                return f"({self.header(value.left)} == {self.header(value.right)})"
+            case ex.VariableFieldsEqual():
+                return f"({self.text(value.left)} == {self.text(value.right)})"
+            case ex.Text():
+                return repr(value.value)
+            case ex.Vector():
+                return f"[{', '.join(map(self.text, value.items))}]"
+            case ex.StackElement() | ex.UnionStackElement() | ex.UnionMember():
+                return self.header(value)
         return str(value.name)
 
     def extracted(self, reference: ex.HeaderReference) -> str:
@@ -113,15 +111,5 @@ class Describer:
 
 def leaves(expression: Any) -> Iterator[ex.Field | ex.IsValid]:
     """The fields and validities that an expression looks at, each once, from left to right."""
-    seen: set[Any] = set()
-
-    def walk(value: Any) -> Iterator[Any]:
-        if isinstance(value, (ex.Field, ex.IsValid)):
-            if value not in seen:
-                seen.add(value)
-                yield value
-        elif dataclasses.is_dataclass(value):
-            for field in dataclasses.fields(value):
-                yield from walk(getattr(value, field.name))
-
-    return walk(expression)
+    kinds = (ex.Field, ex.IsValid)
+    yield from dict.fromkeys(part for part in ex.walk(expression, stop=kinds) if isinstance(part, kinds))

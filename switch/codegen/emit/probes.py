@@ -6,7 +6,6 @@ An ordinary build is made with `Probes`, which emit nothing: its C text is what 
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
@@ -229,11 +228,5 @@ def _index(value: Any) -> ex.Data:
 
 def _cells(value: object) -> list[Access]:
     """Register cells that an expression reads, anywhere in it."""
-    if isinstance(value, tuple):
-        return [access for item in value for access in _cells(item)]
-    if not dataclasses.is_dataclass(value):
-        return []
-    inner = [a for field in dataclasses.fields(value) for a in _cells(getattr(value, field.name))]
-    if isinstance(value, ex.RegisterCell):
-        return [*inner, Access("register", value.register, value.index, False)]
-    return inner
+    cells = (part for part in ex.walk(value) if isinstance(part, ex.RegisterCell))
+    return [Access("register", cell.register, cell.index, False) for cell in cells]
