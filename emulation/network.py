@@ -26,7 +26,7 @@ from emulation.switches.fabric_switches import FabricSwitches
 from emulation.switches.mixed_switches import MixedSwitches
 from emulation.switches.ovs_switches import OvsSwitches
 from switch.insight.fabric_recorder import Recording
-from switch.p4runtime.server.outside_address import OutsideAddress
+from switch.server.outside_address import OutsideAddress
 from topo.addressing import host_port_mac, port_mac
 from topo.graph import Endpoint, Host, Link, Topology
 from topo.link import LinkModel

@@ -18,8 +18,8 @@ from emulation.size import announce
 from experiments.scale import Scale
 from experiments.setup import PointTask
 from experiments.system import System
-from switch.p4runtime.server.outside_address import OutsideAddress
-from switch.p4runtime.server.server_tls import ServerTls
+from switch.server.outside_address import OutsideAddress
+from switch.server.server_tls import ServerTls
 
 
 def run_interactive(

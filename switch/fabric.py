@@ -56,7 +56,7 @@ from switch.insight.instrumented import build_instrumented
 from switch.insight.recorder import Level
 
 if TYPE_CHECKING:
-    from switch.p4runtime import P4RuntimeServer
+    from switch.server import P4RuntimeServer
 
 _SWITCH_INTERVAL_S = 0.0005
 _USER_ERROR_STATUS = 2
@@ -204,7 +204,7 @@ def serve_commands(fabric: Fabric, lines: Iterable[str]) -> Iterator[dict[str, A
 def run(config: FabricConfig, commands: Iterable[str], write: Any) -> None:
     """Run the fabric until the commands end. `write` takes each event."""
     # gRPC takes a while to import: not for those who only want the classes above.
-    from switch.p4runtime import P4RuntimeServer
+    from switch.server import P4RuntimeServer
 
     build = build_program if config.record is None else build_instrumented
     with Fabric(config) as fabric:

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from common.errors import UserError
 from switch.engine.statistics import Direction
-from switch.p4runtime.server.outside_address import OutsideAddress
+from switch.server.outside_address import OutsideAddress
 from topo.link import LinkModel
 
 

@@ -16,7 +16,7 @@ from experiments.configuration.options import complaint, model_options, nested, 
 from experiments.own_program.own_program import OwnProgram, OwnProgramConfiguration, OwnProgramSystem
 from experiments.system import System
 from experiments.systems import DEFAULT_SYSTEM, find_system
-from switch.p4runtime.server.server_tls import ServerTls
+from switch.server.server_tls import ServerTls
 
 _SYSTEM = find_system(DEFAULT_SYSTEM)
 _OF_SYSTEMS = within(model_options(_SYSTEM.configuration, {}), _SYSTEM.network_options)

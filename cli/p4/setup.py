@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from switch.insight.instrumented import InstrumentedProgram
     from switch.insight.source import SourceMap
     from switch.insight.traced_switch import TracedSwitch
-    from switch.p4runtime.pipeline.pipeline import Pipeline
+    from switch.state.pipeline import Pipeline
 
 Entries = Annotated[
     list[Path] | None,
@@ -106,8 +106,8 @@ def _setup(bmv2_json: dict[str, Any], info: Any, folders: Sequence[Path], path: 
 def of_config(info: Any, device_config: bytes, folders: Sequence[Path], where: str) -> Setup:
     """A program as it is pushed to switches."""
     from switch.insight.instrumented import InstrumentedProgram, build_instrumented
-    from switch.p4runtime.pipeline.pipeline import build_pipeline
     from switch.p4runtime.values.status import RequestError
+    from switch.state.pipeline import build_pipeline
 
     try:
         pipeline = build_pipeline(info, device_config, build_instrumented)

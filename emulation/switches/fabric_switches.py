@@ -11,7 +11,7 @@ from emulation.links.link_statistics import DataPlaneStatistics, DirectionStatis
 from emulation.switches.fabric_layout import LinkKind, fabric_config, name_statistics
 from emulation.switches.fabric_process import FabricProcess, fabric_command
 from switch.insight.fabric_recorder import Recording
-from switch.p4runtime.server.outside_address import OutsideAddress
+from switch.server.outside_address import OutsideAddress
 from topo.graph import Link, Topology
 from topo.link import LinkModel
 

@@ -29,7 +29,7 @@ from experiments.testbeds.agents import Agents
 from experiments.testbeds.packet_watch import PacketWatch, watch_level
 from switch.insight.instrumented import InstrumentedProgram, build_instrumented
 from switch.insight.recorder import Level
-from switch.p4runtime.server.outside_address import OutsideAddress
+from switch.server.outside_address import OutsideAddress
 
 if TYPE_CHECKING:
     from experiments.setup import NetworkSetup, PointTask, Served

@@ -7,9 +7,10 @@ import functools
 from ctypes import POINTER, c_char_p, c_int, c_uint8, c_uint32, c_uint64, c_void_p
 
 from switch.runtime.library import runtime_library
+from switch.state.replication.access import MAX_PORTS as MAX_PORTS
+from switch.state.replication.access import ReplicaStruct
 from topo.link import LinkModel
 
-MAX_PORTS = 512
 DROP_PORT = 511
 NO_PORT = 2**32 - 1
 PRIORITIES = 8
@@ -153,12 +154,6 @@ class UpcallStruct(ctypes.Structure):
     """struct gb_upcall, without the data that follow it."""
 
     _fields_ = (("device_id", c_uint64), ("kind", c_uint32), ("list_id", c_uint32), ("length", c_uint64))
-
-
-class ReplicaStruct(ctypes.Structure):
-    """struct gb_replica."""
-
-    _fields_ = (("egress_port", c_uint32), ("instance", c_uint32))
 
 
 def values(row: ctypes.Structure) -> dict[str, int]:

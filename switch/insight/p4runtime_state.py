@@ -10,11 +10,11 @@ import grpc
 from finsy.proto import p4r, p4r_grpc
 
 from common.errors import UserError
-from switch.device import Device
-from switch.p4runtime.pipeline.pipeline import Pipeline
 from switch.p4runtime.roles import Role
-from switch.p4runtime.server.forwarding_state import ForwardingState
 from switch.p4runtime.values.status import Code, RequestError
+from switch.state.device import Device
+from switch.state.forwarding_state import ForwardingState
+from switch.state.pipeline import Pipeline
 
 _TIMEOUT_S = 60.0
 _CHANNEL_OPTIONS = (("grpc.max_receive_message_length", -1), ("grpc.enable_http_proxy", 0))

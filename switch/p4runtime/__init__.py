@@ -1,12 +1,1 @@
-"""The P4Runtime server: what controllers see of the switches.
-
-From the outside in: server (thread, addresses), service (the RPCs), stream (sessions), target (one device: its
-controllers, its pipelines, one request at a time), forwarding_state and entities (what can be written and read),
-pipeline and tables (programs made ready for that). The specification is P4Runtime 1.4; its sections are cited where
-they are followed.
-"""
-
-from switch.p4runtime.server.arbitration import Bmv2Election, Election
-from switch.p4runtime.server.server import P4RuntimeServer
-
-__all__ = ["Bmv2Election", "Election", "P4RuntimeServer"]
+"""P4Runtime messages: values, keys and calls between them and plain numbers; whose they are (roles)."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from common.errors import UserError
-from switch.p4runtime.server.server_tls import ServerTls
+from switch.server.server_tls import ServerTls
 from switch.shims.command_line import CommandLine, Option, parse, usage
 
 DEFAULT_GRPC_ADDRESS = "0.0.0.0:9559"

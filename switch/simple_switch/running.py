@@ -13,7 +13,7 @@ from finsy.proto import p4r
 
 from common.errors import UserError
 from switch.engine import Engine, EngineDevice
-from switch.p4runtime import Bmv2Election, Election, P4RuntimeServer
+from switch.server import Bmv2Election, Election, P4RuntimeServer
 from switch.simple_switch.basics import basics_handler
 from switch.simple_switch.drop_watch import DropWatch
 from switch.simple_switch.options import QUEUE_PACKETS, SwitchOptions

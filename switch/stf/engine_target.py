@@ -68,36 +68,36 @@ class EngineTarget(CommandTarget):
         held: EntryCall = call
         if table.profile is not None:
             self._members += 1
-            self.device.profile_member_write(table.profile, self._members, call)
+            self.device.state.profiles.write_member(table.profile, self._members, call)
             held = MemberReference(self._members)
-        return self.device.table_insert(table.name, key, held, priority)
+        return self.device.state.tables.insert(table.name, key, held, priority)
 
     def _set_default(self, table: Table, call: ActionCall) -> None:
-        self.device.table_set_default(table.name, call)
+        self.device.state.tables.set_default(table.name, call)
 
     def _delete(self, entry: Entry) -> None:
-        self.device.table_delete(entry.table.name, entry.handle)
+        self.device.state.tables.delete(entry.table.name, entry.handle)
 
     # ---- Counters, registers, meters, value sets ----
 
     def _entry_count(self, entry: Entry, counter: str) -> Counts:
-        return self.device.table_entry_count(entry.table.name, entry.handle)
+        return self.device.state.tables.count(entry.table.name, entry.handle)
 
     def _counter_read(self, counter: str, index: int) -> Counts:
-        return self.device.counter_read(counter, index)
+        return self.device.state.counters.read(counter, index)
 
     def _counter_write(self, counter: str, index: int, counts: Counts) -> None:
-        self.device.counter_write(counter, index, *counts)
+        self.device.state.counters.write(counter, index, *counts)
 
     def _register_read(self, register: str, index: int, compared: bool) -> int:
-        return self.device.register_read(register, index)
+        return self.device.state.registers.read(register, index)
 
     def _register_write(self, register: str, index: int, value: int) -> None:
-        self.device.register_write(register, index, value)
+        self.device.state.registers.write(register, index, value)
 
     def _register_reset(self, register: str) -> None:
         for index in range(self.model.registers[register].size):
-            self.device.register_write(register, index, 0)
+            self.device.state.registers.write(register, index, 0)
 
     def _meter_read(self, meter: str, index: int) -> None:
         self._meter_cells(meter, index)
@@ -106,7 +106,7 @@ class EngineTarget(CommandTarget):
         committed, peak = rates
         config = MeterRates(committed.rate_per_us * 1e6, committed.burst, peak.rate_per_us * 1e6, peak.burst)
         for cell in self._meter_cells(meter, index):
-            self.device.state.meter_write(meter, cell, config)
+            self.device.state.meters.write(meter, cell, config)
 
     def _meter_cells(self, meter: str, index: int | None) -> range:
         size = self.model.meters[meter].size
@@ -119,11 +119,11 @@ class EngineTarget(CommandTarget):
     def _value_set_add(self, value_set: ValueSet, value: int) -> None:
         members = [*self._value_sets.get(value_set.name, []), value]
         mask = (1 << value_set.width) - 1
-        self.device.state.value_set_write(value_set.name, [(value, mask) for value in members])
+        self.device.state.value_sets.write(value_set.name, [(value, mask) for value in members])
         self._value_sets[value_set.name] = members
 
     def _value_set_clear(self, value_set: str) -> None:
-        self.device.state.value_set_write(value_set, [])
+        self.device.state.value_sets.write(value_set, [])
         self._value_sets.pop(value_set, None)
 
     # ---- Replication ----
@@ -150,7 +150,7 @@ class EngineTarget(CommandTarget):
                 self._set_session(session, replication.replicas(group))
             case s.MirroringDelete(session=session):
                 self._check_session(session)
-                self.device.clone_session_delete(session)
+                self.device.replication.delete_session(session)
                 replication.forget_session(session)
                 self._sessions.remove(session)
             case s.MirroringGet(session=session):
@@ -160,12 +160,12 @@ class EngineTarget(CommandTarget):
 
     def _set_group(self, group: int) -> None:
         replicas = self._replication.replicas(group)
-        self.device.multicast_group_set(group, replicas)
+        self.device.replication.set_group(group, replicas)
         for session in self._replication.sessions_of(group):
-            self.device.clone_session_set(session, replicas)
+            self.device.replication.set_session(session, replicas)
 
     def _set_session(self, session: int, replicas: list[Replica]) -> None:
-        self.device.clone_session_set(session, replicas)
+        self.device.replication.set_session(session, replicas)
         self._sessions.add(session)
 
     def _check_session(self, session: int) -> None:

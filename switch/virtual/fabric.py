@@ -14,7 +14,7 @@ from switch.device import Program
 from switch.engine import Capture, Direction, Engine, EngineDevice, LinkStatistics
 from switch.fabric import add_switches
 from switch.fabric_config import FabricConfig
-from switch.p4runtime.pipeline.pipeline import Build
+from switch.state.pipeline import Build
 from switch.virtual import traffic
 from switch.virtual.interface import HostInterface
 from switch.virtual.target import LocalTarget, Pipelines

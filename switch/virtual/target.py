@@ -8,13 +8,12 @@ from typing import Any
 from finsy.proto import p4r
 
 from switch.codegen import build_program
-from switch.device import Device, Program
-from switch.p4runtime.pipeline.digests import DigestBuffer, DigestCodec
-from switch.p4runtime.pipeline.pipeline import Build, Pipeline, build_pipeline
-from switch.p4runtime.pipeline.pipeline_cache import pipeline_digest
+from switch.device import Program
 from switch.p4runtime.roles import Role
-from switch.p4runtime.server.forwarding_state import ForwardingState
-from switch.p4runtime.values.status import BatchError, failed_precondition, from_exception, invalid
+from switch.p4runtime.values.status import raise_failures
+from switch.state.device import Device
+from switch.state.pipeline import Build, Pipeline, build_pipeline, pipeline_digest
+from switch.state.running_device import RunningDevice
 
 _EVERYTHING = Role("")
 
@@ -34,7 +33,7 @@ class Pipelines:
         return self._pipelines[key]
 
 
-class LocalTarget:
+class LocalTarget(RunningDevice):
     """A device with one controller, which has all rights. Methods raise RequestError or BatchError.
 
     `send` takes what a server would send on the controller's stream: p4.v1.StreamMessageResponse. `wait` is called
@@ -44,133 +43,70 @@ class LocalTarget:
     def __init__(
         self, device: Device, pipelines: Pipelines, send: Callable[[Any], None], wait: Callable[[], None]
     ) -> None:
-        self._device = device
+        super().__init__(device, self._send_digests, device.clock_ns, device.clock_ns)
         self._pipelines = pipelines
         self._send = send
         self._wait = wait
-        self._state: ForwardingState | None = None
-        self._codecs: dict[int, DigestCodec] = {}
-        self._buffers: dict[int, DigestBuffer] = {}
 
     @property
     def program(self) -> Program | None:
         """None before the first pipeline."""
-        return None if self._state is None else self._state.pipeline.program
+        return None if self.state is None else self.state.pipeline.program
 
     def set_pipeline(self, config: Any) -> None:
         """Run the pipeline of a ForwardingPipelineConfig from now on, with fresh state (VERIFY_AND_COMMIT)."""
-        pipeline = self._pipelines.get(config)
-        try:
-            self._device.load(pipeline.program)
-        except Exception as error:
-            raise from_exception(error) from error
-        self._forget()
-        self._state = ForwardingState(self._device, pipeline, self._digest)
-        self._codecs = {codec.list_id: codec for codec in pipeline.digests.values()}
-        self._device.on_packet_in(self._packet_in)
+        self.run(self._pipelines.get(config), self._digest)
+        self.device.on_packet_in(self._packet_in)
 
     def write(self, updates: Iterable[Any]) -> None:
         """Attempt every p4.v1.Update, in order. Raises BatchError if some fail."""
-        outcomes = self._running().write(updates, _EVERYTHING)
+        outcomes = self.running().write(updates, _EVERYTHING)
         self._wait()
-        if any(outcomes):
-            failed = sum(outcome is not None for outcome in outcomes)
-            raise BatchError(f"{failed} of {len(outcomes)} updates failed", outcomes)
+        raise_failures(outcomes, "updates")
 
     def read(self, entities: Iterable[Any]) -> list[Any]:
         """The entities that each p4.v1.Entity asks for, as in a ReadRequest."""
-        state = self._running()
+        state = self.running()
         return [found for entity in entities for found in state.read(entity, _EVERYTHING)]
-
-    def packet_out(self, packet: Any) -> None:
-        """Hand a p4.v1.PacketOut to the pipeline."""
-        frame = self._running().pipeline.packet_out.frame(packet)
-        try:
-            self._device.packet_out(frame)
-        except Exception as error:
-            raise from_exception(error) from error
-
-    def acknowledge_digest(self, digest_id: int, list_id: int) -> None:
-        """The controller has seen to a digest list."""
-        if digest_id not in self._running().pipeline.digests:
-            raise invalid(f"there is no digest {digest_id}")
-        buffer = self._buffers.get(digest_id)
-        if buffer is not None:
-            buffer.acknowledge(list_id)
 
     def restart(self) -> None:
         """Program, tables, registers and what was to be sent are gone."""
-        self._forget()
-        self._state = None
-        self._device.restart()
+        self.device.on_packet_in(None)
+        self.lose_everything()
 
     # ---- Timers ----
 
     @property
     def next_ns(self) -> int | None:
         """When `send_due` has something to do, on the device's clock: an incomplete digest list, an idle entry."""
-        if self._state is None:
+        if self.state is None or self.digests is None:
             return None
-        times = [buffer.due_ns for buffer in self._buffers.values()]
-        times.append(self._state.tables.idle_timers.next_ns)
+        times = (self.digests.due_ns, self.state.tables.idle_timers.next_ns)
         return min((time_ns for time_ns in times if time_ns is not None), default=None)
 
     def send_due(self) -> None:
         """Send digest lists and idle timeouts whose time has come."""
-        if self._state is None:
+        if self.state is None or self.digests is None:
             return
-        now_ns = self._device.clock_ns()
-        for codec in self._codecs.values():
-            buffer = self._buffers.get(codec.digest_id)
-            if buffer is not None and buffer.due_ns is not None and buffer.due_ns <= now_ns:
-                self._send_list(codec, buffer, now_ns)
-        expired = self._state.tables.expired()
+        self.digests.send_due()
+        expired = self.state.tables.expired()
         if expired:
-            notification = p4r.IdleTimeoutNotification(table_entry=expired, timestamp=now_ns)
+            timestamp_ns = self.device.clock_ns()
+            notification = p4r.IdleTimeoutNotification(table_entry=expired, timestamp=timestamp_ns)
             self._send(p4r.StreamMessageResponse(idle_timeout_notification=notification))
 
     # ---- From the data plane ----
 
     def _packet_in(self, frame: bytes) -> None:
-        try:
-            packet = self._running().pipeline.packet_in.packet_in(frame)
-        except ValueError:
-            return  # shorter than the header: not made by this program
-        self._send(p4r.StreamMessageResponse(packet=packet))
+        packet = self.packet_in(frame)
+        if packet is not None:
+            self._send(p4r.StreamMessageResponse(packet=packet))
 
     def _digest(self, list_id: int, words: tuple[int, ...]) -> None:
-        codec = self._codecs.get(list_id)
-        config = self._running().digests.configs.get(codec.digest_id) if codec is not None else None
-        if codec is None or config is None:
-            return
-        buffer = self._buffers.setdefault(codec.digest_id, DigestBuffer(config))
-        buffer.config = config
-        now_ns = self._device.clock_ns()
-        if buffer.add(codec.values(words), now_ns):
-            self._send_list(codec, buffer, now_ns)
-        else:
+        if self.digests is not None:
+            self.digests.receive(list_id, words)
             self._wait()
 
-    def _send_list(self, codec: DigestCodec, buffer: DigestBuffer, now_ns: int) -> None:
-        list_id, messages = buffer.take(now_ns)
-        if codec.digest_id not in self._running().digests.configs:
-            del self._buffers[codec.digest_id]
-            return
-        digest_list = p4r.DigestList(digest_id=codec.digest_id, list_id=list_id, timestamp=now_ns)
-        for values in messages:
-            codec.encode(values, digest_list.data.add())
+    def _send_digests(self, digest_id: int, digest_list: Any) -> bool:
         self._send(p4r.StreamMessageResponse(digest=digest_list))
-
-    # ---- Private ----
-
-    def _running(self) -> ForwardingState:
-        if self._state is None:
-            raise failed_precondition(f"no forwarding pipeline config is set for device {self._device.device_id}")
-        return self._state
-
-    def _forget(self) -> None:
-        if self._state is not None:
-            self._state.clear()
-        self._codecs = {}
-        self._buffers.clear()
-        self._device.on_packet_in(None)
+        return True

@@ -15,7 +15,7 @@ from switch.bmv2_json.load import load_program
 from switch.bmv2_json.model import Action, ProgramModel, Table
 from switch.build import RUNTIME_DIR, RUNTIME_SOURCES, compiler
 from switch.codegen.program import generate
-from switch.runtime.access.abi import to_words
+from switch.state.abi import to_words
 from tests.fuzz.parser_frames import parser_frames
 
 ENTRIES = 40

@@ -47,7 +47,7 @@ class Switch:
         return out
 
     def counted(self, name: str) -> dict[int, tuple[int, int]]:
-        cells = self.device.counter_read_all(f"Compression{name}")
+        cells = self.device.state.counters.read_all(f"Compression{name}")
         return {index: cell for index, cell in enumerate(cells) if cell != (0, 0)}
 
 
@@ -60,20 +60,20 @@ def switch() -> Iterator[Switch]:
             engine.add_open_port(SWITCH, port)
         engine.add_open_port(SWITCH, SERVER, LinkModel(rate_bps=RATE_BPS))
         device.load(program)
-        device.table_insert(
+        device.state.tables.insert(
             "CompressionIngress.forwarding.ipv4_routes",
             [KeyMatch(0x0A000001, prefix_bits=32)],
             ActionCall("CompressionIngress.forwarding.forward", (SERVER, 0x020000000001)),
             0,
         )
-        device.multicast_group_set(16, [Replica(WORKER, 0), Replica(OTHER, 0)])
-        device.table_insert(
+        device.replication.set_group(16, [Replica(WORKER, 0), Replica(OTHER, 0)])
+        device.state.tables.insert(
             "CompressionIngress.forwarding.multicast_routes",
             [KeyMatch(GROUP_IP)],
             ActionCall("CompressionIngress.forwarding.replicate", (16,)),
             0,
         )
-        device.table_insert(
+        device.state.tables.insert(
             "CompressionEgress.congestion.congestion_thresholds",
             [KeyMatch(SERVER)],
             ActionCall("CompressionEgress.congestion.mark_above", (3,)),
@@ -121,9 +121,9 @@ def test_queues_are_watched_and_long_ones_marked(switch: Switch) -> None:
     assert [Ether(frame)[IP].tos & ECN_MASK == CE for frame in found] == [n - 1 >= 3 for n in range(8)]
     assert switch.counted("Egress.queue.marked") == {SERVER: (4, sum(map(len, found[4:])))}
     register = "CompressionEgress.queue.longest_queue"
-    assert switch.device.register_read_all(register)[:3] == [0, 6, 0]
+    assert switch.device.state.registers.read_all(register)[:3] == [0, 6, 0]
     switch.after(*parts(2))
-    assert switch.device.register_read(register, SERVER) == 6
+    assert switch.device.state.registers.read(register, SERVER) == 6
 
 
 @pytest.mark.parametrize(

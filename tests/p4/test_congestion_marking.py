@@ -39,14 +39,14 @@ def marks_of_a_burst(threshold: int | None, tos: int) -> list[bool]:
         engine.add_open_port(SWITCH, IN_PORT)
         engine.add_open_port(SWITCH, OUT_PORT, LinkModel(rate_bps=10_000_000))
         device.load(program)
-        device.table_insert(
+        device.state.tables.insert(
             "AggregationIngress.forwarding.ipv4_routes",
             [KeyMatch(0, prefix_bits=0)],
             ActionCall("AggregationIngress.forwarding.forward", (OUT_PORT, 1)),
             0,
         )
         if threshold is not None:
-            device.table_insert(
+            device.state.tables.insert(
                 "AggregationEgress.congestion.congestion_thresholds",
                 [KeyMatch(OUT_PORT)],
                 ActionCall("AggregationEgress.congestion.mark_above", (threshold,)),

@@ -33,7 +33,8 @@ MAY_IMPORT = {
 
 ROOMS = {
     "switch": (
-        "bmv2_json codegen compiler corpus engine insight p4lang p4runtime runtime shims simple_switch stf virtual"
+        "bmv2_json codegen compiler corpus engine insight p4lang p4runtime runtime server shims simple_switch "
+        "state stf virtual"
     ),
     "topo": "files shapes",
     "emulation": "links nodes switches",

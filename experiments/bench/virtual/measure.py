@@ -77,10 +77,12 @@ def install_routes(fabric: VirtualFabric, permutation: Permutation) -> None:
         device.load(program)
         for port in sorted(set(routes.values())):
             forward = ActionCall("RouterIngress.forward", (port, 1, 2))
-            device.table_insert("RouterIngress.next_hops", [KeyMatch(port)], forward, 0)
+            device.state.tables.insert("RouterIngress.next_hops", [KeyMatch(port)], forward, 0)
         for host, port in routes.items():
             key = KeyMatch(int(IPv4Address(topology.host(host).ip)), prefix_bits=32)
-            device.table_insert("RouterIngress.routes", [key], ActionCall("RouterIngress.set_next_hop", (port,)), 32)
+            device.state.tables.insert(
+                "RouterIngress.routes", [key], ActionCall("RouterIngress.set_next_hop", (port,)), 32
+            )
 
 
 def add_traffic(fabric: VirtualFabric, permutation: Permutation) -> None:

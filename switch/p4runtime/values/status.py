@@ -91,6 +91,13 @@ def update_errors(metadata: Iterable[tuple[str, Any]] | None) -> list[Any]:
     return errors
 
 
+def raise_failures(outcomes: Sequence[RequestError | None], what: str) -> None:
+    """BatchError if some of a batch of updates or requests failed."""
+    if any(outcomes):
+        failed = sum(outcome is not None for outcome in outcomes)
+        raise BatchError(f"{failed} of {len(outcomes)} {what} failed", outcomes)
+
+
 def _room_for_texts(error_count: int) -> int:
     """Bytes that texts may take so that the codes still reach a client. Later texts are left out before codes are."""
     needed = error_count * ERROR_BYTES + OTHER_METADATA_BYTES

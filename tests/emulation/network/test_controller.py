@@ -23,8 +23,8 @@ from hosts.protocols.lanes import frame_bytes
 from hosts.systems.aggregation.gradient import Gradient, gradient_frame
 from hosts.systems.aggregation.gradient_format import Flags
 from switch.engine import Engine
-from switch.p4runtime import P4RuntimeServer
 from switch.program_cache import compiled_files
+from switch.server import P4RuntimeServer
 from topo.graph import Topology
 from topo.registry import parse_topology
 

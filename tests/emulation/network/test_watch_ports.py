@@ -31,9 +31,11 @@ def test_traffic_moves_while_the_peer_is_down() -> None:
         engine.start()
         switch.load(build_program(json.loads(compile_p4(program).json_text)))
         for port in (1, 2):
-            switch.profile_member_write("StateIngress.balancer", port, ActionCall("StateIngress.forward", (port,)))
-        switch.profile_group_write("StateIngress.balancer", 1, [1, 2], [1, 2])
-        switch.table_insert("StateIngress.balanced", [KeyMatch(7)], GroupReference(1), 0)
+            switch.state.profiles.write_member(
+                "StateIngress.balancer", port, ActionCall("StateIngress.forward", (port,))
+            )
+        switch.state.profiles.write_group("StateIngress.balancer", 1, [1, 2], [1, 2])
+        switch.state.tables.insert("StateIngress.balanced", [KeyMatch(7)], GroupReference(1), 0)
 
         def wait_for(port: int, up: bool) -> None:
             end = time.monotonic() + TIMEOUT_S

@@ -110,7 +110,7 @@ class LossyNetwork:
             for port in (IN_PORT, OUT_PORT):
                 self._engine.add_open_port(number, port)
             device.load(program)
-            device.table_insert(
+            device.state.tables.insert(
                 "AggregationIngress.forwarding.ipv4_routes",
                 [KeyMatch(0, prefix_bits=0)],
                 ActionCall("AggregationIngress.forwarding.forward", (OUT_PORT, 0x020000000001)),
@@ -118,7 +118,7 @@ class LossyNetwork:
             )
             for job in (JOB, OTHER_JOB):
                 action = "aggregate_indexed" if static else "aggregate_hashed"
-                device.table_insert(
+                device.state.tables.insert(
                     "AggregationIngress.aggregation.policy.roles",
                     [KeyMatch(job)],
                     ActionCall(
@@ -241,7 +241,7 @@ class LossyNetwork:
     def forget(self, number: int) -> None:
         """A switch loses its slots."""
         for slot in range(SLOTS):
-            self._switches[number].register_write("AggregationIngress.aggregation.slot_owner", slot, 0)
+            self._switches[number].state.registers.write("AggregationIngress.aggregation.slot_owner", slot, 0)
 
     def occupy(self, number: int, packet_number: int) -> None:
         """Another job's fragment comes by, and stays if there is room."""

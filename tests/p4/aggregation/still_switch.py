@@ -48,9 +48,9 @@ class StillSwitch:
     def give(self, job: int, first_slot: int, slots: int) -> None:
         """The job's packet numbers take these slots in turn; what it had before is another's now."""
         if job in self._roles:
-            self._device.table_delete(f"{CONTROL}.policy.roles", self._roles[job])
+            self._device.state.tables.delete(f"{CONTROL}.policy.roles", self._roles[job])
         call = ActionCall(f"{CONTROL}.policy.aggregate_indexed", (OWN_NUMBER, first_slot, slots, 1 << 30))
-        self._roles[job] = self._device.table_insert(f"{CONTROL}.policy.roles", [KeyMatch(job)], call, 0)
+        self._roles[job] = self._device.state.tables.insert(f"{CONTROL}.policy.roles", [KeyMatch(job)], call, 0)
 
     def send(self, job: int, numbers: Iterable[int], flags: int = 0, worker: int = 0) -> None:
         """One packet for each number; a sum waits for two workers."""
@@ -76,5 +76,5 @@ class StillSwitch:
         self._engine.advance(microseconds)
 
     def count(self, job: int, event: str) -> int:
-        packets, _ = self._device.counter_read(f"{CONTROL}.events", job * EVENT_CELLS + EVENTS.index(event))
+        packets, _ = self._device.state.counters.read(f"{CONTROL}.events", job * EVENT_CELLS + EVENTS.index(event))
         return packets

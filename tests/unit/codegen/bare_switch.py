@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from switch.codegen import BuiltProgram
 from switch.codegen.packet_abi import REQUEST_FLAGS, REQUEST_NUMBERS, STANDARD_FIELDS
-from switch.runtime.access import SwitchState
+from switch.state.switch_state import SwitchState
 
 HEADROOM = 4096
 

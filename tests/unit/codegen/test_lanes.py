@@ -42,7 +42,7 @@ def test_unrolled_and_rolled_agree() -> None:
         rolled, plain = (switch.through(frame).frame for switch in switches)
         assert rolled == plain
     for i in range(40):
-        assert switches[0].state.register_read_all(f"slot_{i}") == switches[1].state.register_read_all(f"slot_{i}")
+        assert switches[0].state.registers.read_all(f"slot_{i}") == switches[1].state.registers.read_all(f"slot_{i}")
 
 
 def test_sums_are_exact_and_wrap() -> None:
@@ -54,7 +54,7 @@ def test_sums_are_exact_and_wrap() -> None:
         sums = [(a + b + 2**31) % 2**32 - 2**31 for a, b in zip(sums, lanes, strict=True)]
         out = switch.through(struct.pack(f">HIH{LANES}i", 3, 7, 9, *lanes) + b"tail").frame
         assert out == struct.pack(f">HIH{LANES}i", 3, 7, 9, *sums) + b"tail"
-    assert switch.state.register_read("slot_17", 3) == sums[17] % 2**32
+    assert switch.state.registers.read("slot_17", 3) == sums[17] % 2**32
 
 
 def test_a_slot_out_of_range_reads_zero_and_writes_nothing() -> None:
@@ -63,4 +63,4 @@ def test_a_slot_out_of_range_reads_zero_and_writes_nothing() -> None:
     for _ in range(2):
         out = switch.through(struct.pack(f">HIH{LANES}i", SLOTS, 0, 0, *lanes)).frame
         assert list(struct.unpack(f">{LANES}i", out[8:])) == lanes
-    assert all(not any(switch.state.register_read_all(f"slot_{i}")) for i in (0, 1, LANES - 1))
+    assert all(not any(switch.state.registers.read_all(f"slot_{i}")) for i in (0, 1, LANES - 1))

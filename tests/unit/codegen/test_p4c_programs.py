@@ -43,17 +43,17 @@ def router() -> BareSwitch:
     switch = BareSwitch(built("router"))
     state = switch.state
     for prefix, bits, nexthop in ((0x0A000000, 8, 1), (0x0A010000, 16, 2)):
-        state.table_insert(
+        state.tables.insert(
             "RouterIngress.routes",
             [KeyMatch(prefix, prefix_bits=bits)],
             ActionCall("RouterIngress.set_nexthop", (nexthop,)),
         )
     for member in range(4):
         call = ActionCall("RouterIngress.forward", (20 + member, 0x0200000000A0 + member))
-        state.profile_member_write("RouterIngress.ecmp", member, call)
-    state.profile_group_write("RouterIngress.ecmp", 1, [0, 1, 2, 3])
-    state.table_insert("RouterIngress.nexthops", [KeyMatch(2)], GroupReference(1))
-    state.table_insert(
+        state.profiles.write_member("RouterIngress.ecmp", member, call)
+    state.profiles.write_group("RouterIngress.ecmp", 1, [0, 1, 2, 3])
+    state.tables.insert("RouterIngress.nexthops", [KeyMatch(2)], GroupReference(1))
+    state.tables.insert(
         "RouterIngress.nexthops", [KeyMatch(1)], ActionCall("RouterIngress.forward", (7, 0x020000000077))
     )
     return switch
@@ -66,7 +66,7 @@ def test_router_forwards_by_the_longest_prefix() -> None:
     assert out.std.egress_port == 7
     wanted = bytes.fromhex("020000000077 020000000001 0800") + frame(ipv4(HOST_A, 0x0A020003, ttl=63))[14:]
     assert out.frame == wanted
-    assert switch.state.counter_read("RouterIngress.port_counter", 3) == (1, len(wanted))
+    assert switch.state.counters.read("RouterIngress.port_counter", 3) == (1, len(wanted))
 
 
 def test_router_spreads_flows_by_crc16() -> None:
@@ -107,7 +107,7 @@ def test_router_access_list() -> None:
 
     def rule(action: str, arguments: tuple[int, ...], low: int, high: int, priority: int) -> int:
         key = [everything, KeyMatch(HOST_A, mask=0xFFFFFF00), KeyMatch(low, high=high), KeyMatch(17)]
-        return state.table_insert("RouterIngress.acl", key, ActionCall(action, arguments), priority)
+        return state.tables.insert("RouterIngress.acl", key, ActionCall(action, arguments), priority)
 
     rule("RouterIngress.deny", (), 0, 65535, 1)
     rule("RouterIngress.permit", (9,), 50, 60, 2)
@@ -124,7 +124,7 @@ def test_router_access_list() -> None:
         100,
         1,
     )
-    state.table_delete("RouterIngress.acl", mirror)
+    state.tables.delete("RouterIngress.acl", mirror)
     assert run(53).requests.clone == 0
 
 
@@ -159,8 +159,8 @@ def test_stateful_sums_by_key() -> None:
         assert out.frame == label(6, True) + value(1, 0x123456, amount, total) + b"rest"
         assert (out.requests.recirculate, out.requests.recirculate_field_list) == (1, 1)
         assert out.std.mcast_grp == 6
-    assert switch.state.register_read("StatefulIngress.totals", index) == total
-    assert switch.state.register_read("StatefulIngress.seen", index) == 1
+    assert switch.state.registers.read("StatefulIngress.totals", index) == total
+    assert switch.state.registers.read("StatefulIngress.seen", index) == 1
     assert switch.digests == [(1, [0x123456, 0])]
 
 
@@ -188,7 +188,7 @@ def test_stateful_options_by_value_set() -> None:
     option = bytes([0x42, 3]) + bytes(range(12))
     data = label(5, True) + option + value(1, 1, 1)
     assert switch.ingress(switch.parse(switch.new(data))).std.egress_spec == DROP
-    switch.state.value_set_write("StatefulParser.option_kinds", [(0x42, 0xFF)])
+    switch.state.value_sets.write("StatefulParser.option_kinds", [(0x42, 0xFF)])
     out = switch.through(data)
     assert out.frame == option + value(1, 1, 1, 1)
     short = switch.parse(switch.new(data[:10]))

@@ -157,7 +157,7 @@ def test_p4c_spellings_of_stack_elements() -> None:
     maker.add_table("t", [("exact", make.operation("access_field", element, 0))], [hit])
     maker.order = ["copy"]
     switch = BareSwitch(build_program(maker.json()))
-    switch.state.table_insert("t", [KeyMatch(8)], ActionCall("hit", (44,)))
+    switch.state.tables.insert("t", [KeyMatch(8)], ActionCall("hit", (44,)))
     for index, spec_wanted, valid_wanted in ((0, 0, 1), (1, 44, 1), (2, 0, 0), (200, 0, 0)):
         packet = switch.through(labels(7, 8), index)
         assert (packet.std.egress_spec, packet.std.mcast_grp) == (spec_wanted, valid_wanted)
@@ -320,11 +320,11 @@ def test_masked_transitions_and_value_sets() -> None:
     assert taken(0x5ABC) == "x"
     assert taken(0x5ABD) == "y"
     assert taken(0x4ABC) == "h"
-    switch.state.value_set_write("ports", [(0x5ABC, 0xFFFF), (0x4000, 0xFF00)])
+    switch.state.value_sets.write("ports", [(0x5ABC, 0xFFFF), (0x4000, 0xFF00)])
     assert taken(0x5ABC) == "z"
     assert taken(0x4012) == "z"
     assert taken(0x4112) == "h"
-    switch.state.value_set_write("ports", [])
+    switch.state.value_sets.write("ports", [])
     assert taken(0x5ABC) == "x"
 
 

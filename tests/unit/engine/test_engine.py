@@ -65,9 +65,9 @@ def test_an_interface_that_does_not_exist(engine: Engine, device: EngineDevice) 
 def test_a_switch_without_program_has_no_tables(engine: Engine) -> None:
     device = engine.add_switch(1, "s1")
     with pytest.raises(KeyError, match="no program"):
-        device.table_set_default("table", ActionCall("action"))
+        device.state.tables.set_default("table", ActionCall("action"))
     with pytest.raises(KeyError, match="no program"):
-        device.counter_read_all("counter")
+        device.state.counters.read_all("counter")
 
 
 def test_the_manual_clock_and_the_thread_exclude_each_other(engine: Engine) -> None:
@@ -157,8 +157,8 @@ def test_control_calls_get_in_while_packets_circle() -> None:
 
         def work(device: EngineDevice) -> None:
             for group in range(1, 200):
-                device.multicast_group_set(group, [])
-                device.multicast_group_delete(group)
+                device.replication.set_group(group, [])
+                device.replication.delete_group(group)
 
         threads = [threading.Thread(target=work, args=(device,)) for device in devices]
         for thread in threads:
@@ -191,7 +191,7 @@ def test_a_storm_is_limited_by_memory_and_counted() -> None:
         device.load(instructed_program())
         engine.add_open_port(1, 1)
         engine.add_link((1, 8), (1, 9), LINK, 0)
-        device.multicast_group_set(1, [Replica(8), Replica(9)])
+        device.replication.set_group(1, [Replica(8), Replica(9)])
         engine.inject(1, 1, pass_through(ingress=Ingress.MULTICAST, argument=1, egress=Egress.KEEP))
         with pytest.raises(RuntimeError, match="circles"):
             engine.advance(0, max_events=60_000)

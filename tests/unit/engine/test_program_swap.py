@@ -39,8 +39,8 @@ def test_recirculating_packets_are_dropped_with_their_metadata(engine: Engine, d
 
 
 def test_groups_and_sessions_go_with_the_old_program(engine: Engine, device: EngineDevice) -> None:
-    device.multicast_group_set(1, [Replica(2)])
-    device.clone_session_set(1, [Replica(3)])
+    device.replication.set_group(1, [Replica(2)])
+    device.replication.set_session(1, [Replica(3)])
     device.load(instructed_program())
     sent = exchange(engine, pass_through(2, Ingress.MULTICAST, 1) + b"x", pass_through(4, Ingress.CLONE, 1) + b"x")
     assert sent == [(1, 4, b"x")]

@@ -12,7 +12,7 @@ INGRESS_CLONE, EGRESS_CLONE, REPLICATED = 1, 2, 5
 
 
 def test_multicast_makes_a_copy_for_each_replica(engine: Engine, device: EngineDevice) -> None:
-    device.multicast_group_set(9, [Replica(2, 20), Replica(3, 30), Replica(2, 21), Replica(99, 1)])
+    device.replication.set_group(9, [Replica(2, 20), Replica(3, 30), Replica(2, 21), Replica(99, 1)])
     frame = pass_through(ingress=Ingress.MULTICAST, argument=9, egress=Egress.REPORT) + b"to all"
     copies = [(port, read_report(frame)) for _, port, frame in exchange(engine, frame)]
     assert [(port, r.egress_rid, r.instance_type) for port, r in copies] == [
@@ -28,7 +28,7 @@ def test_multicast_makes_a_copy_for_each_replica(engine: Engine, device: EngineD
 
 
 def test_multicast_wins_over_the_egress_port(engine: Engine, device: EngineDevice) -> None:
-    device.multicast_group_set(1, [Replica(3)])
+    device.replication.set_group(1, [Replica(3)])
     engine.inject(1, 1, pass_through(DROP, Ingress.MULTICAST, 1) + b"x")
     engine.inject(1, 1, pass_through(2, Ingress.MULTICAST, 1) + b"x")
     engine.advance(0)
@@ -36,39 +36,39 @@ def test_multicast_wins_over_the_egress_port(engine: Engine, device: EngineDevic
 
 
 def test_a_group_without_replicas_drops(engine: Engine, device: EngineDevice) -> None:
-    device.multicast_group_set(1, [])
+    device.replication.set_group(1, [])
     assert exchange(engine, *(pass_through(2, Ingress.MULTICAST, group) for group in (1, 2))) == []
     assert device.statistics().no_group_drops == 2
 
 
 def test_groups_can_be_replaced_and_deleted(engine: Engine, device: EngineDevice) -> None:
-    device.multicast_group_set(1, [Replica(2)])
-    device.multicast_group_set(1, [Replica(3), Replica(4)])
+    device.replication.set_group(1, [Replica(2)])
+    device.replication.set_group(1, [Replica(3), Replica(4)])
     assert [port for _, port, _ in exchange(engine, pass_through(2, Ingress.MULTICAST, 1) + b"x")] == [3, 4]
-    device.multicast_group_delete(1)
+    device.replication.delete_group(1)
     assert exchange(engine, pass_through(2, Ingress.MULTICAST, 1) + b"x") == []
     with pytest.raises(KeyError, match="multicast group 1"):
-        device.multicast_group_delete(1)
+        device.replication.delete_group(1)
 
 
 @pytest.mark.parametrize("group", [0, -1, 65536])
 def test_group_ids_outside_16_bits_are_refused(device: EngineDevice, group: int) -> None:
     with pytest.raises(ValueError, match=r"1\.\.65535"):
-        device.multicast_group_set(group, [Replica(1)])
+        device.replication.set_group(group, [Replica(1)])
     with pytest.raises(KeyError):
-        device.multicast_group_delete(group)
+        device.replication.delete_group(group)
 
 
 @pytest.mark.parametrize("replica", [Replica(512), Replica(-1), Replica(1, 65536), Replica(1, -1)])
 def test_impossible_replicas_are_refused(device: EngineDevice, replica: Replica) -> None:
     with pytest.raises(ValueError, match="is not in"):
-        device.multicast_group_set(1, [replica])
+        device.replication.set_group(1, [replica])
     with pytest.raises(ValueError, match="is not in"):
-        device.clone_session_set(1, [replica])
+        device.replication.set_session(1, [replica])
 
 
 def test_an_ingress_clone_is_the_frame_as_it_came(engine: Engine, device: EngineDevice) -> None:
-    device.clone_session_set(5, [Replica(3, 1), Replica(4, 2)])
+    device.replication.set_session(5, [Replica(3, 1), Replica(4, 2)])
     frame = pass_through(2, Ingress.CLONE, 5, Egress.REPORT) + b"rest"
     reports = {port: read_report(frame) for _, port, frame in exchange(engine, frame)}
     assert {port: r.instance_type for port, r in reports.items()} == {2: 0, 3: INGRESS_CLONE, 4: INGRESS_CLONE}
@@ -83,29 +83,29 @@ def test_an_ingress_clone_is_the_frame_as_it_came(engine: Engine, device: Engine
 
 
 def test_the_original_of_a_clone_may_be_dropped(engine: Engine, device: EngineDevice) -> None:
-    device.clone_session_set(5, [Replica(3)])
+    device.replication.set_session(5, [Replica(3)])
     assert [port for _, port, _ in exchange(engine, pass_through(DROP, Ingress.CLONE, 5) + b"x")] == [3]
 
 
 def test_a_session_truncates_its_clones_and_not_the_original(engine: Engine, device: EngineDevice) -> None:
-    device.clone_session_set(5, [Replica(3)], truncate_bytes=4)
+    device.replication.set_session(5, [Replica(3)], truncate_bytes=4)
     sent = exchange(engine, pass_through(2, Ingress.CLONE, 5) + b"0123456789")
     assert sorted(sent) == [(1, 2, b"0123456789"), (1, 3, b"0123")]
 
 
 def test_a_clone_for_an_unknown_session_is_none(engine: Engine, device: EngineDevice) -> None:
-    device.clone_session_set(5, [Replica(3)])
-    device.clone_session_delete(5)
-    device.clone_session_set(6, [])
+    device.replication.set_session(5, [Replica(3)])
+    device.replication.delete_session(5)
+    device.replication.set_session(6, [])
     sent = exchange(engine, *(pass_through(2, Ingress.CLONE, session) + b"x" for session in (4, 5, 6)))
     assert [port for _, port, _ in sent] == [2, 2, 2]
     assert device.statistics().cloned == 0
     with pytest.raises(KeyError, match="clone session 5"):
-        device.clone_session_delete(5)
+        device.replication.delete_session(5)
 
 
 def test_an_egress_clone_is_the_packet_as_egress_left_it(engine: Engine, device: EngineDevice) -> None:
-    device.clone_session_set(5, [Replica(3, 33)])
+    device.replication.set_session(5, [Replica(3, 33)])
     frame = pass_through(2, egress=Egress.CLONE, egress_argument=5) + b"rest"
     frames = {port: frame for _, port, frame in exchange(engine, frame)}
     assert frames[2] == b"rest"
@@ -117,7 +117,7 @@ def test_an_egress_clone_is_the_packet_as_egress_left_it(engine: Engine, device:
 
 
 def test_large_groups_have_no_limit_but_memory(engine: Engine, device: EngineDevice) -> None:
-    device.multicast_group_set(65535, [Replica(1 + i % 4, i) for i in range(5000)])
-    device.multicast_group_set(200, [Replica(1 + i % 4, i) for i in range(5000)])
+    device.replication.set_group(65535, [Replica(1 + i % 4, i) for i in range(5000)])
+    device.replication.set_group(200, [Replica(1 + i % 4, i) for i in range(5000)])
     sent = exchange(engine, pass_through(ingress=Ingress.MULTICAST, argument=200, egress=Egress.REPORT))
     assert [read_report(frame).egress_rid for _, _, frame in sent] == list(range(5000))

@@ -63,7 +63,7 @@ def switch(engine: Engine) -> EngineDevice:
     device.load(build_program(compile_p4(Path(__file__).parent / "programs" / "standard_fields.p4").json))
     engine.add_open_port(1, 1)
     engine.add_open_port(1, 2, LinkModel(rate_bps=1))
-    device.multicast_group_set(3, [Replica(509, 0xFFFF)])
+    device.replication.set_group(3, [Replica(509, 0xFFFF)])
     return device
 
 

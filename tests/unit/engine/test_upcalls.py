@@ -41,7 +41,7 @@ def test_packet_in_is_what_egress_and_deparser_made(engine: Engine) -> None:
 def test_the_cpu_port_can_be_a_replica(engine: Engine, device: EngineDevice) -> None:
     received: list[bytes] = []
     device.on_packet_in(received.append)
-    device.multicast_group_set(1, [Replica(CPU_PORT), Replica(2)])
+    device.replication.set_group(1, [Replica(CPU_PORT), Replica(2)])
     engine.inject(1, 1, pass_through(ingress=Ingress.MULTICAST, argument=1) + b"both")
     engine.advance(0)
     assert received == [b"both"]
@@ -50,7 +50,7 @@ def test_the_cpu_port_can_be_a_replica(engine: Engine, device: EngineDevice) -> 
 
 def test_nobody_listens_any_more_after_none(engine: Engine, device: EngineDevice) -> None:
     received: list[bytes] = []
-    device.multicast_group_set(1, [Replica(CPU_PORT)])
+    device.replication.set_group(1, [Replica(CPU_PORT)])
     for callback in (received.append, None):
         device.on_packet_in(callback)
         engine.inject(1, 1, pass_through(ingress=Ingress.MULTICAST, argument=1) + b"x")
@@ -125,7 +125,7 @@ def test_a_callback_may_call_the_engine() -> None:
         engine.add_open_port(1, 1)
 
         def callback(frame: bytes) -> None:
-            device.multicast_group_set(1, [Replica(1)])
+            device.replication.set_group(1, [Replica(1)])
             device.packet_out(pass_through(1) + frame)
             answers.put(engine.quiesce(10))
 

@@ -47,8 +47,8 @@ def switch(engine: Engine, program: BuiltProgram) -> EngineDevice:
     device.load(program)
     for port in (1, 2, 3):
         engine.add_open_port(1, port)
-    device.multicast_group_set(5, [Replica(2, 20), Replica(3, 30)])
-    device.clone_session_set(7, [Replica(3, 70)])
+    device.replication.set_group(5, [Replica(2, 20), Replica(3, 30)])
+    device.replication.set_session(7, [Replica(3, 70)])
     return device
 
 
@@ -106,7 +106,7 @@ def test_truncate(engine: Engine, switch: EngineDevice) -> None:
 
 
 def test_copies_take_buffers_of_their_own_size(engine: Engine, switch: EngineDevice) -> None:
-    switch.multicast_group_set(6, [Replica(2, instance) for instance in range(100)])
+    switch.replication.set_group(6, [Replica(2, instance) for instance in range(100)])
     before = engine.statistics().pool_bytes
     assert len(exchange(engine, order(MULTICAST, 6) + bytes(100))) == 100
     assert engine.statistics().pool_bytes - before < 100 * 1024

@@ -11,7 +11,7 @@ from scapy.utils import PcapWriter
 from cli.p4.commands import app
 from common.errors import UserError
 from switch.engine import Engine
-from switch.p4runtime import P4RuntimeServer
+from switch.server import P4RuntimeServer
 from tests.unit.insight.test_p4runtime_state import push
 from tests.unit.insight.tracing import ORDER_COMMANDS, ORDERS, ROUTED, ROUTER, ROUTES
 from tests.unit.p4runtime.client import Client

@@ -23,8 +23,8 @@ from switch.insight.source import SourceMap
 from switch.insight.trace.events import TableApplication, Trace
 from switch.insight.trace.trace import build_trace
 from switch.insight.traced_switch import TracedSwitch
-from switch.p4runtime import P4RuntimeServer
-from switch.p4runtime.pipeline.pipeline import build_pipeline
+from switch.server import P4RuntimeServer
+from switch.state.pipeline import build_pipeline
 from tests.unit.insight.tracing import ORDERS, ROUTED, ROUTER
 from tests.unit.p4runtime.client import DELETE, INSERT, MODIFY, Client
 
@@ -234,7 +234,7 @@ def test_plan_with_groups_and_registers(tmp_path: Path) -> None:
     with TracedSwitch(setup.program) as switch:
         setup.fill(switch, [path], None)
         switch.send(0, bytes([5, 3]))
-        assert switch.device.register_read("OrderIngress.seen", 3) == 42
+        assert switch.device.state.registers.read("OrderIngress.seen", 3) == 42
 
 
 @pytest.mark.parametrize(

@@ -62,10 +62,14 @@ def send_through_both(bmv2_json: dict[str, Any], script: Script) -> int:
                     except CheckFailed:
                         continue
         for register in plain.model.registers:
-            assert traced.device.register_read_all(register) == ordinary.device.register_read_all(register)
+            assert traced.device.state.registers.read_all(register) == ordinary.device.state.registers.read_all(
+                register
+            )
         for counter, shape in plain.model.counters.items():
             if shape.table is None:
-                assert traced.device.counter_read_all(counter) == ordinary.device.counter_read_all(counter)
+                assert traced.device.state.counters.read_all(counter) == ordinary.device.state.counters.read_all(
+                    counter
+                )
     return packets
 
 

@@ -1,4 +1,4 @@
-"""A device in memory that follows switch.device.Device to the letter and remembers what was asked of it."""
+"""A device in memory that follows switch.state.device.Device to the letter and remembers what was asked of it."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class FakeProgram:
 class Table:
     entries: dict[int, tuple[tuple[KeyMatch, ...], EntryCall, int]] = field(default_factory=dict)
     default: ActionCall | None = None
-    counts: dict[int, tuple[int, int]] = field(default_factory=dict)
-    default_count: tuple[int, int] = (0, 0)
+    counts: dict[int | None, tuple[int, int]] = field(default_factory=lambda: {None: (0, 0)})
+    """By handle, the default entry's under None."""
     meters: dict[int, MeterRates] = field(default_factory=dict)
     meter_counts: dict[int, MeterCounts] = field(default_factory=dict)
     last_hits_ns: dict[int, int] = field(default_factory=dict)
@@ -58,8 +58,186 @@ NO_METER_COUNTS = MeterCounts((0, 0), (0, 0), (0, 0))
 PORTS = 16
 
 
+class FakeTables(dict[str, Table]):
+    def __init__(self, program: Program, now_ns: Callable[[], int]) -> None:
+        super().__init__()
+        self._now_ns = now_ns
+        self._handles = itertools.count(100)
+        for table in (table for pipeline in program.json["pipelines"] for table in pipeline["tables"]):
+            self[table["name"]] = Table()
+            for handle in range(len(table.get("entries", ()))):
+                self._insert(table["name"], handle, ((), ActionCall("initial"), 0))
+
+    def _insert(self, table: str, handle: int, entry: tuple[tuple[KeyMatch, ...], EntryCall, int]) -> None:
+        self[table].entries[handle] = entry
+        self[table].counts[handle] = (0, 0)
+        self[table].meter_counts[handle] = NO_METER_COUNTS
+        self[table].last_hits_ns[handle] = self._now_ns()
+
+    def insert(self, table: str, key: Sequence[KeyMatch], call: EntryCall, priority: int) -> int:
+        handle = next(self._handles)
+        self._insert(table, handle, (tuple(key), call, priority))
+        return handle
+
+    def modify(self, table: str, handle: int, call: EntryCall) -> None:
+        key, _, priority = self[table].entries[handle]
+        self[table].entries[handle] = (key, call, priority)
+
+    def delete(self, table: str, handle: int) -> None:
+        del self[table].entries[handle]
+        self[table].meters.pop(handle, None)
+
+    def set_default(self, table: str, call: ActionCall | None) -> None:
+        self[table].default = call
+
+    def count(self, table: str, handle: int | None) -> tuple[int, int]:
+        return self[table].counts[handle]
+
+    def write_count(self, table: str, handle: int | None, packets: int, bytes_: int) -> None:
+        self[table].counts[handle] = packets, bytes_
+
+    def initial_handles(self, table: str) -> Sequence[int]:
+        return [h for h in self[table].entries if h < 100]
+
+    def last_hit_ns(self, table: str, handle: int) -> int:
+        return self[table].last_hits_ns[handle]
+
+    def write_meter(self, table: str, handle: int, rates: MeterRates | None) -> None:
+        _set(self[table].meters, handle, rates)
+
+    def meter_counts(self, table: str, handle: int) -> MeterCounts:
+        return self[table].meter_counts[handle]
+
+    def clear_meter_counts(self, table: str, handle: int) -> None:
+        self[table].meter_counts[handle] = NO_METER_COUNTS
+
+    def refer_to(self, reference: EntryCall) -> bool:
+        return any(call == reference for t in self.values() for _, call, _ in t.entries.values())
+
+
+class FakeProfiles(dict[str, Profile]):
+    def __init__(self, program: Program, tables: FakeTables) -> None:
+        super().__init__()
+        self._tables = tables
+        for pipeline in program.json["pipelines"]:
+            for profile in pipeline.get("action_profiles", ()):
+                self[profile["name"]] = Profile()
+
+    def write_member(self, profile: str, member: int, call: ActionCall) -> None:
+        self[profile].members[member] = call
+
+    def delete_member(self, profile: str, member: int) -> None:
+        grouped = any(member in group for group in self[profile].groups.values())
+        if grouped or self._tables.refer_to(MemberReference(member)):
+            raise StillReferenced(f"member {member}")
+        del self[profile].members[member]
+
+    def write_group(
+        self, profile: str, group: int, members: Sequence[int], watched: Sequence[int | None] = ()
+    ) -> None:
+        for member in members:
+            assert member in self[profile].members
+        self[profile].groups[group] = tuple(members)
+        self[profile].watched.pop(group, None)
+        if watched:
+            self[profile].watched[group] = tuple(watched)
+
+    def delete_group(self, profile: str, group: int) -> None:
+        if self._tables.refer_to(GroupReference(group)):
+            raise StillReferenced(f"group {group}")
+        del self[profile].groups[group]
+        self[profile].watched.pop(group, None)
+
+
+class FakeRegisters(dict[str, list[int]]):
+    def read(self, register: str, index: int) -> int:
+        return self[register][index]
+
+    def read_all(self, register: str) -> list[int]:
+        return list(self[register])
+
+    def write(self, register: str, index: int, value: int) -> None:
+        self[register][index] = value
+
+
+class FakeCounters(dict[str, list[tuple[int, int]]]):
+    def read(self, counter: str, index: int) -> tuple[int, int]:
+        return self[counter][index]
+
+    def read_all(self, counter: str) -> list[tuple[int, int]]:
+        return list(self[counter])
+
+    def write(self, counter: str, index: int, packets: int, bytes_: int) -> None:
+        self[counter][index] = (packets, bytes_)
+
+
+class FakeMeters(dict[tuple[str, int], MeterRates]):
+    def __init__(self) -> None:
+        super().__init__()
+        self.marks: dict[tuple[str, int], MeterCounts] = {}
+
+    def write(self, meter: str, index: int, rates: MeterRates | None) -> None:
+        _set(self, (meter, index), rates)
+
+    def counts(self, meter: str, index: int) -> MeterCounts:
+        return self.marks.get((meter, index), NO_METER_COUNTS)
+
+    def clear_counts(self, meter: str, index: int) -> None:
+        self.marks.pop((meter, index), None)
+
+
+class FakeValueSets(dict[str, list[tuple[int, int]]]):
+    def write(self, value_set: str, members: Sequence[tuple[int, int]]) -> None:
+        self[value_set] = list(members)
+
+
+class FakeState:
+    def __init__(self, program: Program, now_ns: Callable[[], int]) -> None:
+        json = program.json
+        self.tables = FakeTables(program, now_ns)
+        self.profiles = FakeProfiles(program, self.tables)
+        self.registers = FakeRegisters({r["name"]: [0] * r["size"] for r in json["register_arrays"]})
+        self.counters = FakeCounters(
+            {c["name"]: [(0, 0)] * c["size"] for c in json["counter_arrays"] if not c.get("is_direct")}
+        )
+        self.meters = FakeMeters()
+        self.value_sets = FakeValueSets()
+
+    def close(self) -> None:
+        pass
+
+
+class FakeReplication:
+    """Groups and sessions outlive programs here, as devices may have it."""
+
+    def __init__(self) -> None:
+        self.groups: dict[int, tuple[Replica, ...]] = {}
+        self.sessions: dict[int, tuple[tuple[Replica, ...], int, int]] = {}
+
+    def set_group(self, group_id: int, replicas: Sequence[Replica]) -> None:
+        self.groups[group_id] = tuple(replicas)
+
+    def delete_group(self, group_id: int) -> None:
+        del self.groups[group_id]
+
+    def set_session(
+        self, session_id: int, replicas: Sequence[Replica], truncate_bytes: int = 0, class_of_service: int = 0
+    ) -> None:
+        self.sessions[session_id] = (tuple(replicas), truncate_bytes, class_of_service)
+
+    def delete_session(self, session_id: int) -> None:
+        del self.sessions[session_id]
+
+
+_NOTHING = FakeProgram({"pipelines": [], "register_arrays": [], "counter_arrays": []})
+
+
 class FakeDevice:
     """`loads` counts the programs that were loaded; `refuse_load` makes the next one fail."""
+
+    # The types of the state of a real device, whose classes the fake ones do not share.
+    state: Any
+    replication: Any
 
     def __init__(self, device_id: int) -> None:
         self._device_id = device_id
@@ -70,20 +248,8 @@ class FakeDevice:
         self.packet_in: Callable[[bytes], None] | None = None
         self.digest: Callable[[int, tuple[int, ...]], None] | None = None
         self.now_ns = 0
-        # Groups and sessions outlive programs here, as devices may have it.
-        self.groups: dict[int, tuple[Replica, ...]] = {}
-        self.sessions: dict[int, tuple[tuple[Replica, ...], int, int]] = {}
-        self._clear()
-
-    def _clear(self) -> None:
-        self._handles = itertools.count(100)
-        self.tables: dict[str, Table] = {}
-        self.registers: dict[str, list[int]] = {}
-        self.counters: dict[str, list[tuple[int, int]]] = {}
-        self.profiles: dict[str, Profile] = {}
-        self.meters: dict[tuple[str, int], MeterRates] = {}
-        self.meter_marks: dict[tuple[str, int], MeterCounts] = {}
-        self.value_sets: dict[str, list[tuple[int, int]]] = {}
+        self.replication = FakeReplication()
+        self.state = self.new_state(_NOTHING)
 
     @property
     def device_id(self) -> int:
@@ -95,7 +261,7 @@ class FakeDevice:
 
     def restart(self) -> None:
         self._program = None
-        self._clear()
+        self.state = self.new_state(_NOTHING)
 
     def load(self, program: Program) -> None:
         if self.refuse_load is not None:
@@ -103,146 +269,16 @@ class FakeDevice:
             raise error
         self.loads += 1
         self._program = program
-        self._clear()
-        for pipeline in program.json["pipelines"]:
-            for table in pipeline["tables"]:
-                self.tables[table["name"]] = Table()
-                for handle in range(len(table.get("entries", ()))):
-                    self._insert(table["name"], handle, ((), ActionCall("initial"), 0))
-            for profile in pipeline.get("action_profiles", ()):
-                self.profiles[profile["name"]] = Profile()
-        for register in program.json["register_arrays"]:
-            self.registers[register["name"]] = [0] * register["size"]
-        for counter in program.json["counter_arrays"]:
-            if not counter.get("is_direct"):
-                self.counters[counter["name"]] = [(0, 0)] * counter["size"]
+        self.state = self.new_state(program)
+
+    def new_state(self, program: Program) -> Any:
+        return FakeState(program, self.clock_ns)
 
     def clock_ns(self) -> int:
         return self.now_ns
 
     def has_port(self, port: int) -> bool:
         return 0 <= port < PORTS
-
-    def _insert(self, table: str, handle: int, entry: tuple[tuple[KeyMatch, ...], EntryCall, int]) -> None:
-        self.tables[table].entries[handle] = entry
-        self.tables[table].counts[handle] = (0, 0)
-        self.tables[table].meter_counts[handle] = NO_METER_COUNTS
-        self.tables[table].last_hits_ns[handle] = self.now_ns
-
-    def table_insert(self, table: str, key: Sequence[KeyMatch], call: EntryCall, priority: int) -> int:
-        handle = next(self._handles)
-        self._insert(table, handle, (tuple(key), call, priority))
-        return handle
-
-    def table_modify(self, table: str, handle: int, call: EntryCall) -> None:
-        key, _, priority = self.tables[table].entries[handle]
-        self.tables[table].entries[handle] = (key, call, priority)
-
-    def table_delete(self, table: str, handle: int) -> None:
-        del self.tables[table].entries[handle]
-        self.tables[table].meters.pop(handle, None)
-
-    def table_set_default(self, table: str, call: ActionCall | None) -> None:
-        self.tables[table].default = call
-
-    def table_entry_count(self, table: str, handle: int) -> tuple[int, int]:
-        return self.tables[table].counts[handle]
-
-    def table_entry_count_write(self, table: str, handle: int, packets: int, bytes_: int) -> None:
-        self.tables[table].counts[handle] = packets, bytes_
-
-    def table_default_count(self, table: str) -> tuple[int, int]:
-        return self.tables[table].default_count
-
-    def table_default_count_write(self, table: str, packets: int, bytes_: int) -> None:
-        self.tables[table].default_count = packets, bytes_
-
-    def table_initial_handles(self, table: str) -> Sequence[int]:
-        return [h for h in self.tables[table].entries if h < 100]
-
-    def table_last_hit_ns(self, table: str, handle: int) -> int:
-        return self.tables[table].last_hits_ns[handle]
-
-    def _referred(self, reference: EntryCall) -> bool:
-        return any(call == reference for t in self.tables.values() for _, call, _ in t.entries.values())
-
-    def profile_member_write(self, profile: str, member: int, call: ActionCall) -> None:
-        self.profiles[profile].members[member] = call
-
-    def profile_member_delete(self, profile: str, member: int) -> None:
-        grouped = any(member in group for group in self.profiles[profile].groups.values())
-        if grouped or self._referred(MemberReference(member)):
-            raise StillReferenced(f"member {member}")
-        del self.profiles[profile].members[member]
-
-    def profile_group_write(
-        self, profile: str, group: int, members: Sequence[int], watched: Sequence[int | None] = ()
-    ) -> None:
-        for member in members:
-            assert member in self.profiles[profile].members
-        self.profiles[profile].groups[group] = tuple(members)
-        self.profiles[profile].watched.pop(group, None)
-        if watched:
-            self.profiles[profile].watched[group] = tuple(watched)
-
-    def profile_group_delete(self, profile: str, group: int) -> None:
-        if self._referred(GroupReference(group)):
-            raise StillReferenced(f"group {group}")
-        del self.profiles[profile].groups[group]
-        self.profiles[profile].watched.pop(group, None)
-
-    def clone_session_set(
-        self, session_id: int, replicas: Sequence[Replica], truncate_bytes: int = 0, class_of_service: int = 0
-    ) -> None:
-        self.sessions[session_id] = (tuple(replicas), truncate_bytes, class_of_service)
-
-    def clone_session_delete(self, session_id: int) -> None:
-        del self.sessions[session_id]
-
-    def meter_write(self, meter: str, index: int, rates: MeterRates | None) -> None:
-        _set(self.meters, (meter, index), rates)
-
-    def meter_counts(self, meter: str, index: int) -> MeterCounts:
-        return self.meter_marks.get((meter, index), NO_METER_COUNTS)
-
-    def meter_counts_clear(self, meter: str, index: int) -> None:
-        self.meter_marks.pop((meter, index), None)
-
-    def table_meter_write(self, table: str, handle: int, rates: MeterRates | None) -> None:
-        _set(self.tables[table].meters, handle, rates)
-
-    def table_meter_counts(self, table: str, handle: int) -> MeterCounts:
-        return self.tables[table].meter_counts[handle]
-
-    def table_meter_counts_clear(self, table: str, handle: int) -> None:
-        self.tables[table].meter_counts[handle] = NO_METER_COUNTS
-
-    def value_set_write(self, value_set: str, members: Sequence[tuple[int, int]]) -> None:
-        self.value_sets[value_set] = list(members)
-
-    def multicast_group_set(self, group_id: int, replicas: Sequence[Replica]) -> None:
-        self.groups[group_id] = tuple(replicas)
-
-    def multicast_group_delete(self, group_id: int) -> None:
-        del self.groups[group_id]
-
-    def register_read(self, register: str, index: int) -> int:
-        return self.registers[register][index]
-
-    def register_read_all(self, register: str) -> list[int]:
-        return list(self.registers[register])
-
-    def register_write(self, register: str, index: int, value: int) -> None:
-        self.registers[register][index] = value
-
-    def counter_read(self, counter: str, index: int) -> tuple[int, int]:
-        return self.counters[counter][index]
-
-    def counter_read_all(self, counter: str) -> list[tuple[int, int]]:
-        return list(self.counters[counter])
-
-    def counter_write(self, counter: str, index: int, packets: int, bytes_: int) -> None:
-        self.counters[counter][index] = (packets, bytes_)
 
     def packet_out(self, frame: bytes) -> None:
         self.sent.append(frame)

@@ -12,7 +12,7 @@ import finsy
 
 from switch.compiler import compile_p4
 from switch.engine import Engine, EngineDevice
-from switch.p4runtime import P4RuntimeServer
+from switch.server import P4RuntimeServer
 
 TIMEOUT_S = 60
 CPU_PORT = 510

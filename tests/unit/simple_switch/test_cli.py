@@ -10,7 +10,7 @@ from finsy.proto import p4r
 
 from common.errors import UserError
 from switch.engine import Engine, EngineDevice
-from switch.p4runtime import P4RuntimeServer
+from switch.server import P4RuntimeServer
 from switch.simple_switch.cli.client import Client, Refused
 from switch.simple_switch.cli.command import Shell, main
 from tests.unit.simple_switch.programs import everything
@@ -139,7 +139,7 @@ def test_timeouts(shell: Shell, capsys: pytest.CaptureFixture[str]) -> None:
 def test_counters(shell: Shell, served: tuple[EngineDevice, str], capsys: pytest.CaptureFixture[str]) -> None:
     assert say(shell, capsys, "counter_write seen 3 10 640") == "seen[3] has been updated\n"
     assert say(shell, capsys, "counter_read In.seen 3") == "In.seen[3]= (640 bytes, 10 packets)\n"
-    assert served[0].counter_read("In.seen", 3) == (10, 640)
+    assert served[0].state.counters.read("In.seen", 3) == (10, 640)
     assert say(shell, capsys, "counter_reset seen") == ""
     assert say(shell, capsys, "counter_read seen 3") == "seen[3]= (0 bytes, 0 packets)\n"
     assert say(shell, capsys, "counter_read seen 8").startswith("Error: ")
@@ -156,12 +156,12 @@ def test_counters(shell: Shell, served: tuple[EngineDevice, str], capsys: pytest
 def test_registers(shell: Shell, served: tuple[EngineDevice, str], capsys: pytest.CaptureFixture[str]) -> None:
     assert say(shell, capsys, "register_write cells 2 0x11223344") == ""
     assert say(shell, capsys, "register_read cells 2") == f"cells[2]= {0x11223344}\n"
-    assert served[0].register_read("In.cells", 2) == 0x11223344
+    assert served[0].state.registers.read("In.cells", 2) == 0x11223344
     assert say(shell, capsys, "register_read cells").endswith(f"0, 0, {0x11223344}, 0, 0, 0, 0, 0\n")
     assert say(shell, capsys, "register_write cells 9 1").startswith("Error: ")
     assert say(shell, capsys, "register_write cells 1 0x100000000").startswith("Error: ")
     say(shell, capsys, "register_reset cells")
-    assert served[0].register_read_all("In.cells") == [0] * 8
+    assert served[0].state.registers.read_all("In.cells") == [0] * 8
 
 
 def test_meters(shell: Shell, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from common.errors import UserError
-from switch.p4runtime.server.server_tls import ServerTls
+from switch.server.server_tls import ServerTls
 from switch.simple_switch.options import Answered, SwitchOptions, read_options
 
 

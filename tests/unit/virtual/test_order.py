@@ -37,7 +37,7 @@ def test_what_waits_for_long_comes_before_what_was_caused_later() -> None:
     """Copies that are 5 ms under way, two of the same time, and what arrives 40 ns and 24 us after them."""
     with fabric_of([0, 5000, 5000, 524, 524]) as fabric:
         hosts = [fabric.interface(1, port) for port in range(5)]
-        fabric.devices[1].multicast_group_set(1, [Replica(1), Replica(2)])
+        fabric.devices[1].replication.set_group(1, [Replica(1), Replica(2)])
         hosts[0].send(rows(pass_through(0, Ingress.MULTICAST, 1) + b"copy"))
         for port, at_ns in ((3, 4_476_040), (4, 4_500_000)):
             assert fabric.run_until(at_ns).interfaces == ()

@@ -93,7 +93,7 @@ def test_entries_groups_and_counters(punt: Network) -> None:
     assert punt.exchange(1, frame(H2)) == {2: frame(H2), 3: frame(H2)}
     [counted] = punt.read(finsy.P4DirectCounterEntry(table_entry=to_h2(None)))
     assert counted.data == finsy.P4CounterData(byte_count=len(frame(H2)), packet_count=1)
-    assert punt.fabric.devices[1].register_read("PuntIngress.last_source", 1) == 0x020000000001
+    assert punt.fabric.devices[1].state.registers.read("PuntIngress.last_source", 1) == 0x020000000001
     punt.write(~to_h2(finsy.Action("forward", port=3)))
     assert punt.exchange(1, frame(H2)) == {3: frame(H2)}
     punt.write(-to_h2(None))

@@ -128,13 +128,13 @@ def _packet_s(bmv2_json: dict[str, object], lanes: int) -> float:
         for port in range(WORKERS + 1):
             engine.add_open_port(DEVICE_ID, port)
         device.load(build_program(bmv2_json))
-        device.table_insert(
+        device.state.tables.insert(
             "AggregationIngress.forwarding.ipv4_routes",
             [KeyMatch(SERVER_IP, prefix_bits=32)],
             ActionCall("AggregationIngress.forwarding.forward", (SERVER_PORT, 0x020000000001)),
             0,
         )
-        device.table_insert(
+        device.state.tables.insert(
             "AggregationIngress.aggregation.policy.roles",
             [KeyMatch(JOB)],
             ActionCall(

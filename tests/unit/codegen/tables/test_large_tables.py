@@ -106,7 +106,9 @@ def test_lookups_agree_with_the_model(kind: str, entries: int) -> None:
         for _ in range(count):
             rule = make_rule(kind, rng, rng.randrange(entries // 2))
             try:
-                rule.handle = switch.state.table_insert("t", rule.key, ActionCall("hit", (rule.port,)), rule.priority)
+                rule.handle = switch.state.tables.insert(
+                    "t", rule.key, ActionCall("hit", (rule.port,)), rule.priority
+                )
             except ValueError:
                 continue  # it is there already
             rules.append(rule)
@@ -123,7 +125,7 @@ def test_lookups_agree_with_the_model(kind: str, entries: int) -> None:
     def delete(count: int) -> None:
         for _ in range(count):
             rule = rules.pop(rng.randrange(len(rules)))
-            switch.state.table_delete("t", rule.handle)
+            switch.state.tables.delete("t", rule.handle)
 
     insert(entries)
     check(200)

@@ -50,9 +50,9 @@ def test_registers_of_all_widths() -> None:
         out = switch.through(register_frame(index, values)).frame
         assert out == register_frame(0, wanted)[4:]
         for w, value in zip(WIDTHS, wanted, strict=True):
-            assert switch.state.register_read(f"r{w}", index) == value
-    assert switch.state.register_read_all("r130") == [1, 0, 0, 0, 2]
-    assert switch.state.register_read_all("r1") == [1, 0, 0, 0, 0]
+            assert switch.state.registers.read(f"r{w}", index) == value
+    assert switch.state.registers.read_all("r130") == [1, 0, 0, 0, 2]
+    assert switch.state.registers.read_all("r1") == [1, 0, 0, 0, 0]
 
 
 @pytest.mark.parametrize("index", [5, 6, 2**32 - 1])
@@ -60,21 +60,21 @@ def test_registers_out_of_range(index: int) -> None:
     switch = BareSwitch(build_program(register_program().json))
     out = switch.through(register_frame(index, [2**w - 2 for w in WIDTHS])).frame
     assert not any(out)
-    assert all(not any(switch.state.register_read_all(f"r{w}")) for w in WIDTHS)
+    assert all(not any(switch.state.registers.read_all(f"r{w}")) for w in WIDTHS)
     with pytest.raises(IndexError):
-        switch.state.register_read("r8", index)
+        switch.state.registers.read("r8", index)
     with pytest.raises(IndexError):
-        switch.state.register_write("r256", index, 1)
+        switch.state.registers.write("r256", index, 1)
 
 
 def test_registers_from_the_controller() -> None:
     switch = BareSwitch(build_program(register_program().json))
-    switch.state.register_write("r256", 3, 2**256 - 5)
-    assert switch.state.register_read_all("r256") == [0, 0, 0, 2**256 - 5, 0]
+    switch.state.registers.write("r256", 3, 2**256 - 5)
+    assert switch.state.registers.read_all("r256") == [0, 0, 0, 2**256 - 5, 0]
     with pytest.raises(ValueError, match="does not fit 9 bits"):
-        switch.state.register_write("r9", 0, 512)
+        switch.state.registers.write("r9", 0, 512)
     with pytest.raises(KeyError, match="no register named r7"):
-        switch.state.register_read("r7", 0)
+        switch.state.registers.read("r7", 0)
 
 
 def counting_program() -> make.ProgramMaker:
@@ -101,11 +101,11 @@ def test_counters_count_the_frame_as_received() -> None:
     switch = BareSwitch(build_program(counting_program().json()))
     for port, length in ((1, 60), (1, 100), (2, 7), (3, 9), (511, 9)):
         switch.through(bytes(length), port)
-    assert switch.state.counter_read_all("seen") == [(0, 0), (2, 160), (1, 7)]
-    switch.state.counter_write("seen", 1, 5, 2**63)
-    assert switch.state.counter_read("seen", 1) == (5, 2**63)
+    assert switch.state.counters.read_all("seen") == [(0, 0), (2, 160), (1, 7)]
+    switch.state.counters.write("seen", 1, 5, 2**63)
+    assert switch.state.counters.read("seen", 1) == (5, 2**63)
     with pytest.raises(IndexError):
-        switch.state.counter_read("seen", 3)
+        switch.state.counters.read("seen", 3)
 
 
 def test_packet_length_in_egress_counts_added_headers() -> None:
@@ -115,7 +115,7 @@ def test_packet_length_in_egress_counts_added_headers() -> None:
 
 def test_meters_mark_by_two_rates() -> None:
     switch = BareSwitch(build_program(counting_program().json()))
-    switch.state.meter_write("rate", 1, MeterRates(1000, 300, 2000, 500))
+    switch.state.meters.write("rate", 1, MeterRates(1000, 300, 2000, 500))
 
     def colour(length: int, time_us: int, port: int = 1) -> int:
         packet = switch.new(bytes(length), port)
@@ -129,7 +129,7 @@ def test_meters_mark_by_two_rates() -> None:
     # Buckets hold no more than their burst.
     assert [colour(100, 60_000_000) for _ in range(6)] == [0, 0, 0, 1, 1, 2]
     assert colour(10_000, 60_000_000, port=2) == 0
-    switch.state.meter_write("rate", 1, None)
+    switch.state.meters.write("rate", 1, None)
     assert colour(10_000, 60_000_000) == 0
 
 
@@ -176,12 +176,12 @@ def test_selectors_spread_flows_over_members() -> None:
     switch = BareSwitch(build_program(direct_program().json()))
     state = switch.state
     for member in range(3):
-        state.profile_member_write("ecmp", member, ActionCall("go", (10 + member,)))
+        state.profiles.write_member("ecmp", member, ActionCall("go", (10 + member,)))
     with pytest.raises(ValueError, match="full"):
-        state.profile_member_write("ecmp", 9, ActionCall("go", (1,)))
-    state.profile_group_write("ecmp", 1, [0, 1, 1])
-    group = state.table_insert("t", [KeyMatch(1)], GroupReference(1))
-    state.table_insert("t", [KeyMatch(2)], MemberReference(2))
+        state.profiles.write_member("ecmp", 9, ActionCall("go", (1,)))
+    state.profiles.write_group("ecmp", 1, [0, 1, 1])
+    group = state.tables.insert("t", [KeyMatch(1)], GroupReference(1))
+    state.tables.insert("t", [KeyMatch(2)], MemberReference(2))
 
     def port(key: int, flow: int) -> int:
         return switch.through(bytes([key, flow])).std.egress_spec
@@ -189,34 +189,34 @@ def test_selectors_spread_flows_over_members() -> None:
     assert [port(1, flow) for flow in range(6)] == [10, 11, 11, 10, 11, 11]
     assert port(2, 0) == 12
     assert port(3, 0) == 0
-    state.profile_member_write("ecmp", 2, ActionCall("go", (30,)))
+    state.profiles.write_member("ecmp", 2, ActionCall("go", (30,)))
     assert port(2, 0) == 30
-    for call in (lambda: state.profile_member_delete("ecmp", 1), lambda: state.profile_group_delete("ecmp", 1)):
+    for call in (lambda: state.profiles.delete_member("ecmp", 1), lambda: state.profiles.delete_group("ecmp", 1)):
         with pytest.raises(ValueError, match="referred to"):
             call()
-    state.profile_group_write("ecmp", 1, [])
+    state.profiles.write_group("ecmp", 1, [])
     assert port(1, 0) == 0
-    state.table_delete("t", group)
-    state.profile_group_delete("ecmp", 1)
-    state.profile_member_delete("ecmp", 1)
+    state.tables.delete("t", group)
+    state.profiles.delete_group("ecmp", 1)
+    state.profiles.delete_member("ecmp", 1)
     with pytest.raises(ValueError, match="no member 1"):
-        state.table_insert("t", [KeyMatch(4)], MemberReference(1))
+        state.tables.insert("t", [KeyMatch(4)], MemberReference(1))
     assert port(4, 0) == 0
 
 
 def test_direct_counters_and_meters_belong_to_entries() -> None:
     switch = BareSwitch(build_program(direct_program().json()))
     state = switch.state
-    handle = state.table_insert("t", [KeyMatch(1)], ActionCall("go", (5,)))
-    state.table_meter_write("t", handle, MeterRates(0, 1, 0, 2))
-    other = state.table_insert("t", [KeyMatch(2)], ActionCall("go", (5,)))
+    handle = state.tables.insert("t", [KeyMatch(1)], ActionCall("go", (5,)))
+    state.tables.write_meter("t", handle, MeterRates(0, 1, 0, 2))
+    other = state.tables.insert("t", [KeyMatch(2)], ActionCall("go", (5,)))
     for key in (1, 1, 1, 2, 7):
         switch.through(bytes([key, 0]) + bytes(8))
-    assert state.table_entry_count("t", handle) == (3, 30)
-    assert state.table_entry_count("t", other) == (1, 10)
-    assert state.table_default_count("t") == (1, 10)
-    state.table_entry_count_write("t", other, 0, 0)
-    assert state.table_entry_count("t", other) == (0, 0)
+    assert state.tables.count("t", handle) == (3, 30)
+    assert state.tables.count("t", other) == (1, 10)
+    assert state.tables.count("t", None) == (1, 10)
+    state.tables.write_count("t", other, 0, 0)
+    assert state.tables.count("t", other) == (0, 0)
 
 
 def test_digests_carry_the_values_at_the_end_of_ingress() -> None:
@@ -286,7 +286,7 @@ def test_exit_skips_the_rest_of_the_pipeline() -> None:
     maker.add_table("second", actions=[later], default_action=later)
     switch = BareSwitch(build_program(maker.json()))
     assert switch.through(b"x").std.egress_spec == 1
-    switch.state.table_set_default("second", None)
+    switch.state.tables.set_default("second", None)
     assert switch.through(b"x").std.egress_spec == 1
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from switch.codegen import build_program
 from switch.device import ActionCall, EntryExists, GroupReference, KeyMatch, MeterCounts, MeterRates, StillReferenced
-from switch.runtime.access import SwitchState
+from switch.state.switch_state import SwitchState
 from tests.unit.codegen import program_maker as make
 from tests.unit.codegen.bare_switch import BareSwitch
 from tests.unit.codegen.tables.test_state import counting_program, direct_program
@@ -28,7 +28,7 @@ def metered_switch() -> tuple[BareSwitch, object]:
 def test_single_rate_meters() -> None:
     """RFC 2697: what overflows the committed bucket fills the excess bucket."""
     switch, colour = metered_switch()
-    switch.state.meter_write("rate", 1, MeterRates(1000, 300, 1000, 300, excess_burst=200))
+    switch.state.meters.write("rate", 1, MeterRates(1000, 300, 1000, 300, excess_burst=200))
     # Both buckets are full: green takes from the committed one, yellow from the excess one.
     assert [colour(100, 0) for _ in range(6)] == [0, 0, 0, 1, 1, 2]
     # 400 ms bring 400 bytes: 300 committed, the rest excess.
@@ -36,30 +36,30 @@ def test_single_rate_meters() -> None:
     # 150 ms are not enough for the committed bucket to overflow.
     assert [colour(100, 550_000) for _ in range(2)] == [0, 2]
     with pytest.raises(ValueError, match="not negative"):
-        switch.state.meter_write("rate", 1, MeterRates(1, 1, 1, 1, excess_burst=-1))
+        switch.state.meters.write("rate", 1, MeterRates(1, 1, 1, 1, excess_burst=-1))
 
 
 def test_single_rate_meters_without_excess_have_two_colours() -> None:
     switch, colour = metered_switch()
     for rates in (MeterRates(1000, 200, 1000, 200), MeterRates(1000, 200, 1000, 200, excess_burst=0)):
-        switch.state.meter_write("rate", 1, rates)
+        switch.state.meters.write("rate", 1, rates)
         assert [colour(100, 0) for _ in range(4)] == [0, 0, 2, 2]
 
 
 def test_meters_count_by_colour() -> None:
     switch, colour = metered_switch()
     colour(10, 0)
-    assert switch.state.meter_counts("rate", 1) == MeterCounts((1, 10), (0, 0), (0, 0))
-    switch.state.meter_write("rate", 1, MeterRates(0, 100, 0, 200))
+    assert switch.state.meters.counts("rate", 1) == MeterCounts((1, 10), (0, 0), (0, 0))
+    switch.state.meters.write("rate", 1, MeterRates(0, 100, 0, 200))
     assert [colour(100, 0) for _ in range(4)] == [0, 1, 2, 2]
     marked = MeterCounts((2, 110), (1, 100), (2, 200))
-    assert switch.state.meter_counts("rate", 1) == marked
+    assert switch.state.meters.counts("rate", 1) == marked
     # Another configuration leaves the counts alone.
-    switch.state.meter_write("rate", 1, None)
-    assert switch.state.meter_counts("rate", 1) == marked
-    switch.state.meter_counts_clear("rate", 1)
-    assert switch.state.meter_counts("rate", 1) == MeterCounts((0, 0), (0, 0), (0, 0))
-    for call in (switch.state.meter_counts, switch.state.meter_counts_clear):
+    switch.state.meters.write("rate", 1, None)
+    assert switch.state.meters.counts("rate", 1) == marked
+    switch.state.meters.clear_counts("rate", 1)
+    assert switch.state.meters.counts("rate", 1) == MeterCounts((0, 0), (0, 0), (0, 0))
+    for call in (switch.state.meters.counts, switch.state.meters.clear_counts):
         with pytest.raises(IndexError):
             call("rate", 99)
 
@@ -67,23 +67,23 @@ def test_meters_count_by_colour() -> None:
 def test_direct_meters_count_by_colour() -> None:
     switch = BareSwitch(build_program(direct_program().json()))
     state = switch.state
-    other = state.table_insert("t", [KeyMatch(3)], ActionCall("go", (5,)))
-    handle = state.table_insert("t", [KeyMatch(1)], ActionCall("go", (5,)))
-    state.table_meter_write("t", handle, MeterRates(0, 1, 0, 2))
+    other = state.tables.insert("t", [KeyMatch(3)], ActionCall("go", (5,)))
+    handle = state.tables.insert("t", [KeyMatch(1)], ActionCall("go", (5,)))
+    state.tables.write_meter("t", handle, MeterRates(0, 1, 0, 2))
     for key in (1, 1, 1, 1, 2, 3):
         switch.through(bytes([key, 0]) + bytes(8))
-    assert state.table_meter_counts("t", handle) == MeterCounts((1, 10), (1, 10), (2, 20))
-    assert state.table_meter_counts("t", other) == MeterCounts((1, 10), (0, 0), (0, 0))
-    state.table_meter_counts_clear("t", handle)
-    assert state.table_meter_counts("t", handle) == MeterCounts((0, 0), (0, 0), (0, 0))
+    assert state.tables.meter_counts("t", handle) == MeterCounts((1, 10), (1, 10), (2, 20))
+    assert state.tables.meter_counts("t", other) == MeterCounts((1, 10), (0, 0), (0, 0))
+    state.tables.clear_meter_counts("t", handle)
+    assert state.tables.meter_counts("t", handle) == MeterCounts((0, 0), (0, 0), (0, 0))
     with pytest.raises(IndexError):
-        state.table_meter_counts("t", handle + 1)
+        state.tables.meter_counts("t", handle + 1)
 
 
 def test_counters_of_the_default_entry_can_be_set() -> None:
     state = SwitchState(build_program(direct_program().json()))
-    state.table_default_count_write("t", 3, 4)
-    assert state.table_default_count("t") == (3, 4)
+    state.tables.write_count("t", None, 3, 4)
+    assert state.tables.count("t", None) == (3, 4)
 
 
 def test_many_members_and_groups() -> None:
@@ -99,25 +99,25 @@ def test_many_members_and_groups() -> None:
         action = rng.random()
         if action < 0.5:
             members[number] = rng.randrange(500)
-            state.profile_member_write("ecmp", number, ActionCall("go", (members[number],)))
+            state.profiles.write_member("ecmp", number, ActionCall("go", (members[number],)))
         elif action < 0.7:
             chosen = rng.choices(list(members), k=3) if members else []
             groups[number] = chosen
-            state.profile_group_write("ecmp", number, chosen)
+            state.profiles.write_group("ecmp", number, chosen)
         elif action < 0.9 and number in members:
             if any(number in chosen for chosen in groups.values()):
                 with pytest.raises(StillReferenced):
-                    state.profile_member_delete("ecmp", number)
+                    state.profiles.delete_member("ecmp", number)
             else:
-                state.profile_member_delete("ecmp", number)
+                state.profiles.delete_member("ecmp", number)
                 del members[number]
         elif number in groups:
-            state.profile_group_delete("ecmp", number)
+            state.profiles.delete_group("ecmp", number)
             del groups[number]
     assert len(members) > 50 and len(groups) > 20
-    handle = state.table_insert("t", [KeyMatch(1)], ActionCall("go", (0,)))
+    handle = state.tables.insert("t", [KeyMatch(1)], ActionCall("go", (0,)))
     for number, chosen in groups.items():
-        state.table_modify("t", handle, GroupReference(number))
+        state.tables.modify("t", handle, GroupReference(number))
         ports = [switch.through(bytes([1, flow])).std.egress_spec for flow in range(3)]
         assert ports == ([members[m] for m in chosen] or [0] * 3)
 
@@ -136,19 +136,19 @@ def test_last_hits() -> None:
     clock_us = 1000
     switch = BareSwitch(build_program(aging_program().json()))
     state = SwitchState(switch.state.program, clock_us=lambda: clock_us)
-    handle = state.table_insert("t", [KeyMatch(1)], ActionCall("nothing"))
-    assert state.table_last_hit_us("t", handle) == 1000
+    handle = state.tables.insert("t", [KeyMatch(1)], ActionCall("nothing"))
+    assert state.tables.last_hit_ns("t", handle) == 1_000_000
 
-    handle = switch.state.table_insert("t", [KeyMatch(1)], ActionCall("nothing"))
+    handle = switch.state.tables.insert("t", [KeyMatch(1)], ActionCall("nothing"))
     for key, time_us in ((1, 5000), (2, 6000)):
         packet = switch.new(bytes([key]))
         packet.std.ingress_global_timestamp = time_us
         switch.ingress(switch.parse(packet))
-    assert switch.state.table_last_hit_us("t", handle) == 5000
+    assert switch.state.tables.last_hit_ns("t", handle) == 5_000_000
     with pytest.raises(IndexError):
-        switch.state.table_last_hit_us("t", handle + 1)
+        switch.state.tables.last_hit_ns("t", handle + 1)
     with pytest.raises(ValueError, match="no idle timeouts"):
-        switch.state.table_last_hit_us("u", 0)
+        switch.state.tables.last_hit_ns("u", 0)
 
 
 def initial_program(*ranks: int | None) -> make.ProgramMaker:
@@ -181,13 +181,13 @@ def test_initial_entries_are_like_others(ranks: tuple[int | None, ...], winner: 
     assert port() == winner
     # Three entries have the priorities 3, 2 and 1: another one goes between them.
     everything = [KeyMatch(0, mask=0)]
-    handle = state.table_insert("t", everything, ActionCall("go", (9,)), 2)
+    handle = state.tables.insert("t", everything, ActionCall("go", (9,)), 2)
     assert port() == winner
-    handles = state.table_initial_handles("t")
-    state.table_delete("t", handles[winner - 1])
+    handles = state.tables.initial_handles("t")
+    state.tables.delete("t", handles[winner - 1])
     assert port() != winner
-    state.table_delete("t", handle)
-    state.table_insert("t", everything, ActionCall("go", (9,)), 4)
+    state.tables.delete("t", handle)
+    state.tables.insert("t", everything, ActionCall("go", (9,)), 4)
     assert port() == 9
     with pytest.raises(EntryExists):
-        state.table_insert("t", everything, ActionCall("go", (8,)), 4)
+        state.tables.insert("t", everything, ActionCall("go", (8,)), 4)

@@ -82,9 +82,9 @@ class Tables:
         same = [e for e in self.entries.values() if self.identity(e) == self.identity(entry)]
         if same:
             with pytest.raises(EntryExists):
-                self.switch.state.table_insert("t", entry.key, ActionCall("hit", (entry.port,)), entry.priority)
+                self.switch.state.tables.insert("t", entry.key, ActionCall("hit", (entry.port,)), entry.priority)
             return
-        handle = self.switch.state.table_insert("t", entry.key, ActionCall("hit", (entry.port,)), entry.priority)
+        handle = self.switch.state.tables.insert("t", entry.key, ActionCall("hit", (entry.port,)), entry.priority)
         assert handle not in self.entries
         self.entries[handle] = entry
 
@@ -151,11 +151,11 @@ def test_lookups_agree_with_the_model(kind: str, seed: int) -> None:
             tables.insert(draw_entry(rng, kind))
         elif action < 0.65:
             handle = rng.choice(list(tables.entries))
-            tables.switch.state.table_delete("t", handle)
+            tables.switch.state.tables.delete("t", handle)
             del tables.entries[handle]
         elif action < 0.75:
             handle, port = rng.choice(list(tables.entries)), rng.randrange(MISS)
-            tables.switch.state.table_modify("t", handle, ActionCall("hit", (port,)))
+            tables.switch.state.tables.modify("t", handle, ActionCall("hit", (port,)))
             tables.entries[handle] = ModelEntry(tables.entries[handle].key, tables.entries[handle].priority, port)
         for _ in range(4):
             if tables.entries and rng.random() < 0.5:
@@ -168,11 +168,11 @@ def test_lookups_agree_with_the_model(kind: str, seed: int) -> None:
 
 def test_thousands_of_entries_come_and_go() -> None:
     switch = BareSwitch(build("exact_small"))
-    handles = {v: switch.state.table_insert("t", [KeyMatch(v)], ActionCall("hit", (v % 500,))) for v in range(300)}
+    handles = {v: switch.state.tables.insert("t", [KeyMatch(v)], ActionCall("hit", (v % 500,))) for v in range(300)}
     with pytest.raises(StateFull, match="room for 300"):
-        switch.state.table_insert("t", [KeyMatch(301)], ActionCall("hit", (1,)))
+        switch.state.tables.insert("t", [KeyMatch(301)], ActionCall("hit", (1,)))
     for value in range(0, 300, 3):
-        switch.state.table_delete("t", handles.pop(value))
+        switch.state.tables.delete("t", handles.pop(value))
     for value in range(300):
         packet = switch.ingress(switch.parse(switch.new(field_bits([(value, 12), (0, 4)]))))
         assert packet.std.egress_spec == (value % 500 if value in handles else MISS)
@@ -184,9 +184,9 @@ def test_default_actions() -> None:
     def miss() -> int:
         return switch.ingress(switch.parse(switch.new(b"\0\0"))).std.egress_spec
 
-    switch.state.table_set_default("t", ActionCall("hit", (7,)))
+    switch.state.tables.set_default("t", ActionCall("hit", (7,)))
     assert miss() == 7
-    switch.state.table_set_default("t", None)
+    switch.state.tables.set_default("t", None)
     assert miss() == MISS
 
 
@@ -204,17 +204,17 @@ def test_default_actions() -> None:
 def test_bad_entries_are_refused(key: list[KeyMatch], call: ActionCall, error: type[Exception]) -> None:
     switch = BareSwitch(build("exact_small"))
     with pytest.raises(error):
-        switch.state.table_insert("t", key, call)
+        switch.state.tables.insert("t", key, call)
     with pytest.raises(IndexError):
-        switch.state.table_delete("t", 0)
+        switch.state.tables.delete("t", 0)
 
 
 def test_bad_ranges_and_prefixes_are_refused() -> None:
     with pytest.raises(ValueError, match="low end 5 is above"):
-        BareSwitch(build("mixed")).state.table_insert(
+        BareSwitch(build("mixed")).state.tables.insert(
             "t", [KeyMatch(0, prefix_bits=0), KeyMatch(5, high=4), KeyMatch(0)], ActionCall("hit", (1,)), 1
         )
     with pytest.raises(ValueError, match="prefix of 33 bits"):
-        BareSwitch(build("lpm")).state.table_insert("t", [KeyMatch(0, prefix_bits=33)], ActionCall("hit", (1,)))
+        BareSwitch(build("lpm")).state.tables.insert("t", [KeyMatch(0, prefix_bits=33)], ActionCall("hit", (1,)))
     with pytest.raises(KeyError, match="no table named nowhere"):
-        BareSwitch(build("lpm")).state.table_default_count("nowhere")
+        BareSwitch(build("lpm")).state.tables.count("nowhere", None)

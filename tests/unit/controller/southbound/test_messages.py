@@ -22,7 +22,7 @@ from controller.southbound.target import Target
 from controller.switches import unrouted_programs
 from switch.compiler import compile_p4
 from switch.engine import Engine
-from switch.p4runtime import P4RuntimeServer
+from switch.server import P4RuntimeServer
 from topo.shapes.star import star
 
 PATIENCE_S = 30.0

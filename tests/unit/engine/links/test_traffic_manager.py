@@ -158,7 +158,7 @@ def test_a_priority_without_queue_is_dropped_and_counted() -> None:
 
 
 def test_clones_have_the_class_of_service_of_their_session(engine: Engine, device: EngineDevice) -> None:
-    device.clone_session_set(9, [Replica(3)], class_of_service=5)
+    device.replication.set_session(9, [Replica(3)], class_of_service=5)
     sent = exchange(engine, pass_through(2, Ingress.CLONE, 9, egress=Egress.REPORT, priority=2), after_us=10)
     assert {port: read_report(frame).priority for _, port, frame in sent} == {2: 2, 3: 5}
 
@@ -297,7 +297,7 @@ def test_a_switch_without_cpu_port() -> None:
 
 def test_egress_runs_for_ports_that_do_not_exist(engine: Engine, device: EngineDevice) -> None:
     """A program may send packets to such a port to have its egress recirculate or clone them."""
-    device.clone_session_set(3, [Replica(4)])
+    device.replication.set_session(3, [Replica(4)])
     engine.inject(1, 1, pass_through(77, egress=Egress.RECIRCULATE) + pass_through(2) + b"again")
     engine.inject(1, 1, pass_through(78, egress=Egress.CLONE, egress_argument=3) + b"copied")
     engine.inject(1, 1, pass_through(79, egress=Egress.DROP) + b"dropped")

@@ -48,11 +48,11 @@ def switch_with(workload: workloads.Workload, engine: Engine) -> None:
         parameters = [p.name for p in table.action(action).parameters]
         key = [_match(entry, field.name, field.match) for field in table.key]
         call = ActionCall(action, tuple(entry.params[p] for p in parameters))
-        device.table_insert(name, key, call, entry.priority)
+        device.state.tables.insert(name, key, call, entry.priority)
     for group in plan.groups:
         from switch.device import Replica
 
-        device.multicast_group_set(group.id, [Replica(port) for port in group.ports])
+        device.replication.set_group(group.id, [Replica(port) for port in group.ports])
 
 
 def _match(entry: TableEntry, field: str, kind: str) -> KeyMatch:

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from switch.device import ActionCall, GroupReference, MemberReference, StateFull
-from switch.p4runtime.entities.profiles.profile_state import Numbers
-from switch.p4runtime.pipeline.action_profiles import GREATEST_GROUP_WEIGHT
 from switch.p4runtime.values.status import Code
+from switch.state.profiles.codec import GREATEST_GROUP_WEIGHT
+from switch.state.profiles.profile_state import Numbers
 from tests.unit.p4runtime.client import DELETE, INSERT, MODIFY, Client, action, entry, exact
 from tests.unit.p4runtime.entities.test_state import failures
 from tests.unit.p4runtime.fake_device import FakeDevice, Profile
@@ -72,7 +72,7 @@ def call(value: int) -> ActionCall:
 
 @pytest.fixture
 def profile(client: Client, device: FakeDevice) -> Profile:
-    return device.profiles["Ingress.ecmp"]
+    return device.state.profiles["Ingress.ecmp"]
 
 
 @pytest.fixture
@@ -247,19 +247,19 @@ class TestGroups:
         client.write((INSERT, member(1, 1)), (INSERT, member(2, 2)))
         assert client.insert(group(1, (1, 1))) == Code.INVALID_ARGUMENT
         assert client.insert(group(1, (2, 0), (1, 0))) == Code.OK
-        assert device.profiles["Ingress.ecmp"].groups == {0: (0, 1)}
+        assert device.state.profiles["Ingress.ecmp"].groups == {0: (0, 1)}
         assert client.read(p4r.ActionProfileGroup()) == [group(1, (2, 0), (1, 0))]
 
 
 class TestEntries:
     def test_references(self, client: Client, device: FakeDevice, three_members: None) -> None:
         client.write((INSERT, group(1, (1, 1))), (INSERT, to_member(2)))
-        [(_, reference, _)] = device.tables["Ingress.indirect"].entries.values()
+        [(_, reference, _)] = device.state.tables["Ingress.indirect"].entries.values()
         assert reference == MemberReference(1)
         assert client.read(entry(INDIRECT)) == [to_member(2)]
         assert client.delete(member(2)) == Code.FAILED_PRECONDITION
         assert client.modify(to_group(1)) == Code.OK
-        [(_, reference, _)] = device.tables["Ingress.indirect"].entries.values()
+        [(_, reference, _)] = device.state.tables["Ingress.indirect"].entries.values()
         assert reference == GroupReference(0)
         assert client.delete(member(2)) == Code.OK
         assert client.delete(group(1)) == Code.FAILED_PRECONDITION
@@ -298,7 +298,7 @@ class TestEntries:
         before = client.read(p4r.ActionProfileMember(), p4r.ActionProfileGroup(), entry(INDIRECT))
         client.push("RECONCILE_AND_COMMIT", config(cookie=8, routes="Ingress.renamed"))
         assert client.read(p4r.ActionProfileMember(), p4r.ActionProfileGroup(), entry(INDIRECT)) == before
-        assert device.profiles["Ingress.ecmp"].groups == {0: (0, 2, 0)}
+        assert device.state.profiles["Ingress.ecmp"].groups == {0: (0, 2, 0)}
 
 
 class TestOneShots:
@@ -317,7 +317,7 @@ class TestOneShots:
         assert profile.groups == {1: (4,)}
         assert client.delete(changed) == Code.OK
         assert profile == Profile()
-        assert device.tables["Ingress.indirect"].entries == {}
+        assert device.state.tables["Ingress.indirect"].entries == {}
 
     @pytest.mark.parametrize(
         ("wrong", "code"),
@@ -341,7 +341,7 @@ class TestOneShots:
         if code == Code.OK:
             assert client.read(entry(INDIRECT)) == [wrong]
         else:
-            assert profile == Profile() and device.tables["Ingress.indirect"].entries == {}
+            assert profile == Profile() and device.state.tables["Ingress.indirect"].entries == {}
 
     def test_either_one_shots_or_members(self, client: Client, three_members: None) -> None:
         assert client.insert(to_set(weighted(1))) == Code.INVALID_ARGUMENT
@@ -355,14 +355,14 @@ class TestOneShots:
         client.write((INSERT, to_set(weighted(1))))
         before = Profile(dict(profile.members), dict(profile.groups))
         writes = itertools.count()
-        real = device.profile_member_write
+        real = device.state.profiles.write_member
 
         def limited(name: str, number: int, what: ActionCall) -> None:
             if next(writes) == 2:
                 raise StateFull("full")
             real(name, number, what)
 
-        device.profile_member_write = limited  # type: ignore[method-assign]
+        device.state.profiles.write_member = limited
         other = to_set(weighted(2), weighted(3), weighted(4), key=exact(1, b"\x0b"))
         assert client.insert(other) == Code.RESOURCE_EXHAUSTED
         assert profile == before
@@ -371,7 +371,7 @@ class TestOneShots:
         def refuse(*_: object) -> None:
             raise StateFull("full")
 
-        device.table_insert = refuse  # type: ignore[method-assign,assignment]
+        device.state.tables.insert = refuse
         groups = dict(profile.groups)
         assert client.insert(to_set(weighted(5), key=exact(1, b"\x0c"))) == Code.RESOURCE_EXHAUSTED
         assert profile.groups == groups and len(profile.members) == 4
@@ -380,7 +380,7 @@ class TestOneShots:
         client.write((INSERT, to_set(weighted(1, 2))))
         client.push("RECONCILE_AND_COMMIT", config(cookie=8, routes="Ingress.renamed"))
         assert client.read(entry(INDIRECT)) == [to_set(weighted(1, 2))]
-        assert device.profiles["Ingress.ecmp"].groups == {0: (0, 0)}
+        assert device.state.profiles["Ingress.ecmp"].groups == {0: (0, 0)}
 
 
 @given(st.lists(st.integers(0, 5)))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from finsy.proto import p4d, p4r
 
-from switch.p4runtime.pipeline.digests import GREATEST_CACHE, GREATEST_LIST, DigestBuffer, DigestConfig
 from switch.p4runtime.values.status import Code
+from switch.state.digests.codec import GREATEST_CACHE, GREATEST_LIST, DigestBuffer, DigestConfig
 from tests.unit.p4runtime.client import DELETE, INSERT, MODIFY, Client, Stream
 from tests.unit.p4runtime.entities.test_state import failures
 from tests.unit.p4runtime.fake_device import FakeDevice

@@ -44,17 +44,17 @@ def metered(**more: object) -> p4r.TableEntry:
 class TestMeters:
     def test_configuration(self, client: Client, device: FakeDevice) -> None:
         assert client.modify(meter(1, config=TWO_RATES)) == Code.OK
-        assert device.meters == {(NAME, 1): RATES}
+        assert device.state.meters == {(NAME, 1): RATES}
         assert client.read(meter(1)) == [meter(1, config=TWO_RATES)]
         assert client.read(meter()) == [meter(i, config=TWO_RATES if i == 1 else None) for i in range(4)]
         assert client.modify(meter(1)) == Code.OK
-        assert device.meters == {} and client.read(meter(1)) == [meter(1)]
+        assert device.state.meters == {} and client.read(meter(1)) == [meter(1)]
 
     def test_whole_array(self, client: Client, device: FakeDevice) -> None:
         assert client.modify(meter(config=TWO_RATES)) == Code.OK
-        assert device.meters == {(NAME, i): RATES for i in range(4)}
+        assert device.state.meters == {(NAME, i): RATES for i in range(4)}
         assert client.modify(meter()) == Code.OK
-        assert device.meters == {}
+        assert device.state.meters == {}
 
     def test_zero_rates_are_a_configuration(self, client: Client) -> None:
         assert client.modify(meter(0, config=p4r.MeterConfig())) == Code.OK
@@ -65,14 +65,14 @@ class TestMeters:
         assert found == [*((PORT_METER, i) for i in range(4)), (SINGLE_RATE_METER, 0), (TWO_COLOUR_METER, 0)]
 
     def test_counts(self, client: Client, device: FakeDevice) -> None:
-        device.meter_marks[NAME, 2] = COUNTS
+        device.state.meters.marks[NAME, 2] = COUNTS
         assert client.read(meter(2)) == [meter(2)]
         assert client.read(meter(2, counter_data=ZERO)) == [meter(2, counter_data=COUNTED)]
         assert client.modify(meter(2, config=TWO_RATES)) == Code.OK
-        assert device.meter_marks == {(NAME, 2): COUNTS}
+        assert device.state.meters.marks == {(NAME, 2): COUNTS}
         assert client.modify(meter(2, config=TWO_RATES, counter_data=COUNTED)) == Code.INVALID_ARGUMENT
         assert client.modify(meter(2, counter_data=ZERO)) == Code.OK
-        assert device.meter_marks == {}
+        assert device.state.meters.marks == {}
 
     def test_errors(self, client: Client) -> None:
         assert client.insert(meter(0, config=TWO_RATES)) == Code.INVALID_ARGUMENT
@@ -86,7 +86,7 @@ class TestMeters:
     def test_survive_reconciliation(self, client: Client, device: FakeDevice) -> None:
         client.write((MODIFY, meter(1, config=TWO_RATES)))
         client.push("RECONCILE_AND_COMMIT", config(cookie=8, routes="Ingress.renamed"))
-        assert device.meters == {(NAME, 1): RATES}
+        assert device.state.meters == {(NAME, 1): RATES}
         assert client.read(meter(1)) == [meter(1, config=TWO_RATES)]
 
 
@@ -113,18 +113,18 @@ def test_types_of_meters(
     fields = dict(zip(("cir", "cburst", "pir", "pburst", "eburst"), rates, strict=True))
     code = client.modify(meter(0, meter_id, config=p4r.MeterConfig(**fields)))
     assert code == (Code.OK if wanted else Code.INVALID_ARGUMENT)
-    assert list(device.meters.values()) == ([wanted] if wanted else [])
+    assert list(device.state.meters.values()) == ([wanted] if wanted else [])
 
 
 class TestDirectMeters:
     @pytest.fixture
     def handle(self, client: Client, device: FakeDevice) -> int:
         client.write((INSERT, metered(action=action(MARK, b"\x01"), meter_config=TWO_RATES)))
-        [handle] = device.tables["Ingress.metered"].entries
+        [handle] = device.state.tables["Ingress.metered"].entries
         return handle
 
     def test_with_the_entry(self, client: Client, device: FakeDevice, handle: int) -> None:
-        meters = device.tables["Ingress.metered"].meters
+        meters = device.state.tables["Ingress.metered"].meters
         assert meters == {handle: RATES}
         asked = entry(METERED, meter_config=p4r.MeterConfig())
         assert [e.meter_config for e in client.read(asked)] == [TWO_RATES]
@@ -138,16 +138,16 @@ class TestDirectMeters:
         other = p4r.MeterConfig(cir=5, cburst=5, pir=5, pburst=5)
         direct = p4r.DirectMeterEntry(table_entry=metered(), config=other)
         assert client.modify(direct) == Code.OK
-        assert device.tables["Ingress.metered"].meters == {handle: MeterRates(5, 5, 5, 5)}
+        assert device.state.tables["Ingress.metered"].meters == {handle: MeterRates(5, 5, 5, 5)}
         assert client.read(p4r.DirectMeterEntry(table_entry=metered())) == [direct]
         assert client.read(p4r.DirectMeterEntry(table_entry=entry(METERED))) == [direct]
         assert client.read(p4r.DirectMeterEntry()) == [direct]
         assert client.read(entry(METERED, meter_config=p4r.MeterConfig()))[0].meter_config == other
         assert client.modify(p4r.DirectMeterEntry(table_entry=metered())) == Code.OK
-        assert device.tables["Ingress.metered"].meters == {}
+        assert device.state.tables["Ingress.metered"].meters == {}
 
     def test_counts(self, client: Client, device: FakeDevice, handle: int) -> None:
-        counts = device.tables["Ingress.metered"].meter_counts
+        counts = device.state.tables["Ingress.metered"].meter_counts
         counts[handle] = COUNTS
         [found] = client.read(p4r.DirectMeterEntry(table_entry=metered(), counter_data=ZERO))
         assert found.counter_data == COUNTED
@@ -180,5 +180,5 @@ class TestDirectMeters:
 
     def test_survive_reconciliation(self, client: Client, device: FakeDevice, handle: int) -> None:
         client.push("RECONCILE_AND_COMMIT", config(cookie=8, routes="Ingress.renamed"))
-        assert list(device.tables["Ingress.metered"].meters.values()) == [RATES]
+        assert list(device.state.tables["Ingress.metered"].meters.values()) == [RATES]
         assert client.read(entry(METERED, meter_config=p4r.MeterConfig()))[0].meter_config == TWO_RATES

@@ -11,10 +11,10 @@ from finsy.proto import p4r
 from switch.codegen import build_program
 from switch.compiler import compile_p4
 from switch.engine import Engine
-from switch.p4runtime.pipeline.pipeline import build_pipeline
 from switch.p4runtime.roles import Role
-from switch.p4runtime.server.forwarding_state import ForwardingState
 from switch.p4runtime.values.status import Code
+from switch.state.forwarding_state import ForwardingState
+from switch.state.pipeline import build_pipeline
 from tests.unit.p4runtime.client import DELETE, INSERT, MODIFY, action, entity, entry, exact
 from tests.unit.p4runtime.network import frame
 

@@ -42,23 +42,23 @@ def failures(client: Client, *messages) -> list[int]:
 
 class TestCounters:
     def test_read(self, client: Client, device: FakeDevice) -> None:
-        device.counters["Ingress.port_counter"][3] = (2, 128)
+        device.state.counters["Ingress.port_counter"][3] = (2, 128)
         assert client.read(counter(3)) == [counter(3, 2, 128)]
         everything = [counter(i, *((2, 128) if i == 3 else (0, 0))) for i in range(8)]
         assert client.read(counter()) == everything
         assert client.read(p4r.CounterEntry()) == everything
 
     def test_counts_beyond_63_bits(self, client: Client, device: FakeDevice) -> None:
-        device.counters["Ingress.port_counter"][0] = (2**63 + 5, 0)
+        device.state.counters["Ingress.port_counter"][0] = (2**63 + 5, 0)
         assert client.read(counter(0)) == [counter(0, 5)]
 
     def test_write(self, client: Client, device: FakeDevice) -> None:
         assert client.modify(counter(1, 5, 6)) == Code.OK
-        assert device.counters["Ingress.port_counter"][:3] == [(0, 0), (5, 6), (0, 0)]
+        assert device.state.counters["Ingress.port_counter"][:3] == [(0, 0), (5, 6), (0, 0)]
         assert client.modify(counter(1)) == Code.OK  # without data: unchanged
-        assert device.counters["Ingress.port_counter"][1] == (5, 6)
+        assert device.state.counters["Ingress.port_counter"][1] == (5, 6)
         assert client.modify(counter(None, 0)) == Code.OK
-        assert device.counters["Ingress.port_counter"] == [(0, 0)] * 8
+        assert device.state.counters["Ingress.port_counter"] == [(0, 0)] * 8
 
     def test_errors(self, client: Client) -> None:
         assert client.insert(counter(1, 5)) == Code.INVALID_ARGUMENT
@@ -73,7 +73,7 @@ class TestCounters:
 class TestRegisters:
     def test_unsigned(self, client: Client, device: FakeDevice) -> None:
         assert client.modify(register(TOTALS, 2, bitstring=b"\x00\x01\x00\x00\x00\x00")) == Code.OK
-        assert device.registers["Ingress.totals"] == [0, 0, 1 << 32, 0]
+        assert device.state.registers["Ingress.totals"] == [0, 0, 1 << 32, 0]
         assert client.read(register(TOTALS, 2)) == [register(TOTALS, 2, bitstring=b"\x01\x00\x00\x00\x00")]
         assert client.read(register(TOTALS)) == [
             register(TOTALS, i, bitstring=b"\x01\x00\x00\x00\x00" if i == 2 else b"\x00") for i in range(4)
@@ -81,13 +81,13 @@ class TestRegisters:
 
     def test_signed(self, client: Client, device: FakeDevice) -> None:
         assert client.modify(register(OFFSETS, 0, bitstring=b"\xfd\x1d")) == Code.OK
-        assert device.registers["Ingress.offsets"][0] == 0x1000 - 739
+        assert device.state.registers["Ingress.offsets"][0] == 0x1000 - 739
         assert client.read(register(OFFSETS, 0)) == [register(OFFSETS, 0, bitstring=b"\xfd\x1d")]
         assert client.modify(register(OFFSETS, 0, bitstring=b"\x8d\x1d")) == Code.OUT_OF_RANGE
 
     def test_bool(self, client: Client, device: FakeDevice) -> None:
         assert client.modify(register(FLAGS, bool=True)) == Code.OK
-        assert device.registers["Ingress.flags"] == [1, 1, 1, 1]
+        assert device.state.registers["Ingress.flags"] == [1, 1, 1, 1]
         assert client.read(register(FLAGS, 1)) == [register(FLAGS, 1, bool=True)]
         assert client.modify(register(FLAGS, bitstring=b"\x01")) == Code.INVALID_ARGUMENT
 
@@ -124,7 +124,7 @@ class TestMulticastGroups:
     def test_life_of_a_group(self, client: Client, device: FakeDevice) -> None:
         written = group(7, replica(b"\x01"), replica(b"\x01\xff", 5), replica(0, 2), metadata=b"m")
         assert client.insert(written) == Code.OK
-        assert device.groups == {7: (Replica(1), Replica(511, 5), Replica(0, 2))}
+        assert device.replication.groups == {7: (Replica(1), Replica(511, 5), Replica(0, 2))}
         assert client.insert(written) == Code.ALREADY_EXISTS
         assert client.modify(group(8)) == Code.NOT_FOUND
         assert client.delete(group(8)) == Code.NOT_FOUND
@@ -135,10 +135,10 @@ class TestMulticastGroups:
         assert read(7) == read(0) == [written]
         assert failures(client, group(8)) == [Code.NOT_FOUND]
         assert client.modify(group(7, replica(b"\x00\x03"))) == Code.OK
-        assert device.groups == {7: (Replica(3),)}
+        assert device.replication.groups == {7: (Replica(3),)}
         assert read(0) == [group(7, replica(b"\x03"))]
         assert client.delete(group(7)) == Code.OK
-        assert device.groups == {} and read(0) == []
+        assert device.replication.groups == {} and read(0) == []
 
     @pytest.mark.parametrize(
         ("wrong", "code"),
@@ -160,7 +160,7 @@ class TestMulticastGroups:
     )
     def test_unusable_groups(self, client: Client, device: FakeDevice, wrong, code: Code) -> None:
         assert client.insert(wrong) == code
-        assert device.groups == {}
+        assert device.replication.groups == {}
 
 
 class TestCloneSessions:
@@ -169,15 +169,15 @@ class TestCloneSessions:
             session_id=100, replicas=[replica(b"\x02", 1)], packet_length_bytes=128, class_of_service=7
         )
         assert client.insert(session) == Code.OK
-        assert device.sessions == {100: ((Replica(2, 1),), 128, 7)}
+        assert device.replication.sessions == {100: ((Replica(2, 1),), 128, 7)}
         assert client.insert(session) == Code.ALREADY_EXISTS
         assert [e.clone_session_entry for e in client.read(p4r.CloneSessionEntry())] == [session]
         session.packet_length_bytes = session.class_of_service = 0
         assert client.modify(session) == Code.OK
-        assert device.sessions == {100: ((Replica(2, 1),), 0, 0)}
+        assert device.replication.sessions == {100: ((Replica(2, 1),), 0, 0)}
         assert client.delete(session) == Code.OK
         assert client.delete(session) == Code.NOT_FOUND
-        assert device.sessions == {}
+        assert device.replication.sessions == {}
 
     def test_errors(self, client: Client) -> None:
         assert client.insert(p4r.CloneSessionEntry()) == Code.INVALID_ARGUMENT
@@ -209,7 +209,7 @@ def test_codes_of_what_a_device_raises(client: Client, device: FakeDevice, error
     def refuse(*_: object) -> None:
         raise error
 
-    device.counter_write = refuse  # type: ignore[method-assign]
+    device.state.counters.write = refuse
     assert client.modify(counter(0, 1)) == code
 
 
@@ -221,7 +221,7 @@ def test_faults_of_a_device_stay_one_line(client: Client, device: FakeDevice, ca
     def broken(*_: object) -> None:
         raise OSError("first line\nsecond line")
 
-    device.counter_write = broken  # type: ignore[method-assign]
+    device.state.counters.write = broken
     [(code, text), (other, _)] = client.failures((MODIFY, counter(0, 1)), (MODIFY, register(FLAGS, 0, bool=True)))
     assert (code, text) == (Code.INTERNAL, "OSError: first line second line")
     assert other == Code.OK

@@ -57,12 +57,12 @@ def only(items):
 
 def test_insert_reaches_the_device_with_every_match_kind(client: Client, device: FakeDevice) -> None:
     client.write((INSERT, ROUTE), (INSERT, RULE))
-    assert only(device.tables["Ingress.routes"].entries.values()) == (
+    assert only(device.state.tables["Ingress.routes"].entries.values()) == (
         (KeyMatch(0x0A010000, prefix_bits=16),),
         ActionCall("Ingress.forward", (3, 0x020000000001)),
         0,
     )
-    assert only(device.tables["Ingress.acl"].entries.values()) == (
+    assert only(device.state.tables["Ingress.acl"].entries.values()) == (
         (
             KeyMatch(0x0A000000, mask=0xFF000000),
             KeyMatch(0x50, high=0x100),
@@ -79,13 +79,13 @@ def test_omitted_fields_match_anything(client: Client, device: FakeDevice) -> No
         (INSERT, entry(ACL, exact(4, b"\x11"), action=action(DROP), priority=1)),
         (INSERT, entry(ROUTES, action=action(DROP))),
     )
-    assert only(device.tables["Ingress.acl"].entries.values())[0] == (
+    assert only(device.state.tables["Ingress.acl"].entries.values())[0] == (
         KeyMatch(0, mask=0),
         KeyMatch(0, high=0xFFFF),
         KeyMatch(0, mask=0),
         KeyMatch(0x11),
     )
-    assert only(device.tables["Ingress.routes"].entries.values())[0] == (KeyMatch(0, prefix_bits=0),)
+    assert only(device.state.tables["Ingress.routes"].entries.values())[0] == (KeyMatch(0, prefix_bits=0),)
 
 
 def test_reading_gives_what_was_written(client: Client) -> None:
@@ -124,18 +124,18 @@ def test_modify_and_delete(client: Client, device: FakeDevice) -> None:
     client.write((INSERT, ROUTE))
     changed = entry(ROUTES, *ROUTE.match, action=action(DROP), metadata=b"x")
     assert client.modify(changed) == Code.OK
-    assert only(device.tables["Ingress.routes"].entries.values())[1] == ActionCall("Ingress.drop")
+    assert only(device.state.tables["Ingress.routes"].entries.values())[1] == ActionCall("Ingress.drop")
     assert client.read(entry(ROUTES)) == [changed]
     # Only the key counts for DELETE, even next to nonsense.
     assert client.delete(entry(ROUTES, *ROUTE.match, action=action(12345), idle_timeout_ns=-1)) == Code.OK
     assert client.read(entry(ROUTES)) == []
-    assert device.tables["Ingress.routes"].entries == {}
+    assert device.state.tables["Ingress.routes"].entries == {}
 
 
 def test_modify_without_action_keeps_it(client: Client, device: FakeDevice) -> None:
     client.write((INSERT, ROUTE), (MODIFY, entry(ROUTES, *ROUTE.match, metadata=b"new")))
     assert only(client.read(entry(ROUTES))).metadata == b"new"
-    assert only(device.tables["Ingress.routes"].entries.values())[1].action == "Ingress.forward"
+    assert only(device.state.tables["Ingress.routes"].entries.values())[1].action == "Ingress.forward"
 
 
 def test_priority_is_part_of_the_key(client: Client) -> None:
@@ -226,7 +226,9 @@ def test_a_failing_update_does_not_stop_the_batch(client: Client) -> None:
 def test_inserts_that_fail(client: Client, device: FakeDevice, wrong, code: Code) -> None:
     assert client.insert(wrong) == code
     assert all(
-        not table.entries for name, table in device.tables.items() if name not in ("Ingress.kinds", "Ingress.preset")
+        not table.entries
+        for name, table in device.state.tables.items()
+        if name not in ("Ingress.kinds", "Ingress.preset")
     )
 
 
@@ -241,11 +243,11 @@ def test_default_entry(client: Client, device: FakeDevice) -> None:
     assert client.read(default) == [entry(ROUTES, is_default_action=True, action=action(DROP))]
     changed = entry(ROUTES, is_default_action=True, action=action(MARK, b"\x05"), metadata=b"m")
     assert client.modify(changed) == Code.OK
-    assert device.tables["Ingress.routes"].default == ActionCall("Ingress.mark", (5,))
+    assert device.state.tables["Ingress.routes"].default == ActionCall("Ingress.mark", (5,))
     assert client.read(default) == [changed]
     assert client.read(entry(ROUTES)) == []
     assert client.modify(default) == Code.OK
-    assert device.tables["Ingress.routes"].default is None
+    assert device.state.tables["Ingress.routes"].default is None
     assert client.read(default) == [entry(ROUTES, is_default_action=True, action=action(DROP))]
 
 
@@ -294,8 +296,8 @@ def test_preinitialised_entries_can_be_changed(client: Client, device: FakeDevic
     assert not first.is_const
     first.action.CopyFrom(action(DROP))
     assert client.outcomes((MODIFY, first), (DELETE, second)) == [Code.OK, Code.OK]
-    assert list(device.tables["Ingress.preset"].entries) == [0]
-    assert device.tables["Ingress.preset"].entries[0][1] == ActionCall("Ingress.drop")
+    assert list(device.state.tables["Ingress.preset"].entries) == [0]
+    assert device.state.tables["Ingress.preset"].entries[0][1] == ActionCall("Ingress.drop")
     assert client.read(entry(PRESET)) == [first]
 
 
@@ -320,16 +322,16 @@ def test_wildcard_reads(client: Client) -> None:
 def test_translated_width(client: Client, device: FakeDevice) -> None:
     """The controller's ports have 32 bits, those of the data plane 9."""
     assert client.insert(entry(PORTS, exact(1, b"\x01\xff"), action=action(DROP))) == Code.OK
-    assert only(device.tables["Ingress.ports"].entries.values())[0] == (KeyMatch(511),)
+    assert only(device.state.tables["Ingress.ports"].entries.values())[0] == (KeyMatch(511),)
     assert client.insert(entry(PORTS, exact(1, b"\x02\x00"), action=action(DROP))) == Code.OUT_OF_RANGE
 
 
 def test_direct_counters(client: Client, device: FakeDevice) -> None:
     counted = entry(ROUTES, *ROUTE.match, action=FORWARD_3, counter_data=p4r.CounterData(packet_count=5))
     client.write((INSERT, counted))
-    [handle] = device.tables["Ingress.routes"].entries
-    assert device.tables["Ingress.routes"].counts[handle] == (5, 0)
-    device.tables["Ingress.routes"].counts[handle] = (7, 300)
+    [handle] = device.state.tables["Ingress.routes"].entries
+    assert device.state.tables["Ingress.routes"].counts[handle] == (5, 0)
+    device.state.tables["Ingress.routes"].counts[handle] = (7, 300)
 
     def counts(message) -> tuple[int, int]:
         return message.packet_count, message.byte_count
@@ -342,7 +344,7 @@ def test_direct_counters(client: Client, device: FakeDevice) -> None:
 
     which = entry(ROUTES, *ROUTE.match)
     direct = p4r.DirectCounterEntry(table_entry=which)
-    device.tables["Ingress.routes"].counts[handle] = (3, 400)
+    device.state.tables["Ingress.routes"].counts[handle] = (3, 400)
     [found] = client.read(direct)
     assert found.table_entry == which and counts(found.data) == (3, 400)
     assert client.read(p4r.DirectCounterEntry(table_entry=entry(ROUTES))) == [found]
@@ -358,7 +360,7 @@ def test_direct_counters(client: Client, device: FakeDevice) -> None:
 
 
 def test_counter_of_the_default_entry(client: Client, device: FakeDevice) -> None:
-    device.tables["Ingress.routes"].default_count = (4, 256)
+    device.state.tables["Ingress.routes"].counts[None] = (4, 256)
     direct = p4r.DirectCounterEntry(table_entry=entry(ROUTES, is_default_action=True))
     assert only(client.read(direct)).data.packet_count == 4
     asked = entry(ROUTES, is_default_action=True, counter_data=p4r.CounterData())
@@ -373,7 +375,7 @@ def test_counter_of_the_default_entry(client: Client, device: FakeDevice) -> Non
 
 
 def test_counters_of_const_entries(client: Client, device: FakeDevice) -> None:
-    device.tables["Ingress.kinds"].counts[1] = (9, 99)
+    device.state.tables["Ingress.kinds"].counts[1] = (9, 99)
     [first, second] = client.read(entry(KINDS, counter_data=p4r.CounterData()))
     assert (first.counter_data.packet_count, second.counter_data.packet_count) == (0, 9)
     reset = entry(KINDS, exact(1, b"\x11"), counter_data=p4r.CounterData())

@@ -7,8 +7,8 @@ from finsy.proto import p4r
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switch.p4runtime.pipeline.value_sets import range_prefixes
 from switch.p4runtime.values.status import Code
+from switch.state.value_sets.codec import range_prefixes
 from tests.unit.p4runtime.client import MODIFY, Client, exact, lpm, optional, range_, ternary
 from tests.unit.p4runtime.entities.test_state import failures
 from tests.unit.p4runtime.fake_device import FakeDevice
@@ -24,13 +24,13 @@ def value_set(*members: list, value_set_id: int = ETHER_TYPES) -> p4r.ValueSetEn
 def test_life_of_a_value_set(client: Client, device: FakeDevice) -> None:
     written = value_set([exact(1, b"\x08\x00")], [exact(1, b"\x86\xdd")])
     assert client.modify(written) == Code.OK
-    assert device.value_sets == {"Parser.ether_types": [(0x800, 0xFFFF), (0x86DD, 0xFFFF)]}
+    assert device.state.value_sets == {"Parser.ether_types": [(0x800, 0xFFFF), (0x86DD, 0xFFFF)]}
     assert client.read(value_set()) == [written]
     assert client.read(p4r.ValueSetEntry()) == [written, value_set(value_set_id=SPECIALS)]
     assert client.modify(value_set([exact(1, b"\x00\x01")])) == Code.OK
     assert client.read(value_set()) == [value_set([exact(1, b"\x01")])]
     assert client.modify(value_set()) == Code.OK
-    assert device.value_sets == {"Parser.ether_types": []}
+    assert device.state.value_sets == {"Parser.ether_types": []}
 
 
 def test_match_kinds(client: Client, device: FakeDevice) -> None:
@@ -44,7 +44,7 @@ def test_match_kinds(client: Client, device: FakeDevice) -> None:
     ]
     written = value_set(everything, [exact(1, b"\x12")], value_set_id=SPECIALS)
     assert client.modify(written) == Code.OK
-    assert device.value_sets["Parser.specials"] == [
+    assert device.state.value_sets["Parser.specials"] == [
         (0x11_2200_A0_01_55, 0xFF_FF00_F0_FF_FF),
         (0x11_2200_A0_02_55, 0xFF_FF00_F0_FE_FF),
         (0x11_2200_A0_04_55, 0xFF_FF00_F0_FF_FF),
@@ -68,7 +68,7 @@ def test_match_kinds(client: Client, device: FakeDevice) -> None:
 def test_unusable_members(client: Client, device: FakeDevice, wrong: p4r.ValueSetEntry, code: Code) -> None:
     client.write((MODIFY, value_set([exact(1, b"\x77")])))
     assert client.modify(wrong) == code
-    assert device.value_sets == {"Parser.ether_types": [(0x77, 0xFFFF)]}
+    assert device.state.value_sets == {"Parser.ether_types": [(0x77, 0xFFFF)]}
 
 
 def test_errors(client: Client) -> None:
@@ -79,7 +79,7 @@ def test_errors(client: Client) -> None:
 def test_survive_reconciliation(client: Client, device: FakeDevice) -> None:
     client.write((MODIFY, value_set([exact(1, b"\x77")])))
     client.push("RECONCILE_AND_COMMIT", config(cookie=8, routes="Ingress.renamed"))
-    assert device.value_sets == {"Parser.ether_types": [(0x77, 0xFFFF)]}
+    assert device.state.value_sets == {"Parser.ether_types": [(0x77, 0xFFFF)]}
     assert client.read(value_set()) == [value_set([exact(1, b"\x77")])]
 
 

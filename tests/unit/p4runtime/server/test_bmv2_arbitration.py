@@ -14,8 +14,8 @@ import pytest
 from finsy.proto import U128, p4r
 
 from switch.compiler import compile_p4
-from switch.p4runtime import Bmv2Election, P4RuntimeServer
 from switch.p4runtime.values.status import Code
+from switch.server import Bmv2Election, P4RuntimeServer
 from tests.unit.p4runtime.client import TIMEOUT_S, Client, Stream
 from tests.unit.p4runtime.fake_device import FakeDevice, FakeProgram
 

@@ -71,10 +71,10 @@ def test_entities(address: str, device: FakeDevice, options: finsy.SwitchOptions
             await switch.delete([rule], strict=False)
 
     run(work)
-    assert len(device.tables["Ingress.routes"].entries) == 1
-    assert device.tables["Ingress.acl"].entries == {}
-    assert {r.egress_port for r in device.groups[5]} == {1, 2, 3}
-    assert device.registers["Ingress.totals"] == [0, 99, 0, 0]
+    assert len(device.state.tables["Ingress.routes"].entries) == 1
+    assert device.state.tables["Ingress.acl"].entries == {}
+    assert {r.egress_port for r in device.replication.groups[5]} == {1, 2, 3}
+    assert device.state.registers["Ingress.totals"] == [0, 99, 0, 0]
 
 
 def test_same_pipeline_is_not_pushed_again(address: str, device: FakeDevice, options: finsy.SwitchOptions) -> None:
@@ -137,6 +137,6 @@ def test_emptying_a_switch(address: str, device: FakeDevice, options: finsy.Swit
             await switch.delete([group])
 
     run(work)
-    assert device.groups == {}
-    assert device.tables["Ingress.routes"].entries == {}
-    assert len(device.tables["Ingress.kinds"].entries) == 2
+    assert device.replication.groups == {}
+    assert device.state.tables["Ingress.routes"].entries == {}
+    assert len(device.state.tables["Ingress.kinds"].entries) == 2

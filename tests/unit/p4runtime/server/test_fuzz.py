@@ -13,7 +13,7 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from switch.p4runtime import P4RuntimeServer
+from switch.server import P4RuntimeServer
 from tests.unit.p4runtime.client import INSERT, TIMEOUT_S, Client, action, batch_errors, entry, exact
 from tests.unit.p4runtime.fake_device import FakeDevice, FakeProgram
 from tests.unit.p4runtime.sample_program import (

@@ -10,8 +10,8 @@ from google.protobuf import any_pb2
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switch.p4runtime.idle_timeouts import IdleTimers
 from switch.p4runtime.values.status import Code
+from switch.state.tables.idle_timeouts import IdleTimers
 from tests.unit.p4runtime.client import DELETE, INSERT, MODIFY, Client, Stream, action, entry, exact
 from tests.unit.p4runtime.fake_device import FakeDevice, Table
 from tests.unit.p4runtime.sample_program import AGING, DROP, HOSTS, KINDS, MARK, ROUTES, config
@@ -63,7 +63,7 @@ class TestTimers:
 
 @pytest.fixture
 def table(client: Client, device: FakeDevice) -> Table:
-    return device.tables["Ingress.aging"]
+    return device.state.tables["Ingress.aging"]
 
 
 class TestEntries:
@@ -159,7 +159,7 @@ class TestNotifications:
 
     def test_entries_that_are_hit(self, primary: Stream, bare_client: Client, device: FakeDevice) -> None:
         bare_client.write((INSERT, aging(1, idle_timeout_ns=TTL_NS)), (INSERT, aging(2, idle_timeout_ns=TTL_NS)))
-        table = device.tables["Ingress.aging"]
+        table = device.state.tables["Ingress.aging"]
         first, _ = table.entries
         device.now_ns = 500
         table.last_hits_ns[first] = 500

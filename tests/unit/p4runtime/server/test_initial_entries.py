@@ -40,12 +40,12 @@ def test_they_are_read_with_falling_priorities(client: Client) -> None:
 
 
 def test_they_can_be_changed(client: Client, device: FakeDevice) -> None:
-    first, second = device.tables["Ingress.preset"].entries
+    first, second = device.state.tables["Ingress.preset"].entries
     changed = entry(PRESET, *FIRST.match, action=action(MARK, b"\x07"), priority=2)
     assert client.modify(changed) == Code.OK
-    assert device.tables["Ingress.preset"].entries[first][1] == ActionCall("Ingress.mark", (7,))
+    assert device.state.tables["Ingress.preset"].entries[first][1] == ActionCall("Ingress.mark", (7,))
     assert client.delete(key_of(SECOND)) == Code.OK
-    assert second not in device.tables["Ingress.preset"].entries
+    assert second not in device.state.tables["Ingress.preset"].entries
     assert client.read(entry(PRESET)) == [changed]
     assert client.insert(SECOND) == Code.OK
     assert client.insert(FIRST) == Code.ALREADY_EXISTS
@@ -63,7 +63,7 @@ def test_survive_reconciliation(client: Client, device: FakeDevice) -> None:
     client.write((MODIFY, changed), (DELETE, key_of(SECOND)))
     client.push("RECONCILE_AND_COMMIT", config(cookie=8, routes="Ingress.renamed"))
     assert client.read(entry(PRESET)) == [changed]
-    assert len(device.tables["Ingress.preset"].entries) == 1
+    assert len(device.state.tables["Ingress.preset"].entries) == 1
     client.push_sample()
     assert client.read(entry(PRESET)) == [FIRST, SECOND]
 

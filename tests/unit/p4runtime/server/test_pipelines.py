@@ -13,8 +13,8 @@ import pytest
 from finsy.proto import p4d, p4r
 
 from common.errors import UserError
-from switch.p4runtime import P4RuntimeServer
 from switch.p4runtime.values.status import Code
+from switch.server import P4RuntimeServer
 from tests.unit.p4runtime.client import (
     DELETE,
     INSERT,
@@ -124,7 +124,7 @@ def test_commit_clears_the_replication_engine(client: Client, device: FakeDevice
     )
     client.push_sample()
     assert client.read(p4r.MulticastGroupEntry(), p4r.CloneSessionEntry()) == []
-    assert device.groups == {} and device.sessions == {}
+    assert device.replication.groups == {} and device.replication.sessions == {}
 
 
 def test_verify_changes_nothing(client: Client, device: FakeDevice) -> None:
@@ -281,11 +281,11 @@ class TestSaveAndCommit:
         assert texts(client.read(*questions)) == texts(staged)
         assert client.get_pipeline().config == config(cookie=8, routes="Ingress.other_routes")
         assert device.loads == 2
-        assert [call.action for _, call, _ in device.tables["Ingress.other_routes"].entries.values()] == [
+        assert [call.action for _, call, _ in device.state.tables["Ingress.other_routes"].entries.values()] == [
             "Ingress.mark"
         ]
-        assert device.registers["Ingress.totals"] == [0, 5, 0, 0]
-        assert device.groups.keys() == {3} and device.sessions.keys() == {4}
+        assert device.state.registers["Ingress.totals"] == [0, 5, 0, 0]
+        assert device.replication.groups.keys() == {3} and device.replication.sessions.keys() == {4}
         assert refusal(lambda: client.push("COMMIT"))[0] == grpc.StatusCode.NOT_FOUND
 
     def test_another_push_replaces_the_saved_one(self, client: Client) -> None:
@@ -334,15 +334,15 @@ class TestReconcile:
     def test_keeps_the_state(self, client: Client, device: FakeDevice) -> None:
         counted = entry(ROUTES, *ROUTE.match, action=action(DROP), counter_data=p4r.CounterData(packet_count=5))
         client.write((INSERT, counted))
-        [handle] = device.tables["Ingress.routes"].entries
-        assert device.tables["Ingress.routes"].counts[handle] == (5, 0)
-        device.tables["Ingress.routes"].counts[handle] = (7, 100)
-        device.registers["Ingress.flags"][1] = 1
+        [handle] = device.state.tables["Ingress.routes"].entries
+        assert device.state.tables["Ingress.routes"].counts[handle] == (5, 0)
+        device.state.tables["Ingress.routes"].counts[handle] = (7, 100)
+        device.state.registers["Ingress.flags"][1] = 1
         client.push("RECONCILE_AND_COMMIT", config(cookie=8, routes="Ingress.renamed"))
         [kept] = client.read(entry(ROUTES, counter_data=p4r.CounterData()))
         assert kept.counter_data == p4r.CounterData(packet_count=7, byte_count=100)
-        assert len(device.tables["Ingress.renamed"].entries) == 1
-        assert device.registers["Ingress.flags"] == [0, 1, 0, 0]
+        assert len(device.state.tables["Ingress.renamed"].entries) == 1
+        assert device.state.registers["Ingress.flags"] == [0, 1, 0, 0]
         assert client.get_pipeline("COOKIE_ONLY").config.cookie.cookie == 8
 
     def test_refuses_what_does_not_fit(self, client: Client, device: FakeDevice) -> None:
@@ -450,14 +450,14 @@ def test_failed_builds_are_tried_again() -> None:
 
 def test_new_primary_waits_for_the_writes_of_the_old_one(client: Client, device: FakeDevice) -> None:
     started, go_on = threading.Event(), threading.Event()
-    write = device.counter_write
+    write = device.state.counters.write
 
     def slow(*arguments) -> None:
         started.set()
         assert go_on.wait(TIMEOUT_S)
         write(*arguments)
 
-    device.counter_write = slow  # type: ignore[method-assign]
+    device.state.counters.write = slow
     counter = p4r.CounterEntry(
         counter_id=PORT_COUNTER, index=p4r.Index(index=0), data=p4r.CounterData(packet_count=1)
     )

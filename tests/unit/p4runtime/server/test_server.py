@@ -12,8 +12,8 @@ import pytest
 from finsy.proto import p4r
 
 from common.errors import UserError
-from switch.p4runtime import P4RuntimeServer
 from switch.p4runtime.values.status import Code
+from switch.server import P4RuntimeServer
 from tests.unit.p4runtime.client import INSERT, TIMEOUT_S, Client, action, entry, exact
 from tests.unit.p4runtime.fake_device import FakeDevice, FakeProgram
 from tests.unit.p4runtime.sample_program import DROP, HOSTS
@@ -156,7 +156,7 @@ def test_hundreds_of_devices_connected_at_once() -> None:
 def test_a_large_batch(client: Client, device: FakeDevice) -> None:
     hosts = [entry(HOSTS, exact(1, i.to_bytes(6, "big")), action=action(DROP)) for i in range(20_000)]
     client.write(*[(INSERT, host) for host in hosts])
-    assert len(device.tables["Ingress.hosts"].entries) == 20_000
+    assert len(device.state.tables["Ingress.hosts"].entries) == 20_000
     assert len(client.read(entry(HOSTS))) == 20_000
 
 
@@ -185,7 +185,7 @@ def test_concurrent_batches_are_all_applied(client: Client, device: FakeDevice) 
     calls = [client.stub.Write.future(batch, timeout=TIMEOUT_S) for batch in batches]
     for call in calls:
         call.result(TIMEOUT_S)
-    assert len(device.tables["Ingress.hosts"].entries) == 2_000
+    assert len(device.state.tables["Ingress.hosts"].entries) == 2_000
 
 
 @pytest.mark.parametrize("method", ["Write", "Read", "SetForwardingPipelineConfig", "Capabilities", "StreamChannel"])

@@ -11,8 +11,8 @@ import pytest
 from finsy.proto import p4r, p4r_grpc
 
 from common.errors import UserError
-from switch.p4runtime import P4RuntimeServer
-from switch.p4runtime.server.server_tls import ServerTls
+from switch.server import P4RuntimeServer
+from switch.server.server_tls import ServerTls
 from tests.unit.p4runtime.certificates import DAY, Authority
 from tests.unit.p4runtime.fake_device import FakeDevice, FakeProgram
 

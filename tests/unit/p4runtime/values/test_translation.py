@@ -76,7 +76,7 @@ def named(client: Client) -> Client:
 def test_match_fields_and_parameters(named: Client, device: FakeDevice) -> None:
     by_port = entry(PORTS, exact(1, b"uplink"), action=action(FORWARD, b"downlink", b"\x01"))
     assert named.insert(by_port) == Code.OK
-    [(key, call, _)] = device.tables["Ingress.ports"].entries.values()
+    [(key, call, _)] = device.state.tables["Ingress.ports"].entries.values()
     assert (key, call) == ((KeyMatch(1),), ActionCall("Ingress.forward", (2, 1)))
     assert named.read(entry(PORTS)) == [by_port]
     assert named.insert(entry(PORTS, exact(1, b"512"), action=action(FORWARD, b"3", b"\x01"))) == Code.OUT_OF_RANGE
@@ -104,5 +104,5 @@ def test_devices_share_the_names_of_a_pipeline(named: Client, devices: dict[int,
     other.push(pipeline=named_config())
     for client, name in ((named, b"a"), (other, b"b"), (other, b"a")):
         assert client.insert(entry(PORTS, exact(1, name), action=action(FORWARD, b"9", b"\x01"))) == Code.OK
-    keys = [[key for (key,), _, _ in d.tables["Ingress.ports"].entries.values()] for d in devices.values()]
+    keys = [[key for (key,), _, _ in d.state.tables["Ingress.ports"].entries.values()] for d in devices.values()]
     assert keys == [[KeyMatch(1)], [KeyMatch(2), KeyMatch(1)]]

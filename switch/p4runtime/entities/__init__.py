@@ -1,1 +1,0 @@
-"""The kinds of entity that Write and Read carry, one module each."""

@@ -1,1 +1,0 @@
-"""The server itself: RPCs, sessions, who is primary, one device."""

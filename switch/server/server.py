@@ -1,0 +1,238 @@
+"""The P4Runtime server: any number of devices behind one gRPC server, in a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import grpc
+from finsy.proto import p4r_grpc
+
+from common.errors import UserError
+from switch.codegen import build_program
+from switch.p4runtime.values.malformed import MalformedRequests
+from switch.p4runtime.values.status import RequestError
+from switch.server.addresses import check_address, check_free, is_unix
+from switch.server.arbitration import Election
+from switch.server.outside_address import OutsideAddress
+from switch.server.pipeline_cache import PipelineCache
+from switch.server.server_tls import ServerTls
+from switch.server.service import P4RuntimeService
+from switch.server.target import Target
+from switch.state.device import Device
+from switch.state.pipeline import Build
+
+REQUEST_THREADS = 8
+BUILD_THREADS = 2
+STOP_GRACE_S = 0.2
+# Frames and digests of all devices that may wait for the event loop; beyond that the oldest are dropped.
+PENDING_MESSAGES = 8192
+# How late an idle timeout may be noticed, and how soon after the first one was asked for.
+IDLE_SCAN_S = 0.02
+IDLE_REST_S = 0.1
+
+_OPTIONS = (
+    # Two servers on one port would share its connections, and neither would notice.
+    ("grpc.so_reuseport", 0),
+    # Device configs run to megabytes.
+    ("grpc.max_receive_message_length", 256 << 20),
+    ("grpc.max_send_message_length", -1),
+    # A controller of a fabric sends requests to hundreds of devices at once; by default 1,000 may wait.
+    ("grpc.server.max_pending_requests", 100_000),
+    ("grpc.server.max_pending_requests_hard_limit", 200_000),
+)
+
+
+class P4RuntimeServer:
+    """Serves P4Runtime for `devices` (by device id) on `addresses`: "host:port" (port 0 picks one), "unix:/path".
+
+    `build` turns BMv2 JSON into a program for the devices; it runs in several threads at once.
+    `initial`: ForwardingPipelineConfig messages of devices that run a program before any controller comes.
+    `tls`: those of the addresses that speak TLS. `outside`: a further address, in another network namespace.
+    `election`: who is primary, and may write. `further`: generic gRPC handlers of other services at these addresses.
+    """
+
+    def __init__(
+        self,
+        devices: Mapping[int, Device],
+        addresses: Sequence[str],
+        *,
+        build: Build = build_program,
+        initial: Mapping[int, Any] | None = None,
+        tls: Mapping[str, ServerTls] | None = None,
+        outside: OutsideAddress | None = None,
+        election: type[Election] = Election,
+        further: Sequence[Any] = (),
+    ) -> None:
+        if outside is not None:
+            check_address(outside.address)
+        self._outside = outside
+        for address in addresses:
+            check_address(address)
+        self._tls = dict(tls or {})
+        self._devices = dict(devices)
+        self._targets: dict[int, Target] = {}
+        self._addresses = list(addresses)
+        self._build = build
+        self._election = election
+        self._further = tuple(further)
+        self._initial = dict(initial or {})
+        self._ports: list[int] = []
+        self._thread: threading.Thread | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stopping: asyncio.Event | None = None
+
+    @property
+    def ports(self) -> list[int]:
+        """TCP ports being listened on, in the order of their addresses; Unix sockets have none."""
+        return list(self._ports)
+
+    def start(self) -> None:
+        """Returns once requests are served. UserError for an address or an initial pipeline that cannot be had."""
+        if self._thread is not None:
+            raise RuntimeError("the P4Runtime server has been started")
+        ready: Future[None] = Future()
+        self._thread = threading.Thread(target=self._run, args=(ready,), name="p4runtime", daemon=True)
+        self._thread.start()
+        try:
+            ready.result()
+        except BaseException:
+            self._thread.join()
+            self._thread = None
+            raise
+
+    def stop(self) -> None:
+        """Close all streams and return once nothing calls a device any more. May be called twice."""
+        if self._thread is None or self._loop is None or self._stopping is None:
+            return
+        self._loop.call_soon_threadsafe(self._stopping.set)
+        self._thread.join()
+        self._thread = None
+
+    def restart_device(self, device_id: int) -> None:
+        """Let a device lose program, tables and registers, and its controllers their streams; others go on.
+
+        KeyError for a device that does not exist.
+        """
+        if self._thread is None or self._loop is None:
+            raise RuntimeError("the P4Runtime server is not running")
+        asyncio.run_coroutine_threadsafe(self._targets[device_id].restart(), self._loop).result()
+
+    def _run(self, ready: Future[None]) -> None:
+        asyncio.run(self._serve(ready))
+
+    async def _serve(self, ready: Future[None]) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._stopping = asyncio.Event()
+        with (
+            ThreadPoolExecutor(REQUEST_THREADS, "p4runtime-request") as request_threads,
+            ThreadPoolExecutor(BUILD_THREADS, "p4runtime-build") as build_threads,
+        ):
+            targets = {i: Target(device, request_threads, self._election) for i, device in self._devices.items()}
+            self._targets = targets
+            cache = PipelineCache(self._build, build_threads)
+            server = grpc.aio.server(options=_OPTIONS, interceptors=[MalformedRequests()])
+            p4r_grpc.add_P4RuntimeServicer_to_server(P4RuntimeService(targets, cache, request_threads), server)
+            server.add_generic_rpc_handlers(self._further)
+            try:
+                for device_id, config in self._initial.items():
+                    await _load(targets[device_id], cache, config)
+                # All of them first: gRPC keeps what it has opened when another address fails.
+                for address in self._addresses:
+                    check_free(address)
+                self._ports = [port for a in self._addresses if (port := _listen(server, a, self._tls.get(a)))]
+                if self._outside is not None:
+                    self._ports.append(_listen_outside(server, self._outside))
+                await server.start()
+                inbox = Inbox(self._loop, targets)
+            except BaseException as error:
+                ready.set_exception(error)
+                return
+            ready.set_result(None)
+            scanner = asyncio.create_task(_scan_idle_timeouts(list(targets.values())))
+            await self._stopping.wait()
+            scanner.cancel()
+            inbox.close()
+            await server.stop(STOP_GRACE_S)
+
+
+class Inbox:
+    """Carries packet-ins and digests from the devices' threads into the event loop, many at one wake-up."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, targets: Mapping[int, Target]) -> None:
+        self._loop = loop
+        self._targets = targets
+        self._messages: deque[tuple[Callable[..., None], tuple[Any, ...]]] = deque(maxlen=PENDING_MESSAGES)
+        self._woken = False
+        for target in targets.values():
+            target.digest_sink = functools.partial(self._receive, target.deliver_digest)
+            target.device.on_packet_in(functools.partial(self._receive, target.deliver_packet_in))
+
+    def close(self) -> None:
+        for target in self._targets.values():
+            target.device.on_packet_in(None)
+            target.device.on_digest(None)
+
+    def _receive(self, deliver: Callable[..., None], *message: Any) -> None:
+        self._messages.append((deliver, message))
+        if not self._woken:
+            self._woken = True
+            # The loop may be closed already when a device's last message comes.
+            with contextlib.suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(self._deliver)
+
+    def _deliver(self) -> None:
+        # Cleared before the messages are taken: at worst, that costs an empty wake-up.
+        self._woken = False
+        for _ in range(len(self._messages)):
+            deliver, message = self._messages.popleft()
+            deliver(*message)
+
+
+async def _scan_idle_timeouts(targets: Sequence[Target]) -> None:
+    while True:
+        timed = [target for target in targets if target.has_idle_timers]
+        for target in timed:
+            target.scan_idle_timeouts()
+        await asyncio.sleep(IDLE_SCAN_S if timed else IDLE_REST_S)
+
+
+async def _load(target: Target, cache: PipelineCache, config: Any) -> None:
+    """Raises UserError where the device cannot realize the config."""
+    try:
+        target.start_with(await cache.get(config))
+    except RequestError as error:
+        raise UserError(error.message) from None
+
+
+def _listen(server: Any, address: str, tls: ServerTls | None) -> int | None:
+    """The TCP port that was opened, None for a Unix socket."""
+    credentials = None if tls is None else tls.credentials()
+    try:
+        port: int = server.add_insecure_port(address) if tls is None else server.add_secure_port(address, credentials)
+    except RuntimeError as error:
+        raise UserError(f"cannot listen on {address}: {error}") from None
+    return None if is_unix(address) else port
+
+
+def _listen_outside(server: Any, outside: OutsideAddress) -> int:
+    """A socket stays in the namespace that its thread is in when it is made, and so do the connections it accepts."""
+    from pyroute2 import netns
+
+    own = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
+    try:
+        netns.setns(outside.namespace_fd)
+        try:
+            check_free(outside.address)
+            return _listen(server, outside.address, outside.tls) or 0
+        finally:
+            netns.setns(own)
+    finally:
+        os.close(own)

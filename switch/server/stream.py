@@ -1,0 +1,143 @@
+"""StreamChannel: one controller's session on one device.
+
+P4Runtime specification 1.4, sections "Client Arbitration and Controller Replication" and "P4Runtime Stream Messages".
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+from finsy.proto import p4r
+
+from switch.p4runtime.values.status import Code, RequestError, denied, not_found, unimplemented
+from switch.server.arbitration import Controller, Election
+from switch.server.target import Target
+
+# Packets and errors wait for a slow controller up to this many messages; further ones are dropped.
+PENDING_MESSAGES = 2048
+
+
+class StreamSession:
+    def __init__(self, targets: Mapping[int, Target], context: Any) -> None:
+        """`context` is the grpc.aio.ServicerContext of the stream."""
+        self._targets = targets
+        self._context = context
+        self._pending: asyncio.Queue[Any] = asyncio.Queue()
+        self._controller = Controller(self._send, self._end)
+        self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._target: Target | None = None
+        self._election: Election | None = None
+
+    async def run(self, requests: AsyncIterator[Any]) -> None:
+        """Serve until the controller closes the stream. Raises RequestError if the server has to close it."""
+        writer = asyncio.create_task(self._write_pending())
+        reader = asyncio.create_task(self._handle_all(requests))
+        try:
+            await asyncio.wait({reader, self._ended}, return_when=asyncio.FIRST_COMPLETED)
+            await (self._ended if self._ended.done() else reader)
+        finally:
+            reader.cancel()
+            if self._election is not None:
+                self._leave(self._election)
+            # The status that ends the stream must not overtake a message that is being written.
+            self._pending.put_nowait(None)
+            await writer
+
+    def _leave(self, election: Election) -> None:
+        before = election.primary
+        election.leave(self._controller)
+        if self._target is not None and election.primary is not before:
+            self._target.primary_changed()
+
+    async def _handle_all(self, requests: AsyncIterator[Any]) -> None:
+        async for request in requests:
+            await self._handle(request)
+
+    def _end(self, reason: RequestError) -> None:
+        if not self._ended.done():
+            self._ended.set_exception(reason)
+
+    async def _write_pending(self) -> None:
+        # Writing fails when the controller is gone, which ends the reading side as well.
+        with contextlib.suppress(Exception):
+            while (response := await self._pending.get()) is not None:
+                await self._context.write(response)
+
+    def _send(self, response: Any) -> None:
+        if response.WhichOneof("update") == "arbitration" or self._pending.qsize() < PENDING_MESSAGES:
+            self._pending.put_nowait(response)
+
+    async def _handle(self, request: Any) -> None:
+        if isinstance(request, RequestError):
+            raise request
+        kind = request.WhichOneof("update")
+        if kind == "arbitration":
+            await self._arbitrate(request.arbitration)
+        elif kind == "packet":
+            self._packet_out(request.packet)
+        elif kind == "digest_ack":
+            self._digest_ack(request.digest_ack)
+        else:
+            error = _stream_error(unimplemented("this switch has no stream messages of this kind"))
+            error.other.SetInParent()
+            if kind == "other":
+                error.other.other.CopyFrom(request.other)
+            self._send(p4r.StreamMessageResponse(error=error))
+
+    async def _arbitrate(self, message: Any) -> None:
+        target = self._targets.get(message.device_id)
+        if self._target is None or self._election is None:
+            if target is None:
+                raise not_found(f"there is no device {message.device_id}")
+            election = target.elections.get(message.role.name) or target.new_election(message.role.name)
+        else:
+            election = self._election
+            if target is not self._target:
+                raise _fixed(f"this stream belongs to device {self._target.device.device_id}")
+            if message.role.name != election.role.name:
+                raise _fixed(f"this stream belongs to role {election.role.name!r}")
+        before = election.primary
+        is_primary = election.update(self._controller, message)
+        self._target, self._election = target, election
+        target.elections[election.role.name] = election
+        if election.primary is not before:
+            target.primary_changed()
+        if is_primary:
+            await target.writes_done()
+            if election.primary is self._controller:
+                election.notify(self._controller)
+
+    def _target_as_primary(self, what: str) -> Target:
+        """Raises PERMISSION_DENIED unless this controller is the primary."""
+        if self._target is None or self._election is None:
+            raise denied(f"{what} needs arbitration first")
+        if self._election.primary is not self._controller:
+            raise denied(f"only the primary controller may send {what}")
+        return self._target
+
+    def _digest_ack(self, ack: Any) -> None:
+        try:
+            self._target_as_primary("a digest acknowledgement").acknowledge_digest(ack.digest_id, ack.list_id)
+        except RequestError as failure:
+            error = _stream_error(failure)
+            error.digest_list_ack.digest_list_ack.CopyFrom(ack)
+            self._send(p4r.StreamMessageResponse(error=error))
+
+    def _packet_out(self, packet: Any) -> None:
+        try:
+            self._target_as_primary("a packet-out").packet_out(packet)
+        except RequestError as failure:
+            error = _stream_error(failure)
+            error.packet_out.packet_out.CopyFrom(packet)
+            self._send(p4r.StreamMessageResponse(error=error))
+
+
+def _fixed(message: str) -> RequestError:
+    return RequestError(Code.FAILED_PRECONDITION, f"{message}: open another stream")
+
+
+def _stream_error(failure: RequestError) -> Any:
+    return p4r.StreamError(canonical_code=failure.code, message=failure.message)

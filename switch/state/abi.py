@@ -1,0 +1,108 @@
+"""The C interface of state.h for ctypes: what all kinds of state share."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from switch.bmv2_json.model import Action, Table
+from switch.device import ActionCall
+from switch.runtime.library import runtime_library
+
+# enum gb_refusal
+NO_MEMORY, EXISTS, FULL, NO_SUCH, IN_USE = -1, -2, -3, -4, -5
+
+_WORD_MASK = (1 << 64) - 1
+
+
+class Count(ctypes.Structure):
+    _fields_ = (("packets", ctypes.c_uint64), ("bytes", ctypes.c_uint64))
+
+
+class Register(ctypes.Structure):
+    _fields_ = (
+        ("width_bits", ctypes.c_uint32),
+        ("size", ctypes.c_uint32),
+        ("word_count", ctypes.c_uint32),
+        ("cells", ctypes.c_void_p),
+    )
+
+
+class Counter(ctypes.Structure):
+    _fields_ = (("size", ctypes.c_uint32), ("cells", ctypes.c_void_p))
+
+
+class SwitchRecord(ctypes.Structure):
+    """struct gb_switch of program.h."""
+
+    _fields_ = (
+        ("program", ctypes.c_void_p),
+        ("tables", ctypes.POINTER(ctypes.c_void_p)),
+        ("registers", ctypes.POINTER(Register)),
+        ("counters", ctypes.POINTER(Counter)),
+        ("meters", ctypes.POINTER(ctypes.c_void_p)),
+        ("random_state", ctypes.c_uint64),
+        ("engine", ctypes.c_void_p),
+        ("digest", ctypes.c_void_p),
+        ("log", ctypes.c_void_p),
+        ("value_sets", ctypes.POINTER(ctypes.c_void_p)),
+        ("profiles", ctypes.POINTER(ctypes.c_void_p)),
+    )
+
+
+Words = ctypes.POINTER(ctypes.c_uint64)
+Numbers = ctypes.POINTER(ctypes.c_uint32)
+Functions = dict[str, tuple[Any, tuple[Any, ...]]]
+"""Result and arguments of the library's functions, by name."""
+
+
+def library_with(functions: Functions) -> ctypes.CDLL:
+    """The runtime library with these functions of state.h.
+
+    They are short and never wait, so they keep the interpreter's lock: to give it up and get it back for each call
+    costs a tenth of the table writes per second.
+    """
+    library = ctypes.PyDLL(runtime_library()._name)
+    for name, (result, arguments) in functions.items():
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
+    return library
+
+
+def word_count(width: int) -> int:
+    return (width + 63) // 64
+
+
+def to_words(values: Iterable[tuple[int, int]]) -> list[int]:
+    """(value, width) pairs as words, value after value."""
+    words: list[int] = []
+    for value, width in values:
+        if width <= 64:
+            words.append(value)
+        else:
+            words.extend(value >> shift & _WORD_MASK for shift in range(0, width, 64))
+    return words
+
+
+def word_array(words: Sequence[int]) -> Any:
+    return (ctypes.c_uint64 * max(1, len(words)))(*words)
+
+
+def fits(value: int, width: int, what: str) -> int:
+    """The value; ValueError unless it is an unsigned number of `width` bits. what: the subject of the sentence."""
+    if not 0 <= value < 1 << width:
+        raise ValueError(f"{what}: {value} does not fit {width} bits")
+    return value
+
+
+def action_words(table: Table, call: ActionCall) -> tuple[int, list[int]]:
+    """Id of an action of the table, and words of its arguments. Raises KeyError and ValueError."""
+    action: Action = table.action(call.action)
+    if len(call.arguments) != len(action.parameters):
+        raise ValueError(f"action {action.name} takes {len(action.parameters)} arguments, got {len(call.arguments)}")
+    pairs = [
+        (fits(value, parameter.width, f"argument {parameter.name} of {action.name}"), parameter.width)
+        for value, parameter in zip(call.arguments, action.parameters, strict=True)
+    ]
+    return action.id, to_words(pairs)

@@ -1,0 +1,1 @@
+"""Counters that programs index."""

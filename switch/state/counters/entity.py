@@ -1,0 +1,60 @@
+"""CounterEntry: cells of indirect counters. P4Runtime specification 1.4, section "CounterEntry"."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from switch.device import Counts
+from switch.p4runtime.values.status import invalid
+from switch.state.base import CellArray, CellEntries
+from switch.state.counters.access import Counters
+
+INT64_GREATEST = (1 << 63) - 1
+
+
+class CounterEntries(CellEntries[CellArray]):
+    oneof = "counter_entry"
+    what = "counter"
+
+    def __init__(self, counters: Counters, arrays: Mapping[int, CellArray]) -> None:
+        super().__init__(arrays)
+        self._counters = counters
+
+    def modify(self, message: Any) -> None:
+        counter, indices = self._addressed(message)
+        if not message.HasField("data"):
+            return
+        counts = read_counter_data(message.data)
+        for index in indices:
+            self._counters.write(counter.name, index, *counts)
+
+    def export(self) -> Iterator[Any]:
+        for counter in self._arrays.values():
+            for index, counts in enumerate(self._counters.read_all(counter.name)):
+                if counts != (0, 0):
+                    yield self._update(counter, index, counts)
+
+    def _cells(self, array: CellArray, indices: range, message: Any) -> Sequence[Counts]:
+        if len(indices) == 1:
+            return [self._counters.read(array.name, indices.start)]
+        return self._counters.read_all(array.name)
+
+    def _fill(self, entry: Any, array: CellArray, index: int, cell: Counts) -> None:
+        entry.counter_id = array.p4_id
+        entry.index.index = index
+        entry.data.SetInParent()
+        fill_counter_data(entry.data, cell)
+
+
+def read_counter_data(data: Any) -> Counts:
+    """Packets and bytes of a CounterData. Raises INVALID_ARGUMENT if one is negative."""
+    if data.packet_count < 0 or data.byte_count < 0:
+        raise invalid("a counter cannot be negative")
+    return data.packet_count, data.byte_count
+
+
+def fill_counter_data(data: Any, counts: Counts) -> None:
+    """CounterData has 63 bits for what the device counts with 64."""
+    data.packet_count = counts[0] & INT64_GREATEST
+    data.byte_count = counts[1] & INT64_GREATEST

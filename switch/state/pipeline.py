@@ -1,0 +1,152 @@
+"""A forwarding pipeline: a program, verified against its P4Info, ready for any number of devices."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from common.errors import UserError
+from switch.bmv2_json.model import ProgramModel
+from switch.device import Program
+from switch.p4runtime.pipeline.calls import action_codecs
+from switch.p4runtime.pipeline.device_config import bmv2_json
+from switch.p4runtime.pipeline.packet_io import ControllerHeader, controller_header
+from switch.p4runtime.values.status import RequestError, invalid
+from switch.p4runtime.values.translation import Translations
+from switch.state.base import CellArray
+from switch.state.counters.codec import counter_array
+from switch.state.digests.codec import DigestCodec
+from switch.state.meters.codec import MeterArray, MeterSpec, meter_array
+from switch.state.profiles.codec import ProfileCodec
+from switch.state.registers.codec import RegisterArray, register_array
+from switch.state.replication.codec import Widths, widths_bits_of
+from switch.state.tables.codec import TableCodec
+from switch.state.value_sets.codec import ValueSetCodec
+from switch.store import digest_of
+
+Build = Callable[[dict[str, Any]], Program]
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """What a ForwardingPipelineConfig describes, by P4Info ids.
+
+    Shared by the devices that run it, hence never changed, except that names of translated types are added.
+    """
+
+    info: Any
+    device_config: bytes
+    program: Program
+    tables: dict[int, TableCodec]
+    profiles: dict[int, ProfileCodec]
+    counters: dict[int, CellArray]
+    meters: dict[int, MeterArray]
+    direct_meters: dict[int, MeterSpec]
+    value_sets: dict[int, ValueSetCodec]
+    digests: dict[int, DigestCodec]
+    registers: dict[int, RegisterArray]
+    packet_in: ControllerHeader
+    packet_out: ControllerHeader
+    widths_bits: Widths
+
+
+def build_pipeline(info: Any, device_config: bytes, build: Build) -> Pipeline:
+    """Verify a P4Info and its BMv2 JSON and compile the program; takes seconds for a program never seen before.
+
+    Raises INVALID_ARGUMENT, with one line that says why, where the switch cannot realize the config.
+    """
+    try:
+        _check_ids(info)
+        program = build(bmv2_json(device_config))
+        model = program.model
+        if _can_be_described(model) and not any(_objects(info)):
+            raise ValueError("the P4Info describes nothing of the program")
+        widths_bits = widths_bits_of(model)
+        names = Translations()
+        actions = action_codecs(info, model, names)
+        profiles = {
+            p.preamble.id: ProfileCodec(p, info, model, actions, widths_bits.port) for p in info.action_profiles
+        }
+        in_program = model.tables
+        tables = [
+            TableCodec(table, info, model, actions, profiles, names)
+            for table in info.tables
+            # Compilers drop tables without key and action from the JSON, and keep them in P4Info.
+            if table.match_fields or table.preamble.name in in_program
+        ]
+        value_sets = [ValueSetCodec(value_set, info, model, names) for value_set in info.value_sets]
+        digests = [DigestCodec(digest, info, model, names) for digest in info.digests]
+        meters = [meter_array(meter, model) for meter in info.meters]
+        counters = [counter_array(counter, model) for counter in info.counters]
+        registers = [register_array(register, info, model, names) for register in info.registers]
+        packet_in = controller_header("packet_in", info, model, names)
+        packet_out = controller_header("packet_out", info, model, names)
+    except RequestError:
+        raise
+    except (UserError, ValueError) as error:
+        raise invalid(f"the pipeline cannot be realized: {_one_line(error)}") from error
+    except (LookupError, TypeError, AttributeError, ArithmeticError, RuntimeError) as error:
+        # A document that is not BMv2 JSON fails in more ways than are worth naming one by one.
+        kind = type(error).__name__
+        raise invalid(f"the pipeline cannot be realized: {kind}: {_one_line(error)}") from error
+    return Pipeline(
+        info=info,
+        device_config=device_config,
+        program=program,
+        tables={table.table_id: table for table in tables},
+        profiles=profiles,
+        counters={counter.p4_id: counter for counter in counters},
+        meters={meter.p4_id: meter for meter in meters},
+        direct_meters={m.preamble.id: MeterSpec(m.preamble.name, m.spec.type) for m in info.direct_meters},
+        value_sets={value_set.value_set_id: value_set for value_set in value_sets},
+        digests={digest.digest_id: digest for digest in digests},
+        registers={register.p4_id: register for register in registers},
+        packet_in=packet_in,
+        packet_out=packet_out,
+        widths_bits=widths_bits,
+    )
+
+
+def pipeline_digest(config: Any) -> str:
+    """Of what a ForwardingPipelineConfig says of the program."""
+    return digest_of([config.p4_device_config, config.p4info.SerializeToString(deterministic=True)])
+
+
+def _one_line(error: Exception) -> str:
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), "no reason given")
+
+
+def _objects(info: Any) -> Iterable[Any]:
+    return itertools.chain(
+        info.tables,
+        info.actions,
+        info.action_profiles,
+        info.counters,
+        info.direct_counters,
+        info.meters,
+        info.direct_meters,
+        info.controller_packet_metadata,
+        info.value_sets,
+        info.registers,
+        info.digests,
+    )
+
+
+def _check_ids(info: Any) -> None:
+    """Every object has an id of its own, and 0 is none (P4Runtime specification, "ID Allocation")."""
+    seen: dict[int, str] = {}
+    for thing in _objects(info):
+        name, thing_id = thing.preamble.name, thing.preamble.id
+        if thing_id == 0:
+            raise ValueError(f"{name!r} has no id in the P4Info")
+        if thing_id in seen:
+            raise ValueError(f"{name!r} and {seen[thing_id]!r} have the same id {thing_id} in the P4Info")
+        seen[thing_id] = name
+
+
+def _can_be_described(program: ProgramModel) -> bool:
+    """Whether it has something that controllers write or read: compilers put that into P4Info."""
+    arrays = (program.counters, program.meters, program.registers, program.value_sets, program.digests)
+    return any(arrays) or any(table.key for table in program.tables.values())

@@ -1,0 +1,101 @@
+"""One switch's state as the runtime library keeps it, and what the ways to its kinds have in common."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, ClassVar
+
+from switch.device import Program, StateFull, StillReferenced
+from switch.state import abi
+
+_FUNCTIONS: abi.Functions = {
+    "gb_switch_create": (ctypes.POINTER(abi.SwitchRecord), (ctypes.c_void_p,)),
+    "gb_switch_free": (None, (ctypes.POINTER(abi.SwitchRecord),)),
+}
+
+
+@functools.cache
+def _library() -> ctypes.CDLL:
+    return abi.library_with(_FUNCTIONS)
+
+
+class SwitchRecord:
+    """struct gb_switch with the library that works on it."""
+
+    def __init__(self, program: Program, guard: AbstractContextManager[Any] | None = None) -> None:
+        """guard: entered around each call into the state, so that an engine can keep its own thread out meanwhile.
+
+        Raises MemoryError.
+        """
+        self.guard: AbstractContextManager[Any] = guard if guard is not None else nullcontext()
+        # The program's library must stay loaded as long as the state refers to its layout.
+        self._program_library = ctypes.CDLL(str(program.library))
+        address = ctypes.addressof(ctypes.c_char.in_dll(self._program_library, "gb_program"))
+        record = _library().gb_switch_create(address)
+        if not record:
+            raise MemoryError("out of memory for a switch's tables and registers")
+        self.record: Any = record
+        self.model = program.model
+
+    @property
+    def pointer(self) -> int:
+        """The address of struct gb_switch."""
+        return ctypes.addressof(self.record.contents)
+
+    def close(self) -> None:
+        """Free everything; the object cannot be used afterwards."""
+        with self.guard:
+            if self.record:
+                _library().gb_switch_free(self.record)
+                self.record = None
+
+
+class Access:
+    """One kind of a switch's state. Raises KeyError for unknown names, IndexError for bad indices, ValueError for bad
+    values."""
+
+    functions: ClassVar[abi.Functions]
+    """Those of state.h that are about it."""
+
+    def __init__(self, switch: SwitchRecord) -> None:
+        self._switch = switch
+        self._guard = switch.guard
+        self._library = self._bound_library()
+
+    @classmethod
+    @functools.cache
+    def _bound_library(cls) -> ctypes.CDLL:
+        return abi.library_with(cls.functions)
+
+    @property
+    def _contents(self) -> Any:
+        """struct gb_switch."""
+        return self._switch.record.contents
+
+
+def check(outcome: int, no_such: Exception) -> None:
+    """Raise what an answer of the library means; `no_such` if it found nothing."""
+    if outcome >= 0:
+        return
+    if outcome == abi.NO_MEMORY:
+        raise MemoryError("out of memory for a switch's state")
+    if outcome == abi.FULL:
+        raise StateFull("the action profile is full")
+    if outcome == abi.IN_USE:
+        raise StillReferenced("still referred to by a table entry or a group")
+    raise no_such
+
+
+def number_of(numbers: dict[str, int], name: str, what: str) -> int:
+    try:
+        return numbers[name]
+    except KeyError:
+        raise KeyError(f"no {what} named {name}") from None
+
+
+def checked_index(index: int) -> int:
+    if not 0 <= index < 2**32:
+        raise IndexError(f"index {index} is out of range")
+    return index

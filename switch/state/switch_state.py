@@ -1,0 +1,35 @@
+"""What one switch that runs a program keeps between packets, by kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
+
+from switch.device import Program
+from switch.state.counters.access import Counters
+from switch.state.meters.access import Meters
+from switch.state.profiles.access import Profiles
+from switch.state.record import SwitchRecord
+from switch.state.registers.access import Registers
+from switch.state.tables.access import Tables
+from switch.state.value_sets.access import ValueSets
+
+
+class SwitchState(SwitchRecord):
+    """Fresh when made, with the program's entries and defaults."""
+
+    def __init__(
+        self,
+        program: Program,
+        guard: AbstractContextManager[Any] | None = None,
+        clock_us: Callable[[], int] = lambda: 0,
+    ) -> None:
+        """guard and clock_us: see SwitchRecord and Tables."""
+        super().__init__(program, guard)
+        self.tables = Tables(self, clock_us)
+        self.profiles = Profiles(self)
+        self.registers = Registers(self)
+        self.counters = Counters(self)
+        self.meters = Meters(self)
+        self.value_sets = ValueSets(self)
