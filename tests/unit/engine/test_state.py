@@ -9,7 +9,7 @@ import pytest
 
 from switch.codegen import BuiltProgram, build_program
 from switch.compiler import compile_p4
-from switch.device import ActionCall, Device, KeyMatch
+from switch.device import ActionCall, KeyMatch
 from switch.engine import Engine, EngineDevice
 from tests.unit.engine.instructed import exchange
 
