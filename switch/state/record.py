@@ -30,10 +30,11 @@ class SwitchRecord:
         Raises MemoryError.
         """
         self.guard: AbstractContextManager[Any] = guard if guard is not None else nullcontext()
-        # The program's library must stay loaded as long as the state refers to its layout.
+        library = _library()
+        # The program's library, which needs that one, must stay loaded as long as the state refers to its layout.
         self._program_library = ctypes.CDLL(str(program.library))
         address = ctypes.addressof(ctypes.c_char.in_dll(self._program_library, "gb_program"))
-        record = _library().gb_switch_create(address)
+        record = library.gb_switch_create(address)
         if not record:
             raise MemoryError("out of memory for a switch's tables and registers")
         self.record: Any = record

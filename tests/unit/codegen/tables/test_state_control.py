@@ -135,7 +135,7 @@ def aging_program() -> make.ProgramMaker:
 def test_last_hits() -> None:
     clock_us = 1000
     switch = BareSwitch(build_program(aging_program().json()))
-    state = SwitchState(switch.state.program, clock_us=lambda: clock_us)
+    state = SwitchState(switch.built, clock_us=lambda: clock_us)
     handle = state.tables.insert("t", [KeyMatch(1)], ActionCall("nothing"))
     assert state.tables.last_hit_ns("t", handle) == 1_000_000
 
