@@ -11,6 +11,7 @@ from switch.codegen import BuiltProgram, build_program
 from switch.compiler import compile_p4
 from switch.device import ActionCall, KeyMatch
 from switch.engine import Engine, EngineDevice
+from switch.state.device import Device
 from tests.unit.engine.instructed import exchange
 
 ROUTES, FORWARD, DROP = "MyIngress.routes", "MyIngress.forward", "MyIngress.drop"
