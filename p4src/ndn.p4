@@ -11,7 +11,7 @@
 #include "include/ndn/parser.p4"
 #include "include/ndn/names.p4"
 #include "include/ndn/drops.p4"
-#include "include/ndn/nonce.p4"
+#include "include/ndn/hop.p4"
 #include "include/ndn/forwarding.p4"
 #include "include/ndn/persistent_pit.p4"
 #include "include/ndn/content_store.p4"
@@ -21,15 +21,45 @@
 
 const port_t PORTS_IN_A_SET = 16;
 
+// What becomes of a packet that nothing is wrong with.
+enum bit<2> Next {
+    DROP = 0,
+    ANSWER = 1,     // an Interest that this router has the answer to
+    FORWARD = 2,    // an Interest that goes on, whether or not an equal one has
+    PIT = 3         // an Interest that waits for its Data, or the Data
+}
+
+// An Interest's way: from the content store, from the persistent PIT, or on. reason: why it has none.
+control InterestNext(in headers_t hdr, in metadata_t meta, in port_t in_port, in bool hit,
+        in Subscription subscription, out Next next, inout Reason reason) {
+    apply {
+        next = Next.DROP;
+        if (hit || subscription == Subscription.ANSWER) {
+            next = Next.ANSWER;
+        } else if (subscription == Subscription.WAIT) {
+            reason = Reason.AGGREGATED;
+        } else if (hdr.hop_limit.isValid() && hdr.hop_limit.hops == 0) {
+            reason = Reason.HOP_LIMIT;
+        } else if (meta.upstream == 0 || meta.upstream == in_port || meta.operation == Operation.DISTRIBUTION) {
+            reason = Reason.NO_ROUTE;
+        } else if (subscription == Subscription.FORWARD) {
+            next = Next.FORWARD;
+        } else {
+            next = Next.PIT;
+        }
+    }
+}
+
 control NdnIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
     CountArrivals() arrivals;
     Check() check;
     Names() names;
     Fib() fib;
-    AddNonce() add_nonce;
+    TakeHop() take_hop;
     PersistentPit() persistent_pit;
     ContentStore() content_store;
     PendingInterests() pending_interests;
+    InterestNext() interest_next;
     AnswerInterest() answer;
     Copies() copies;
     Ipv4Forwarding() ipv4_forwarding;
@@ -37,104 +67,83 @@ control NdnIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
 
     apply {
         Reason reason = Reason.NONE;
-        if (hdr.ethernet.isValid() && hdr.ethernet.ether_type == ETHER_TYPE_NDN) {
+        Subscription subscription = Subscription.NONE;
+        port_set_t subscribers = 0;
+        port_set_t waiting = 0;
+        Pending pending = Pending.FORWARD;
+        Next next = Next.DROP;
+        bool hit = false;
+        bool known = true;
+        bool interest = meta.packet_type == TYPE_INTEREST;
+        bool ndn = hdr.ethernet.isValid() && hdr.ethernet.ether_type == ETHER_TYPE_NDN;
+        meta.ports = 0;
+
+        if (ndn) {
             meta.in_port = 0;
             if (std.ingress_port >= 1 && std.ingress_port <= PORTS_IN_A_SET) {
                 meta.in_port = 16w1 << (bit<8>)(std.ingress_port - 1);
             }
             check.apply(hdr, meta, std, reason);
-            if (reason == Reason.NONE) {
-                arrivals.apply(meta, std.ingress_port);
-                names.apply(hdr, meta);
-
-                bool interest = meta.packet_type == TYPE_INTEREST;
-                meta.upstream = 0;
-                if (interest || meta.operation == Operation.DISTRIBUTION) {
-                    fib.apply(meta, std.ingress_port, reason);
-                }
-                if (interest) {
-                    if (hdr.hop_limit.isValid()) {
-                        hdr.hop_limit.hops = hdr.hop_limit.hops - 1;
-                        if (hdr.hop_limit.hops == 0 && meta.operation != Operation.NONE) {
-                            reason = Reason.HOP_LIMIT;
-                        }
-                    }
-                    if (!hdr.nonce.isValid()) {
-                        add_nonce.apply(hdr);
-                    }
-                }
-
-                // Subscriptions: Interests change them, distributed Data follow them.
-                Subscription subscription = Subscription.NONE;
-                port_set_t subscribers = 0;
-                if (reason == Reason.NONE && meta.operation != Operation.NONE
-                        && (interest ? meta.operation != Operation.DISTRIBUTION
-                                     : meta.operation != Operation.DELETION)) {
-                    persistent_pit.apply(hdr, meta, std.ingress_global_timestamp, subscription, subscribers);
-                }
-
-                bool hit = false;
-                port_set_t waiting = 0;
-                Pending pending = Pending.FORWARD;
-                if (reason != Reason.NONE) {
-                    meta.ports = 0;
-                } else if (interest) {
-                    if (!hdr.must_be_fresh.isValid() && meta.left == 0
-                            && (meta.operation == Operation.NONE || meta.operation == Operation.DISTRIBUTION)) {
-                        content_store.apply(hdr, meta, hit);
-                    }
-                    if (hit || subscription == Subscription.ANSWER) {
-                        answer.apply(hdr, meta, std);
-                    } else if (subscription == Subscription.WAIT) {
-                        reason = Reason.AGGREGATED;
-                    } else if (hdr.hop_limit.isValid() && hdr.hop_limit.hops == 0) {
-                        reason = Reason.HOP_LIMIT;
-                    } else if (meta.upstream == 0 || meta.upstream == std.ingress_port
-                            || meta.operation == Operation.DISTRIBUTION) {
-                        reason = Reason.NO_ROUTE;
-                    } else {
-                        if (subscription != Subscription.FORWARD) {
-                            pending_interests.apply(hdr, meta, std.ingress_global_timestamp, 0, pending, waiting);
-                        }
-                        if (pending == Pending.FORWARD) {
-                            std.egress_spec = meta.upstream;
-                        } else if (pending == Pending.AGGREGATED) {
-                            reason = Reason.AGGREGATED;
-                        } else {
-                            reason = Reason.DUPLICATE;
-                        }
-                    }
-                    meta.ports = subscription == Subscription.NONE ? 16w0 : subscribers;
-                } else if (subscription == Subscription.OVERTAKEN) {
-                    reason = Reason.OVERTAKEN;
-                    meta.ports = 0;
-                } else {
-                    pending_interests.apply(
-                        hdr, meta, std.ingress_global_timestamp, subscribers, pending, waiting);
-                    meta.ports = (subscribers | waiting) & ~meta.in_port;
-                    meta.copy = 1;
-                    if (meta.ports == 0) {
-                        reason = Reason.UNSOLICITED;
-                    } else {
-                        content_store.apply(hdr, meta, hit);
-                    }
-                }
-
-                if (meta.ports != 0) {
-                    bool known;
-                    copies.apply(meta, std, known);
-                    if (!known && meta.copy == 1) {
-                        reason = Reason.NO_GROUP;
-                    }
-                }
-            }
         } else {
-            bool routed = false;
-            if (hdr.ipv4.isValid()) {
-                ipv4_forwarding.apply(hdr, std, routed);
+            ipv4_forwarding.apply(hdr, std, reason);
+        }
+        if (ndn && reason == Reason.NONE) {
+            arrivals.apply(meta, std.ingress_port);
+            names.apply(hdr, meta);
+            meta.upstream = 0;
+            if (interest || meta.operation == Operation.DISTRIBUTION) {
+                fib.apply(meta, std.ingress_port, reason);
             }
-            if (!routed) {
-                reason = Reason.NOT_OURS;
+            if (interest) {
+                take_hop.apply(hdr, meta, reason);
+            }
+        }
+        if (ndn && reason == Reason.NONE) {
+            // Subscriptions: Interests change them, distributed Data follow them.
+            if (meta.operation != Operation.NONE && (interest ? meta.operation != Operation.DISTRIBUTION
+                                                              : meta.operation != Operation.DELETION)) {
+                persistent_pit.apply(hdr, meta, std.ingress_global_timestamp, subscription, subscribers);
+            }
+            if (interest) {
+                if (!hdr.must_be_fresh.isValid() && meta.left == 0
+                        && (meta.operation == Operation.NONE || meta.operation == Operation.DISTRIBUTION)) {
+                    content_store.apply(hdr, meta, hit);
+                }
+                interest_next.apply(hdr, meta, std.ingress_port, hit, subscription, next, reason);
+                meta.ports = subscription == Subscription.NONE ? 16w0 : subscribers;
+            } else if (subscription == Subscription.OVERTAKEN) {
+                reason = Reason.OVERTAKEN;
+            } else {
+                next = Next.PIT;
+            }
+        }
+
+        if (next == Next.ANSWER) {
+            answer.apply(hdr, meta, std);
+        } else if (next == Next.FORWARD) {
+            std.egress_spec = meta.upstream;
+        } else if (next == Next.PIT) {
+            pending_interests.apply(hdr, meta, std.ingress_global_timestamp, subscribers, pending, waiting);
+            if (!interest) {
+                meta.ports = (subscribers | waiting) & ~meta.in_port;
+                meta.copy = 1;
+                if (meta.ports == 0) {
+                    reason = Reason.UNSOLICITED;
+                } else {
+                    content_store.apply(hdr, meta, hit);
+                }
+            } else if (pending == Pending.FORWARD) {
+                std.egress_spec = meta.upstream;
+            } else if (pending == Pending.AGGREGATED) {
+                reason = Reason.AGGREGATED;
+            } else {
+                reason = Reason.DUPLICATE;
+            }
+        }
+        if (meta.ports != 0) {
+            copies.apply(meta, std, known);
+            if (!known && meta.copy == 1) {
+                reason = Reason.NO_GROUP;
             }
         }
         drops.apply(reason, std);

@@ -64,7 +64,7 @@ control Copies(inout metadata_t meta, inout standard_metadata_t std, out bool kn
 }
 
 // Other traffic than NDN: IPv4, routed.
-control Ipv4Forwarding(inout headers_t hdr, inout standard_metadata_t std, out bool routed) {
+control Ipv4Forwarding(inout headers_t hdr, inout standard_metadata_t std, inout Reason reason) {
     action forward(port_t port, mac_addr_t dst_mac) {
         std.egress_spec = port;
         hdr.ethernet.src_addr = hdr.ethernet.dst_addr;
@@ -77,10 +77,13 @@ control Ipv4Forwarding(inout headers_t hdr, inout standard_metadata_t std, out b
         size = 4096;
     }
     apply {
-        routed = false;
-        if (std.parser_error == error.NoError && std.checksum_error == 0 && hdr.ipv4.ttl > 1) {
+        bool routed = false;
+        if (hdr.ipv4.isValid() && std.parser_error == error.NoError && std.checksum_error == 0 && hdr.ipv4.ttl > 1) {
             hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
             routed = ipv4_routes.apply().hit;
+        }
+        if (!routed) {
+            reason = Reason.NOT_OURS;
         }
     }
 }

@@ -35,6 +35,77 @@ enum bit<3> Subscription {
     OVERTAKEN = 6       // a push that is not beyond the last one
 }
 
+// What is left of a row by now.
+struct subscription_t {
+    bit<16> epoch;
+    bool known;             // the row has this name
+    bool held;              // or is free for it
+    bool same_epoch;
+    port_set_t current;     // ports of this epoch
+    port_set_t previous;    // and of the one before
+    bit<1> acknowledged;
+    bit<1> asked;
+}
+
+// Of the two rows that a name may have: its own, or for an insertion one that is free, since its set is empty or has
+// aged.
+control ChooseRow(in metadata_t meta, in bit<16> epoch, in bit<64> first_name, in bit<64> second_name,
+        in bit<64> first_state, in bit<64> second_state, out subscription_t row, out bit<32> offset) {
+    bit<64> state = 0;
+
+    action age() {
+        bit<16> epochs = epoch - state[63:48];
+        row.same_epoch = epochs == 0;
+        row.current = epochs == 0 ? state[47:32] : 16w0;
+        row.previous = epochs == 0 ? state[31:16] : (epochs == 1 ? state[47:32] : 16w0);
+        row.acknowledged = epochs == 0 ? state[15:15] : 1w0;
+        row.asked = epochs == 0 ? state[14:14] : 1w0;
+    }
+
+    apply {
+        bool first = first_name == meta.id_2;
+        bool second = !first && second_name == meta.id_2;
+        row.epoch = epoch;
+        row.known = first || second;
+        offset = second ? 32w1 : 32w0;
+        state = second ? second_state : first_state;
+        age();
+        row.held = row.known;
+        if (!row.known && meta.operation == Operation.INSERTION && meta.packet_type == TYPE_INTEREST) {
+            if ((row.current | row.previous) != 0) {
+                offset = 1;
+                state = second_state;
+                age();
+            }
+            row.held = (row.current | row.previous) == 0;
+        }
+    }
+}
+
+// An Interest that puts its port in.
+control Insert(in headers_t hdr, in metadata_t meta, inout subscription_t row, out Subscription verdict) {
+    apply {
+        // A second one by the same port in an epoch is a repetition: the first, or its answer, was lost.
+        bool repeated = (row.current & meta.in_port) != 0;
+        bool first = (row.current | row.previous) == 0;
+        if (first) {
+            row.acknowledged = 0;
+        }
+        verdict = Subscription.WAIT;
+        if (first || !row.same_epoch || hdr.must_be_fresh.isValid()) {
+            verdict = Subscription.FORWARD;
+        } else if (row.acknowledged == 1) {
+            verdict = Subscription.ANSWER;
+        } else if (repeated) {
+            verdict = Subscription.FORWARD;
+        }
+        if (verdict == Subscription.FORWARD) {
+            row.asked = 1;
+        }
+        row.current = row.current | meta.in_port;
+    }
+}
+
 control PersistentPit(in headers_t hdr, in metadata_t meta, in bit<48> now_us, out Subscription verdict,
         out port_set_t ports) {
     register<bit<64>>(SUBSCRIPTIONS) subscription_name;
@@ -44,137 +115,88 @@ control PersistentPit(in headers_t hdr, in metadata_t meta, in bit<48> now_us, o
     counter(1, CounterType.packets) subscriptions_made;
     counter(1, CounterType.packets) subscriptions_ended;
     counter(1, CounterType.packets) subscription_collisions;
+    ChooseRow() choose_row;
+    Insert() insert;
 
     bit<64> first_name = 0;
     bit<64> second_name = 0;
-    bit<64> state = 0;
+    bit<64> first_state = 0;
     bit<64> second_state = 0;
-    bit<32> row = 0;
-
-    // The ports that are left of a state by now: of this epoch, and of the one before.
-    bit<16> current = 0;
-    bit<16> previous = 0;
-    bit<1> acknowledged = 0;
-    bit<1> asked = 0;
-    bit<16> epoch = 0;
-    bool same_epoch = false;
+    bit<32> index = 0;
+    subscription_t row;
 
     action read() {
-        row = ((bit<32>)(meta.id_2 >> 32) & (SUBSCRIPTIONS / 2 - 1)) << 1;
-        subscription_name.read(first_name, row);
-        subscription_name.read(second_name, row + 1);
-        subscription_state.read(state, row);
-        subscription_state.read(second_state, row + 1);
-    }
-    action age() {
-        bit<16> epochs = epoch - state[63:48];
-        same_epoch = epochs == 0;
-        current = epochs == 0 ? state[47:32] : 16w0;
-        previous = epochs == 0 ? state[31:16] : (epochs == 1 ? state[47:32] : 16w0);
-        acknowledged = epochs == 0 ? state[15:15] : 1w0;
-        asked = epochs == 0 ? state[14:14] : 1w0;
+        index = ((bit<32>)(meta.id_2 >> 32) & (SUBSCRIPTIONS / 2 - 1)) << 1;
+        subscription_name.read(first_name, index);
+        subscription_name.read(second_name, index + 1);
+        subscription_state.read(first_state, index);
+        subscription_state.read(second_state, index + 1);
     }
     action write() {
-        subscription_name.write(row, meta.id_2);
-        subscription_state.write(row, epoch ++ current ++ previous ++ acknowledged ++ asked ++ 14w0);
+        subscription_name.write(index, meta.id_2);
+        subscription_state.write(
+            index, row.epoch ++ row.current ++ row.previous ++ row.acknowledged ++ row.asked ++ 14w0);
     }
 
     apply {
-        epoch = (bit<16>)(now_us >> EPOCH_SHIFT);
+        bit<32> offset;
+        bit<64> last;
+        bool interest = meta.packet_type == TYPE_INTEREST;
+        bit<16> epoch = (bit<16>)(now_us >> EPOCH_SHIFT);
         read();
-        bool found = true;
-        if (first_name != meta.id_2) {
-            if (second_name == meta.id_2) {
-                row = row + 1;
-                state = second_state;
-            } else {
-                found = false;
-            }
-        }
-        bool known = found;
-        if (found) {
-            age();
-        } else if (meta.operation == Operation.INSERTION && meta.packet_type == TYPE_INTEREST) {
-            // A row is free when its set is empty, and when it has aged.
-            age();
-            found = (current | previous) == 0;
-            if (!found) {
-                row = row + 1;
-                state = second_state;
-                age();
-                found = (current | previous) == 0;
-            }
-            if (!found) {
+        choose_row.apply(meta, epoch, first_name, second_name, first_state, second_state, row, offset);
+        index = index + offset;
+
+        verdict = Subscription.NONE;
+        ports = row.current | row.previous;
+        if (!row.held || (ports == 0 && meta.operation != Operation.INSERTION)) {
+            ports = 0;
+            if (interest && meta.operation == Operation.INSERTION) {
                 subscription_collisions.count(0);
             }
-        }
-        ports = current | previous;
-        if (!found || (ports == 0 && meta.operation != Operation.INSERTION)) {
-            verdict = Subscription.NONE;
-            ports = 0;
-        } else if (meta.packet_type == TYPE_DATA) {
+        } else if (interest && meta.operation == Operation.INSERTION) {
+            if (ports == 0) {
+                subscriptions_made.count(0);
+            }
+            if (!row.known) {
+                subscription_last.write(index, 0);
+            }
+            insert.apply(hdr, meta, row, verdict);
+            ports = ports | meta.in_port;
+            write();
+        } else if (!interest && meta.components == 3) {
             // An acknowledgement has two components after the operation. It is for those whose insertion has come in
             // this epoch: who hears one need not repeat, so that a port of the epoch before must not.
             verdict = Subscription.FOUND;
-            if (meta.components == 3) {
-                ports = 0;
-                if (asked == 1) {
-                    ports = current;
-                    acknowledged = 1;
-                    asked = 0;
-                    write();
-                }
+            ports = 0;
+            if (row.asked == 1) {
+                ports = row.current;
+                row.acknowledged = 1;
+                row.asked = 0;
+                write();
+            }
+        } else if (!interest) {
+            verdict = Subscription.FOUND;
+            bit<64> this_one = (meta.version ++ meta.segment) + 1;
+            subscription_last.read(last, index);
+            if (this_one > last) {
+                subscription_last.write(index, this_one);
             } else {
-                bit<64> last;
-                bit<64> this_one = (meta.version ++ meta.segment) + 1;
-                subscription_last.read(last, row);
-                if (this_one > last) {
-                    subscription_last.write(row, this_one);
-                } else {
-                    verdict = Subscription.OVERTAKEN;
-                }
+                verdict = Subscription.OVERTAKEN;
             }
-        } else if (meta.operation == Operation.INSERTION) {
-            // A second one by the same port in an epoch is a repetition: the first, or its answer, was lost.
-            bool repeated = (current & meta.in_port) != 0;
-            if (ports == 0) {
-                subscriptions_made.count(0);
-                acknowledged = 0;
-                verdict = Subscription.FORWARD;
-            } else if (!same_epoch || hdr.must_be_fresh.isValid()) {
-                verdict = Subscription.FORWARD;
-            } else if (acknowledged == 1) {
-                verdict = Subscription.ANSWER;
-            } else if (repeated) {
-                verdict = Subscription.FORWARD;
-            } else {
-                verdict = Subscription.WAIT;
-            }
-            if (verdict == Subscription.FORWARD) {
-                asked = 1;
-            }
-            if (!known) {
-                subscription_last.write(row, 0);
-            }
-            current = current | meta.in_port;
-            ports = ports | meta.in_port;
-            write();
         } else if (meta.operation == Operation.DELETION) {
             bool member = (ports & meta.in_port) != 0;
-            current = current & ~meta.in_port;
-            previous = previous & ~meta.in_port;
-            ports = current | previous;
+            row.current = row.current & ~meta.in_port;
+            row.previous = row.previous & ~meta.in_port;
+            ports = row.current | row.previous;
             if (member) {
                 write();
             }
+            verdict = Subscription.ANSWER;
             if (ports == 0) {
                 subscriptions_ended.count(0);
                 verdict = Subscription.LAST;
-            } else {
-                verdict = Subscription.ANSWER;
             }
-        } else {
-            verdict = Subscription.NONE;
         }
     }
 }

@@ -27,7 +27,8 @@ SABOTAGES = {
         {"topology": LOSSY}, "the mean loss is",
     ),
     "hops that count twice": (
-        "ndn.p4", "hdr.hop_limit.hops = hdr.hop_limit.hops - 1;", "hdr.hop_limit.hops = hdr.hop_limit.hops - 2;",
+        "include/ndn/hop.p4", "hdr.hop_limit.hops = hdr.hop_limit.hops - 1;",
+        "hdr.hop_limit.hops = hdr.hop_limit.hops - 2;",
         {"topology": LOSSY}, "Interests from 2 links away",
     ),
     "departures that are counted twice": (
