@@ -93,6 +93,7 @@ def load(
 
 def _setup(bmv2_json: dict[str, Any], info: Any, folders: Sequence[Path], path: Path) -> Setup:
     from switch.insight.instrumented import build_instrumented
+    from switch.insight.source import SourceMap
 
     if info is not None:
         return of_config(info, json.dumps(bmv2_json).encode(), folders, str(path))
@@ -100,12 +101,13 @@ def _setup(bmv2_json: dict[str, Any], info: Any, folders: Sequence[Path], path: 
         program = build_instrumented(bmv2_json)
     except ValueError as error:
         raise UserError(f"{path}: {error}") from None
-    return Setup(program, _sources(bmv2_json, folders), None)
+    return Setup(program, SourceMap(program.model, folders), None)
 
 
 def of_config(info: Any, device_config: bytes, folders: Sequence[Path], where: str) -> Setup:
     """A program as it is pushed to switches."""
     from switch.insight.instrumented import InstrumentedProgram, build_instrumented
+    from switch.insight.source import SourceMap
     from switch.p4runtime.values.status import RequestError
     from switch.state.pipeline import build_pipeline
 
@@ -115,13 +117,7 @@ def of_config(info: Any, device_config: bytes, folders: Sequence[Path], where: s
         raise UserError(f"{where}: {error}") from None
     program = pipeline.program
     assert isinstance(program, InstrumentedProgram)
-    return Setup(program, _sources(program.json, folders), pipeline)
-
-
-def _sources(bmv2_json: dict[str, Any], folders: Sequence[Path]) -> SourceMap:
-    from switch.insight.source import SourceMap
-
-    return SourceMap(bmv2_json, folders)
+    return Setup(program, SourceMap(program.model, folders), pipeline)
 
 
 def frames(path: Path) -> list[bytes]:

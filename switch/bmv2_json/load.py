@@ -232,12 +232,15 @@ class _Loader:
             transition = self._transition(item, next_state, widths, value_sets)
             if transition is not None:
                 transitions.append(transition)
+        operations = node.list("parser_ops")
         return m.State(
             node["name"].text(),
-            tuple(self._operation(item) for item in node.list("parser_ops")),
+            tuple(self._operation(item) for item in operations),
             tuple(key),
             tuple(widths),
             tuple(transitions),
+            tuple(_operation_source(item) for item in operations),
+            node.source(),
         )
 
     def _transition(
@@ -247,7 +250,7 @@ class _Loader:
         value_node, mask_node = node.get("value"), node.get("mask")
         kind = kind_node.text() if kind_node else ("default" if value_node is None else "hexstr")
         if kind == "default":
-            return m.Transition(next_state)
+            return m.Transition(next_state, source=node.source())
         if kind not in ("hexstr", "parse_vset"):
             raise node.error(f"transition type '{kind[:40]}' is not supported")
         padded_bits = sum((w + 7) // 8 * 8 for w in widths)
@@ -257,10 +260,10 @@ class _Loader:
             name = named(node["value"], "value set", value_sets)
             if value_sets[name].width != sum(widths):
                 raise node.error(f"value set '{name}' is not as wide as the transition key")
-            return m.Transition(next_state, mask=mask if mask_node else None, value_set=name)
+            return m.Transition(next_state, None, mask if mask_node else None, name, node.source())
         value, fits = _without_padding(node["value"].hexadecimal() & padded_mask, widths)
         # A value with bits that no field has can never be met.
-        return m.Transition(next_state, value & mask, mask) if fits else None
+        return m.Transition(next_state, value & mask, mask, source=node.source()) if fits else None
 
     def _operation(self, node: Node) -> m.ParserOperation:
         op = node["op"].text()
@@ -333,17 +336,12 @@ class _Loader:
                 for p in node.list("runtime_data")
             )
             primitives = tuple(self._primitive(p) for p in node.list("primitives"))
-            actions[identifier] = m.Action(node["name"].text(), identifier, parameters, primitives)
+            actions[identifier] = m.Action(node["name"].text(), identifier, parameters, primitives, node.source())
         return actions
 
     def _primitive(self, node: Node) -> m.Primitive:
-        source = ""
-        info = node.get("source_info")
-        if info is not None and isinstance(info.value, dict):
-            parts = [str(info.value.get(k, "")) for k in ("filename", "line", "source_fragment")]
-            source = ":".join(parts[:2]) + " " + parts[2]
         parameters = tuple(parameter(self.names, item) for item in node.list("parameters"))
-        return m.Primitive(node["op"].text(), parameters, source)
+        return m.Primitive(node["op"].text(), parameters, node.source())
 
     def _calculation(self, node: Node) -> m.CalculationDefinition:
         inputs = []
@@ -376,6 +374,7 @@ class _Loader:
             boolean(self.names, condition) if condition else None,
             verify.boolean() if verify else True,
             update.boolean() if update else True,
+            node.source(),
         )
 
     # ---- State ----
@@ -418,6 +417,11 @@ class _Loader:
             else:
                 raise item.error("a field list is made of fields and headers")
         return m.FieldList(node["id"].integer(), tuple(fields))
+
+
+def _operation_source(node: Node) -> m.Source | None:
+    """Its own, or that of the primitive that it is."""
+    return node.source() or (node.list("parameters")[0].source() if node["op"].value == "primitive" else None)
 
 
 def _without_padding(padded: int, widths: list[int]) -> tuple[int, bool]:

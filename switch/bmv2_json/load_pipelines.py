@@ -37,13 +37,17 @@ def load_pipelines(
             name = item["name"].text()
             condition = boolean(names, item["expression"])
             nodes[name] = m.Condition(
-                name, condition, _next(item, "true_next", nodes_here), _next(item, "false_next", nodes_here)
+                name,
+                condition,
+                _next(item, "true_next", nodes_here),
+                _next(item, "false_next", nodes_here),
+                item.source(),
             )
         for item in node.list("action_calls"):
             name, action = item["name"].text(), item["action_id"].integer()
             if action not in actions or actions[action].parameters:
                 raise item.error("calls an action that does not exist or has parameters")
-            nodes[name] = m.ActionCall(name, action, _next(item, "next_node", nodes_here))
+            nodes[name] = m.ActionCall(name, action, _next(item, "next_node", nodes_here), item.source())
         pipeline = m.Pipeline(node["name"].text(), _next(node, "init_table", nodes_here), nodes)
         pipelines[pipeline.name] = pipeline
     return pipelines, profiles
@@ -150,6 +154,7 @@ def _table(
         default=default,
         default_is_const=fixed.boolean() if fixed else False,
         entries=entries,
+        source=node.source(),
     )
 
 

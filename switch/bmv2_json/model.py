@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from switch.bmv2_json.expressions import Boolean, Data, Field, HeaderReference, Parameter
+
+
+class Source(NamedTuple):
+    """Where in the P4 source something is. line counts from 1. fragment: the beginning of the construct's text."""
+
+    file: str
+    line: int
+    fragment: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
 
 # ---- Headers ----
 
@@ -93,7 +106,7 @@ class Advance:
 class Primitive:
     op: str
     parameters: tuple[Parameter, ...]
-    source: str = ""
+    source: Source | None = None
 
 
 ParserOperation = Extract | Assign | Verify | Advance | Primitive
@@ -107,15 +120,20 @@ class Transition:
     value: int | None = None
     mask: int | None = None
     value_set: str | None = None
+    source: Source | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
 class State:
+    """operation_sources: of each operation."""
+
     name: str
     operations: tuple[ParserOperation, ...]
     key: tuple[Data, ...]
     key_widths: tuple[int, ...]
     transitions: tuple[Transition, ...]
+    operation_sources: tuple[Source | None, ...] = field(default=(), compare=False)
+    source: Source | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -153,6 +171,7 @@ class Checksum:
     condition: Boolean | None
     verify: bool
     update: bool
+    source: Source | None = field(default=None, compare=False)
 
 
 # ---- Match-action ----
@@ -170,6 +189,7 @@ class Action:
     id: int
     parameters: tuple[ActionParameter, ...]
     primitives: tuple[Primitive, ...]
+    source: Source | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -233,6 +253,7 @@ class Table:
     default: Call | None
     default_is_const: bool
     entries: tuple[Entry, ...]
+    source: Source | None = field(default=None, compare=False)
 
     def action(self, name: str) -> Action:
         for action in self.actions:
@@ -247,6 +268,7 @@ class Condition:
     expression: Boolean
     if_true: str | None
     if_false: str | None
+    source: Source | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -254,6 +276,7 @@ class ActionCall:
     name: str
     action_id: int
     next: str | None
+    source: Source | None = field(default=None, compare=False)
 
 
 ControlNode = Table | Condition | ActionCall

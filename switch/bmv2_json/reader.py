@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from typing import Any
+
+from switch.bmv2_json.model import Source
 
 _HEXADECIMAL = re.compile(r"-?(0x)?[0-9a-fA-F]+")
 
@@ -73,6 +76,15 @@ class Node:
         if not isinstance(self.value, bool):
             raise self.error("expected true or false")
         return self.value
+
+    def source(self) -> Source | None:
+        """Where this object comes from, if it says so in earnest."""
+        info = self.value.get("source_info") if isinstance(self.value, dict) else None
+        if not isinstance(info, dict) or not isinstance(info.get("line"), int):
+            return None
+        # One string for all of a file keeps saved models small.
+        file = sys.intern(str(info.get("filename", "")))
+        return Source(file, info["line"], str(info.get("source_fragment", "")))
 
     def hexadecimal(self) -> int:
         """The value of a hexstr; a negative sign is allowed."""

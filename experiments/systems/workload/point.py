@@ -219,7 +219,7 @@ class WorkloadPoint:
         folders = [each.source.parent for each in self.network.switches.values() if isinstance(each, Program)]
         for report in reports:
             name = "coverage" if len(reports) == 1 else f"coverage-{Path(report.program).stem}"
-            page = html_page(report, SourceMap({}, folders))
+            page = html_page(report, SourceMap(None, folders))
             (self._task.folder / f"{name}.html").write_text(page, encoding="utf-8")
 
     def _cell(self, found: Measured, cell: Cell) -> int | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from switch.bmv2_json import expressions as ex
-from switch.bmv2_json.model import ActionParameter, ProgramModel
+from switch.bmv2_json.model import ActionParameter, ProgramModel, Source
 from switch.bmv2_json.reader import MalformedProgram
 from switch.codegen.c_text import quoted
 from switch.codegen.emit.assignments import Assignments
@@ -119,13 +119,13 @@ class ExternStatements(Assignments):
             return f"gb_store128({words}, {text}); gb_log_number(&line, {words}, 2, {sign});"
         return f"gb_log_number(&line, {text}, {own.words}, {sign});"
 
-    def _assert(self, kind: str, condition: ex.Parameter, source: str) -> str:
+    def _assert(self, kind: str, condition: ex.Parameter, source: Source | None) -> str:
         holds = (
             self.values.boolean(condition)
             if isinstance(condition, ex.Boolean)
             else self.values.boolean(ex.NonZero(self._number(condition)))
         )
-        text = quoted(f"{kind} failed: {source}" if source else f"{kind} failed")
+        text = quoted(f"{kind} failed: {source} {source.fragment}" if source else f"{kind} failed")
         return f"if (!{holds}) gb_log(sw, {text});"
 
 

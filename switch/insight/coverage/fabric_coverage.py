@@ -20,7 +20,7 @@ class FabricCoverage:
     def __init__(self, programs: Mapping[int, InstrumentedProgram], folders: Sequence[Path]) -> None:
         """programs: by device id. folders: of the P4 sources."""
         of_program = {
-            id(program): Coverage(program, SourceMap(program.json, folders)) for program in programs.values()
+            id(program): Coverage(program, SourceMap(program.model, folders)) for program in programs.values()
         }
         self._coverages = {device_id: of_program[id(program)] for device_id, program in programs.items()}
 

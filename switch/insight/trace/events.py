@@ -6,8 +6,8 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import Any
 
+from switch.bmv2_json.model import Source
 from switch.insight.packet_state import Change, FieldChange, Request, ValidityChange, Value
-from switch.insight.source import Source
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ class FabricTrace:
         """programs: by device id. folders: of the P4 sources. wanted: is shown each frame that a switch gets, until
         it says yes."""
         self._of_program = {
-            id(program): (SourceMap(program.json, folders), Places(program.model, program.layout))
+            id(program): (SourceMap(program.model, folders), Places(program.model, program.layout))
             for program in programs.values()
         }
         self._wanted = wanted

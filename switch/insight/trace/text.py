@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.text import Text
 
+from switch.bmv2_json.model import Source
 from switch.insight.packet_state import Change, FieldChange, Request, ValidityChange
-from switch.insight.source import Source, SourceMap
+from switch.insight.source import SourceMap
 from switch.insight.trace import events as e
 from switch.insight.trace.values import match_text, value_text
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from switch.bmv2_json import expressions as ex
 from switch.bmv2_json import model as m
+from switch.bmv2_json.model import Source
 from switch.codegen.emit import probes as p
 from switch.engine.abi import DROP_PORT
 from switch.insight.describe import Describer, leaves
@@ -24,7 +25,7 @@ from switch.insight.records import (
     Step,
     TableEntry,
 )
-from switch.insight.source import Source, SourceMap
+from switch.insight.source import SourceMap
 from switch.insight.trace import events as e
 
 # simple_switch's instance types that begin with a parser.

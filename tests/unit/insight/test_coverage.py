@@ -174,7 +174,7 @@ def test_program_without_source_positions() -> None:
     from switch.insight.source import SourceMap
 
     built = compiled_by_p4c("stateful")
-    coverage = Coverage(built, SourceMap(built.json))
+    coverage = Coverage(built, SourceMap(built.model))
     text = "packet 0 00005140 01123456 00000005 0000000000000000"
     cover_script(built, coverage, parse_stf(text, Path("test.stf")))
     report = coverage.report()

@@ -84,7 +84,7 @@ def trace_with(snapshot: SwitchSnapshot, *frames: bytes) -> list[Trace]:
     pipeline = build_pipeline(snapshot.p4info, snapshot.device_config, build_instrumented)
     program = pipeline.program
     assert isinstance(program, InstrumentedProgram)
-    sources = SourceMap(program.json)
+    sources = SourceMap(program.model)
     traces = []
     with TracedSwitch(program) as switch:
         assert write_updates(switch.device, pipeline, snapshot.updates, replace=True) == ()

@@ -35,7 +35,7 @@ STATEFUL_COMMANDS = "pvs_add option_kinds 0x42\nmc_mgrp_create 6\nmc_node_create
 def send_through_both(bmv2_json: dict[str, Any], script: Script) -> int:
     """Compare after each packet; returns how many there were."""
     plain, instrumented = build_program(bmv2_json), build_instrumented(bmv2_json)
-    sources = SourceMap(bmv2_json)
+    sources = SourceMap(instrumented.model)
     cpu_port = next(port for port in range(510, -1, -1) if port not in script.ports)
     packets = 0
     with (

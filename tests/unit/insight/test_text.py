@@ -81,7 +81,7 @@ def test_long_lists_are_cut_short_unless_asked() -> None:
 
 def test_program_without_source_positions() -> None:
     built = compiled_by_p4c("router")
-    sources = SourceMap(built.json)
+    sources = SourceMap(built.model)
     with TracedSwitch(built) as switch:
         passage = switch.send(3, ROUTED)
     lines = text_of(build_trace(built, sources, 3, ROUTED, passage.records, passage.outputs), sources)
@@ -91,7 +91,7 @@ def test_program_without_source_positions() -> None:
 
 def test_source_file_that_is_not_at_hand() -> None:
     built, _ = program(ROUTER)
-    sources = SourceMap(built.json, [HERE])
+    sources = SourceMap(built.model, [HERE])
     with TracedSwitch(built) as switch:
         switch.set_up(parse_stf(ROUTES, Path("test.stf")))
         passage = switch.send(1, ROUTED)

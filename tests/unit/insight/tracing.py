@@ -50,8 +50,8 @@ ROUTED = bytes.fromhex(
 
 @functools.cache
 def program(source: Path, *defines: tuple[str, str]) -> tuple[InstrumentedProgram, SourceMap]:
-    json_ = compile_p4(source, defines=dict(defines)).json
-    return build_instrumented(json_), SourceMap(json_, [source.parent])
+    built = build_instrumented(compile_p4(source, defines=dict(defines)).json)
+    return built, SourceMap(built.model, [source.parent])
 
 
 @functools.cache
