@@ -10,21 +10,18 @@ from finsy.proto import p4r
 from switch.p4runtime.roles import Role, may_write
 from switch.p4runtime.values.status import RequestError, denied, from_exception, invalid
 from switch.state.base import EntityKind
-from switch.state.counters.entity import CounterEntries
 from switch.state.device import Device, DigestCallback
 from switch.state.digests.entity import DigestEntries
 from switch.state.extern_entry import ExternEntries
-from switch.state.meters.entity import MeterEntries
+from switch.state.kinds import KINDS
 from switch.state.pipeline import Pipeline
 from switch.state.profiles.action_profile_group import ActionProfileGroups
 from switch.state.profiles.action_profile_member import ActionProfileMembers
 from switch.state.profiles.profile_state import ProfileState
-from switch.state.registers.entity import RegisterEntries
 from switch.state.replication.entity import PacketReplicationEngine
 from switch.state.tables.direct_counter_entry import DirectCounterEntries
 from switch.state.tables.direct_meter_entry import DirectMeterEntries
 from switch.state.tables.table_entry import TableEntries
-from switch.state.value_sets.entity import ValueSetEntries
 
 
 class ForwardingState:
@@ -66,10 +63,7 @@ class ForwardingState:
             DirectCounterEntries(self.tables),
             DirectMeterEntries(self.tables),
             PacketReplicationEngine(replication, pipeline.widths_bits),
-            CounterEntries(state.counters, pipeline.counters),
-            MeterEntries(state.meters, pipeline.meters),
-            RegisterEntries(state.registers, pipeline.registers),
-            ValueSetEntries(state.value_sets, pipeline.value_sets),
+            *(kind.entities(getattr(state, name), pipeline.others[name]) for name, kind in KINDS.items()),
             self.digests,
             ExternEntries(),
         ]

@@ -15,15 +15,12 @@ from switch.p4runtime.pipeline.device_config import bmv2_json
 from switch.p4runtime.pipeline.packet_io import ControllerHeader, controller_header
 from switch.p4runtime.values.status import RequestError, invalid
 from switch.p4runtime.values.translation import Translations
-from switch.state.base import CellArray
-from switch.state.counters.codec import counter_array
 from switch.state.digests.codec import DigestCodec
-from switch.state.meters.codec import MeterArray, MeterSpec, meter_array
+from switch.state.kinds import KINDS
+from switch.state.meters.codec import MeterSpec
 from switch.state.profiles.codec import ProfileCodec
-from switch.state.registers.codec import RegisterArray, register_array
 from switch.state.replication.codec import Widths, widths_bits_of
 from switch.state.tables.codec import TableCodec
-from switch.state.value_sets.codec import ValueSetCodec
 from switch.store import digest_of
 
 Build = Callable[[dict[str, Any]], Program]
@@ -41,12 +38,10 @@ class Pipeline:
     program: Program
     tables: dict[int, TableCodec]
     profiles: dict[int, ProfileCodec]
-    counters: dict[int, CellArray]
-    meters: dict[int, MeterArray]
     direct_meters: dict[int, MeterSpec]
-    value_sets: dict[int, ValueSetCodec]
     digests: dict[int, DigestCodec]
-    registers: dict[int, RegisterArray]
+    others: dict[str, dict[int, Any]]
+    """Codecs of KINDS, by kind."""
     packet_in: ControllerHeader
     packet_out: ControllerHeader
     widths_bits: Widths
@@ -76,11 +71,11 @@ def build_pipeline(info: Any, device_config: bytes, build: Build) -> Pipeline:
             # Compilers drop tables without key and action from the JSON, and keep them in P4Info.
             if table.match_fields or table.preamble.name in in_program
         ]
-        value_sets = [ValueSetCodec(value_set, info, model, names) for value_set in info.value_sets]
+        others = {
+            name: {thing.preamble.id: kind.codec(thing, info, model, names) for thing in getattr(info, name)}
+            for name, kind in KINDS.items()
+        }
         digests = [DigestCodec(digest, info, model, names) for digest in info.digests]
-        meters = [meter_array(meter, model) for meter in info.meters]
-        counters = [counter_array(counter, model) for counter in info.counters]
-        registers = [register_array(register, info, model, names) for register in info.registers]
         packet_in = controller_header("packet_in", info, model, names)
         packet_out = controller_header("packet_out", info, model, names)
     except RequestError:
@@ -97,12 +92,9 @@ def build_pipeline(info: Any, device_config: bytes, build: Build) -> Pipeline:
         program=program,
         tables={table.table_id: table for table in tables},
         profiles=profiles,
-        counters={counter.p4_id: counter for counter in counters},
-        meters={meter.p4_id: meter for meter in meters},
         direct_meters={m.preamble.id: MeterSpec(m.preamble.name, m.spec.type) for m in info.direct_meters},
-        value_sets={value_set.value_set_id: value_set for value_set in value_sets},
         digests={digest.digest_id: digest for digest in digests},
-        registers={register.p4_id: register for register in registers},
+        others=others,
         packet_in=packet_in,
         packet_out=packet_out,
         widths_bits=widths_bits,
@@ -123,14 +115,11 @@ def _objects(info: Any) -> Iterable[Any]:
         info.tables,
         info.actions,
         info.action_profiles,
-        info.counters,
         info.direct_counters,
-        info.meters,
         info.direct_meters,
         info.controller_packet_metadata,
-        info.value_sets,
-        info.registers,
         info.digests,
+        *(getattr(info, kind) for kind in KINDS),
     )
 
 
@@ -148,5 +137,5 @@ def _check_ids(info: Any) -> None:
 
 def _can_be_described(program: ProgramModel) -> bool:
     """Whether it has something that controllers write or read: compilers put that into P4Info."""
-    arrays = (program.counters, program.meters, program.registers, program.value_sets, program.digests)
-    return any(arrays) or any(table.key for table in program.tables.values())
+    declared = [program.digests, *(getattr(program, kind) for kind in KINDS)]
+    return any(declared) or any(table.key for table in program.tables.values())

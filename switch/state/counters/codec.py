@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from switch.bmv2_json.model import ProgramModel
+from switch.p4runtime.values.translation import Translations
 from switch.state.base import CellArray
 
 
-def counter_array(counter: Any, program: ProgramModel) -> CellArray:
+def counter_array(counter: Any, info: Any, program: ProgramModel, names: Translations) -> CellArray:
     """From a p4.config.v1.Counter. Raises ValueError where the BMv2 JSON has no such counter."""
     name = counter.preamble.name
     if name not in program.indirect_counters:

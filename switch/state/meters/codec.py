@@ -13,6 +13,7 @@ from finsy.proto import p4i
 from switch.bmv2_json.model import ProgramModel
 from switch.device import MeterCounts, MeterRates
 from switch.p4runtime.values.status import invalid
+from switch.p4runtime.values.translation import Translations
 from switch.state.base import CellArray
 
 INT64_GREATEST = (1 << 63) - 1
@@ -63,7 +64,7 @@ class MeterArray(CellArray):
     spec: MeterSpec
 
 
-def meter_array(meter: Any, program: ProgramModel) -> MeterArray:
+def meter_array(meter: Any, info: Any, program: ProgramModel, names: Translations) -> MeterArray:
     """From a p4.config.v1.Meter. Raises ValueError where the BMv2 JSON has no such meter."""
     name = meter.preamble.name
     if name not in program.indirect_meters:

@@ -1,0 +1,35 @@
+"""The kinds of state that stand for themselves: what a new one is registered by, beside `SwitchState`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from switch.bmv2_json.model import ProgramModel
+from switch.p4runtime.values.translation import Translations
+from switch.state.base import EntityKind
+from switch.state.counters.codec import counter_array
+from switch.state.counters.entity import CounterEntries
+from switch.state.meters.codec import meter_array
+from switch.state.meters.entity import MeterEntries
+from switch.state.registers.codec import register_array
+from switch.state.registers.entity import RegisterEntries
+from switch.state.value_sets.codec import ValueSetCodec
+from switch.state.value_sets.entity import ValueSetEntries
+
+
+class Kind(NamedTuple):
+    """`codec` makes one object's codec of its description in P4Info, P4Info, the program and translated names; it
+    raises ValueError. `entities` makes the entities of a device's state and those codecs by P4Info id."""
+
+    codec: Callable[[Any, Any, ProgramModel, Translations], Any]
+    entities: Callable[[Any, Mapping[int, Any]], EntityKind]
+
+
+KINDS = {
+    "value_sets": Kind(ValueSetCodec, ValueSetEntries),
+    "meters": Kind(meter_array, MeterEntries),
+    "counters": Kind(counter_array, CounterEntries),
+    "registers": Kind(register_array, RegisterEntries),
+}
+"""By their name in P4Info, in ProgramModel and in SwitchState alike."""
