@@ -29,7 +29,7 @@ _processes = multiprocessing.get_context("forkserver")
 _processes.set_forkserver_preload(PRELOADED)
 
 
-def in_sandbox(test: Callable[..., None]) -> Callable[..., None]:
+def in_sandbox(test: Callable[..., None], timeout_s: float = TIMEOUT_S) -> Callable[..., None]:
     """Decorator. Arguments (parameters, tmp_path) are pickled; prints and tracebacks are shown on failure."""
 
     @functools.wraps(test)
@@ -41,11 +41,11 @@ def in_sandbox(test: Callable[..., None]) -> Callable[..., None]:
                 target=_main, args=(test.__module__, test.__name__, arguments, dict(os.environ), output.name)
             )
             process.start()
-            process.join(TIMEOUT_S)
+            process.join(timeout_s)
             if process.is_alive():
                 process.kill()
                 process.join()
-                pytest.fail(f"no end within {TIMEOUT_S} s:\n{_text(output.name)}", pytrace=False)
+                pytest.fail(f"no end within {timeout_s:g} s:\n{_text(output.name)}", pytrace=False)
             said, status = _text(output.name), process.exitcode
         if status == SKIPPED_STATUS:
             pytest.skip(said.strip().splitlines()[-1])

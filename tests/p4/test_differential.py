@@ -3,6 +3,7 @@ leaves in registers and counters; compiled by our compiler and by p4c."""
 
 from __future__ import annotations
 
+import functools
 import random
 import struct
 from pathlib import Path
@@ -37,6 +38,7 @@ pytestmark = pytest.mark.root
 ROOT = Path(__file__).resolve().parents[2]
 FRAMES = 200
 NIGHTLY_FRAMES = 1_000  # for each of five seeds
+NIGHTLY_TIMEOUT_S = 1_200.0
 TOP_PRIORITY = 1 << 20
 LANES = 32
 
@@ -291,6 +293,6 @@ def test_outputs_and_state_equal_those_of_bmv2(name: str, tmp_path: Path) -> Non
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2, 7))
 @pytest.mark.parametrize("name", CASES)
-@in_sandbox
+@functools.partial(in_sandbox, timeout_s=NIGHTLY_TIMEOUT_S)
 def test_many_outputs_and_states_equal_those_of_bmv2(name: str, seed: int, tmp_path: Path) -> None:
     compare(name, seed, NIGHTLY_FRAMES, tmp_path)
