@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from switch.bmv2_json import expressions as ex
 from switch.bmv2_json import model as m
@@ -101,24 +102,6 @@ def _table(
     if match == "lpm" and sum(k.match == "lpm" for k in key) > 1:
         raise node.error("a table has at most one lpm field")
     table_actions = tuple(_table_action(item, actions) for item in node.list("action_ids"))
-    by_name = {action.name: action.id for action in table_actions}
-    following = node.get("next_tables")
-    next_by_action: dict[int, str | None] = {action.id: None for action in table_actions}
-    has_next_hit = has_next_miss = False
-    next_hit = next_miss = None
-    if following is not None:
-        if not isinstance(following.value, dict):
-            raise following.error("expected an object")
-        for action_name in following.value:
-            target = _next(following, action_name, nodes)
-            if action_name == "__HIT__":
-                has_next_hit, next_hit = True, target
-            elif action_name == "__MISS__":
-                has_next_miss, next_miss = True, target
-            elif action_name in by_name:
-                next_by_action[by_name[action_name]] = target
-            else:
-                raise following.error(f"'{action_name[:80]}' is not an action of the table")
     kind = node.get("type")
     profile_name = None
     if kind is not None and kind.text() in ("indirect", "indirect_ws"):
@@ -145,17 +128,42 @@ def _table(
         with_timeouts=timeouts.boolean() if timeouts else False,
         direct_meter=named(direct_meter, "meter array", names.meters) if direct_meter else None,
         profile=profile_name,
-        next_by_action=next_by_action,
-        next_hit=next_hit,
-        has_next_hit=has_next_hit,
-        next_miss=next_miss,
-        has_next_miss=has_next_miss,
+        **_following(node, table_actions, nodes),
         next_without_action=_next(node, "base_default_next", nodes),
         default=default,
         default_is_const=fixed.boolean() if fixed else False,
         entries=entries,
         source=node.source(),
     )
+
+
+def _following(node: Node, actions: Sequence[m.Action], nodes: set[str]) -> dict[str, Any]:
+    """The fields of a table that say where control goes after it."""
+    by_name = {action.name: action.id for action in actions}
+    following = node.get("next_tables")
+    next_by_action: dict[int, str | None] = {action.id: None for action in actions}
+    has_next_hit = has_next_miss = False
+    next_hit = next_miss = None
+    if following is not None:
+        if not isinstance(following.value, dict):
+            raise following.error("expected an object")
+        for action_name in following.value:
+            target = _next(following, action_name, nodes)
+            if action_name == "__HIT__":
+                has_next_hit, next_hit = True, target
+            elif action_name == "__MISS__":
+                has_next_miss, next_miss = True, target
+            elif action_name in by_name:
+                next_by_action[by_name[action_name]] = target
+            else:
+                raise following.error(f"'{action_name[:80]}' is not an action of the table")
+    return {
+        "next_by_action": next_by_action,
+        "next_hit": next_hit,
+        "has_next_hit": has_next_hit,
+        "next_miss": next_miss,
+        "has_next_miss": has_next_miss,
+    }
 
 
 def _table_action(node: Node, actions: Mapping[int, m.Action]) -> m.Action:

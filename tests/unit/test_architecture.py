@@ -219,7 +219,6 @@ LONG_FUNCTIONS = {
     "cli/p4/coverage.py:coverage",
     "cli/p4/trace.py:trace",
     "experiments/traffic/connections.py:plan_connections",
-    "switch/bmv2_json/load_pipelines.py:_table",
     "tests/unit/controller/placement/plain_program.py:plain_gamma",
     "tests/unit/experiments/running/test_random_aggregations.py:watched",
     "tests/unit/p4runtime/sample_program.py:bmv2_json",
