@@ -1,1 +1,1 @@
-"""A program made ready for P4Runtime: tables, profiles, digests, meters and packet-ins by their identifiers."""
+"""What messages name of a program: match keys, calls of actions, packet-ins and packet-outs."""

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
 import pytest
 from finsy.proto import p4d, p4r
 
 from switch.p4runtime.values.status import Code
 from switch.state.digests.codec import GREATEST_CACHE, GREATEST_LIST, DigestBuffer, DigestConfig
+from switch.state.digests.lists import DigestLists
 from tests.unit.p4runtime.client import DELETE, INSERT, MODIFY, Client, Stream
 from tests.unit.p4runtime.entities.test_state import failures
 from tests.unit.p4runtime.fake_device import FakeDevice
@@ -88,6 +93,48 @@ class TestBuffer:
             buffer.take(0)
         assert buffer.add((0,), 0)
         assert not buffer.add((GREATEST_CACHE,), 0)
+
+
+@dataclass
+class NumberCodec:
+    """Of a digest that is one number."""
+
+    digest_id: int
+    list_id: int
+
+    def values(self, words: Sequence[int]) -> tuple[int, ...]:
+        return tuple(words)
+
+    def encode(self, values: tuple[int, ...], data: Any) -> None:
+        data.bitstring = bytes(values)
+
+
+def test_lists_that_are_due_are_sent_and_no_others() -> None:
+    sent: list[tuple[int, list[bytes]]] = []
+    now_ns = 0
+
+    def send(digest_id: int, digest_list: Any) -> bool:
+        sent.append((digest_id, [data.bitstring for data in digest_list.data]))
+        return True
+
+    configs = {i: DigestConfig(max_timeout_ns=i, max_list_size=9) for i in (10, 20)}
+    codecs: list[Any] = [NumberCodec(20, 1), NumberCodec(10, 2)]
+    lists = DigestLists(codecs, configs, send, lambda: now_ns, lambda: now_ns)
+    assert lists.due_ns is None
+    for list_id in (1, 2, 3):
+        lists.receive(list_id, (list_id,))
+    assert lists.due_ns == 10
+    for at_ns, wanted in ((9, []), (10, [(10, [b"\x02"])]), (15, []), (20, [(20, [b"\x01"])]), (99, [])):
+        now_ns = at_ns
+        sent.clear()
+        lists.send_due()
+        assert sent == wanted
+    assert lists.due_ns is None
+    lists.receive(1, (4,))
+    del configs[20]
+    now_ns = 200
+    lists.send_due()
+    assert lists.due_ns is None and sent == []
 
 
 class TestEntries:
