@@ -28,7 +28,17 @@ setup(
     packages=find_packages(
         include=[
             f"{name}*"
-            for name in ("cli", "experiments", "controller", "hosts", "emulation", "switch", "topo", "common")
+            for name in (
+                "cli",
+                "experiments",
+                "controller",
+                "hosts",
+                "emulation",
+                "switch",
+                "formats",
+                "topo",
+                "common",
+            )
         ]
     ),
     package_data={

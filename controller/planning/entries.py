@@ -5,15 +5,7 @@ from __future__ import annotations
 from ipaddress import IPv4Address, IPv4Network
 
 from controller.planning.plan import Lpm, TableEntry
-
-
-def mac_number(mac: str) -> int:
-    """The 48-bit number of "02:00:00:00:00:01"."""
-    return int(mac.replace(":", ""), 16)
-
-
-def mac_text(number: int) -> str:
-    return number.to_bytes(6, "big").hex(":")
+from formats.addresses import mac_number
 
 
 def ipv4_route(prefix: IPv4Network, port: int, dst_mac: str) -> TableEntry:

@@ -10,9 +10,10 @@ from ipaddress import IPv4Address
 
 import networkx as nx
 
-from controller.planning.entries import mac_text, multicast_route
+from controller.planning.entries import multicast_route
 from controller.planning.plan import MulticastGroup, SwitchPlan
 from controller.planning.routing import switch_graph
+from formats.addresses import MulticastAddress
 from topo.graph import Topology
 
 LAST_GROUP = 0x7FFF
@@ -40,10 +41,9 @@ class MulticastTree:
         return [(parent, child) for parent, children in self.children.items() for child in children]
 
 
-def multicast_address(group: int) -> tuple[str, str]:
-    """Multicast IP 239.66.x.y of a group, and its MAC (RFC 1112: 01:00:5e and the low 23 bits of the IP)."""
-    ip = IPv4Address(f"239.66.{group >> 8}.{group & 0xFF}")
-    return str(ip), mac_text(0x01005E000000 | int(ip) & 0x7FFFFF)
+def multicast_address(group: int) -> MulticastAddress:
+    """239.66.x.y, which says the group's number."""
+    return MulticastAddress.of(f"239.66.{group >> 8}.{group & 0xFF}")
 
 
 def multicast_tree(topology: Topology, server: str, receivers: Sequence[str], via: Iterable[str]) -> MulticastTree:

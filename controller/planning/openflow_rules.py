@@ -14,7 +14,6 @@ What matches no flow is dropped: nothing is learnt, nothing flooded.
 from __future__ import annotations
 
 from common.errors import UserError
-from controller.planning.entries import mac_number
 from controller.planning.plan import (
     DecrementTtl,
     Flow,
@@ -27,6 +26,8 @@ from controller.planning.plan import (
     TableEntry,
     ToGroup,
 )
+from formats.addresses import mac_number
+from formats.datagram import ETHER_TYPE_IPV4, PROTOCOL_UDP
 from topo.graph import Switch
 
 FORWARD_PROGRAM = "forward"
@@ -35,9 +36,6 @@ FORWARD_PROGRAM = "forward"
 UDP_PRIORITY = 3000
 MULTICAST_PRIORITY = 2000
 UNICAST_PRIORITY = 1000
-
-ETHER_TYPE_IPV4 = 0x0800
-PROTOCOL_UDP = 17
 
 _DEC_TTL = DecrementTtl(dec_ttl=True)
 _IPV4: dict[str, Match] = {"eth_type": ETHER_TYPE_IPV4}

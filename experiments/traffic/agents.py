@@ -10,7 +10,7 @@ from experiments.testbeds.agents import AgentSpec
 from experiments.traffic.configuration import TrafficSection
 from experiments.traffic.patterns import Pair
 from experiments.traffic.rates import pair_rates, shares
-from hosts.protocols.addresses import AgentAddress
+from hosts.agents.addresses import AgentAddress
 from hosts.traffic.description import EndpointDescription, Stream
 from hosts.traffic.replay import Replay
 from hosts.traffic.schedule import mean_wire_bytes
@@ -67,11 +67,11 @@ def plan_traffic(
         streams[host] = tuple(receiver for _, receiver in chosen)
         rate_bps = topology.link(host, topology.attachment(host).name).model.rate_bps
         description = EndpointDescription(
-            address=address(topology, host),
+            address=AgentAddress.of(topology.host(host)),
             source=number,
             streams=tuple(
                 Stream(
-                    destination=address(topology, pair[1]),
+                    destination=AgentAddress.of(topology.host(pair[1])),
                     receiver=names.index(pair[1]),
                     rate_bps=rates_bps[pair],
                     flows=section.flows,
@@ -101,11 +101,6 @@ def sending_us(section: TrafficSection, topology: Topology, scale: Scale, seed: 
         return scale.time_us(1000 * section.duration_ms)
     rates_bps = pair_rates(section, topology, scale, seed)
     return round(8e6 * section.packets * mean_wire_bytes(section.agent_sizes) / sum(rates_bps.values()))
-
-
-def address(topology: Topology, name: str) -> AgentAddress:
-    host = topology.host(name)
-    return AgentAddress(name=host.name, ip=host.ip, mac=host.mac, gateway_mac=host.gateway_mac)
 
 
 def check_traffic(section: TrafficSection, topology: Topology) -> None:

@@ -10,11 +10,10 @@ from common.errors import UserError
 from experiments.configuration.sections import Section, option
 from experiments.scale import Scale
 from experiments.testbeds.agents import AgentSpec
-from experiments.traffic.agents import address
+from formats.ring import RING_PORT
+from hosts.agents.addresses import WorkerAddress
 from hosts.collectives.job import CollectiveJob
-from hosts.collectives.ring_format import RING_PORT
 from hosts.learning.settings import SyntheticSettings
-from hosts.protocols.addresses import WorkerAddress
 from hosts.traffic.gradient_rounds import RoundsDescription, expected_digest
 from topo.graph import Topology
 
@@ -99,8 +98,7 @@ def plan_background(
     job = CollectiveJob(
         job=1,
         workers=tuple(
-            WorkerAddress(index=index, **{**address(topology, name).model_dump(), "on_link": on_link})
-            for index, name in enumerate(workers)
+            WorkerAddress.of(topology.host(name), index=index, on_link=on_link) for index, name in enumerate(workers)
         ),
         min_timeout_us=scale.time_us(MIN_TIMEOUT_US),
         give_up_us=scale.time_us(GIVE_UP_US),

@@ -7,7 +7,7 @@ from ipaddress import IPv4Address
 
 from common.errors import UserError
 from common.suggestion import suggestion
-from hosts.protocols.datagram_format import ETHERNET_BYTES
+from formats.datagram import ETHERNET_BYTES
 from topo.graph import Topology
 
 _KEYS = ("src", "dst", "sport", "dport", "nth")

@@ -11,8 +11,8 @@ from typing import Any
 from common.errors import UserError
 from common.suggestion import suggestion
 from experiments.traffic.patterns import Pair
+from formats.traffic import TRAILER_BYTES
 from hosts.traffic.frames import FIRST_PORT
-from hosts.traffic.trailer import TRAILER_BYTES
 from topo.graph import Topology
 
 _VARIABLE = re.compile(r"\$(\w+)")

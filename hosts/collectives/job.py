@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pydantic import Field, model_validator
 
+from formats.lanes import LANE_MULTIPLE, MAX_LANES
+from hosts.agents.addresses import WorkerAddress
 from hosts.agents.description import Description
 from hosts.learning.fragments import fragment_count
 from hosts.learning.settings import Settings, TrainingSettings
 from hosts.learning.workload import gradient_values
-from hosts.protocols.addresses import WorkerAddress
-from hosts.protocols.lanes import LANE_MULTIPLE, MAX_LANES
 from hosts.transport.congestion_window import CongestionControl
 from hosts.transport.packet_numbers import PACKET_NUMBERS
 

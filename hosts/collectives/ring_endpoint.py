@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from formats.addresses import ip_integer
+from formats.datagram import NOT_ECT
+from formats.ring import RING, RingFlags
 from hosts.agents.context import Interface
 from hosts.collectives.job import CollectiveJob
-from hosts.collectives.ring_format import RingFlags
-from hosts.collectives.ring_frames import pack_ring_frames, parse_ring_frames
 from hosts.collectives.ring_reduction import RingMessage
-from hosts.protocols.addresses import ip_integer, mac_array
-from hosts.protocols.datagram_format import NOT_ECT
-from hosts.protocols.datagram_frames import Frames
+from hosts.protocols.datagram_frames import Frames, mac_array
+from hosts.protocols.lane_frames import pack_lane_frames, parse_lane_frames
 from hosts.transport.statistics import EndpointStatistics
 
 
@@ -45,7 +45,8 @@ class RingEndpoint:
 
     def send(self, messages: Sequence[RingMessage], sequences: Sequence[int]) -> None:
         """Send messages to the next worker under their sequence numbers."""
-        frames = pack_ring_frames(
+        frames = pack_lane_frames(
+            RING,
             np.stack([message.lanes for message in messages]),
             src_mac=self._own_mac,
             dst_mac=self._next_mac,
@@ -65,7 +66,8 @@ class RingEndpoint:
 
     def acknowledge(self, sequence: int, selective: int, congested: bool) -> None:
         """Tell the worker before what has come."""
-        frames = pack_ring_frames(
+        frames = pack_lane_frames(
+            RING,
             np.empty((1, 0), np.int32),
             src_mac=self._own_mac,
             dst_mac=self._before_mac,
@@ -86,14 +88,13 @@ class RingEndpoint:
         buffer, lengths = self._interface.receive()
         if len(lengths) == 0:
             return None
-        parsed = parse_ring_frames(buffer, lengths, self._job.lanes)
+        parsed = parse_lane_frames(RING, buffer, lengths, self._job.lanes, RingFlags.ACK, RingFlags.ACK)
         statistics = self.statistics
         statistics.malformed += parsed.malformed
-        statistics.gradient_received.add(len(parsed.data), parsed.data.itemsize)
-        statistics.acknowledgement_received.add(len(parsed.acknowledgements), parsed.acknowledgements.itemsize)
-        return RingReceived(
-            self._wanted(parsed.data, self._before_ip), self._wanted(parsed.acknowledgements, self._next_ip)
-        )
+        data, acknowledgements = parsed.with_lanes, parsed.without_lanes
+        statistics.gradient_received.add(len(data), data.itemsize)
+        statistics.acknowledgement_received.add(len(acknowledgements), acknowledgements.itemsize)
+        return RingReceived(self._wanted(data, self._before_ip), self._wanted(acknowledgements, self._next_ip))
 
     def _wanted(self, frames: Frames, src_ip: int) -> Frames:
         wanted = (frames["job"] == self._job.job) & (frames["dst_ip"] == self._own_ip) & (frames["src_ip"] == src_ip)

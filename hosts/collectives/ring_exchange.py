@@ -9,14 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.errors import UserError
+from formats.ring import RingFlags
 from hosts.agents.context import AgentContext, Interface
 from hosts.collectives.job import CollectiveJob
 from hosts.collectives.ring_endpoint import RingEndpoint
-from hosts.collectives.ring_format import RingFlags
-from hosts.collectives.ring_frames import met_congestion
 from hosts.collectives.ring_reduction import RingMessage, RingReduction
 from hosts.learning.fragments import cut, join
-from hosts.protocols.datagram_frames import Frames
+from hosts.protocols.datagram_frames import Frames, met_congestion
 from hosts.transport.packet_numbers import PACKET_NUMBERS
 from hosts.transport.settling import settle
 from hosts.transport.stream_receiver import StreamReceiver
@@ -115,7 +114,7 @@ class RingExchange:
         return news
 
     def _take_acknowledgements(self, frames: Frames) -> bool:
-        marks = met_congestion(frames).tolist()
+        marks = met_congestion(frames, RingFlags.CONGESTION).tolist()
         columns = (frames["sequence"].tolist(), frames["selective"].tolist(), marks)
         acknowledged = [
             sequence
@@ -131,7 +130,8 @@ class RingExchange:
             return False
         new = self._receiver.accept(frames["sequence"].tolist())
         # One acknowledgement tells of the whole batch.
-        self._endpoint.acknowledge(*self._receiver.acknowledgement, bool(met_congestion(frames).any()))
+        congested = bool(met_congestion(frames, RingFlags.CONGESTION).any())
+        self._endpoint.acknowledge(*self._receiver.acknowledgement, congested)
         for message in _messages(frames[np.array(new)]):
             self._take(message)
         return any(new)

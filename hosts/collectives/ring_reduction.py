@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from hosts.collectives.ring_format import RingFlags
+from formats.ring import RingFlags
 from hosts.learning.shifted_sums import restored, shifted
 
 _INT32 = np.iinfo(np.int32)

@@ -9,27 +9,17 @@ and dense from 31 in 32 on. All is big-endian.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from enum import IntEnum
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from formats.encoding import PAYLOAD_BYTES, Form
 from hosts.compressors.content import Content
 
-PAYLOAD_BYTES = 1408
-"""Of a packet at most."""
 INDEX_BYTES = 4
 WIDTHS = (1, 4, 8, 32, 64)
 """Bits of a code."""
-
-
-class Form(IntEnum):
-    """In the order in which the shorter of two equally long ones is taken."""
-
-    DENSE = 0
-    BITMAP = 1
-    COORDINATE = 2
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,4 @@
-"""What every format in batches shares: Ethernet, IPv4 and UDP around it, packed and checked as NumPy columns.
-
-Datagrams are atomic (DF, identification 0, RFC 6864), the UDP checksum is 0.
-"""
+"""Whole frames in batches, as NumPy columns: packed and checked by the table of their header."""
 
 from __future__ import annotations
 
@@ -11,37 +8,34 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hosts.protocols.datagram_format import ECT_0, ETHERNET_BYTES, IPV4_BYTES
+from formats.addresses import mac_bytes
+from formats.datagram import (
+    CE,
+    ECN_MASK,
+    ETHERNET,
+    ETHERNET_BYTES,
+    FRAGMENT_MASK,
+    IPV4,
+    IPV4_BYTES,
+    UDP,
+)
+from formats.header import Header
 
 Frames = NDArray[np.void]
-"""Structured array whose dtype begins with `DATAGRAM`, shape (frames,)."""
+"""Structured array whose dtype begins with Ethernet, IPv4 and UDP (formats/datagram.py), shape (frames,)."""
 
-_ETHERTYPE_IPV4 = 0x0800
-_VERSION_4_IHL_5 = 0x45
-_PROTOCOL_UDP = 17
-_DONT_FRAGMENT = 0x4000
-_FRAGMENT_MASK = 0x3FFF  # more-fragments bit and fragment offset
+FrameType = np.dtype[np.void]
 
-DATAGRAM: list[Any] = [
-    ("dst_mac", "u1", 6),
-    ("src_mac", "u1", 6),
-    ("ether_type", ">u2"),
-    ("version_ihl", "u1"),
-    ("tos", "u1"),
-    ("total_length", ">u2"),
-    ("identification", ">u2"),
-    ("flags_fragment", ">u2"),
-    ("ttl", "u1"),
-    ("protocol", "u1"),
-    ("header_checksum", ">u2"),
-    ("src_ip", ">u4"),
-    ("dst_ip", ">u4"),
-    ("src_port", ">u2"),
-    ("dst_port", ">u2"),
-    ("udp_length", ">u2"),
-    ("udp_checksum", ">u2"),
-]
-"""The first fields of a frame's dtype, packed and big-endian."""
+
+def frame_type(header: Header, *rest: Any) -> FrameType:
+    """The whole Ethernet frame, packed, big-endian; `itemsize` is its length in bytes. rest: columns behind the
+    header, as np.dtype takes them."""
+    return np.dtype([*ETHERNET.columns, *IPV4.columns, *UDP.columns, *header.columns, *rest])
+
+
+def mac_array(mac: str) -> NDArray[np.uint8]:
+    """A MAC address as `pack_datagrams` takes it."""
+    return np.frombuffer(mac_bytes(mac), np.uint8)
 
 
 def as_bytes(frames: Frames) -> NDArray[np.uint8]:
@@ -58,38 +52,28 @@ def ipv4_checksum(headers: NDArray[np.uint8]) -> NDArray[np.uint32]:
 
 
 def pack_datagrams(
-    dtype: np.dtype[np.void],
-    payload: dict[str, ArrayLike],
+    header: Header,
+    dtype: FrameType,
     count: int,
+    /,
     *,
     src_mac: ArrayLike,
     dst_mac: ArrayLike,
     src_ip: ArrayLike,
     dst_ip: ArrayLike,
-    src_port: ArrayLike,
-    dst_port: int,
-    tos: ArrayLike = ECT_0,
-    ttl: ArrayLike = 64,
+    **values: ArrayLike,
 ) -> Frames:
-    """`count` frames of `dtype`, whose fields after `DATAGRAM` are those of `payload`.
+    """`count` frames of `dtype`, which is a `frame_type` of `header`.
 
-    Every argument is one value for all frames or an array with one value (a MAC address: 6 bytes) each.
+    Every value is one for all frames or an array with one (a MAC address: 6 bytes) each; IP addresses are integers.
+    Header fields without a value have their default; columns behind the header need one.
     """
     frames = np.empty(count, dtype)
     octets = as_bytes(frames)
-    _, header = _expected_header(dtype.itemsize, dst_port)
-    octets[:, : len(header)] = header
-    for name, value in (
-        ("dst_mac", dst_mac),
-        ("src_mac", src_mac),
-        ("tos", tos),
-        ("flags_fragment", _DONT_FRAGMENT),
-        ("ttl", ttl),
-        ("src_ip", src_ip),
-        ("dst_ip", dst_ip),
-        ("src_port", src_port),
-        *payload.items(),
-    ):
+    usual = _usual_bytes(header, dtype)[0]
+    octets[:, : len(usual)] = usual
+    addresses = (("dst_mac", dst_mac), ("src_mac", src_mac), ("src_ip", src_ip), ("dst_ip", dst_ip))
+    for name, value in (*addresses, *values.items()):
         frames[name] = value
     frames["header_checksum"] = ipv4_checksum(octets[:, ETHERNET_BYTES : ETHERNET_BYTES + IPV4_BYTES])
     return frames
@@ -100,14 +84,18 @@ def only(frames: Frames, good: NDArray[np.bool_]) -> Frames:
     return frames if good.all() else frames[good]
 
 
+def met_congestion(frames: Frames, flag: int) -> NDArray[np.bool_]:
+    """Which met a long queue: by their own CE mark, or since a flag tells of that of a packet that they are about."""
+    marked: NDArray[np.bool_] = (frames["tos"] & ECN_MASK == CE) | (frames["flags"] & flag != 0)
+    return marked
+
+
 def well_formed_datagrams(
-    buffer: NDArray[np.uint8],
-    lengths: NDArray[np.integer[Any]],
-    dtype: np.dtype[np.void],
-    dst_port: int,
+    header: Header, dtype: FrameType, buffer: NDArray[np.uint8], lengths: NDArray[np.integer[Any]]
 ) -> Frames:
-    """Those frames of a receive buffer that are exactly as long as `dtype`, and unfragmented IPv4 and UDP to a port
-    with a right header checksum and right lengths; copies, so the buffer may be used again.
+    """Those frames of a receive buffer that are exactly as long as `dtype`, a `frame_type` of `header`: unfragmented
+    IPv4 and UDP to the header's port with a right header checksum, right lengths, and the header's constants; copies,
+    so the buffer may be used again.
 
     buffer: shape (frames or more, capacity in bytes), the capacity at least a whole frame. lengths: bytes received
     per frame, shape (frames,).
@@ -119,8 +107,8 @@ def well_formed_datagrams(
     # A copy of no more than whole frames, so that the buffer is free again.
     rows = np.ascontiguousarray(buffer[np.flatnonzero(fitting), :size])
     frames = rows.view(dtype).reshape(len(rows))
-    mask, header = _expected_header(size, dst_port)
-    good = ((rows[:, : len(mask)] & mask) == header).all(axis=1)
+    _, mask, expected = _usual_bytes(header, dtype)
+    good = ((rows[:, : len(mask)] & mask) == expected).all(axis=1)
     # Sums that fold to 0xFFFF are its multiples, whatever the order of bytes (RFC 1071).
     words = rows[:, ETHERNET_BYTES : ETHERNET_BYTES + IPV4_BYTES].view(np.uint16)
     good &= words.sum(axis=1, dtype=np.uint32) % 0xFFFF == 0
@@ -128,18 +116,21 @@ def well_formed_datagrams(
 
 
 @functools.cache
-def _expected_header(frame_bytes: int, dst_port: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """Which bits of the first bytes of a frame are the same in all datagrams of a length to a port, and what they
-    are."""
-    mask, header = np.zeros((2, 1), DATAGRAM)
+def _usual_bytes(header: Header, dtype: FrameType) -> tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.uint8]]:
+    """Of frames of a length: all headers' bytes where nobody says otherwise; then which bits of the first bytes must
+    be as they are there, and these bits."""
+    usual, mask = np.zeros((2, 1), frame_type(header))
+    for field in (*ETHERNET.fields, *IPV4.fields, *UDP.fields, *header.fields):
+        usual[field.name] = field.default
+        mask[field.name] = (1 << field.bits) - 1 if field.constant else 0
+    usual["src_port"] = header.udp_port
     for name, bits, value in (
-        ("ether_type", 0xFFFF, _ETHERTYPE_IPV4),
-        ("version_ihl", 0xFF, _VERSION_4_IHL_5),
-        ("total_length", 0xFFFF, frame_bytes - ETHERNET_BYTES),
-        ("flags_fragment", _FRAGMENT_MASK, 0),
-        ("protocol", 0xFF, _PROTOCOL_UDP),
-        ("dst_port", 0xFFFF, dst_port),
-        ("udp_length", 0xFFFF, frame_bytes - ETHERNET_BYTES - IPV4_BYTES),
+        ("total_length", 0xFFFF, dtype.itemsize - ETHERNET_BYTES),
+        ("flags_fragment", FRAGMENT_MASK, usual["flags_fragment"]),
+        ("dst_port", 0xFFFF, header.udp_port),
+        ("udp_length", 0xFFFF, dtype.itemsize - ETHERNET_BYTES - IPV4_BYTES),
     ):
-        mask[name], header[name] = bits, value
-    return as_bytes(mask)[0], as_bytes(header)[0]
+        mask[name], usual[name] = bits, value
+    usual_bytes, mask_bytes = as_bytes(usual)[0], as_bytes(mask)[0]
+    end = int(np.flatnonzero(mask_bytes)[-1]) + 1
+    return usual_bytes, mask_bytes[:end], usual_bytes[:end] & mask_bytes[:end]

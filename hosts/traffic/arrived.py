@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from formats.traffic import WARM_UP
 from hosts.traffic.histogram import LatencyHistogram
-from hosts.traffic.trailer import TRAILER, WARM_UP, trailers
+from hosts.traffic.trailer import TRAILER_TYPE, trailers
 
 _RECORD = np.dtype(
     [
@@ -45,7 +46,7 @@ class Arrived:
         self.misdelivered += len(own) - int(own.sum())
         found, rows = found[own], np.flatnonzero(chosen)[own]
         records = np.empty(len(found), _RECORD)
-        for name in TRAILER.names or ():
+        for name in TRAILER_TYPE.names or ():
             if name in _RECORD.names:  # type: ignore[operator]
                 records[name] = found[name]
         records["bytes"], records["arrived_ns"] = lengths[rows], times_ns[rows]

@@ -6,8 +6,9 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
+from formats.addresses import Mac
+from hosts.agents.addresses import AgentAddress
 from hosts.agents.description import Description
-from hosts.protocols.addresses import AgentAddress, Mac
 from hosts.traffic.replay import Replay
 
 MAX_SOURCES = 1 << 15

@@ -6,18 +6,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.errors import UserError
-from hosts.protocols.addresses import ip_integer, mac_array
-from hosts.protocols.datagram_format import ETHERNET_BYTES, IPV4_BYTES
-from hosts.protocols.datagram_frames import DATAGRAM, ipv4_checksum, pack_datagrams
+from formats.addresses import ip_integer
+from formats.datagram import ETHERNET_BYTES, IPV4_BYTES, PLAIN
+from formats.traffic import TAG, TRAILER_BYTES, WARM_UP
+from hosts.protocols.datagram_frames import frame_type, ipv4_checksum, mac_array, pack_datagrams
 from hosts.traffic.description import EndpointDescription
 from hosts.traffic.schedule import Packets
-from hosts.traffic.trailer import TAG, TRAILER, TRAILER_BYTES, WARM_UP
+from hosts.traffic.trailer import TRAILER_TYPE
 
 FIRST_PORT = 49152
 PORTS = 16384
 """Dynamic ports (RFC 6335), which tell flows apart."""
 
-_HEADER = np.dtype(DATAGRAM)
+_HEADER = frame_type(PLAIN)
 
 
 class FrameMaker:
@@ -35,14 +36,13 @@ class FrameMaker:
         self._headers = np.empty(len(streams), _HEADER)
         for place, stream in enumerate(streams):
             self._headers[place : place + 1] = pack_datagrams(
+                PLAIN,
                 _HEADER,
-                {},
                 1,
                 src_mac=mac_array(description.address.mac),
                 dst_mac=mac_array(stream.dst_mac or description.address.gateway_mac),
                 src_ip=ip_integer(description.address.ip),
                 dst_ip=ip_integer(stream.destination.ip),
-                src_port=0,
                 dst_port=description.udp_port,
                 tos=stream.tos,
             )
@@ -68,7 +68,7 @@ class FrameMaker:
                 rows[chosen, : headers.shape[1]] = headers[packets.port[chosen]]
         else:
             rows[:, : _HEADER.itemsize] = self._datagram_headers(packets)
-        trailer = np.zeros(len(packets), TRAILER)
+        trailer = np.zeros(len(packets), TRAILER_TYPE)
         trailer["tag"] = TAG
         trailer["source"] = self._source | np.where(packets.measured, 0, WARM_UP)
         self.warm_up += int((packets.measured == 0).sum())

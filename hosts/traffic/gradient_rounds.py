@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from formats.ring import RING_PORT
 from hosts.agents.context import AgentContext
 from hosts.agents.description import Description
 from hosts.collectives.job import CollectiveJob
 from hosts.collectives.ring_exchange import RingExchange
-from hosts.collectives.ring_format import RING_PORT
 from hosts.learning.settings import SyntheticSettings
 from hosts.learning.synthetic import sum_digest, synthetic_gradient
 

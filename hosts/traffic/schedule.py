@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from formats.datagram import DATAGRAM_BYTES
+from formats.traffic import TRAILER_BYTES
 from hosts.traffic.arrivals import arrival_times
 from hosts.traffic.description import EndpointDescription, Sizes, Stream
 from hosts.traffic.sizes import draw, has_flows, mean_bytes
-from hosts.traffic.trailer import TRAILER_BYTES
 
 WINDOW_PACKETS = 1024
 """About so many packets of a host are in a window,"""
@@ -20,7 +21,6 @@ LONGEST_WINDOW_NS = 50_000_000
 
 _FOREVER_NS = 10**18
 
-HEADER_BYTES = 14 + 20 + 8
 LEAST_FRAME_BYTES = 64
 """Shortest frame without FCS that holds headers and trailer, in round numbers."""
 
@@ -104,9 +104,9 @@ class _Source:
 
 def flow_frames(flow_bytes: NDArray[np.int64], frame_bytes: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Frames that carry flows of so many bytes, and the length of the last of each (at least LEAST_FRAME_BYTES)."""
-    payload_bytes = frame_bytes - HEADER_BYTES
+    payload_bytes = frame_bytes - DATAGRAM_BYTES
     frames = -(-flow_bytes // payload_bytes)
-    last = np.maximum(HEADER_BYTES + flow_bytes - (frames - 1) * payload_bytes, LEAST_FRAME_BYTES)
+    last = np.maximum(DATAGRAM_BYTES + flow_bytes - (frames - 1) * payload_bytes, LEAST_FRAME_BYTES)
     return frames, last
 
 
@@ -114,7 +114,7 @@ def mean_wire_bytes(sizes: Sizes) -> float:
     """Of what arrives, in whole frames; of flows nearly."""
     mean = mean_bytes(sizes)
     if has_flows(sizes):
-        mean *= sizes.frame_bytes / (sizes.frame_bytes - HEADER_BYTES)
+        mean *= sizes.frame_bytes / (sizes.frame_bytes - DATAGRAM_BYTES)
     return mean
 
 
@@ -249,4 +249,4 @@ class Schedule:
         self.flows.append(Flow(place, self._begin_ns + begin_ns, is_measured * frames, is_measured * sent_bytes))
 
 
-assert LEAST_FRAME_BYTES >= HEADER_BYTES + TRAILER_BYTES
+assert LEAST_FRAME_BYTES >= DATAGRAM_BYTES + TRAILER_BYTES

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from experiments.systems.ndn.counts import DROP_REASONS
-from hosts.systems.ndn.packets import tlv
+from formats import tlv
+from formats.tlv import generic
 from hosts.systems.ndn.packets.gradient_format import VersionHead, version_frames
 from hosts.systems.ndn.packets.packets import data_frame, ethernet, interest_frame
-from hosts.systems.ndn.packets.tlv import generic
 from switch.bmv2_json.load import load_program
 from switch.program_cache import compiled_files
 from tests.fuzz.programs import ROOT

@@ -11,7 +11,7 @@ from typing import Any
 from finsy.proto import p4r
 
 from controller.systems.ndn.names import name_id
-from hosts.systems.ndn.packets import tlv
+from formats import tlv
 from hosts.systems.ndn.packets.gradient_format import VersionHead, body
 from hosts.systems.ndn.packets.packets import EMPTY_BODY, data_frame, ethernet
 from tests.p4.differential import MARKER, UDP, Case, Names, ipv4_marker, is_ipv4_marker, to_marker

@@ -12,10 +12,10 @@ from scapy.layers.l2 import Ether
 from scapy.utils import checksum
 
 from experiments.programs import P4_SOURCES
+from formats.datagram import CE, ECN_MASK
+from hosts.agents.addresses import AgentAddress
 from hosts.compressors.content import Content
 from hosts.compressors.wire import written
-from hosts.protocols.addresses import AgentAddress
-from hosts.protocols.datagram_format import CE, ECN_MASK
 from hosts.systems.compression.packets.frames import HEADER_BYTES, Route, acknowledgement_frame, part_frames
 from switch.codegen import build_program
 from switch.compiler import compile_p4

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from experiments.programs import P4_SOURCES
-from hosts.protocols.datagram_format import CE, ECN_MASK, ECT_0
-from hosts.protocols.lanes import frame_bytes
-from hosts.systems.aggregation.gradient_frames import as_bytes, pack_frames, parse_frames
+from formats.datagram import CE, ECN_MASK, ECT_0
+from formats.lanes import frame_bytes
+from hosts.protocols.datagram_frames import as_bytes
+from hosts.systems.aggregation.gradient_frames import pack_frames, parse_frames
 from switch.codegen import build_program
 from switch.compiler import compile_p4
 from switch.device import ActionCall, KeyMatch

@@ -15,8 +15,8 @@ from scapy.packet import Raw
 
 from controller.planning.entries import ipv4_route, multicast_route
 from controller.planning.plan import MulticastGroup, SwitchPlan, TableEntry
+from formats.shuffle import CODED_PORT, MULTICAST_IP, MULTICAST_MAC, CodedFlags
 from hosts.systems.shuffle.coded import Coded, coded_frame
-from hosts.systems.shuffle.coded_format import CODED_PORT, MULTICAST_IP, MULTICAST_MAC, CodedFlags
 from tests.emulation.sandboxed import in_sandbox
 from tests.p4.behaviours import failures
 from tests.p4.switch_under_test import COMPILERS, KINDS, SwitchUnderTest, only, switch_under_test

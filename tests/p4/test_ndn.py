@@ -10,9 +10,9 @@ import pytest
 
 from controller.planning.plan import SwitchPlan
 from controller.systems.ndn.entries import all_sets_of, fib_entry
+from formats.tlv import CONTENT, generic, name_tlv, tlv
 from hosts.systems.ndn.packets.gradient_format import VersionHead, fragment_name, version_frames
 from hosts.systems.ndn.packets.packets import data_frame, ethernet, interest_frame
-from hosts.systems.ndn.packets.tlv import CONTENT, generic, name_tlv, tlv
 from tests.emulation.sandboxed import in_sandbox
 from tests.p4.switch_under_test import COMPILERS, KINDS, switch_under_test
 

@@ -22,13 +22,14 @@ ROOT = Path(__file__).resolve().parents[2]
 
 MAY_IMPORT = {
     "common": set[str](),
+    "formats": {"common"},
     "topo": {"common"},
     "switch": {"topo", "common"},
     "emulation": {"switch", "topo", "common"},
-    "controller": {"switch", "topo", "common"},
-    "hosts": {"topo", "common"},
-    "experiments": {"controller", "hosts", "emulation", "switch", "topo", "common"},
-    "cli": {"experiments", "controller", "hosts", "emulation", "switch", "topo", "common"},
+    "controller": {"switch", "formats", "topo", "common"},
+    "hosts": {"formats", "topo", "common"},
+    "experiments": {"controller", "hosts", "emulation", "switch", "formats", "topo", "common"},
+    "cli": {"experiments", "controller", "hosts", "emulation", "switch", "formats", "topo", "common"},
 }
 
 ROOMS = {
@@ -260,11 +261,14 @@ def test_no_function_is_too_long() -> None:
 
 @cache
 def system_folders() -> Mapping[str, tuple[str, ...]]:
-    """System -> its modules' folders, such as controller.systems.aggregation."""
+    """System -> its modules' folders, such as controller.systems.aggregation, and its formats."""
     found: dict[str, list[str]] = defaultdict(list)
     for package in MAY_IMPORT:
         for path in sorted((ROOT / package / "systems").glob("*/__init__.py")):
             found[path.parent.name].append(f"{package}.systems.{path.parent.name}")
+    for name in found:
+        if (ROOT / "formats" / f"{name}.py").exists():
+            found[name].append(f"formats.{name}")
     return {name: tuple(folders) for name, folders in found.items()}
 
 

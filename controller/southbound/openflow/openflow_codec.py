@@ -7,7 +7,6 @@ from ipaddress import IPv4Address
 from typing import Any
 
 from common.errors import UserError
-from controller.planning.entries import mac_number, mac_text
 from controller.planning.plan import (
     DecrementTtl,
     Flow,
@@ -19,6 +18,7 @@ from controller.planning.plan import (
     SetField,
     ToGroup,
 )
+from formats.addresses import mac_number, mac_text
 
 COOKIE = 0x6772616462656400  # "gradbed"
 """Marks the flows that are ours; others are left alone."""

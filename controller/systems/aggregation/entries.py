@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from controller.planning.entries import udp_route
 from controller.planning.plan import TableEntry
-from controller.systems.aggregation.slots import SlotPolicy, SlotRange
+from controller.systems.aggregation.slots import SlotRange
+from formats.aggregation import GRADIENT_PORT, SlotPolicy
 
 AGGREGATION_PROGRAM = "aggregation"
-
-GRADIENT_PORT = 0x4742
-"""The UDP destination port of gradient packets."""
 
 RECLAIM_DISTANCE = 4096
 """A fragment this much older than another of its job has been acknowledged: workers have fewer in flight. A slot that

@@ -25,14 +25,12 @@ from controller.planning.multicast import (
 )
 from controller.planning.plan import Plan, SwitchPlan, Value
 from controller.planning.routing import Routes
-from controller.systems.aggregation.designation import Designation
 from controller.systems.aggregation.entries import AGGREGATION_PROGRAM, aggregation_role, designated_route
 from controller.systems.aggregation.placement.planner import AggregationPlanner
-from controller.systems.aggregation.slots import DEFAULT_SLOTS, SlotPolicy, SlotRange
+from controller.systems.aggregation.slots import DEFAULT_SLOTS, SlotRange
+from formats.addresses import MulticastAddress
+from formats.aggregation import MAX_WORKERS, Designation, SlotPolicy
 from topo.graph import Topology
-
-MAX_WORKERS = 64
-"""A gradient packet has one bit for each worker."""
 
 MAX_TREES = GROUPS_PER_JOB
 """Of a job."""
@@ -76,8 +74,7 @@ class AckTree:
 
     tree: MulticastTree
     group: int
-    ip: str
-    mac: str
+    address: MulticastAddress
 
 
 @dataclass(frozen=True)
@@ -139,7 +136,7 @@ def job_plan(topology: Topology, routes: Routes, number: int, job: AggregationJo
     ack_trees = _ack_trees(topology, number, job)
     plan = Plan(switches=steering).merged(
         *(
-            Plan(switches=multicast_plan(topology, ack.tree, ack.group, ack.ip, AGGREGATION_PROGRAM))
+            Plan(switches=multicast_plan(topology, ack.tree, ack.group, ack.address.ip, AGGREGATION_PROGRAM))
             for ack in {ack.group: ack for ack in ack_trees}.values()
         )
     )
@@ -159,7 +156,7 @@ def _ack_trees(topology: Topology, number: int, job: AggregationJob) -> tuple[Ac
         group = number * MAX_TREES + len(trees)
         via = [topology.switch_by_number(each).name for each in sorted(switches)]
         tree = multicast_tree(topology, job.server, job.workers, via)
-        trees[switches] = AckTree(tree, group, *multicast_address(group))
+        trees[switches] = AckTree(tree, group, multicast_address(group))
     return tuple(trees[switches if switches in trees else rest] for switches in turns)
 
 

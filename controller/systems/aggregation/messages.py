@@ -6,10 +6,11 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from controller.systems.aggregation.designation import Designation
 from controller.systems.aggregation.job_plan import Acknowledgement, JobPlan
 from controller.systems.aggregation.placement.planners import PlannerOptions
-from controller.systems.aggregation.slots import DEFAULT_SLOTS, SlotPolicy, SlotRange
+from controller.systems.aggregation.slots import DEFAULT_SLOTS, SlotRange
+from formats.addresses import MulticastAddress
+from formats.aggregation import Designation, SlotPolicy
 
 # On star:2.
 _REQUEST_EXAMPLE: dict[str, Any] = {"workers": ["h2"], "server": "h1", "placement": "shared-path"}
@@ -51,13 +52,6 @@ class JobRequest(PlannerOptions):
     slots: Annotated[int, Field(ge=1)] | None = None
 
 
-class MulticastAddress(BaseModel):
-    """A multicast group of hosts."""
-
-    ip: str
-    mac: str
-
-
 class NewJob(BaseModel):
     """What a job's agents must know of the network.
 
@@ -97,7 +91,7 @@ def new_job(plan: JobPlan) -> NewJob:
         slot_policy=job.slot_policy,
         slots=min((each.slots for each in job.slot_ranges.values()), default=None),
         acknowledgement=plan.acknowledgement,
-        multicast=[MulticastAddress(ip=ack.ip, mac=ack.mac) for ack in plan.ack_trees],
+        multicast=[ack.address for ack in plan.ack_trees],
     )
 
 

@@ -19,7 +19,8 @@ from controller.systems.aggregation.messages import (
     new_job,
 )
 from controller.systems.aggregation.placement.planner import SharedPathPlacement
-from controller.systems.aggregation.slots import SlotPolicy, SlotRange, free_range
+from controller.systems.aggregation.slots import SlotRange, free_range
+from formats.aggregation import SlotPolicy
 
 
 class AggregationService(Service[AggregationSettings, JobRequest, AggregationJob, NewJob]):

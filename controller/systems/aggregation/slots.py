@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
 
 from common.errors import UserError
-
-SlotPolicy = Literal["dynamic", "static"]
-"""dynamic: all jobs share all slots, and a hash of job and packet number selects one (ATP). static: each job has a
-range of its own, in which packet numbers take turns (SwitchML)."""
 
 DEFAULT_SLOTS = 4096
 """SLOTS of p4src/include/aggregation/slots.p4 when nobody says otherwise."""

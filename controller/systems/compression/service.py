@@ -13,6 +13,7 @@ from controller.core.service import Service
 from controller.planning.congestion import congestion_plan
 from controller.planning.multicast import GROUPS_PER_JOB, multicast_address, multicast_plan, multicast_tree
 from controller.planning.plan import Plan, TableEntry
+from formats.addresses import MulticastAddress
 from topo.graph import Topology
 
 PROGRAM = "compression"
@@ -34,13 +35,6 @@ class JobRequest(BaseModel):
 
     workers: Annotated[tuple[str, ...], Field(min_length=1)]
     server: str
-
-
-class MulticastAddress(BaseModel, frozen=True):
-    """Of the job's workers."""
-
-    ip: str
-    mac: str
 
 
 class AdmittedJob(BaseModel, frozen=True):
@@ -70,15 +64,12 @@ class CompressionService(Service[CompressionSettings, JobRequest, JobRequest, Ad
     def plan(self, number: int, state: JobRequest) -> Plan:
         group = number * GROUPS_PER_JOB
         tree = multicast_tree(self.topology, state.server, state.workers, ())
-        ip, _ = multicast_address(group)
-        return Plan(switches=multicast_plan(self.topology, tree, group, ip, PROGRAM))
+        return Plan(switches=multicast_plan(self.topology, tree, group, multicast_address(group).ip, PROGRAM))
 
     def answer(self, number: int, state: JobRequest) -> AdmittedJob:
-        ip, mac = multicast_address(number * GROUPS_PER_JOB)
+        address = multicast_address(number * GROUPS_PER_JOB)
         link = self.topology.link(state.server, self.topology.attachment(state.server).name)
-        return AdmittedJob(
-            job=number, multicast=MulticastAddress(ip=ip, mac=mac), server_link_bps=link.model.rate_bps
-        )
+        return AdmittedJob(job=number, multicast=address, server_link_bps=link.model.rate_bps)
 
     def plain(self, switch: str, entry: TableEntry) -> TableEntry | None:
         # Switches that only forward do not mark, whatever their queues hold.

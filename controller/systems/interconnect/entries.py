@@ -6,10 +6,10 @@ import hashlib
 from collections.abc import Iterator
 from ipaddress import IPv4Address
 
-from controller.planning.entries import mac_number
 from controller.planning.plan import Lpm, TableEntry
 from controller.systems.interconnect.policies import Policy
 from controller.systems.interconnect.reach import Place, Reach
+from formats.addresses import mac_number
 from topo.graph import Topology
 from topo.shapes.optical_electrical import PLANES, hybrid_name, mesh_port, uplink_port
 

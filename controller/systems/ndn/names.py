@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from urllib.parse import unquote_to_bytes
 
 from common.errors import UserError
+from formats.ndn import MOST_COMPONENT_BYTES, MOST_COMPONENTS, job_component
+from formats.tlv import generic
 
-MOST_COMPONENTS = 8
-MOST_COMPONENT_BYTES = 32
-_GENERIC = 8
 _CRC16_POLYNOMIAL = 0xA001  # 0x8005 mirrored (CRC-16/ARC)
 
 
@@ -28,17 +27,16 @@ def components(uri: str) -> tuple[bytes, ...]:
 
 
 def job_name(uri: str, job: int) -> str:
-    """The name that a job gets in place of "/training/h1": "/training-7/h1". What routers keep of a job, no other job
-    can ask for by mistake, since numbers of jobs are given out once."""
+    """The name that a job gets in place of "/training/h1": "/training-7/h1"."""
     first, slash, rest = uri.lstrip("/").partition("/")
-    return f"/{first}-{job}{slash}{rest}"
+    return f"/{job_component(first, job)}{slash}{rest}"
 
 
 def name_id(parts: Sequence[bytes]) -> int:
     """The identity of a name of generic components."""
     identity = 0
     for part in parts:
-        data = identity.to_bytes(8, "big") + bytes((_GENERIC, len(part))) + part
+        data = identity.to_bytes(8, "big") + generic(part)
         identity = zlib.crc32(data) << 32 | _crc16(data) << 16 | _internet_checksum(data)
     return identity
 

@@ -11,7 +11,7 @@ from experiments.systems import systems
 
 ROOT = Path(__file__).resolve().parents[3]
 
-PACKAGES = ("common", "controller", "emulation", "experiments", "hosts", "p4src", "switch", "topo")
+PACKAGES = ("common", "controller", "emulation", "experiments", "formats", "hosts", "p4src", "switch", "topo")
 SUFFIXES = (".py", ".c", ".h", ".p4")
 
 STILL_PART = ("experiments/study/running/measure.py",)

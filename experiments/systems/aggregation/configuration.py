@@ -7,12 +7,13 @@ from typing import Annotated, Literal, get_args
 from pydantic import Field
 
 from controller.systems.aggregation.placement.planners import LimitedMethod, PlacementName, PlannerOptions
-from controller.systems.aggregation.slots import DEFAULT_SLOTS, SlotPolicy
+from controller.systems.aggregation.slots import DEFAULT_SLOTS
 from experiments.configuration.gradients import SYNTHETIC_UNLESS_SAID, SyntheticGradients, TrainedGradients
 from experiments.configuration.point import PointConfiguration
 from experiments.configuration.sections import Section, option
 from experiments.scale import Scale
 from experiments.torch_scripts import ScriptSection
+from formats.aggregation import SlotPolicy
 from topo.graph import Topology
 
 Baseline = Literal["parameter-server", "ring", "gloo"]

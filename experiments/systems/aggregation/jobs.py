@@ -13,11 +13,11 @@ from experiments.systems.aggregation.configuration import (
     TrainingWorkload,
 )
 from experiments.systems.aggregation.programmable import Hosts
+from hosts.agents.addresses import AgentAddress, WorkerAddress
 from hosts.learning.reference import reference, synthetic_reference
 from hosts.learning.settings import ExternalSettings, SyntheticSettings, TrainingSettings
-from hosts.protocols.addresses import AgentAddress, WorkerAddress
 from hosts.systems.aggregation.description import Exchange, JobDescription
-from topo.graph import Host, Topology
+from topo.graph import Topology
 
 EXPONENT = 26
 """With blocks gradients are scaled by 2^26: sums of up to 32 fit an int32, and steps are of 1.5e-8."""
@@ -67,10 +67,6 @@ def describe_job(
 ) -> JobDescription:
     """Names become addresses; the answer is the service's."""
     workload = configuration.workload
-
-    def address(host: Host) -> dict[str, Any]:
-        return {"name": host.name, "ip": host.ip, "mac": host.mac, "gateway_mac": host.gateway_mac}
-
     policy, slots = answer["slot_policy"], answer["slots"]
     window = workload.window_fragments
     return JobDescription(
@@ -84,7 +80,7 @@ def describe_job(
         congestion_control=workload.congestion_control,
         lanes=workload.lanes,
         min_timeout_us=scale.time_us(workload.min_timeout_us),
-        workers=tuple(WorkerAddress(index=i, **address(topology.host(name))) for i, name in enumerate(job.workers)),
-        server=AgentAddress(**address(topology.host(job.server))),
+        workers=tuple(WorkerAddress.of(topology.host(name), index=i) for i, name in enumerate(job.workers)),
+        server=AgentAddress.of(topology.host(job.server)),
         workload=job.settings,
     )

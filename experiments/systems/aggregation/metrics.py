@@ -6,7 +6,6 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from controller.systems.aggregation.designation import Designation as Label
 from controller.systems.aggregation.placement.rates.problem import AggregationProblem
 from controller.systems.aggregation.placement.rates.rates import solve_rates
 from controller.systems.aggregation.placement.rates.realised import realised_rates
@@ -18,7 +17,7 @@ from experiments.systems.aggregation.jobs import JobSetup
 from experiments.systems.aggregation.phase import PARAMETER_SERVER, AggregationPhase
 from experiments.tables.metric import Metric
 from experiments.tables.tables import Row
-from hosts.protocols.lanes import frame_bytes
+from formats.lanes import frame_bytes
 from hosts.systems.aggregation.description import JobDescription
 
 if TYPE_CHECKING:
@@ -176,10 +175,7 @@ def _bounds_bps(
         return None, None
     capacity_bps = point.task.scale.rate_bps(switches.capacity_mbps)
     problem = AggregationProblem.of(topology, job.workers, job.server, capacity_bps)
-    labels = {
-        worker: tuple(Label(**label.model_dump()) for label in own)
-        for worker, own in zip(job.workers, description.designations or [()] * len(job.workers), strict=True)
-    }
+    labels = dict(zip(job.workers, description.designations or [()] * len(job.workers), strict=True))
     packets_bps = realised_rates(problem, labels, returned_sums=True).gamma_bps
     if phase.name == PARAMETER_SERVER:
         return solve_rates(problem, (), server_tor=False).gamma_bps, packets_bps

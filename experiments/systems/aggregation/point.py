@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import asdict
 from functools import cached_property
 from typing import Any, Literal
 
@@ -94,7 +95,7 @@ class AggregationPoint:
                 "programmable": list(self.choice.switches),
                 "hosts": [[job.server, *job.workers] for job in self.jobs],
                 "designations": [
-                    [[label.model_dump() for label in own] for own in description.designations]
+                    [[asdict(label) for label in own] for own in description.designations]
                     for description in self.phases[main].descriptions
                 ],
                 "digests": [list(job.digests) for job in self.jobs],

@@ -8,7 +8,8 @@ from typing import Any
 from experiments.scale import Scale
 from experiments.systems.compression.configuration import BackgroundSection
 from experiments.testbeds.agents import AgentSpec
-from experiments.traffic.agents import AGENT, NAME, address
+from experiments.traffic.agents import AGENT, NAME
+from hosts.agents.addresses import AgentAddress
 from hosts.traffic.description import EndpointDescription, Sizes, Stream
 from topo.graph import Topology
 
@@ -23,7 +24,7 @@ def background_agents(
     link_bps = topology.link(server, topology.attachment(server).name).model.rate_bps
     assert link_bps is not None
     stream = Stream(
-        destination=address(topology, server),
+        destination=AgentAddress.of(topology.host(server)),
         receiver=_RECEIVER,
         rate_bps=section.load * link_bps,
         dst_mac=topology.destination_mac(sender, server),
@@ -34,7 +35,7 @@ def background_agents(
             AGENT,
             NAME.format(host),
             EndpointDescription(
-                address=address(topology, host),
+                address=AgentAddress.of(topology.host(host)),
                 source=source,
                 streams=(stream,) if source == _SENDER else (),
                 sizes=Sizes(frame_bytes=section.frame_bytes),

@@ -18,11 +18,11 @@ from experiments.systems.compression.configuration import (
     TrainingWorkload,
 )
 from experiments.testbeds.agents import AgentSpec
+from hosts.agents.addresses import AgentAddress, WorkerAddress
 from hosts.compressors.fingerprint import MODULUS
 from hosts.learning.settings import ExternalSettings, SyntheticSettings, TrainingSettings
-from hosts.protocols.addresses import AgentAddress, WorkerAddress
-from hosts.systems.compression.description import JobDescription, MulticastAddress, WorkerDescription
-from topo.graph import Host, Topology
+from hosts.systems.compression.description import JobDescription, WorkerDescription
+from topo.graph import Topology
 
 MODULE = "hosts.systems.compression.agents"
 WORKER_RANK = 1
@@ -114,16 +114,12 @@ class CompressionPhase:
         configuration, scale = self._configuration, self._task.scale
         transport, ratio = configuration.transport, configuration.ratio
 
-        def address(host: Host) -> dict[str, Any]:
-            return {"name": host.name, "ip": host.ip, "mac": host.mac, "gateway_mac": host.gateway_mac}
-
+        host = self._topology.host
         return JobDescription(
             job=answer["job"],
-            workers=tuple(
-                WorkerAddress(index=i, **address(self._topology.host(name))) for i, name in enumerate(self.workers)
-            ),
-            server=AgentAddress(**address(self._topology.host(self.server))),
-            multicast=MulticastAddress(**answer["multicast"]),
+            workers=tuple(WorkerAddress.of(host(name), index=i) for i, name in enumerate(self.workers)),
+            server=AgentAddress.of(host(self.server)),
+            multicast=answer["multicast"],
             protocol=transport.protocol,
             server_link_bps=answer["server_link_bps"],
             **configuration.compression.model_dump(),

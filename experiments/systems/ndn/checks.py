@@ -12,7 +12,7 @@ from experiments.accounts.accounting import Tally
 from experiments.configuration.faults import restarted_switches
 from experiments.phases import Measured
 from experiments.systems.ndn.counts import departures, hits, transmissions
-from hosts.systems.ndn.packets.packets import HOP_LIMIT
+from formats.ndn import HOP_LIMIT
 
 if TYPE_CHECKING:
     from experiments.systems.ndn.point import NdnPoint

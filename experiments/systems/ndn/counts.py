@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from experiments.accounts.accounting import Tally
 from experiments.accounts.counts import Counts
-from hosts.systems.ndn.packets.packets import HOP_LIMIT
+from formats.ndn import HOP_LIMIT
 from topo.graph import Topology
 
 KINDS = ("interest", "insertion", "deletion", "data", "push", "acknowledgement")

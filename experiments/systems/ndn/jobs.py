@@ -11,13 +11,13 @@ from controller.systems.ndn.messages import NdnRequest, Prefix
 from experiments.scale import Scale
 from experiments.systems.ndn.configuration import NdnConfiguration, TrainingWorkload
 from experiments.testbeds.agents import AgentSpec
+from hosts.agents.addresses import WorkerAddress
 from hosts.collectives.job import CollectiveJob
 from hosts.learning.reference import reference
 from hosts.learning.settings import SyntheticSettings, TrainingSettings
 from hosts.learning.shifted_sums import as_sent
 from hosts.learning.synthetic import sum_digest, synthetic_gradient
 from hosts.learning.workload import SyntheticWorkload
-from hosts.protocols.addresses import WorkerAddress
 from hosts.systems.ndn.description import NdnJob, ObserverDescription, PeerDescription
 from hosts.systems.ndn.packets.names import asked_training
 from hosts.systems.ndn.ring import RingDescription
@@ -204,10 +204,7 @@ def _ring_specs(
     described = CollectiveJob(
         job=number,
         lanes=workload.lanes,
-        workers=tuple(
-            WorkerAddress(index=i, name=host.name, ip=host.ip, mac=host.mac, gateway_mac=host.gateway_mac)
-            for i, host in enumerate(hosts)
-        ),
+        workers=tuple(WorkerAddress.of(host, index=i) for i, host in enumerate(hosts)),
         window_fragments=workload.window_fragments,
         workload=job.settings,
     )

@@ -16,8 +16,8 @@ from controller.systems.shuffle.scheduling.schedule import Schedule, Transmissio
 from controller.systems.shuffle.scheduling.trees.bits import bits_of
 from controller.systems.shuffle.scheduling.trees.trees import Trees, links_above
 from experiments.testbeds.agents import AgentSpec
-from hosts.protocols.addresses import WorkerAddress
-from hosts.systems.shuffle.coded_format import frame_overhead_bytes
+from formats.shuffle import frame_overhead_bytes
+from hosts.agents.addresses import WorkerAddress
 from hosts.systems.shuffle.description import (
     Incoming,
     Outgoing,
@@ -69,7 +69,9 @@ class ShuffleJob:
         self._times_us = times_us
         self._tell_contents = tell_contents
         self.trees = Trees(topology, instance.hosts, variants)
-        self._workers = tuple(_address(topology, name, index) for index, name in enumerate(instance.hosts))
+        self._workers = tuple(
+            WorkerAddress.of(topology.host(name), index=index) for index, name in enumerate(instance.hosts)
+        )
 
     @property
     def schedule(self) -> Schedule:
@@ -204,8 +206,3 @@ def timing(topology: Topology, instance: Instance, bits: int, most_fragment_byte
     frames = fragments_of(max(instance.sizes_bytes), fragment_bytes)
     packet_us = math.ceil(frames * frame_interval_us(topology, instance.hosts[0], bits, fragment_bytes))
     return Timing(host_us=packet_us, router_us=packet_us, threshold_us=threshold_us)
-
-
-def _address(topology: Topology, name: str, index: int) -> WorkerAddress:
-    host = topology.host(name)
-    return WorkerAddress(name=name, ip=host.ip, mac=host.mac, gateway_mac=host.gateway_mac, index=index)

@@ -20,7 +20,7 @@ from experiments.systems.shuffle.metrics import METRICS
 from experiments.systems.shuffle.planned import PlannedPoint
 from experiments.systems.shuffle.point import ShufflePoint
 from experiments.tables.metric import Metric
-from hosts.systems.shuffle.coded_format import most_fragment_bytes
+from formats.shuffle import most_fragment_bytes
 
 
 class ShuffleSystem(System):

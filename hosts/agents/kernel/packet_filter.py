@@ -7,6 +7,8 @@ import socket
 import struct
 from collections.abc import Sequence
 
+from formats.datagram import ETHER_TYPE_IPV4, ETHERNET_BYTES, FRAGMENT_MASK, PROTOCOL_UDP
+
 _SO_ATTACH_FILTER = 26
 
 # Instruction classes, sizes and modes of linux/bpf_common.h, as far as used.
@@ -28,12 +30,12 @@ def udp_destination_port(port: int) -> tuple[Instruction, ...]:
     """Accepts Ethernet frames with an unfragmented IPv4 datagram to a UDP port."""
     return (
         (_LOAD_HALF_ABSOLUTE, 0, 0, 12),  # EtherType
-        (_JUMP_EQUAL, 0, 8, 0x0800),
+        (_JUMP_EQUAL, 0, 8, ETHER_TYPE_IPV4),
         (_LOAD_BYTE_ABSOLUTE, 0, 0, 23),  # IPv4 protocol
-        (_JUMP_EQUAL, 0, 6, socket.IPPROTO_UDP),
+        (_JUMP_EQUAL, 0, 6, PROTOCOL_UDP),
         (_LOAD_HALF_ABSOLUTE, 0, 0, 20),  # IPv4 flags and fragment offset
-        (_JUMP_BITS_SET, 4, 0, 0x3FFF),
-        (_LOAD_X_HEADER_LENGTH, 0, 0, 14),
+        (_JUMP_BITS_SET, 4, 0, FRAGMENT_MASK),
+        (_LOAD_X_HEADER_LENGTH, 0, 0, ETHERNET_BYTES),
         (_LOAD_HALF_INDIRECT, 0, 0, 16),  # 14 bytes of Ethernet + X + 2
         (_JUMP_EQUAL, 0, 1, port),
         (_RETURN, 0, 0, _WHOLE_FRAME),

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.errors import UserError
+from formats.datagram import ETHER_TYPE_IPV4
 from hosts.agents.interface_counts import InterfaceCounts
 from hosts.agents.kernel.message_batch import ReceiveBatch, SendBatch
 from hosts.agents.kernel.packet_filter import DROP_ALL, attach_filter, inverted, udp_destination_port
@@ -24,7 +25,6 @@ from hosts.agents.kernel.timed_frames import TimedFrames
 from hosts.agents.time_stamps import stamped
 
 _ETH_P_ALL = 0x0003
-_ETH_P_IP = 0x0800
 _SOL_PACKET = 263
 _PACKET_ADD_MEMBERSHIP = 1
 _PACKET_STATISTICS = 6
@@ -57,7 +57,7 @@ class RawSocket:
         except_udp_port: int | None = None,
     ) -> None:
         """Takes in what hosts.agents.context.AgentContext.open says."""
-        protocol = _ETH_P_IP if udp_port is not None else ether_type or _ETH_P_ALL
+        protocol = ETHER_TYPE_IPV4 if udp_port is not None else ether_type or _ETH_P_ALL
         with contextlib.ExitStack() as stack:
             try:
                 # Protocol 0 receives nothing until bound: no frame slips in before the filter is there.

@@ -14,6 +14,7 @@ from greenlet import getcurrent, greenlet  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
 from common.errors import UserError
+from formats.datagram import ETHER_TYPE_IPV4, ETHERNET_BYTES, FRAGMENT_MASK, PROTOCOL_UDP
 from hosts.agents.channel import BEGIN, INTERFACES, STOP
 from hosts.agents.context import Result
 from hosts.agents.interface_counts import InterfaceCounts, by_interface
@@ -23,10 +24,6 @@ from hosts.agents.virtual.clock import Card, VirtualClock
 Batch = tuple[NDArray[np.uint8], NDArray[np.uint32], NDArray[np.int64]]
 """Buffer, lengths, and when each arrived."""
 
-_ETHERTYPE_IPV4 = 0x0800
-_PROTOCOL_UDP = 17
-_FRAGMENT_MASK = 0x3FFF
-_ETHERNET_BYTES = 14
 _WORDS_WITHOUT_OPTIONS = 5
 _MAX_TURNS = 100_000
 """So often an agent may wait without time going on."""
@@ -189,7 +186,7 @@ class VirtualInterface:
             return udp_datagrams(frames, lengths, self._udp_port)
         wanted: NDArray[np.bool_] = np.ones(len(lengths), np.bool_)
         if self._ether_type is not None:
-            wanted = (lengths >= _ETHERNET_BYTES) & (_half_word(frames, 12) == self._ether_type)
+            wanted = (lengths >= ETHERNET_BYTES) & (_half_word(frames, 12) == self._ether_type)
         if self._except_udp_port is not None:
             wanted &= ~udp_datagrams(frames, lengths, self._except_udp_port)
         return wanted
@@ -211,13 +208,13 @@ def udp_datagrams(frames: NDArray[np.uint8], lengths: NDArray[np.uint32], udp_po
     wanted: NDArray[np.bool_] = ((frames[:, : len(mask)] & mask) == header).all(axis=1) & (lengths >= len(mask))
     if wanted.all():
         return wanted
-    options = np.flatnonzero(frames[:, _ETHERNET_BYTES] & 15 != _WORDS_WITHOUT_OPTIONS)
+    options = np.flatnonzero(frames[:, ETHERNET_BYTES] & 15 != _WORDS_WITHOUT_OPTIONS)
     for row in options.tolist():  # seldom
-        port = _ETHERNET_BYTES + 4 * (int(frames[row, _ETHERNET_BYTES]) & 15) + 2
+        port = ETHERNET_BYTES + 4 * (int(frames[row, ETHERNET_BYTES]) & 15) + 2
         moved = frames[row, : len(mask)].copy()
-        moved[_ETHERNET_BYTES] = header[_ETHERNET_BYTES]
+        moved[ETHERNET_BYTES] = header[ETHERNET_BYTES]
         moved[-2:] = frames[row, port : port + 2]
-        long_enough = lengths[row] >= max(port + 2, _ETHERNET_BYTES + 10)
+        long_enough = lengths[row] >= max(port + 2, ETHERNET_BYTES + 10)
         wanted[row] = long_enough and ((moved & mask) == header).all()
     return wanted
 
@@ -225,13 +222,13 @@ def udp_datagrams(frames: NDArray[np.uint8], lengths: NDArray[np.uint32], udp_po
 @functools.cache
 def _expected_header(udp_port: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
     """Which bits of the first bytes of a frame without IPv4 options are looked at, and what they should be."""
-    mask = np.zeros(_ETHERNET_BYTES + 4 * _WORDS_WITHOUT_OPTIONS + 4, np.uint8)
+    mask = np.zeros(ETHERNET_BYTES + 4 * _WORDS_WITHOUT_OPTIONS + 4, np.uint8)
     header = mask.copy()
     for offset, bits, value in (
-        (12, 0xFFFF, _ETHERTYPE_IPV4),
+        (12, 0xFFFF, ETHER_TYPE_IPV4),
         (14, 0x0F00, _WORDS_WITHOUT_OPTIONS << 8),
-        (20, _FRAGMENT_MASK, 0),
-        (22, 0x00FF, _PROTOCOL_UDP),
+        (20, FRAGMENT_MASK, 0),
+        (22, 0x00FF, PROTOCOL_UDP),
         (36, 0xFFFF, udp_port),
     ):
         mask[offset : offset + 2] = divmod(bits, 256)

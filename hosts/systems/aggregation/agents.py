@@ -6,14 +6,14 @@ import contextlib
 from collections.abc import Iterator
 
 from common.errors import UserError
+from formats.aggregation import GRADIENT_PORT
+from formats.ring import RING_PORT
 from hosts.agents.context import AgentContext
 from hosts.collectives.exchange import Exchange
 from hosts.collectives.ring_exchange import RingExchange
-from hosts.collectives.ring_format import RING_PORT
 from hosts.collectives.worker import Worker
 from hosts.learning.workload import prepare_workload
 from hosts.systems.aggregation.description import JobDescription, WorkerDescription
-from hosts.systems.aggregation.gradient_format import UDP_PORT
 from hosts.systems.aggregation.server import Server
 from hosts.systems.aggregation.server_exchange import ServerExchange
 from hosts.torch_hook.torch_extra import load_torch
@@ -38,7 +38,7 @@ def server(context: AgentContext, description: JobDescription) -> None:
     """The parameter server, until stop."""
     if description.exchange != "server":
         raise UserError(f"job {description.job} has no server: its workers sum ({description.exchange})")
-    with context.open(udp_port=UDP_PORT) as interface:
+    with context.open(udp_port=GRADIENT_PORT) as interface:
         Server(description, interface, context).run()
 
 
@@ -54,5 +54,5 @@ def open_exchange(context: AgentContext, job: JobDescription, index: int) -> Ite
         with context.open(udp_port=RING_PORT) as interface:
             yield RingExchange(job, index, interface, context)
     else:
-        with context.open(udp_port=UDP_PORT) as interface:
+        with context.open(udp_port=GRADIENT_PORT) as interface:
             yield ServerExchange(job, index, interface, context)

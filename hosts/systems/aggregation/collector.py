@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.errors import UserError
+from formats.aggregation import MAX_WORKERS, Flags
 from hosts.learning.shifted_sums import shifted
-from hosts.systems.aggregation.gradient_format import BITMAP_BITS, Flags
 from hosts.systems.aggregation.statistics import CollectorStatistics
 from hosts.transport.packet_numbers import PACKET_NUMBERS, forward_distance
 
@@ -88,9 +88,9 @@ class Collector:
     ) -> None:
         """repeat_interval_us: nothing is sent again, or asked for again, for the same fragment and worker sooner.
         multicast: an ACK that several workers miss is repeated to all of them at once."""
-        if not 1 <= workers <= BITMAP_BITS:
+        if not 1 <= workers <= MAX_WORKERS:
             raise UserError(
-                f"the worker bitmap has {BITMAP_BITS} bits: use 1 to {BITMAP_BITS} workers, not {workers}"
+                f"the worker bitmap has {MAX_WORKERS} bits: use 1 to {MAX_WORKERS} workers, not {workers}"
             )
         if not 1 <= fragments_per_round <= PACKET_NUMBERS // 4:
             raise UserError(f"a round has 1 to {PACKET_NUMBERS // 4} fragments, not {fragments_per_round}")

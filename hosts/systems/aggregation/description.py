@@ -2,56 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import Field, model_validator
 
 from common.errors import UserError
+from formats.addresses import MulticastAddress
+from formats.aggregation import DIRECT, MAX_WORKERS, Designation, SlotPolicy
+from hosts.agents.addresses import AgentAddress
 from hosts.agents.description import Description
 from hosts.collectives.job import CollectiveJob
-from hosts.protocols.addresses import AgentAddress, Ip, Mac
-from hosts.systems.aggregation.gradient_format import BITMAP_BITS, UDP_PORT
 
-SwitchNumber = Annotated[int, Field(ge=0, le=0xFFFF)]
 Exchange = Literal["server", "ring", "gloo"]
-FanIn = Annotated[int, Field(ge=0, le=BITMAP_BITS)]
-
-
-class Designation(Description):
-    """Where a gradient is summed on its way: the label that its packet carries.
-
-    switch_number: the designated switch (0: none, straight to the server). fan_in: workers whose gradients it waits
-    for. next_switch, next_fan_in: the same of the second level, where the sum goes on to, and so does a packet that
-    the first switch cannot take (0: none).
-    """
-
-    switch_number: SwitchNumber = 0
-    fan_in: FanIn = 0
-    next_switch: SwitchNumber = 0
-    next_fan_in: FanIn = 0
-
-    @model_validator(mode="after")
-    def _consistent(self) -> Designation:
-        if self.next_switch and not self.switch_number:
-            raise ValueError("a gradient without a designated switch has no second one")
-        for switch, fan_in in ((self.switch_number, self.fan_in), (self.next_switch, self.next_fan_in)):
-            if (switch == 0) != (fan_in == 0):
-                raise ValueError(f"switch {switch} cannot wait for {fan_in} workers")
-            if switch == UDP_PORT:
-                # Its packets would look like those without a designated switch.
-                raise ValueError(f"no switch may have the number {UDP_PORT}, the UDP port of gradients")
-        return self
-
-
-DIRECT = Designation()
-"""Straight to the server."""
-
-
-class MulticastAddress(Description):
-    """A group that all workers belong to."""
-
-    ip: Ip
-    mac: Mac
 
 
 class JobDescription(CollectiveJob):
@@ -67,15 +29,15 @@ class JobDescription(CollectiveJob):
     """Where the server sends the sum of packet number n: the n-th of these groups (modulo their number). None of
     them: to each worker by unicast."""
     server: AgentAddress
-    slot_policy: Literal["dynamic", "static"] = "dynamic"
-    """How switches choose slots. static: by packet number modulo slots, so that unacknowledged packet numbers of a
+    slot_policy: SlotPolicy = "dynamic"
+    """How switches choose slots. static: so that unacknowledged packet numbers of a
     worker may not lie window_fragments or more apart."""
 
     @model_validator(mode="after")
     def _consistent(self) -> JobDescription:
-        if len(self.workers) > BITMAP_BITS:
+        if len(self.workers) > MAX_WORKERS:
             raise UserError(
-                f"a job has at most {BITMAP_BITS} workers (bits of the worker bitmap), got {len(self.workers)}"
+                f"a job has at most {MAX_WORKERS} workers (bits of the worker bitmap), got {len(self.workers)}"
             )
         if self.designations and len(self.designations) != len(self.workers):
             raise ValueError(f"designations are for {len(self.designations)} of {len(self.workers)} workers")

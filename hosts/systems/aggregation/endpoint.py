@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from formats.addresses import ip_integer
+from formats.aggregation import Designation, Flags
+from hosts.agents.addresses import AgentAddress
 from hosts.agents.context import Interface
-from hosts.protocols.addresses import AgentAddress, ip_integer, mac_array
-from hosts.systems.aggregation.description import Designation, JobDescription
-from hosts.systems.aggregation.gradient_format import Flags
-from hosts.systems.aggregation.gradient_frames import Frames, pack_frames, parse_frames
+from hosts.protocols.datagram_frames import Frames, mac_array
+from hosts.systems.aggregation.description import JobDescription
+from hosts.systems.aggregation.gradient_frames import pack_frames, parse_frames
 from hosts.transport.statistics import EndpointStatistics
 
 _ACK = Flags.ACK.value
@@ -106,10 +108,10 @@ class Endpoint:
             return None
         parsed = parse_frames(buffer, lengths, self._job.lanes)
         self.statistics.malformed += parsed.malformed
-        requests = parsed.negative_acknowledgements
+        requests = parsed.without_lanes
         if len(requests):
             requests = self._wanted(requests)
-        return Received(self._wanted(parsed.frames), requests["packet_number"].tolist())
+        return Received(self._wanted(parsed.with_lanes), requests["packet_number"].tolist())
 
     def _wanted(self, frames: Frames) -> Frames:
         """Count frames of one length, and pick those that are for this agent."""

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
-from hosts.systems.aggregation.gradient_format import Flags
+from formats.aggregation import Flags
 from hosts.systems.aggregation.statistics import SenderStatistics
 from hosts.transport.congestion_window import CongestionControl, CongestionWindow
 from hosts.transport.packet_numbers import forward_distance

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from formats.addresses import ip_integer
+from formats.aggregation import Flags
 from hosts.agents.context import AgentContext, Interface
-from hosts.protocols.addresses import ip_integer, mac_array
+from hosts.protocols.datagram_frames import Frames, mac_array, met_congestion
 from hosts.systems.aggregation.collector import Collector
 from hosts.systems.aggregation.description import JobDescription
 from hosts.systems.aggregation.endpoint import Endpoint
-from hosts.systems.aggregation.gradient_format import Flags
-from hosts.systems.aggregation.gradient_frames import Frames, congested
 from hosts.transport.settling import settle
 
 
@@ -62,7 +62,7 @@ class Server:
             packet_numbers=frames["packet_number"].tolist(),
             bitmaps=frames["worker_bitmap"].tolist(),
             flags=frames["flags"].tolist(),
-            congested=congested(frames).tolist(),
+            congested=met_congestion(frames, Flags.CONGESTION.value).tolist(),
             senders=[self._worker_of_ip[ip] for ip in frames["src_ip"].tolist()],
             lanes=frames["lanes"].astype(np.int32),
             now_us=self._context.now_us(),

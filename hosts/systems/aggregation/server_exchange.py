@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.errors import UserError
+from formats.addresses import ip_integer, mac_bytes
+from formats.aggregation import Flags
 from hosts.agents.context import AgentContext, Interface
 from hosts.learning.fragments import cut, join
 from hosts.learning.shifted_sums import restored
-from hosts.protocols.addresses import ip_integer, mac_bytes
+from hosts.protocols.datagram_frames import met_congestion
 from hosts.systems.aggregation.description import JobDescription
 from hosts.systems.aggregation.endpoint import Endpoint, Received, label_array
-from hosts.systems.aggregation.gradient_format import Flags
-from hosts.systems.aggregation.gradient_frames import congested
 from hosts.systems.aggregation.paths import aggregation_paths
 from hosts.systems.aggregation.sender import Attempt, Sender
 from hosts.transport.settling import settle
@@ -120,7 +120,7 @@ class ServerExchange:
             frames["packet_number"].tolist(),
             (frames["flags"] & _RESEND != 0).tolist(),
             self._context.now_us(),
-            congested(frames).tolist(),
+            met_congestion(frames, Flags.CONGESTION.value).tolist(),
         )
         if news:
             positions, chosen = map(list, zip(*news, strict=True))

@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
+from formats.compression import PART_PORT, TCP_PORT
 from hosts.agents.context import AgentContext
 from hosts.collectives.exchange import Exchange
 from hosts.collectives.worker import Worker
 from hosts.learning.workload import prepare_workload
 from hosts.systems.compression.description import JobDescription, WorkerDescription
 from hosts.systems.compression.exchange import CompressedExchange
-from hosts.systems.compression.packets.packet_format import TCP_PORT, UDP_PORT
 from hosts.systems.compression.server import Server
 from hosts.systems.compression.tcp.tcp_exchange import TcpExchange
 from hosts.systems.compression.tcp.tcp_server import TcpServer
@@ -37,7 +37,7 @@ def server(context: AgentContext, description: JobDescription) -> None:
         with contextlib.closing(context.listen_tcp(TCP_PORT)) as listener:
             TcpServer(description, listener, context).run()
         return
-    with context.open(udp_port=UDP_PORT) as interface:
+    with context.open(udp_port=PART_PORT) as interface:
         Server(description, interface, context).run()
 
 
@@ -48,5 +48,5 @@ def open_exchange(context: AgentContext, job: JobDescription, index: int) -> Ite
         with contextlib.closing(context.connect_tcp(job.server.ip, TCP_PORT, job.give_up_us / 1e6)) as stream:
             yield Witness(TcpExchange(job, index, stream, context), context)
         return
-    with context.open(udp_port=UDP_PORT) as interface:
+    with context.open(udp_port=PART_PORT) as interface:
         yield Witness(CompressedExchange(job, index, interface, context), context)

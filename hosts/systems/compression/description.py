@@ -6,23 +6,17 @@ from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from formats.addresses import MulticastAddress
+from hosts.agents.addresses import AgentAddress
 from hosts.agents.description import Description
 from hosts.collectives.job import CollectiveJob
 from hosts.compressors.methods import parsed
-from hosts.protocols.addresses import AgentAddress, Ip, Mac
 from hosts.systems.compression.ratio import RatioRule
 from hosts.transport.stream_receiver import SELECTIVE_BITS
 
 Pacing = Literal["none", "even", "active", "aimd"]
 """none: as fast as the window allows. even: the server link's rate over all workers, as the source has it. active:
 over those that are still sending. aimd: from that on by congestion marks."""
-
-
-class MulticastAddress(Description):
-    """A group that all workers belong to."""
-
-    ip: Ip
-    mac: Mac
 
 
 class JobDescription(CollectiveJob):

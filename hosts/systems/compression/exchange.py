@@ -8,15 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.errors import UserError
+from formats.addresses import ip_integer, mac_bytes
+from formats.compression import Flags
 from hosts.agents.context import AgentContext, Interface
-from hosts.protocols.addresses import ip_integer, mac_bytes
+from hosts.protocols.datagram_frames import met_congestion
 from hosts.systems.compression.assembly import Assembly
 from hosts.systems.compression.description import JobDescription
 from hosts.systems.compression.held_back import HeldBack
 from hosts.systems.compression.packets.frames import (
     Route,
     acknowledgement_frame,
-    met_congestion,
     received_acknowledgements,
     received_parts,
 )
@@ -152,7 +153,7 @@ class CompressedExchange:
                 sequence, selective, congested = self._incoming.acknowledgement()
                 self._interface.send(acknowledgement_frame(self._route, sequence, selective, congested=congested))
             frames = received_acknowledgements(buffer, lengths, self._job.job)
-            for frame, marked in zip(frames, met_congestion(frames).tolist(), strict=True):
+            for frame, marked in zip(frames, met_congestion(frames, Flags.CONGESTION).tolist(), strict=True):
                 if frame["src_ip"] == self._server_ip and frame["dst_ip"] == self._own_ips[0]:
                     news |= self._acknowledge(frame, marked)
 

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from formats.addresses import ip_integer
+from formats.compression import Flags
 from hosts.agents.context import AgentContext, Interface
 from hosts.compressors.wire import written
-from hosts.protocols.addresses import ip_integer
-from hosts.protocols.datagram_frames import Frames, only
+from hosts.protocols.datagram_frames import Frames, met_congestion, only
 from hosts.systems.compression.assembly import Assembly
 from hosts.systems.compression.description import JobDescription
 from hosts.systems.compression.packets.frames import (
@@ -18,7 +19,6 @@ from hosts.systems.compression.packets.frames import (
     Route,
     acknowledgement_frame,
     end_frame,
-    met_congestion,
     part_frames,
     received_acknowledgements,
     received_parts,
@@ -175,7 +175,7 @@ class Server:
             self._group.take(ip, sequence, selective)
             if ip in self._workers:
                 self._workers[ip].heard_us = self._context.now_us()
-        self._take_group_news(bool(met_congestion(frames).any()))
+        self._take_group_news(bool(met_congestion(frames, Flags.CONGESTION).any()))
 
     def _take_group_news(self, congested: bool) -> None:
         told = self._group.acknowledgement

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from formats.ndn import ETHER_TYPE, MULTICAST_MAC
 from hosts.agents.context import AgentContext, Interface
 from hosts.learning.workload import prepare_workload
 from hosts.systems.ndn.description import ObserverDescription, PeerDescription
 from hosts.systems.ndn.node import Node
 from hosts.systems.ndn.observing import Observation
-from hosts.systems.ndn.packets.packets import ETHER_TYPE, MULTICAST_MAC
 from hosts.systems.ndn.training import train_asynchronously, train_synchronously
 
 TRAIN, LEAVE = 2, 3

@@ -7,15 +7,17 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from common.errors import UserError
+from formats import tlv
+from formats.addresses import mac_bytes
+from formats.datagram import ETHERNET_BYTES
+from formats.ndn import DELETE, DISTRIBUTE, INSERT
+from formats.tlv import Component, MalformedError, Name, generic
 from hosts.agents.context import AgentContext, Interface
-from hosts.protocols.addresses import mac_bytes
 from hosts.systems.ndn.description import NdnJob
 from hosts.systems.ndn.endpoint import Endpoint, Fragment, FragmentReader, waiting
-from hosts.systems.ndn.packets import tlv
 from hosts.systems.ndn.packets.gradient_format import fragment_name, version_frames
-from hosts.systems.ndn.packets.names import DELETE, DISTRIBUTE, INSERT, training_of
-from hosts.systems.ndn.packets.packets import ETHERNET_BYTES, Data, Interest, read_packet
-from hosts.systems.ndn.packets.tlv import Component, MalformedError, Name, generic
+from hosts.systems.ndn.packets.names import training_of
+from hosts.systems.ndn.packets.packets import Data, Interest, read_packet
 from hosts.systems.ndn.publications import Publication, Publications
 from hosts.systems.ndn.pull import Puller
 from hosts.systems.ndn.reception import ProbeTimer, Reception, Version

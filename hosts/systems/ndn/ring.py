@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from formats.ring import RING_PORT
 from hosts.agents.context import AgentContext
 from hosts.agents.description import Description
 from hosts.collectives.job import CollectiveJob
 from hosts.collectives.ring_exchange import RingExchange
-from hosts.collectives.ring_format import RING_PORT
 from hosts.collectives.worker import Worker
 from hosts.learning.workload import prepare_workload
 

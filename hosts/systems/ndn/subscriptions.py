@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from hosts.systems.ndn.packets.names import DELETE, DISTRIBUTE, INSERT
-from hosts.systems.ndn.packets.tlv import Component, Name
+from formats.ndn import DELETE, DISTRIBUTE, INSERT
+from formats.tlv import Component, Name
 
 MOST_DELETIONS = 20
 """So often a deletion is sent. A publisher that has died does not answer; its rows end for want of refreshes."""

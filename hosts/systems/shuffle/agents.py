@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from formats.addresses import ip_integer, mac_bytes
+from formats.shuffle import CODED_PORT, COMPONENTS, MULTICAST_MAC, REQUEST_BITS
 from hosts.agents.context import AgentContext, Interface
-from hosts.protocols.addresses import ip_integer, mac_bytes
 from hosts.protocols.datagram_frames import Frames
-from hosts.systems.shuffle.coded_format import CODED_PORT, COMPONENTS, MULTICAST_MAC, REQUEST_BITS
 from hosts.systems.shuffle.coded_frames import Packer, Parsed
 from hosts.systems.shuffle.description import ShuffleDescription
 from hosts.systems.shuffle.reception import Reception

@@ -1,4 +1,4 @@
-"""The shuffle's packets in batches: packed and parsed as NumPy columns (coded.py is the definition)."""
+"""The shuffle's packets in batches: packed and parsed as NumPy columns."""
 
 from __future__ import annotations
 
@@ -9,55 +9,42 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hosts.protocols.addresses import AgentAddress, ip_integer, mac_array
-from hosts.protocols.datagram_frames import DATAGRAM, Frames, only, pack_datagrams, well_formed_datagrams
-from hosts.systems.shuffle.coded_format import (
-    CODED_PORT,
-    CODED_VERSION,
-    COMPONENTS,
-    REQUEST_BITS,
-    CodedFlags,
+from formats.addresses import ip_integer
+from formats.datagram import NOT_ECT
+from formats.shuffle import CODED, COMPONENT, COMPONENTS, REQUEST, REQUEST_BITS, CodedFlags
+from hosts.agents.addresses import AgentAddress
+from hosts.protocols.datagram_frames import (
+    Frames,
+    FrameType,
+    frame_type,
+    mac_array,
+    only,
+    pack_datagrams,
+    well_formed_datagrams,
 )
 
-_COMPONENTS: list[Any] = [
-    ("count", ">u2"),
-    ("components", [("sample", ">u4"), ("fragment", ">u2")], (COMPONENTS,)),
-]
-_REQUEST: list[Any] = [("sample", ">u4"), ("missing", "u1", (REQUEST_BITS // 8,))]
+
+def _bit_string(bits: int) -> tuple[Any, ...]:
+    return ("bit_string", "u1", (bits // 8,))
 
 
 @functools.cache
-def _header(bits: int) -> tuple[Any, ...]:
-    return (
-        *DATAGRAM,
-        ("version", "u1"),
-        ("flags", "u1"),
-        ("job", ">u2"),
-        ("bift_id", ">u2"),
-        ("bfir_id", ">u2"),
-        ("transmission", ">u4"),
-        ("fragment", ">u2"),
-        ("fragments", ">u2"),
-        ("bit_string", "u1", (bits // 8,)),
-    )
-
-
-@functools.cache
-def scheduled_dtype(bits: int, fragment_bytes: int) -> np.dtype[np.void]:
+def scheduled_dtype(bits: int, fragment_bytes: int) -> FrameType:
     """A whole frame of a scheduled packet."""
-    return np.dtype([*_header(bits), ("payload", "u1", (fragment_bytes,))])
+    return frame_type(CODED, _bit_string(bits), ("payload", "u1", (fragment_bytes,)))
 
 
 @functools.cache
-def repair_dtype(bits: int, fragment_bytes: int) -> np.dtype[np.void]:
+def repair_dtype(bits: int, fragment_bytes: int) -> FrameType:
     """A whole frame of a repair."""
-    return np.dtype([*_header(bits), *_COMPONENTS, ("payload", "u1", (fragment_bytes,))])
+    components = ("components", COMPONENT.columns, (COMPONENTS,))
+    return frame_type(CODED, _bit_string(bits), ("count", ">u2"), components, ("payload", "u1", (fragment_bytes,)))
 
 
 @functools.cache
-def request_dtype(bits: int) -> np.dtype[np.void]:
+def request_dtype(bits: int) -> FrameType:
     """A whole frame of a request."""
-    return np.dtype([*_header(bits), *_REQUEST])
+    return frame_type(CODED, _bit_string(bits), *REQUEST.columns)
 
 
 def bit_string(workers: int, bits: int) -> NDArray[np.uint8]:
@@ -77,7 +64,6 @@ class Packer:
             "src_mac": mac_array(own.mac),
             "dst_mac": mac_array(own.gateway_mac),
             "src_ip": ip_integer(own.ip),
-            "src_port": CODED_PORT,
         }
 
     def scheduled(self, payload: NDArray[np.uint8], *, fragment: ArrayLike, **header: Any) -> Frames:
@@ -87,7 +73,7 @@ class Packer:
 
     def repair(self, payload: NDArray[np.uint8], components: Sequence[tuple[int, int]], **header: Any) -> Frames:
         """The frame of a repair: the sum of these fragments (sample, fragment), shape (fragment_bytes,)."""
-        listed = np.zeros(COMPONENTS, [("sample", ">u4"), ("fragment", ">u2")])
+        listed = np.zeros(COMPONENTS, COMPONENT.columns)
         listed[: len(components)] = list(components)
         fields = {"payload": payload, "count": len(components), "components": listed}
         return self._pack(
@@ -104,7 +90,7 @@ class Packer:
 
     def _pack(
         self,
-        dtype: np.dtype[np.void],
+        dtype: FrameType,
         fields: dict[str, Any],
         count: int,
         *,
@@ -121,18 +107,21 @@ class Packer:
             flags |= CodedFlags.BY_BIT_STRING
         if fragment is not None:
             fields = {**fields, "fragment": fragment}
-        header: dict[str, Any] = {
-            "version": CODED_VERSION,
-            "flags": int(flags),
-            "job": self._job,
-            "bift_id": bift_id,
-            "bfir_id": self._bfir_id,
-            "transmission": transmission,
-            "fragments": fragments,
-            "bit_string": bit_string(receivers, self._bits),
-        }
         return pack_datagrams(
-            dtype, {"fragment": 0, **header, **fields}, count, **self._src, dst_ip=dst_ip, dst_port=CODED_PORT, tos=0
+            CODED,
+            dtype,
+            count,
+            **self._src,
+            dst_ip=dst_ip,
+            tos=NOT_ECT,
+            flags=int(flags),
+            job=self._job,
+            bift_id=bift_id,
+            bfir_id=self._bfir_id,
+            transmission=transmission,
+            fragments=fragments,
+            bit_string=bit_string(receivers, self._bits),
+            **fields,
         )
 
 
@@ -142,10 +131,10 @@ class Parsed:
     def __init__(
         self, buffer: NDArray[np.uint8], lengths: NDArray[np.integer[Any]], job: int, bits: int, fragment_bytes: int
     ) -> None:
-        def of_kind(dtype: np.dtype[np.void], kind: int) -> Frames:
-            frames = well_formed_datagrams(buffer, lengths, dtype, CODED_PORT)
+        def of_kind(dtype: FrameType, kind: int) -> Frames:
+            frames = well_formed_datagrams(CODED, dtype, buffer, lengths)
             flags = frames["flags"] & (CodedFlags.REPAIR | CodedFlags.REQUEST)
-            return only(frames, (frames["version"] == CODED_VERSION) & (frames["job"] == job) & (flags == kind))
+            return only(frames, (frames["job"] == job) & (flags == kind))
 
         self.scheduled = of_kind(scheduled_dtype(bits, fragment_bytes), 0)
         self.repairs = of_kind(repair_dtype(bits, fragment_bytes), CodedFlags.REPAIR)

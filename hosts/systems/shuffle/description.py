@@ -9,8 +9,9 @@ from operator import and_, or_
 
 from pydantic import Field
 
+from formats.addresses import Ip
+from hosts.agents.addresses import WorkerAddress
 from hosts.agents.description import Description
-from hosts.protocols.addresses import Ip, WorkerAddress
 from hosts.systems.shuffle.samples import SampleSource
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import reduce
 from operator import or_
 
-from hosts.systems.shuffle.coded_format import COMPONENTS
+from formats.shuffle import COMPONENTS
 from hosts.systems.shuffle.description import RepairGroup, RepairTree
 
 RepairWay = RepairTree | RepairGroup

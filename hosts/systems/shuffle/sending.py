@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from hosts.protocols.addresses import ip_integer
+from formats.addresses import ip_integer
+from formats.shuffle import MULTICAST_IP, CodedFlags
 from hosts.protocols.datagram_frames import Frames
-from hosts.systems.shuffle.coded_format import MULTICAST_IP, CodedFlags
 from hosts.systems.shuffle.coded_frames import Packer
 from hosts.systems.shuffle.description import Outgoing, RepairGroup, RepairTree, ShuffleDescription
 from hosts.systems.shuffle.reception import Compute, Reception

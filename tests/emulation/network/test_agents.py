@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from experiments.systems.aggregation.agents import agent_specs
+from formats.lanes import frame_bytes
 from hosts.learning.reference import reference, synthetic_reference
 from hosts.learning.settings import SyntheticSettings, TrainingSettings
-from hosts.protocols.lanes import frame_bytes
 from hosts.systems.aggregation.description import JobDescription
 from tests.emulation.agent_hosts import LauncherProcess, StarOfHosts, start_fields
 

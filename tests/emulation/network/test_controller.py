@@ -19,9 +19,9 @@ from scapy.layers.l2 import Ether
 
 from controller.client import ControllerClient
 from experiments.systems.aggregation.counts import EVENT_JOBS, event_at
-from hosts.protocols.lanes import frame_bytes
+from formats.aggregation import Flags
+from formats.lanes import frame_bytes
 from hosts.systems.aggregation.gradient import Gradient, gradient_frame
-from hosts.systems.aggregation.gradient_format import Flags
 from switch.engine import Engine
 from switch.program_cache import compiled_files
 from switch.server import P4RuntimeServer

@@ -14,8 +14,8 @@ from scapy.layers.inet import ICMP, IP, UDP
 from scapy.layers.l2 import ARP, Ether
 
 from common.errors import UserError
+from formats.aggregation import Flags
 from hosts.systems.aggregation.gradient import Gradient, gradient_frame
-from hosts.systems.aggregation.gradient_format import Flags
 from tests.emulation.programs import PATIENCE_S, eventually
 from tests.emulation.sandboxed import in_sandbox
 from topo.shapes.leaf_spine import leaf_spine

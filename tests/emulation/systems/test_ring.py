@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from formats.lanes import frame_bytes
 from hosts.learning.reference import reference, synthetic_reference
 from hosts.learning.settings import SyntheticSettings, TrainingSettings
-from hosts.protocols.lanes import frame_bytes
 from tests.command import rows, run_well
 from tests.emulation.agent_hosts import LauncherProcess, StarOfHosts
 

@@ -16,11 +16,11 @@ from scapy.packet import Packet
 from controller.planning.entries import congestion_threshold, ipv4_route, multicast_route
 from controller.planning.plan import MulticastGroup, SwitchPlan
 from controller.systems.aggregation.entries import RECLAIM_DISTANCE, aggregation_role, designated_route
-from controller.systems.aggregation.slots import SlotPolicy, SlotRange
+from controller.systems.aggregation.slots import SlotRange
 from experiments.systems.aggregation.counts import EVENT_JOBS, event_at
-from hosts.protocols.datagram_format import CE, ECN_MASK, ECT_0
+from formats.aggregation import GRADIENT_PORT, Flags, SlotPolicy
+from formats.datagram import CE, ECN_MASK, ECT_0
 from hosts.systems.aggregation.gradient import Gradient, gradient_frame
-from hosts.systems.aggregation.gradient_format import UDP_PORT, Flags
 from tests.p4.behaviours import failures
 from tests.p4.switch_under_test import SwitchUnderTest, only, switch_under_test
 
@@ -153,7 +153,7 @@ def parsed(frame: bytes) -> Packet:
     assert IP(bytes(header)).chksum == packet[IP].chksum
     if Gradient in packet:
         designated = 0 if packet[Gradient].flags & Flags.ACK else packet[Gradient].switch_number
-        assert packet[UDP].sport == (designated or UDP_PORT)
+        assert packet[UDP].sport == (designated or GRADIENT_PORT)
         assert packet[UDP].chksum == 0
     return packet
 

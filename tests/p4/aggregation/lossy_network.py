@@ -15,9 +15,10 @@ from types import TracebackType
 
 import numpy as np
 
-from hosts.protocols.lanes import frame_bytes
-from hosts.systems.aggregation.gradient_format import Flags
-from hosts.systems.aggregation.gradient_frames import Frames, as_bytes, pack_frames, parse_frames
+from formats.aggregation import Flags
+from formats.lanes import frame_bytes
+from hosts.protocols.datagram_frames import Frames, as_bytes
+from hosts.systems.aggregation.gradient_frames import pack_frames, parse_frames
 from switch.codegen import BuiltProgram
 from switch.device import ActionCall, KeyMatch
 from switch.engine import Engine

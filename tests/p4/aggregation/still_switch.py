@@ -10,7 +10,8 @@ import numpy as np
 
 from experiments.programs import P4_SOURCES
 from experiments.systems.aggregation.counts import EVENT_CELLS, EVENTS
-from hosts.systems.aggregation.gradient_frames import as_bytes, pack_frames
+from hosts.protocols.datagram_frames import as_bytes
+from hosts.systems.aggregation.gradient_frames import pack_frames
 from switch.codegen import BuiltProgram, build_program
 from switch.compiler import compile_p4
 from switch.device import ActionCall, KeyMatch

@@ -13,9 +13,9 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Raw
 
 from controller.systems.aggregation.entries import RECLAIM_DISTANCE
-from hosts.protocols.lanes import frame_bytes
+from formats.aggregation import Flags
+from formats.lanes import frame_bytes
 from hosts.systems.aggregation.gradient import Gradient
-from hosts.systems.aggregation.gradient_format import Flags
 from tests.emulation.sandboxed import in_sandbox
 from tests.p4.aggregation.aggregation_packets import (
     DYNAMIC_SLOTS,

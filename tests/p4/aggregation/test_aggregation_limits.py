@@ -10,10 +10,10 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
 from controller.systems.aggregation.entries import RECLAIM_DISTANCE
-from hosts.protocols.datagram_format import CE, ECT_0
-from hosts.protocols.lanes import frame_bytes
+from formats.aggregation import MAX_MAGNITUDE, Flags
+from formats.datagram import CE, ECT_0
+from formats.lanes import frame_bytes
 from hosts.systems.aggregation.gradient import Gradient
-from hosts.systems.aggregation.gradient_format import MAX_MAGNITUDE, Flags
 from tests.emulation.sandboxed import in_sandbox
 from tests.p4.aggregation.aggregation_packets import (
     DYNAMIC_SLOTS,

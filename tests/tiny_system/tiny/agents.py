@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from formats.addresses import ip_integer
+from hosts.agents.addresses import AgentAddress
 from hosts.agents.context import AgentContext
 from hosts.agents.description import Description
-from hosts.protocols.addresses import AgentAddress, ip_integer, mac_array
-from hosts.protocols.datagram_frames import DATAGRAM, pack_datagrams, well_formed_datagrams
-from tiny.ports import UDP_PORT
+from hosts.protocols.datagram_frames import frame_type, mac_array, pack_datagrams, well_formed_datagrams
+from tiny.ports import FLOW, UDP_PORT
 
 PAYLOAD_BYTES = 1000
-FRAME = np.dtype([*DATAGRAM, ("number", ">u4"), ("rest", "u1", PAYLOAD_BYTES - 4)])
+FRAME = frame_type(FLOW, ("rest", "u1", PAYLOAD_BYTES - FLOW.size_bytes))
 
 
 class FlowDescription(Description):
@@ -29,15 +30,15 @@ def sender(context: AgentContext, flow: FlowDescription) -> None:
         if not context.wait_for_begin():
             return
         frames = pack_datagrams(
+            FLOW,
             FRAME,
-            {"number": np.arange(flow.packets), "rest": 0},
             flow.packets,
             src_mac=mac_array(flow.sender.mac),
             dst_mac=mac_array(flow.sender.gateway_mac),
             src_ip=ip_integer(flow.sender.ip),
             dst_ip=ip_integer(flow.receiver.ip),
-            src_port=UDP_PORT,
-            dst_port=UDP_PORT,
+            number=np.arange(flow.packets),
+            rest=0,
         )
         sent = 0
         next_us = context.now_us()
@@ -59,7 +60,7 @@ def receiver(context: AgentContext, flow: FlowDescription) -> None:
         times_us: list[int] = []
         while True:
             buffer, lengths = interface.receive()
-            found = well_formed_datagrams(buffer, lengths, FRAME, UDP_PORT)["number"]
+            found = well_formed_datagrams(FLOW, FRAME, buffer, lengths)["number"]
             numbers += found.tolist()
             times_us += [context.now_us()] * len(found)
             if not len(lengths):

@@ -18,7 +18,7 @@ from experiments.setup import NetworkSetup, PointTask
 from experiments.system import System
 from experiments.tables.metric import Metric
 from experiments.testbeds.agents import AgentSpec
-from hosts.protocols.addresses import AgentAddress
+from hosts.agents.addresses import AgentAddress
 from tiny.agents import FRAME, FlowDescription
 from tiny.service import PROGRAM, Flow
 from topo.graph import Topology
@@ -91,7 +91,7 @@ class TinyPhase:
 
     def _address(self, name: str) -> AgentAddress:
         host = self._topology.host(name)
-        return AgentAddress(name=host.name, ip=host.ip, mac=host.mac, gateway_mac=host.gateway_mac)
+        return AgentAddress.of(host)
 
     def take(self, event: Mapping[str, Any]) -> None:
         self.sent += event["event"] == "sent"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from hosts.protocols.addresses import AgentAddress, WorkerAddress
-from hosts.systems.compression.description import JobDescription, MulticastAddress
+from formats.addresses import MulticastAddress
+from hosts.agents.addresses import AgentAddress, WorkerAddress
+from hosts.systems.compression.description import JobDescription
 
 
 def job_of(workers: int, **fields: object) -> JobDescription:
@@ -17,6 +18,6 @@ def job_of(workers: int, **fields: object) -> JobDescription:
         job=1,
         workers=tuple(WorkerAddress(index=index, **address(2 + index)) for index in range(workers)),
         server=AgentAddress(**address(1)),
-        multicast=MulticastAddress(ip="239.66.0.16", mac="01:00:5e:42:00:10"),
+        multicast=MulticastAddress.of("239.66.0.16"),
         **fields,  # type: ignore[arg-type]
     )

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from common.errors import UserError
 from experiments.systems.compression.bench import compressors as bench
+from hosts.agents.addresses import AgentAddress
 from hosts.compressors import methods
 from hosts.compressors.error_feedback import ErrorFeedback
 from hosts.compressors.fingerprint import MODULUS, fingerprint
@@ -21,7 +22,6 @@ from hosts.compressors.methods import INT32_MAX, Compressor, Setting, TopK, comp
 from hosts.compressors.selection import top_k
 from hosts.compressors.wire import written
 from hosts.learning.quantise import quantise
-from hosts.protocols.addresses import AgentAddress
 from hosts.systems.compression.assembly import Assembly
 from hosts.systems.compression.packets.frames import HEADER_BYTES, Route, part_frames, received_parts
 

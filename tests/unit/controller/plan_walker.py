@@ -7,7 +7,7 @@ from ipaddress import IPv4Address
 from typing import Any
 
 from controller.planning.plan import Lpm, Plan, TableEntry
-from controller.systems.aggregation.designation import STRAIGHT_TO_SERVER, Designation
+from formats.aggregation import DIRECT, Designation
 from topo.graph import Topology
 
 IPV4_DST = "hdr.ipv4.dst_addr"
@@ -63,7 +63,7 @@ class PlanWalker:
         source: str,
         destination: str,
         job: int | None = None,
-        label: Designation = STRAIGHT_TO_SERVER,
+        label: Designation = DIRECT,
         acknowledgement: bool = False,
     ) -> Arrival:
         """A packet from host to host; with a job it is a gradient packet with this label."""

@@ -11,19 +11,22 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scapy.layers.inet import IP, UDP
-from scapy.layers.l2 import Ether
 from scapy.packet import Raw
 
-from hosts.collectives.ring import ring_frame
-from hosts.collectives.ring_format import RingFlags
-from hosts.collectives.ring_frames import pack_ring_frames
+from formats.addresses import ip_integer, mac_bytes
+from formats.aggregation import Flags
+from formats.encoding import Form
+from formats.ring import RING, RingFlags
+from formats.shuffle import CodedFlags
+from formats.tlv import generic
+from hosts.agents.addresses import WorkerAddress
+from hosts.collectives.ring import Ring
 from hosts.compressors.content import Content
-from hosts.compressors.wire import Form, written
-from hosts.protocols.addresses import WorkerAddress, ip_integer, mac_array, mac_bytes
-from hosts.protocols.datagram_frames import as_bytes
+from hosts.compressors.wire import written
+from hosts.protocols.datagram_frames import as_bytes, mac_array
+from hosts.protocols.lane_frames import pack_lane_frames
+from hosts.protocols.layers import datagram
 from hosts.systems.aggregation.gradient import gradient_frame
-from hosts.systems.aggregation.gradient_format import Flags
 from hosts.systems.aggregation.gradient_frames import pack_frames
 from hosts.systems.compression.packets.frames import (
     HEADER_BYTES,
@@ -36,12 +39,10 @@ from hosts.systems.compression.packets.packets import Acknowledgement, Part
 from hosts.systems.compression.tcp.tcp_records import records
 from hosts.systems.ndn.packets.gradient_format import VersionHead, version_frames
 from hosts.systems.ndn.packets.packets import data_frame, ethernet, interest_frame
-from hosts.systems.ndn.packets.tlv import generic
 from hosts.systems.shuffle.coded import Request, coded_frame
 from hosts.systems.shuffle.coded import repair as repair_by_scapy
-from hosts.systems.shuffle.coded_format import CodedFlags
 from hosts.systems.shuffle.coded_frames import Packer
-from hosts.traffic.trailer import TRAILER
+from hosts.traffic.trailer import TRAILER_TYPE
 
 SOURCE = WorkerAddress(name="h1", ip="10.0.0.2", mac="02:00:0a:00:00:02", gateway_mac="02:01:00:00:00:07", index=3)
 DST_IP = "10.1.2.3"
@@ -55,7 +56,7 @@ ETHERNET = ethernet(mac_bytes(SOURCE.mac))
 NAME = (generic("t-1"), generic("h1"))
 PACKER = Packer(0x0102, SOURCE.index, SOURCE, 16, 2)
 
-GRADIENT = {
+GRADIENT_VALUES = {
     "flags": int(Flags.RESEND | Flags.CONGESTION),
     "job": 0x0102,
     "packet_number": 0x03040506,
@@ -66,8 +67,8 @@ GRADIENT = {
     "worker_bitmap": 0x1112131415161718,
     "tos": 3,
 }
-NACK = {**GRADIENT, "flags": int(Flags.ACK | Flags.NACK), "tos": 2, "ttl": 9}
-RING = {
+NACK_VALUES = {**GRADIENT_VALUES, "flags": int(Flags.ACK | Flags.NACK), "tos": 2, "ttl": 9}
+RING_VALUES = {
     "flags": int(RingFlags.HIGH),
     "job": 0x0102,
     "sequence": 0x03040506,
@@ -80,14 +81,6 @@ RING = {
 LANES = [-2, 0x31323334]
 
 
-def datagram(tos: int = 2) -> Any:
-    return (
-        Ether(src=SOURCE.mac, dst=SOURCE.gateway_mac)
-        / IP(src=SOURCE.ip, dst=DST_IP, tos=tos, id=0, flags="DF")
-        / UDP(sport=0x4743, dport=0x4743)
-    )
-
-
 def part() -> np.ndarray:
     """Three codes of 32 bits by coordinate."""
     content = Content(5000, np.array([1, -2, 3]), 32, 0x41, np.array([2, 70, 4999]))
@@ -96,7 +89,7 @@ def part() -> np.ndarray:
 
 
 def trailer() -> bytes:
-    made = np.zeros(1, TRAILER)
+    made = np.zeros(1, TRAILER_TYPE)
     made[0] = (0x7A6B, 0x8001, 0x0203, 0x04050607, 0x08090A0B, 0x1112131415161718)
     return made.tobytes()
 
@@ -112,12 +105,12 @@ def gradient_data() -> bytes:
 
 
 BUILT: Mapping[str, Callable[[], bytes]] = {
-    "gradient, scapy": lambda: bytes(gradient_frame(**TEXT, **GRADIENT, lanes=LANES)),
-    "gradient, numpy": lambda: of_numpy(pack_frames(np.array([LANES], np.int32), **NUMBERS, **GRADIENT)),
-    "nack, scapy": lambda: bytes(gradient_frame(**TEXT, **NACK)),
-    "nack, numpy": lambda: of_numpy(pack_frames(np.zeros((1, 0), np.int32), **NUMBERS, **NACK)),
-    "ring, scapy": lambda: bytes(ring_frame(**TEXT, **RING, lanes=LANES)),
-    "ring, numpy": lambda: of_numpy(pack_ring_frames(np.array([LANES], np.int32), **NUMBERS, **RING)),
+    "gradient, scapy": lambda: bytes(gradient_frame(**TEXT, **GRADIENT_VALUES, lanes=LANES)),
+    "gradient, numpy": lambda: of_numpy(pack_frames(np.array([LANES], np.int32), **NUMBERS, **GRADIENT_VALUES)),
+    "nack, scapy": lambda: bytes(gradient_frame(**TEXT, **NACK_VALUES)),
+    "nack, numpy": lambda: of_numpy(pack_frames(np.zeros((1, 0), np.int32), **NUMBERS, **NACK_VALUES)),
+    "ring, scapy": lambda: bytes(datagram(Ring, **TEXT, **RING_VALUES, lanes=LANES)),
+    "ring, numpy": lambda: of_numpy(pack_lane_frames(RING, np.array([LANES], np.int32), **NUMBERS, **RING_VALUES)),
     "scheduled, scapy": lambda: bytes(
         coded_frame(
             **TEXT, bits=16, bit_string=0x8001, carries=b"\xab\xcd", flags=int(CodedFlags.BY_BIT_STRING), job=0x0102,
@@ -154,7 +147,8 @@ BUILT: Mapping[str, Callable[[], bytes]] = {
         )
     ),
     "part, scapy": lambda: bytes(
-        datagram() / Part(
+        datagram(
+            Part, **TEXT,
             job=0x0102, sequence=0x03040506, round=0x21222324, first=2, codes=3, form=Form.COORDINATE, unit=0x41
         ) / Raw(struct.pack(">6i", 2, 70, 4999, 1, -2, 3))
     ),
@@ -162,12 +156,12 @@ BUILT: Mapping[str, Callable[[], bytes]] = {
     "part, record": lambda: records([part()]),
     "end, numpy": lambda: end_frame(ROUTE, 0x21222324, 0x03040506).tobytes(),
     "end, scapy": lambda: bytes(
-        datagram() / Part(flags="END", job=0x0102, sequence=0x03040506, round=0x21222324)
+        datagram(Part, **TEXT, flags="END", job=0x0102, sequence=0x03040506, round=0x21222324)
     ),
     "acknowledgement, scapy": lambda: bytes(
-        datagram(tos=0) / Acknowledgement(
-            flags="ACK+CONGESTION", job=0x0102, sequence=0x03040506, selective=0x1112131415161718, active=0x0708,
-            arrived_bytes=0x090A0B0C, time_us=0x0D0E0F10,
+        datagram(
+            Acknowledgement, **TEXT, tos=0, flags="ACK+CONGESTION", job=0x0102, sequence=0x03040506,
+            selective=0x1112131415161718, active=0x0708, arrived_bytes=0x090A0B0C, time_us=0x0D0E0F10,
         )
     ),
     "acknowledgement, numpy": lambda: acknowledgement_frame(

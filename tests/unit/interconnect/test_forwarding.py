@@ -7,9 +7,9 @@ from ipaddress import IPv4Address
 
 import pytest
 
-from controller.planning.entries import mac_number
 from controller.planning.plan import Lpm, Plan, SwitchPlan, TableEntry
 from controller.systems.interconnect.entries import hash_seed
+from formats.addresses import mac_number
 from tests.unit.interconnect.network import FRAME_BYTES, Interconnect, frame, ttl
 from topo.shapes.optical_electrical import PLANES, hybrid_name, optical_electrical, optical_name, uplink_port
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
@@ -10,21 +9,19 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from experiments.programs import P4_SOURCES
-from hosts.protocols.addresses import WorkerAddress
-from hosts.protocols.datagram_format import MAX_FRAME_BYTES
-from hosts.protocols.datagram_frames import Frames, as_bytes
-from hosts.systems.shuffle.coded import Request, coded_frame, repair
-from hosts.systems.shuffle.coded_format import (
-    CODED_PORT,
-    CODED_VERSION,
+from formats.datagram import MAX_FRAME_BYTES
+from formats.shuffle import (
     COMPONENTS,
     MULTICAST_IP,
+    MULTICAST_MAC,
     REQUEST_BITS,
     CodedFlags,
     frame_overhead_bytes,
     most_fragment_bytes,
 )
+from hosts.agents.addresses import WorkerAddress
+from hosts.protocols.datagram_frames import Frames, as_bytes
+from hosts.systems.shuffle.coded import Request, coded_frame, repair
 from hosts.systems.shuffle.coded_frames import Packer, Parsed, repair_dtype
 
 BITS, FRAGMENT_BYTES, JOB, INDEX = 64, 40, 5, 6
@@ -118,7 +115,7 @@ def test_request(sample: int, transmission: int, first: int, missing: list[bool]
     assert (frame["sample"], frame["fragment"]) == (sample, first)
 
 
-@pytest.mark.parametrize("change", [{"job": JOB + 1}, {"version": CODED_VERSION + 1}])
+@pytest.mark.parametrize("change", [{"job": JOB + 1}, {"version": 2}])
 def test_packets_of_others_are_foreign(change: dict[str, int]) -> None:
     found = parsed(scapy_bytes(carries=bytes(FRAGMENT_BYTES), **change))
     assert (len(found.scheduled), found.foreign) == (0, 1)
@@ -132,15 +129,6 @@ def test_whatever_arrives_is_foreign(frames: list[bytes]) -> None:
     assert found.foreign == len(frames)
 
 
-def test_the_program_has_the_same_numbers() -> None:
-    text = (P4_SOURCES / "include" / "shuffle" / "coded.p4").read_text()
-    for name, value in (("CODED_PORT", CODED_PORT), ("CODED_VERSION", CODED_VERSION)):
-        found = re.search(rf"{name} = (\w+);", text)
-        assert found is not None and int(found[1], 0) == value
-    flags = re.findall(r"bit<1> (\w+);", text)
-    assert flags == [flag.name.lower() for flag in sorted(CodedFlags, reverse=True) if flag.name]
-
-
 @pytest.mark.parametrize("bits", [8, 128, 256])
 def test_the_longest_fragment_fits_a_frame(bits: int) -> None:
     assert repair_dtype(bits, most_fragment_bytes(bits)).itemsize == MAX_FRAME_BYTES
@@ -148,7 +136,5 @@ def test_the_longest_fragment_fits_a_frame(bits: int) -> None:
 
 
 def test_the_multicast_mac_is_that_of_the_address() -> None:
-    from hosts.systems.shuffle.coded_format import MULTICAST_MAC
-
     low = number(MULTICAST_IP) & 0x7FFFFF
     assert int(MULTICAST_MAC.replace(":", ""), 16) == 0x01005E000000 | low

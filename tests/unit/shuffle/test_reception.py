@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from common.errors import UserError
-from hosts.protocols.addresses import WorkerAddress
+from hosts.agents.addresses import WorkerAddress
 from hosts.systems.shuffle.description import Incoming, ShuffleDescription, even_fragment_bytes, fragments_of
 from hosts.systems.shuffle.reception import CONSTANT_TIMEOUTS, UNANSWERED, Reception
 from hosts.systems.shuffle.samples import SyntheticSamples, original

@@ -9,7 +9,7 @@ import networkx as nx
 import pytest
 
 from controller.systems.shuffle.scheduling.trees.trees import Trees
-from hosts.systems.shuffle.coded_format import COMPONENTS
+from formats.shuffle import COMPONENTS
 from hosts.systems.shuffle.description import RepairGroup, RepairTree
 from hosts.systems.shuffle.repairs import RepairPlanner, RepairWay, Wanted
 from topo.registry import parse_topology

@@ -6,9 +6,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from formats.traffic import TAG, TRAILER_BYTES, WARM_UP
 from hosts.traffic.arrived import Arrived
 from hosts.traffic.histogram import LatencyHistogram
-from hosts.traffic.trailer import TAG, TRAILER, TRAILER_BYTES, WARM_UP
+from hosts.traffic.trailer import TRAILER_TYPE
 
 HOST = 7
 Row = tuple[int, int, int, int, int, int]
@@ -29,7 +30,7 @@ def received(rows: list[Row]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     lengths = np.array([row[3] for row in rows], np.uint32)
     times_ns = np.array([1000 * (11 * i + row[4]) for i, row in enumerate(rows)], np.int64)
     for i, (source, flow, sequence, length, _, host) in enumerate(rows):
-        trailer = np.array([(TAG, source, host, flow, sequence, 1000 * i)], TRAILER)
+        trailer = np.array([(TAG, source, host, flow, sequence, 1000 * i)], TRAILER_TYPE)
         buffer[i, length - TRAILER_BYTES : length] = trailer.view(np.uint8)
     return buffer, lengths, times_ns
 

@@ -8,10 +8,11 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
 from common.errors import UserError
+from formats.traffic import TRAILER_BYTES, WARM_UP
 from hosts.traffic.description import Sizes, Stream
 from hosts.traffic.frames import FIRST_PORT, FrameMaker
 from hosts.traffic.schedule import Schedule
-from hosts.traffic.trailer import TRAILER_BYTES, WARM_UP, trailers
+from hosts.traffic.trailer import trailers
 from tests.unit.traffic.test_schedule import all_packets, description, host, stream
 
 

@@ -18,9 +18,9 @@ import scipy.optimize
 from numpy.typing import NDArray
 
 from common.errors import UserError
-from controller.systems.aggregation.designation import STRAIGHT_TO_SERVER, Designation
 from controller.systems.aggregation.placement.rates.problem import AggregationProblem
 from controller.systems.aggregation.placement.rates.rates import Rates
+from formats.aggregation import DIRECT, Designation
 
 MAX_PASSES = 4
 """Of going through all kinds of workers again; it hardly ever takes three."""
@@ -126,7 +126,7 @@ def _labels(problem: AggregationProblem, rates: Rates, words: Words, sizes: Coun
 
     def label(place: int, fragment: int) -> Designation:
         if place > switches:
-            return STRAIGHT_TO_SERVER
+            return DIRECT
         if place == switches:
             return Designation(numbers[-1], int(arriving[fragment]))
         first = numbers[place], int(fan_in[place, fragment])

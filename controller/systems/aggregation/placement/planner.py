@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from common.errors import UserError
 from controller.planning.routing import Routes
-from controller.systems.aggregation.designation import Designation
+from formats.aggregation import Designation
 from topo.graph import Topology
 
 if TYPE_CHECKING:

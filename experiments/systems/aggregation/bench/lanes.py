@@ -22,8 +22,9 @@ from rich.table import Table
 from controller.systems.aggregation.slots import DEFAULT_SLOTS
 from experiments.bench.console import bench_console
 from experiments.programs import P4_SOURCES
-from hosts.protocols.lanes import HEADER_BYTES, frame_bytes
-from hosts.systems.aggregation.gradient_frames import as_bytes, pack_frames
+from formats.lanes import HEADER_BYTES, frame_bytes
+from hosts.protocols.datagram_frames import as_bytes
+from hosts.systems.aggregation.gradient_frames import pack_frames
 from switch.codegen import build_program
 from switch.compiler import compile_p4
 from switch.device import ActionCall, KeyMatch

@@ -17,8 +17,9 @@ from experiments.bench.switch.workloads import (
     Workload,
 )
 from experiments.programs import P4_SOURCES
-from hosts.systems.aggregation.gradient_format import Flags
-from hosts.systems.aggregation.gradient_frames import as_bytes, pack_frames
+from formats.aggregation import Flags
+from hosts.protocols.datagram_frames import as_bytes
+from hosts.systems.aggregation.gradient_frames import pack_frames
 
 LANES = 32
 WORKERS = 8

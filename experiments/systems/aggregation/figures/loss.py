@@ -14,7 +14,7 @@ from experiments.plotting.style import figure, save
 from experiments.records.results import StudyResults
 from experiments.study.definition.model import FigureSection
 from experiments.tables.metric import Metric
-from hosts.protocols.lanes import frame_bytes
+from formats.lanes import frame_bytes
 
 X = "topology.link.loss"
 WORDS = {"aimd": "window closes for losses and marks", "ecn": "window closes for marks alone", "none": "fixed window"}

@@ -15,7 +15,7 @@ from experiments.study.definition.model import FigureSection
 from experiments.systems.aggregation.figures.modes import in_link_rates
 from experiments.systems.aggregation.metrics import SHARE
 from experiments.tables.metric import Metric
-from hosts.protocols.lanes import frame_bytes
+from formats.lanes import frame_bytes
 
 LINKS = 2
 """From a worker to the server."""

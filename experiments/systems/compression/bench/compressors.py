@@ -22,13 +22,14 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
+from formats.addresses import MulticastAddress
+from hosts.agents.addresses import AgentAddress, WorkerAddress
 from hosts.compressors.content import Content
 from hosts.compressors.fingerprint import fingerprint
 from hosts.compressors.wire import written
 from hosts.learning.settings import SyntheticSettings
-from hosts.protocols.addresses import AgentAddress, WorkerAddress
 from hosts.systems.compression.assembly import Assembly
-from hosts.systems.compression.description import JobDescription, MulticastAddress
+from hosts.systems.compression.description import JobDescription
 from hosts.systems.compression.held_back import HeldBack
 from hosts.systems.compression.packets.frames import HEADER_BYTES, Route, part_frames, received_parts
 
@@ -115,7 +116,7 @@ def bench_job(values: int, compress: str) -> JobDescription:
         job=1,
         workers=(WorkerAddress(index=0, name="h2", ip="10.0.0.2", mac=worker, gateway_mac=worker),),
         server=AgentAddress(name="h1", ip="10.0.0.1", mac=server, gateway_mac=server),
-        multicast=MulticastAddress(ip="239.66.0.16", mac="01:00:5e:42:00:10"),
+        multicast=MulticastAddress.of("239.66.0.16"),
         pacing="none",
         compress=compress,
         workload=SyntheticSettings(values=values, rounds=1),

@@ -7,8 +7,8 @@ from controller.systems.ndn.entries import fib_entry
 from experiments.bench.switch.packet_io import Cycle
 from experiments.bench.switch.workloads import FRAME_BYTES, NEXT_MAC, RIGHT_PORT, Workload
 from experiments.programs import P4_SOURCES
+from formats.tlv import generic
 from hosts.systems.ndn.packets.packets import ethernet, interest_frame
-from hosts.systems.ndn.packets.tlv import generic
 
 NAMES = 256
 NUMBER = b"\0\0\0\0"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from hosts.protocols.datagram_frames import Frames, only
-from hosts.systems.compression.packets.frames import is_end, met_congestion
+from formats.compression import Flags
+from hosts.protocols.datagram_frames import Frames, met_congestion, only
+from hosts.systems.compression.packets.frames import is_end
 from hosts.transport.stream_receiver import StreamReceiver
 
 
@@ -23,7 +24,7 @@ class Incoming:
     def accept(self, frames: Frames) -> Frames:
         """Those that are new."""
         new = np.array(self._receiver.accept(frames["sequence"].tolist()), np.bool_)
-        self._congested |= bool(met_congestion(frames).any())
+        self._congested |= bool(met_congestion(frames, Flags.CONGESTION).any())
         self._untold += len(frames)
         self._at_once |= bool(is_end(frames).any()) or not new.all() or self._receiver.acknowledgement[1] != 0
         return only(frames, new)

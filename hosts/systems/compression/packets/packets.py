@@ -1,62 +1,25 @@
-"""The compressed gradient's packets as Scapy layers: the definition that everything else is checked against.
-
-    Ethernet / IPv4 / UDP, destination port 0x4743, checksum 0 / Part, 30 bytes / payload of up to 1408 bytes
-    Ethernet / IPv4 / UDP, destination port 0x4743, checksum 0 / Acknowledgement, 26 bytes
-
-All fields are big-endian. Part: a piece of a worker's gradient, or of the sum on its way back, that can be read
-without the others (hosts.compressors.wire). Sequence numbers go on from gradient to gradient.
-"""
+"""The compressed gradient's packets as Scapy layers (formats/compression.py)."""
 
 from __future__ import annotations
 
-from scapy.fields import ByteEnumField, ByteField, FlagsField, IntField, LongField, ShortField
-from scapy.layers.inet import UDP
-from scapy.packet import Packet, bind_bottom_up, bind_top_down
+from scapy.packet import Packet
 
-from hosts.compressors.wire import Form
-from hosts.systems.compression.packets.packet_format import UDP_PORT, VERSION, Flags
-
-_FLAGS = {flag.value: flag.name for flag in Flags}
-
-
-def _head() -> list[object]:
-    return [
-        ByteField("version", VERSION),
-        FlagsField("flags", 0, 8, _FLAGS),
-        ShortField("job", 0),
-        IntField("sequence", 0),
-    ]
+from formats.compression import ACKNOWLEDGEMENT, PART, Flags
+from hosts.protocols.layers import bind_to_udp, layer_fields
 
 
 class Part(Packet):  # type: ignore[misc]
-    """unit: the value is the code times it. first, span, codes: of hosts.compressors.wire.Written."""
+    """A piece of a gradient, or of the sum on its way back."""
 
-    name = "Part"
-    fields_desc = [  # noqa: RUF012 - Scapy's own idiom
-        *_head(),
-        IntField("round", 0),
-        IntField("first", 0),
-        ShortField("span", 0),
-        ShortField("codes", 0),
-        ByteEnumField("form", 0, {form.value: form.name for form in Form}),
-        ByteField("width_bits", 32),
-        LongField("unit", 1),
-    ]
+    name = PART.name
+    fields_desc = layer_fields(PART)
 
 
 class Acknowledgement(Packet):  # type: ignore[misc]
-    """All before `sequence` have come, and sequence + 1 + k for every bit k of `selective`. active: workers that are
-    still sending their gradients, as the server knows. arrived_bytes: of whole frames of parts that have come of all
-    workers of the job, repeated ones too; time_us: when this was said, by the server's clock; both modulo 2^32."""
+    """Of parts that have come."""
 
-    name = "Acknowledgement"
-    fields_desc = [  # noqa: RUF012 - Scapy's own idiom
-        *_head(),
-        LongField("selective", 0),
-        ShortField("active", 0),
-        IntField("arrived_bytes", 0),
-        IntField("time_us", 0),
-    ]
+    name = ACKNOWLEDGEMENT.name
+    fields_desc = layer_fields(ACKNOWLEDGEMENT)
 
 
 class _Either(Packet):  # type: ignore[misc]
@@ -67,6 +30,4 @@ class _Either(Packet):  # type: ignore[misc]
         return Acknowledgement if _pkt and len(_pkt) > 1 and _pkt[1] & Flags.ACK else Part
 
 
-bind_bottom_up(UDP, _Either, dport=UDP_PORT)
-for _layer in (Part, Acknowledgement):
-    bind_top_down(UDP, _layer, sport=UDP_PORT, dport=UDP_PORT, chksum=0)
+bind_to_udp(PART, [Part, Acknowledgement], _Either)

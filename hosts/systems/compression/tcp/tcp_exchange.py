@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.errors import UserError
+from formats.compression import Flags
 from hosts.agents.context import AgentContext
 from hosts.agents.kernel.tcp import TcpStream, retransmitted_segments
 from hosts.compressors.wire import written
@@ -15,7 +16,6 @@ from hosts.systems.compression.assembly import Assembly
 from hosts.systems.compression.description import JobDescription
 from hosts.systems.compression.held_back import HeldBack
 from hosts.systems.compression.packets.frames import RECORD_BYTES, Route, end_frame, part_frames
-from hosts.systems.compression.packets.packet_format import Flags
 from hosts.systems.compression.tcp.tcp_records import LENGTH_BYTES, RecordReader, records
 
 _ACK = int(Flags.ACK)

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
+from formats.compression import PART_VERSION
 from hosts.protocols.datagram_frames import Frames
-from hosts.systems.compression.packets.frames import HEADER_BYTES, RECORD_BYTES, record_dtype
-from hosts.systems.compression.packets.packet_format import VERSION
+from hosts.systems.compression.packets.frames import HEADER_BYTES, RECORD_BYTES, record_type
 
 LENGTH_BYTES = 2
 
@@ -37,8 +37,8 @@ class RecordReader:
                 raise ValueError(f"a record of {length} bytes")
             if end > len(self._waiting):
                 break
-            record = np.frombuffer(bytes(self._waiting[end - length : end]), record_dtype(length - RECORD_BYTES))
-            if record["version"][0] != VERSION:
+            record = np.frombuffer(bytes(self._waiting[end - length : end]), record_type(length - RECORD_BYTES))
+            if record["version"][0] != PART_VERSION:
                 raise ValueError(f"a record of version {record['version'][0]}")
             found.append(record)
             start = end

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from formats.compression import Flags
 from hosts.agents.context import AgentContext
 from hosts.agents.kernel.tcp import TcpListener, TcpStream
 from hosts.compressors.wire import written
 from hosts.systems.compression.assembly import Assembly
 from hosts.systems.compression.description import JobDescription
 from hosts.systems.compression.packets.frames import RECORD_BYTES, Route, end_frame, part_frames
-from hosts.systems.compression.packets.packet_format import Flags
 from hosts.systems.compression.silence import Silence
 from hosts.systems.compression.summation import Summation
 from hosts.systems.compression.tcp.tcp_records import LENGTH_BYTES, RecordReader, records

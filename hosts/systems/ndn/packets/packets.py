@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hosts.systems.ndn.packets import tlv
-from hosts.systems.ndn.packets.tlv import Component, MalformedError, Name
-
-ETHER_TYPE = 0x8624
-MULTICAST_MAC = bytes.fromhex("01005e0017aa")
-"""The destination of NDN frames on Ethernet, as NFD has it."""
-ETHERNET_BYTES = 14
-HOP_LIMIT = 32
+from formats import tlv
+from formats.datagram import ETHERNET_BYTES
+from formats.ndn import ETHER_TYPE, HOP_LIMIT, MULTICAST_MAC
+from formats.tlv import Component, MalformedError, Name
 
 EMPTY_BODY = tlv.tlv(tlv.CONTENT, b"") + tlv.NULL_SIGNATURE
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from hosts.agents.addresses import AgentAddress
 from hosts.compressors.content import Content
 from hosts.compressors.wire import written
-from hosts.protocols.addresses import AgentAddress
 from hosts.systems.compression.assembly import Assembly
 from hosts.systems.compression.packets.frames import RECORD_BYTES, Route, end_frame, part_frames
 from hosts.systems.compression.tcp.tcp_records import LENGTH_BYTES, RecordReader, records

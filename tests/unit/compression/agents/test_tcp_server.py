@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from formats.compression import Flags
 from hosts.compressors.content import Content
 from hosts.compressors.wire import Written, written
 from hosts.learning.settings import SyntheticSettings
 from hosts.systems.compression.assembly import Assembly
 from hosts.systems.compression.packets.frames import RECORD_BYTES, Route, end_frame, part_frames
-from hosts.systems.compression.packets.packet_format import Flags
 from hosts.systems.compression.tcp.tcp_records import LENGTH_BYTES, RecordReader, records
 from hosts.systems.compression.tcp.tcp_server import TcpServer
 from tests.unit.compression.jobs import job_of

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
+from formats.compression import Flags
+from hosts.agents.addresses import AgentAddress
 from hosts.compressors.content import Content
 from hosts.compressors.wire import read, written
-from hosts.protocols.addresses import AgentAddress
 from hosts.systems.compression.packets.frames import (
     HEADER_BYTES,
     Route,
@@ -25,7 +26,6 @@ from hosts.systems.compression.packets.frames import (
 )
 from hosts.systems.compression.packets.gradient_message import GradientMessage, fitting
 from hosts.systems.compression.packets.outgoing import Outgoing
-from hosts.systems.compression.packets.packet_format import Flags
 from hosts.systems.compression.packets.packets import Acknowledgement, Part
 from hosts.systems.compression.rate.pace import Pace
 from hosts.systems.compression.rate.rate_adaptation import Finding
@@ -170,7 +170,7 @@ def test_parts_and_acknowledgements_are_told_apart_and_other_jobs_are_left_aside
     (parts,) = received_parts(*received, 7)
     assert parts["sequence"].tolist() == [11] and parts["round"].tolist() == [3]
     acknowledgements = received_acknowledgements(*received, 7)
-    assert acknowledgements["sequence"].tolist() == [4] and met_congestion(acknowledgements).all()
+    assert acknowledgements["sequence"].tolist() == [4] and met_congestion(acknowledgements, Flags.CONGESTION).all()
 
 
 def test_a_damaged_frame_is_left_aside() -> None:

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from formats.encoding import PAYLOAD_BYTES, Form
 from hosts.compressors.content import Content
-from hosts.compressors.wire import PAYLOAD_BYTES, Form, Written, code_bytes, read, wire_bytes, written
+from hosts.compressors.wire import Written, code_bytes, read, wire_bytes, written
 
 HEADER_BYTES = 72
 

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from common.errors import UserError
 from controller.planning.hosts import choose_hosts
 from controller.planning.routing import shortest_routes
-from controller.systems.aggregation.designation import STRAIGHT_TO_SERVER, Designation
 from controller.systems.aggregation.placement.assignment import designations, destination_shares, rounded_counts
 from controller.systems.aggregation.placement.labels import best_period
 from controller.systems.aggregation.placement.lp_planner import LpPlanner
@@ -20,6 +19,7 @@ from controller.systems.aggregation.placement.place import METHODS
 from controller.systems.aggregation.placement.rates.problem import AggregationProblem
 from controller.systems.aggregation.placement.rates.rates import SPLITS, Rates, solve_rates
 from controller.systems.aggregation.placement.rates.realised import realised_rates
+from formats.aggregation import DIRECT, Designation
 from tests.unit.controller.networks import network
 from tests.unit.controller.placement.examples import problems_with_switches, two_racks
 from topo.shapes.fat_tree import fat_tree
@@ -63,7 +63,7 @@ def check_fan_ins(problem: AggregationProblem, labels: Labels, period: int) -> N
         at_sd = sum(label.switch_number == sd or label.next_switch == sd for label in row)
         for label in row:
             if label.switch_number == 0:
-                assert label == STRAIGHT_TO_SERVER
+                assert label == DIRECT
             elif label.switch_number == sd:
                 assert label == Designation(sd, at_sd)
             else:
@@ -149,7 +149,7 @@ def test_fragments_of_a_switch_come_evenly(period: int) -> None:
 def test_straight_packets_and_no_labels_are_one() -> None:
     problem = two_racks()
     none = realised_rates(problem, dict.fromkeys(problem.workers, ()))
-    straight = realised_rates(problem, dict.fromkeys(problem.workers, (STRAIGHT_TO_SERVER,) * 3))
+    straight = realised_rates(problem, dict.fromkeys(problem.workers, (DIRECT,) * 3))
     assert none.gamma_bps == straight.gamma_bps == 10 / 8
     assert none.link_packets["s1", "h1"] == 8
 
@@ -158,9 +158,9 @@ def test_periods_must_fit() -> None:
     problem = two_racks()
     with pytest.raises(UserError, match="at least 1 fragment"):
         designations(problem, solve_rates(problem, ()), 0)
-    labels = dict.fromkeys(problem.workers, (STRAIGHT_TO_SERVER,) * 3)
+    labels = dict.fromkeys(problem.workers, (DIRECT,) * 3)
     with pytest.raises(UserError, match="same period"):
-        realised_rates(problem, {**labels, "h2": (STRAIGHT_TO_SERVER,) * 2})
+        realised_rates(problem, {**labels, "h2": (DIRECT,) * 2})
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -8,7 +8,6 @@ from itertools import combinations
 import pytest
 
 from controller.planning.hosts import choose_hosts
-from controller.systems.aggregation.designation import Designation
 from controller.systems.aggregation.placement import labels as labels_module
 from controller.systems.aggregation.placement import packet_greedy as packet_greedy_module
 from controller.systems.aggregation.placement.assignment import designations
@@ -19,6 +18,7 @@ from controller.systems.aggregation.placement.place import place
 from controller.systems.aggregation.placement.rates.problem import AggregationProblem
 from controller.systems.aggregation.placement.rates.rates import Rates, RateSolver
 from experiments.systems.aggregation.bench.random_fabrics import random_fabric
+from formats.aggregation import Designation
 from topo.shapes.fat_tree import fat_tree
 
 FABRICS = range(40)

@@ -6,12 +6,12 @@ import pytest
 
 from controller.planning.hosts import choose_hosts
 from controller.planning.routing import shortest_routes
-from controller.systems.aggregation.designation import Designation
 from controller.systems.aggregation.placement.lp_planner import LpPlanner
 from controller.systems.aggregation.placement.rates.problem import AggregationProblem
 from controller.systems.aggregation.placement.rates.rates import solve_rates
 from controller.systems.aggregation.placement.rates.realised import realised_rates
 from controller.systems.aggregation.placement.rates.returned_sums import returned_sum_links
+from formats.aggregation import Designation
 from topo.registry import parse_topology
 from topo.shapes.fat_tree import fat_tree
 

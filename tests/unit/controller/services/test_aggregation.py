@@ -13,7 +13,6 @@ from controller.planning.hosts import choose_hosts, choose_hosts_of_jobs
 from controller.planning.multicast import MAX_JOB, multicast_address, multicast_tree
 from controller.planning.plan import Plan
 from controller.planning.routing import shortest_routes
-from controller.systems.aggregation.designation import STRAIGHT_TO_SERVER, Designation
 from controller.systems.aggregation.job_plan import MAX_TREES, JobPlan, choose_job, job_plan
 from controller.systems.aggregation.placement.planner import (
     AggregationChoice,
@@ -23,6 +22,8 @@ from controller.systems.aggregation.placement.planner import (
     SharedPathPlacement,
 )
 from controller.systems.aggregation.slots import SlotRange
+from formats.addresses import MulticastAddress
+from formats.aggregation import DIRECT, Designation
 from tests.unit.controller.networks import REGULAR, network, random_networks, routes_alone
 from tests.unit.controller.plan_walker import PlanWalker
 from topo.graph import Topology
@@ -59,12 +60,12 @@ def check_job(topology: Topology, planned: JobPlan, plan: Plan) -> None:
             walked = [worker, *arrival.path[1 : arrival.path.index(designated[0]) + 1]]
             shortest = nx.shortest_path_length(topology.graph, worker, designated[0])
             assert len(walked) - 1 == shortest
-        unsummed = walker.send(worker, job.server, planned.number, STRAIGHT_TO_SERVER)
+        unsummed = walker.send(worker, job.server, planned.number, DIRECT)
         assert (unsummed.node, unsummed.summed_at) == (job.server, ())
         ack = walker.send(job.server, worker, planned.number, acknowledgement=True)
         assert ack.node == worker
     for ack, designated in zip(planned.ack_trees, job.turns, strict=True):
-        arrivals = walker.multicast(job.server, ack.ip)
+        arrivals = walker.multicast(job.server, ack.address.ip)
         reached = [arrival.node for arrival in arrivals if topology.is_host(arrival.node)]
         assert sorted(reached) == sorted(job.workers)
         passed = {node for arrival in arrivals for node in arrival.path}
@@ -216,7 +217,7 @@ def test_a_designated_switch_off_the_way_is_a_leaf_of_the_tree() -> None:
     ],
 )
 def test_multicast_addresses(job: int, ip: str, mac: str) -> None:
-    assert multicast_address(job) == (ip, mac)
+    assert multicast_address(job) == MulticastAddress(ip=ip, mac=mac)
 
 
 @pytest.mark.parametrize(
@@ -293,11 +294,11 @@ def test_every_worker_can_have_labels_of_its_own() -> None:
     number = {switch.name: switch.number for switch in topology.switches}
     last = number["l1"]
     labels = {
-        "h3": (Designation(number["l2"], 2, last, 5), STRAIGHT_TO_SERVER),
-        "h4": (Designation(number["l2"], 2, last, 5), STRAIGHT_TO_SERVER),
-        "h5": (Designation(number["l3"], 2, last, 5), STRAIGHT_TO_SERVER),
-        "h6": (Designation(number["l3"], 2, last, 5), STRAIGHT_TO_SERVER),
-        "h2": (Designation(last, 5), STRAIGHT_TO_SERVER),
+        "h3": (Designation(number["l2"], 2, last, 5), DIRECT),
+        "h4": (Designation(number["l2"], 2, last, 5), DIRECT),
+        "h5": (Designation(number["l3"], 2, last, 5), DIRECT),
+        "h6": (Designation(number["l3"], 2, last, 5), DIRECT),
+        "h2": (Designation(last, 5), DIRECT),
     }
 
     class Fixed:

@@ -12,7 +12,7 @@ from os_ken.ofproto import ofproto_v1_3_parser as parser
 
 from common.errors import UserError
 from controller.planning.diff import switch_diff
-from controller.planning.entries import congestion_threshold, ipv4_route, mac_number, multicast_route, udp_route
+from controller.planning.entries import congestion_threshold, ipv4_route, multicast_route, udp_route
 from controller.planning.legacy import as_switches_hold_it
 from controller.planning.openflow_rules import openflow_plan
 from controller.planning.plan import (
@@ -34,6 +34,7 @@ from controller.southbound.openflow.openflow_codec import flow_mod, held_flows
 from controller.systems.aggregation.entries import aggregation_role, designated_route, plain_designated_route
 from controller.systems.aggregation.service import AggregationService
 from controller.systems.aggregation.slots import SlotRange
+from formats.addresses import mac_number
 from tests.unit.controller.fake_openflow import FakeSwitch
 from tests.unit.controller.networks import routes_alone
 from topo.shapes.leaf_spine import leaf_spine

@@ -14,8 +14,8 @@ from experiments.fidelity.report import FidelityReport
 from experiments.records.results import StudyResults, load_results
 from experiments.study.command import RunOptions, run_single
 from experiments.testbeds.virtual_testbed import VirtualMeter, VirtualTestbed
+from formats.lanes import frame_bytes
 from hosts.learning import workload
-from hosts.protocols.lanes import frame_bytes
 from switch.virtual import HostInterface
 
 LANES, ROUNDS, VALUES = 32, 4, 40 * 32

@@ -12,14 +12,15 @@ from typing import Any
 import numpy as np
 
 from experiments.testbeds.agents import Agents
+from formats.datagram import PLAIN
 from hosts.agents.virtual.clock import VirtualClock
 from hosts.agents.virtual.launcher import VirtualLauncher
-from hosts.protocols.datagram_frames import DATAGRAM
+from hosts.protocols.datagram_frames import frame_type
 
 Forward = Callable[[bytes], Iterable[tuple[str, bytes]]]
 """What a switch makes of a frame: hosts, and what they get."""
 
-_HEADERS = np.dtype(DATAGRAM)
+_HEADERS = frame_type(PLAIN)
 CAPACITY_BYTES = 2048
 
 

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from scapy.layers.inet import IP
 from scapy.layers.l2 import Ether
 
-from hosts.protocols.datagram_format import CE, ECN_MASK, ECT_0
+from formats.aggregation import Flags
+from formats.datagram import CE, ECN_MASK, ECT_0
 from hosts.systems.aggregation.description import JobDescription
 from hosts.systems.aggregation.gradient import Gradient, gradient_frame
-from hosts.systems.aggregation.gradient_format import Flags
 from tests.unit.hosts.aggregation.slot_model import Label, Packet, SwitchModel
 
 

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from hosts.protocols.lanes import frame_bytes
+from formats.lanes import frame_bytes
 from tests.unit.hosts.aggregation.labels import labels
 from tests.unit.hosts.aggregation.simulation import JOB, Clock
 from tests.unit.hosts.aggregation.slot_model import Label, Packet, SwitchModel

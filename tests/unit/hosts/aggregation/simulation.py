@@ -11,9 +11,9 @@ from typing import Protocol
 
 import numpy as np
 
+from formats.aggregation import MAX_MAGNITUDE, Flags
 from hosts.learning.shifted_sums import restored, shifted
 from hosts.systems.aggregation.collector import Collector
-from hosts.systems.aggregation.gradient_format import MAX_MAGNITUDE, Flags
 from hosts.systems.aggregation.paths import aggregation_paths
 from hosts.systems.aggregation.sender import RETRIES, Attempt, Sender
 from hosts.transport.congestion_window import CongestionControl

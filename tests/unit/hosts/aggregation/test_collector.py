@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common.errors import UserError
+from formats.aggregation import Flags
 from hosts.systems.aggregation.collector import Collector, Replies
-from hosts.systems.aggregation.gradient_format import Flags
 
 LANES = 2
 INTERVAL_US = 500

@@ -11,14 +11,13 @@ from hypothesis import strategies as st
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
-from hosts.protocols.datagram_format import CE, ECT_0, MAX_FRAME_BYTES
-from hosts.protocols.lanes import HEADER_BYTES, LANES_HEADER_BYTES, MAX_LANES, frame_bytes
+from formats.aggregation import GRADIENT, GRADIENT_PORT, Flags
+from formats.datagram import CE, ECT_0, MAX_FRAME_BYTES
+from formats.lanes import HEADER_BYTES, LANES_HEADER_BYTES, MAX_LANES, frame_bytes
+from hosts.protocols.datagram_frames import as_bytes, met_congestion
+from hosts.protocols.lane_frames import lane_frame_type
 from hosts.systems.aggregation.gradient import Gradient, gradient_frame
-from hosts.systems.aggregation.gradient_format import UDP_PORT, Flags
 from hosts.systems.aggregation.gradient_frames import (
-    as_bytes,
-    congested,
-    frame_dtype,
     magnitudes,
     pack_frames,
     parse_frames,
@@ -82,7 +81,7 @@ def test_the_largest_frame_in_both_directions() -> None:
     frame = by_scapy(fields)
     assert as_bytes(by_numpy([fields]))[0].tobytes() == frame
     assert Ether(frame)[Gradient].lanes == lanes
-    assert parse_frames(*filled_buffer([frame]), MAX_LANES).frames["lanes"][0].tolist() == lanes
+    assert parse_frames(*filled_buffer([frame]), MAX_LANES).with_lanes["lanes"][0].tolist() == lanes
 
 
 @unhurried
@@ -103,7 +102,7 @@ def test_scapy_dissects_what_numpy_packs(fields: dict[str, object]) -> None:
     assert header.magnitude == magnitude_of(fields)
     assert header.version == 2
     assert (frame[IP].ttl, frame[IP].tos) == (fields["ttl"], fields["tos"])
-    assert (frame[UDP].sport, frame[UDP].dport, frame[UDP].chksum) == (source_port_of(fields), UDP_PORT, 0)
+    assert (frame[UDP].sport, frame[UDP].dport, frame[UDP].chksum) == (source_port_of(fields), GRADIENT_PORT, 0)
 
 
 @unhurried
@@ -114,7 +113,7 @@ def test_numpy_parses_what_scapy_builds(rows: list[dict[str, object]]) -> None:
     assert parsed.malformed == 0
     with_lanes = [row for row in rows if row["lanes"]]
     without = [row for row in rows if not row["lanes"]]
-    for frames, sent in ((parsed.frames, with_lanes), (parsed.negative_acknowledgements, without)):
+    for frames, sent in ((parsed.with_lanes, with_lanes), (parsed.without_lanes, without)):
         for frame, row in zip(frames, sent, strict=True):
             for name in (*HEADER_FIELDS, "src_ip", "dst_ip", "ttl", "tos"):
                 assert int(frame[name]) == row[name], name
@@ -146,7 +145,9 @@ def magnitude_of(fields: dict[str, Any]) -> int:
 
 def source_port_of(fields: dict[str, Any]) -> int:
     """The designated switch's number, if there is one."""
-    return int(UDP_PORT if fields["flags"] & Flags.ACK or not fields["switch_number"] else fields["switch_number"])
+    return int(
+        GRADIENT_PORT if fields["flags"] & Flags.ACK or not fields["switch_number"] else fields["switch_number"]
+    )
 
 
 def filled_buffer(frames: list[bytes]) -> tuple[np.ndarray, np.ndarray]:
@@ -180,7 +181,7 @@ GOOD = by_scapy(GOOD_FIELDS)
 
 def test_the_parsed_frames_do_not_share_the_receive_buffer() -> None:
     buffer, lengths = filled_buffer([GOOD])
-    frames = parse_frames(buffer, lengths, LANES).frames
+    frames = parse_frames(buffer, lengths, LANES).with_lanes
     buffer[:] = 0
     assert frames["lanes"][0].tolist() == list(range(LANES))
 
@@ -212,14 +213,14 @@ def test_malformed_frames_are_counted_and_left_out(offset: int, value: int, what
         bad[24:26] = (0xFFFF - (total % 0xFFFF or 0xFFFF)).to_bytes(2, "big")
     buffer, lengths = filled_buffer([GOOD, bytes(bad), GOOD])
     parsed = parse_frames(buffer, lengths, LANES)
-    assert (len(parsed.frames), parsed.malformed) == (2, 1), what
+    assert (len(parsed.with_lanes), parsed.malformed) == (2, 1), what
 
 
 def test_a_wrong_header_checksum_is_malformed() -> None:
     bad = bytearray(GOOD)
     bad[22] -= 1  # TTL
     parsed = parse_frames(*filled_buffer([bytes(bad)]), LANES)
-    assert (len(parsed.frames), parsed.malformed) == (0, 1)
+    assert (len(parsed.with_lanes), parsed.malformed) == (0, 1)
 
 
 @pytest.mark.parametrize(
@@ -235,7 +236,7 @@ def test_a_wrong_header_checksum_is_malformed() -> None:
 def test_requests_have_no_lanes_and_all_others_have(flags: int, lanes: int) -> None:
     bad = by_scapy({**GOOD_FIELDS, "flags": flags, "lanes": [1] * lanes})
     parsed = parse_frames(*filled_buffer([bad, GOOD]), LANES)
-    assert (len(parsed.frames), len(parsed.negative_acknowledgements), parsed.malformed) == (1, 0, 1)
+    assert (len(parsed.with_lanes), len(parsed.without_lanes), parsed.malformed) == (1, 0, 1)
 
 
 def test_magnitudes_of_extreme_lanes() -> None:
@@ -246,14 +247,14 @@ def test_magnitudes_of_extreme_lanes() -> None:
 def test_congestion_is_the_mark_or_the_flag() -> None:
     marks = [(0, 0), (ECT_0, 0), (CE, 0), (0xB8 | CE, 0), (ECT_0, Flags.CONGESTION), (1, Flags.ACK)]
     frames = by_numpy([{**GOOD_FIELDS, "tos": tos, "flags": flags} for tos, flags in marks])
-    assert congested(frames).tolist() == [False, False, True, True, True, False]
+    assert met_congestion(frames, Flags.CONGESTION).tolist() == [False, False, True, True, True, False]
 
 
 @pytest.mark.parametrize("length", [0, 1, HEADER_BYTES - 1, HEADER_BYTES, len(GOOD) - 1, len(GOOD) + 1])
 def test_wrong_lengths_are_malformed(length: int) -> None:
     buffer, _ = filled_buffer([GOOD])
     parsed = parse_frames(buffer, np.array([length], np.uint32), LANES)
-    assert (len(parsed.frames), parsed.malformed) == (0, 1)
+    assert (len(parsed.with_lanes), parsed.malformed) == (0, 1)
 
 
 def test_frames_with_another_number_of_lanes_are_malformed() -> None:
@@ -268,14 +269,14 @@ def test_nothing_that_arrives_raises(rubbish: list[bytes], data: st.DataObject) 
         mutated[data.draw(st.integers(0, len(mutated) - 1))] = data.draw(st.integers(0, 255))
     frames = [*rubbish, bytes(mutated)]
     parsed = parse_frames(*filled_buffer(frames), LANES)
-    found = len(parsed.frames) + len(parsed.negative_acknowledgements)
+    found = len(parsed.with_lanes) + len(parsed.without_lanes)
     assert found + parsed.malformed == len(frames)
     assert found <= 1
 
 
 def test_sizes() -> None:
     assert len(Gradient()) == LANES_HEADER_BYTES
-    assert frame_dtype(256).itemsize == frame_bytes(256) == len(by_scapy_lanes(256))
+    assert lane_frame_type(GRADIENT, 256).itemsize == frame_bytes(256) == len(by_scapy_lanes(256))
     assert frame_bytes(MAX_LANES) <= MAX_FRAME_BYTES < frame_bytes(MAX_LANES + 32)
 
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from common.errors import UserError
+from formats.addresses import ip_integer, mac_bytes
 from hosts.agents.description import parse_description
 from hosts.learning.settings import SyntheticSettings
-from hosts.protocols.addresses import ip_integer, mac_bytes
 from hosts.systems.aggregation.description import DIRECT, Designation, JobDescription
 
 

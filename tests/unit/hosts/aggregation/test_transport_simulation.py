@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hosts.systems.aggregation.gradient_format import MAX_MAGNITUDE
+from formats.aggregation import MAX_MAGNITUDE
 from hosts.systems.aggregation.sender import RETRIES
 from tests.unit.hosts.aggregation.labels import labels
 from tests.unit.hosts.aggregation.reordering_network import Hop, ReorderingNetwork

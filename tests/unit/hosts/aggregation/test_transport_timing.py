@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from hosts.protocols.lanes import frame_bytes
+from formats.lanes import frame_bytes
 from hosts.systems.aggregation.sender import RETRIES
 from hosts.transport.congestion_window import CongestionControl
 from tests.unit.hosts.aggregation.queueing_network import QueueingNetwork, fat_tree_of_eight, star, two_levels

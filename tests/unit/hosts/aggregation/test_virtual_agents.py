@@ -9,10 +9,10 @@ import pytest
 from common.errors import UserError
 from experiments.systems.aggregation.agents import agent_specs, server_spec
 from experiments.testbeds.agents import Agents
+from formats.lanes import frame_bytes
 from hosts.agents.description import parse_description
 from hosts.learning.reference import reference, synthetic_reference
 from hosts.learning.settings import SyntheticSettings, TrainingSettings
-from hosts.protocols.lanes import frame_bytes
 from hosts.systems.aggregation.description import JobDescription
 from tests.unit.hosts.agents.virtual_network import SimulatedNetwork, by_destination, virtual_agents
 from tests.unit.hosts.aggregation.frame_switch import FrameSwitch

@@ -7,12 +7,12 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from formats.datagram import ECT_0, NOT_ECT
+from hosts.agents.addresses import WorkerAddress
 from hosts.agents.context import Interface
 from hosts.collectives.job import CollectiveJob
 from hosts.collectives.ring_endpoint import RingEndpoint
 from hosts.collectives.ring_reduction import RingMessage
-from hosts.protocols.addresses import WorkerAddress
-from hosts.protocols.datagram_format import ECT_0, NOT_ECT
 
 LANES = 32
 

@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
-from hosts.collectives.ring import Ring, ring_frame
-from hosts.collectives.ring_format import RING_PORT, RingFlags
-from hosts.collectives.ring_frames import met_congestion, pack_ring_frames, parse_ring_frames, ring_frame_dtype
-from hosts.protocols.datagram_format import CE, ECT_0, MAX_FRAME_BYTES
-from hosts.protocols.datagram_frames import as_bytes
-from hosts.protocols.lanes import MAX_LANES, frame_bytes
+from formats.datagram import CE, ECT_0, MAX_FRAME_BYTES
+from formats.lanes import MAX_LANES, frame_bytes
+from formats.ring import RING, RING_PORT, RingFlags
+from hosts.collectives.ring import Ring
+from hosts.protocols.datagram_frames import as_bytes, met_congestion
+from hosts.protocols.lane_frames import LaneFrames, lane_frame_type, pack_lane_frames, parse_lane_frames
+from hosts.protocols.layers import datagram
 
 LANES = 32
 NUMBERS = {"job": 16, "sequence": 32, "selective": 64, "round": 32, "fragment_number": 32, "step": 16, "shift": 16}
@@ -42,7 +43,7 @@ def frame_fields(draw: st.DrawFn, lanes: int = LANES) -> dict[str, Any]:
 def by_scapy(fields: dict[str, Any]) -> bytes:
     text = {name: fields[name].hex(":") for name in ("src_mac", "dst_mac")}
     text |= {name: ".".join(map(str, fields[name].to_bytes(4, "big"))) for name in ("src_ip", "dst_ip")}
-    return bytes(ring_frame(**{**fields, **text}))
+    return bytes(datagram(Ring, **{**fields, **text}))
 
 
 def by_numpy(rows: list[dict[str, Any]]) -> np.ndarray:
@@ -51,7 +52,11 @@ def by_numpy(rows: list[dict[str, Any]]) -> np.ndarray:
     columns["selective"] = np.array(columns["selective"], np.uint64)
     for name in ("src_mac", "dst_mac"):
         columns[name] = [list(mac) for mac in columns[name]]
-    return pack_ring_frames(lanes, **columns)
+    return pack_lane_frames(RING, lanes, **columns)
+
+
+def parsed_of(frames: list[bytes]) -> LaneFrames:
+    return parse_lane_frames(RING, *received(frames), LANES, RingFlags.ACK, RingFlags.ACK)
 
 
 def received(frames: list[bytes]) -> tuple[np.ndarray, np.ndarray]:
@@ -85,11 +90,11 @@ def test_scapy_dissects_what_numpy_packs(fields: dict[str, Any]) -> None:
 
 @given(st.lists(frame_fields() | frame_fields(lanes=0), min_size=1, max_size=5))
 def test_numpy_parses_what_scapy_builds(rows: list[dict[str, Any]]) -> None:
-    parsed = parse_ring_frames(*received([by_scapy(row) for row in rows]), LANES)
+    parsed = parsed_of([by_scapy(row) for row in rows])
     assert parsed.malformed == 0
     for frames, sent in (
-        (parsed.data, [row for row in rows if row["lanes"]]),
-        (parsed.acknowledgements, [row for row in rows if not row["lanes"]]),
+        (parsed.with_lanes, [row for row in rows if row["lanes"]]),
+        (parsed.without_lanes, [row for row in rows if not row["lanes"]]),
     ):
         for frame, row in zip(frames, sent, strict=True):
             for name in ("flags", "src_ip", "dst_ip", "tos", *NUMBERS):
@@ -98,13 +103,13 @@ def test_numpy_parses_what_scapy_builds(rows: list[dict[str, Any]]) -> None:
 
 
 def test_the_largest_frame_fits() -> None:
-    assert ring_frame_dtype(MAX_LANES).itemsize == frame_bytes(MAX_LANES) <= MAX_FRAME_BYTES
+    assert lane_frame_type(RING, MAX_LANES).itemsize == frame_bytes(MAX_LANES) <= MAX_FRAME_BYTES
 
 
 def test_marks_of_packets_and_of_acknowledgements() -> None:
     cases = [(ECT_0, 0), (CE, 0), (0, 0), (ECT_0, RingFlags.CONGESTION)]
     frames = by_numpy([{**GOOD, "tos": tos, "flags": int(flags)} for tos, flags in cases])
-    assert met_congestion(frames).tolist() == [False, True, False, True]
+    assert met_congestion(frames, RingFlags.CONGESTION).tolist() == [False, True, False, True]
 
 
 @pytest.mark.parametrize(
@@ -123,19 +128,19 @@ def test_marks_of_packets_and_of_acknowledgements() -> None:
 )
 def test_what_is_malformed(offset: int, byte: int, what: str) -> None:
     frame = bytearray(by_scapy(GOOD))
-    assert parse_ring_frames(*received([bytes(frame)]), LANES).malformed == 0
+    assert parsed_of([bytes(frame)]).malformed == 0
     frame[offset] = byte
-    parsed = parse_ring_frames(*received([bytes(frame)]), LANES)
-    assert (len(parsed.data), len(parsed.acknowledgements), parsed.malformed) == (0, 0, 1), what
+    parsed = parsed_of([bytes(frame)])
+    assert (len(parsed.with_lanes), len(parsed.without_lanes), parsed.malformed) == (0, 0, 1), what
 
 
 @given(st.lists(st.binary(max_size=300), max_size=6))
 def test_any_bytes_are_only_malformed(frames: list[bytes]) -> None:
-    parsed = parse_ring_frames(*received(frames), LANES)
+    parsed = parsed_of(frames)
     assert parsed.malformed == len(frames)
 
 
 @pytest.mark.parametrize("lanes", [0, 64])
 def test_other_lengths_are_malformed(lanes: int) -> None:
     frame = by_scapy({**GOOD, "lanes": [0] * lanes})
-    assert parse_ring_frames(*received([frame]), LANES).malformed == 1
+    assert parsed_of([frame]).malformed == 1

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hosts.collectives.ring_format import RingFlags
+from formats.ring import RingFlags
 from hosts.collectives.ring_reduction import RingMessage, RingReduction, segment_bounds
 
 LARGEST = (1 << 31) - 1

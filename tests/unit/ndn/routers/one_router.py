@@ -18,7 +18,7 @@ from controller.systems.ndn.names import components
 from controller.systems.ndn.service import NdnService
 from emulation.switches.fabric_layout import fabric_config
 from experiments.programs import Program
-from hosts.systems.ndn.packets import tlv
+from formats import tlv
 from hosts.systems.ndn.packets.gradient_format import VersionHead, version_frames
 from hosts.systems.ndn.packets.packets import ethernet, interest_frame
 from switch.virtual import VirtualFabric

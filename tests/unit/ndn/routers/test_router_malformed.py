@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from controller.rest.interface import create_app
 from controller.rest.server import RestServer, listening_socket
 from experiments.systems.ndn.counts import DROP_REASONS
-from hosts.systems.ndn.packets.tlv import GENERIC, HOP_LIMIT, INTEREST, NAME, NONCE, number, tlv
+from formats.tlv import GENERIC, HOP_LIMIT, INTEREST, NAME, NONCE, number, tlv
 from tests.unit.ndn.routers.one_router import ETHERNET, OneRouter, drops, gradient_frame, interest, name, ports
 
 NONCE_TLV = tlv(NONCE, bytes(4))

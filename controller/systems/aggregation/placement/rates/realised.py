@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from common.errors import UserError
-from controller.systems.aggregation.designation import Designation
 from controller.systems.aggregation.placement.rates.problem import AggregationProblem, NodePair
 from controller.systems.aggregation.placement.rates.returned_sums import returned_sum_links
+from formats.aggregation import Designation
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,25 @@
+"""What NDN's routers, controller and hosts agree on (p4src/include/ndn/packet.p4); names and packets are TLVs
+(formats/tlv.py)."""
+
+from __future__ import annotations
+
+from formats.addresses import mac_bytes
+from formats.tlv import generic
+
+ETHER_TYPE = 0x8624
+MULTICAST_MAC = mac_bytes("01:00:5e:00:17:aa")
+"""The destination of NDN frames on Ethernet, as NFD has it."""
+HOP_LIMIT = 32
+
+MOST_COMPONENTS = 8
+MOST_COMPONENT_BYTES = 32
+"""Of names that a router can hold."""
+
+INSERT, DELETE, DISTRIBUTE = generic("insert"), generic("delete"), generic("distribute")
+"""First components that routers know."""
+
+
+def job_component(asked: str, job: int) -> str:
+    """The first component of a job's names, asked for without the job's number. No two jobs have the same, so that
+    none gets what routers keep, or still carry, of another: numbers of jobs are given out once."""
+    return f"{asked}-{job}"
