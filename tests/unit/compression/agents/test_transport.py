@@ -14,12 +14,12 @@ from formats.compression import Flags
 from hosts.agents.addresses import AgentAddress
 from hosts.compressors.content import Content
 from hosts.compressors.wire import read, written
+from hosts.protocols.datagram_frames import met_congestion
 from hosts.systems.compression.packets.frames import (
     HEADER_BYTES,
     Route,
     acknowledgement_frame,
     end_frame,
-    met_congestion,
     part_frames,
     received_acknowledgements,
     received_parts,
