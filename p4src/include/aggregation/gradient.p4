@@ -1,6 +1,6 @@
 // The gradient packet: a fragment of one worker's gradient on its way to the parameter server, a sum that a
 // switch made of several, the server's answer (ACK) with the global sum, or its request (NACK, without lanes) for
-// one worker's own. The same format as Scapy layers is in hosts/systems/aggregation/gradient.py.
+// one worker's own. The same format for the hosts is in formats/aggregation.py.
 #ifndef GRADBED_GRADIENT_P4
 #define GRADBED_GRADIENT_P4
 

@@ -1,5 +1,5 @@
 // Compressed gradients on their way, and their acknowledgements: the first fields, which both have. What follows is
-// the hosts' alone (hosts/systems/compression/packets/packets.py).
+// the hosts' alone (formats/compression.py).
 #ifndef GRADBED_PART_P4
 #define GRADBED_PART_P4
 

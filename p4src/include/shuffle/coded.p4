@@ -1,4 +1,4 @@
-// The header of the coded shuffle, behind UDP. hosts/systems/shuffle/coded_format.py has the same numbers.
+// The header of the coded shuffle, behind UDP. formats/shuffle.py has the same fields and numbers.
 #ifndef GRADBED_CODED_P4
 #define GRADBED_CODED_P4
 
