@@ -1,37 +1,27 @@
-"""What the parts of the checker share."""
+"""What the parts of the checker share: a compilation's names, and how an expression is checked."""
 
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
+from functools import singledispatch
 
 from switch.compiler import syntax as s
 from switch.compiler import types as t
 from switch.compiler.checker import hints
 from switch.compiler.diagnostics import Reporter, suggestion
-from switch.compiler.symbols import ParameterType, Scope, Signature, Symbol
+from switch.compiler.symbols import Scope, Signature, Symbol
 from switch.compiler.values import Symbolic
-
-if TYPE_CHECKING:
-    from switch.compiler.checker.calls import CallChecker
-    from switch.compiler.checker.expressions import ExpressionChecker
-    from switch.compiler.checker.statements import StatementChecker
-    from switch.compiler.checker.type_resolver import TypeResolver
 
 
 class Context:
-    """One compilation's global names, and the checkers for types, expressions, calls and statements."""
-
-    types: TypeResolver
-    expressions: ExpressionChecker
-    calls: CallChecker
-    statements: StatementChecker
+    """One compilation's global names, and what is still to be checked."""
 
     def __init__(self, reporter: Reporter) -> None:
         self.reporter = reporter
         self.globals = Scope()
         self.errors: dict[str, Symbolic] = {}
         self.match_kinds: set[str] = set()
+        self.generic_structs: dict[tuple[int, tuple[t.Type, ...]], t.Struct] = {}
         self._owners = itertools.count(1)
         # Bodies of generic functions, parsers and controls are checked once per set of type arguments.
         self.pending: list[Signature] = []
@@ -73,18 +63,30 @@ class Context:
             variables.append(variable)
         return tuple(variables)
 
-    def parameters(self, nodes: list[s.Parameter], scope: Scope, kind: str) -> list[ParameterType]:
-        """Resolve and declare parameters. kind: parameter or constructor_parameter."""
-        result: list[ParameterType] = []
-        for node in nodes:
-            type_ = self.types.resolve(node.type, scope)
-            symbol = Symbol(node.name, kind, node.loc, type_, node=node, direction=node.direction)
-            self.declare(scope, symbol)
-            default = node.default
-            if default is not None:
-                self.expressions.check(default, scope)
-                default = self.expressions.coerce(default, type_)
-            result.append(
-                ParameterType(node.loc, node.end, node.name, node.direction, type_, default, symbol, node.annotations)
-            )
-        return result
+
+# --- expressions ---
+
+
+def check(expression: s.Expression, scope: Scope, context: Context) -> t.Type:
+    """Find the expression's type; sets its `type` and, if it is known, `value`."""
+    expression.type = type_of(expression, scope, context)
+    return expression.type
+
+
+@singledispatch
+def type_of(node: s.Expression, scope: Scope, context: Context) -> t.Type:
+    """The type by the kind of expression: the rules are in expressions.py, operators.py and calls.py."""
+    raise AssertionError(f"{type(node).__name__} has no rule")
+
+
+def constant_int(expression: s.Expression, scope: Scope, what: str, context: Context) -> int | None:
+    """Value of an expression that must be an integer known at compile time."""
+    if check(expression, scope, context) is t.UNKNOWN:
+        return None
+    value = expression.value
+    if isinstance(value, Symbolic) and isinstance(value.type, t.Enum) and value.type.underlying:
+        value = value.number
+    if isinstance(value, bool) or not isinstance(value, int):
+        context.error(expression, f"{what} must be an integer known at compile time")
+        return None
+    return value

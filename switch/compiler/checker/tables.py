@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from switch.compiler import syntax as s
 from switch.compiler import types as t
-from switch.compiler.checker.context import Context
+from switch.compiler.checker.calls import match_arguments
+from switch.compiler.checker.coercion import check_as, coerce
+from switch.compiler.checker.context import Context, check, constant_int
+from switch.compiler.checker.expressions import require_writable
 from switch.compiler.symbols import ParameterType, Scope, Signature, Symbol, Table
 
 _KNOWN_PROPERTIES = frozenset(
@@ -21,13 +24,13 @@ _KNOWN_PROPERTIES = frozenset(
 )
 
 
-def check_table(context: Context, node: s.TableDeclaration, scope: Scope) -> None:
+def check_table(node: s.TableDeclaration, scope: Scope, context: Context) -> None:
     """Check a table and declare it in the scope of its control."""
     symbol = Symbol(node.name, "table", node.name_loc, Table(node), node=node)
     node.symbol = symbol
     context.declare(scope, symbol)
     for key in node.key:
-        _check_key(context, key, scope)
+        _check_key(key, scope, context)
         if key.match_kind == "selector" and node.property("implementation") is None:
             message = f"table '{node.name}' has no action_selector, so this key is never used"
             context.reporter.warning(key.loc, message, key.end, category="unused")
@@ -36,14 +39,14 @@ def check_table(context: Context, node: s.TableDeclaration, scope: Scope) -> Non
         if ref.name in seen:
             context.error(ref, f"action '{ref.name}' is listed twice")
         seen.add(ref.name)
-        _check_listed_action(context, ref, scope)
-    _check_properties(context, node, scope)
+        _check_listed_action(ref, scope, context)
+    _check_properties(node, scope, context)
     for entry in node.entries or ():
-        _check_entry(context, node, entry, scope)
+        _check_entry(node, entry, scope, context)
 
 
-def _check_key(context: Context, key: s.KeyElement, scope: Scope) -> None:
-    type_ = context.expressions.check(key.expression, scope)
+def _check_key(key: s.KeyElement, scope: Scope, context: Context) -> None:
+    type_ = check(key.expression, scope, context)
     if key.match_kind not in context.match_kinds:
         known = ", ".join(sorted(context.match_kinds))
         context.reporter.error(key.end - 1, f"'{key.match_kind}' is no match kind; these are: {known}", key.end)
@@ -54,7 +57,7 @@ def _check_key(context: Context, key: s.KeyElement, scope: Scope) -> None:
         key.expression.type = t.UNKNOWN
 
 
-def _find_action(context: Context, ref: s.ActionRef, scope: Scope) -> Signature | None:
+def _find_action(ref: s.ActionRef, scope: Scope, context: Context) -> Signature | None:
     symbol = (scope.root if ref.absolute else scope).lookup(ref.name)
     if symbol is None or symbol.kind != "action":
         context.not_declared(ref, ref.name, f"action '{ref.name}'", scope.all_names("action"))
@@ -66,23 +69,23 @@ def _find_action(context: Context, ref: s.ActionRef, scope: Scope) -> Signature 
     return signature
 
 
-def _check_listed_action(context: Context, ref: s.ActionRef, scope: Scope) -> None:
+def _check_listed_action(ref: s.ActionRef, scope: Scope, context: Context) -> None:
     """In the list of actions, arguments are given for the parameters with a direction."""
-    signature = _find_action(context, ref, scope)
+    signature = _find_action(ref, scope, context)
     if signature is None:
         return
     directed = [parameter for parameter in signature.parameters if parameter.direction]
-    ref.bound = _bind(context, ref, directed, signature, scope)
+    ref.bound = _bind(ref, directed, signature, scope, context)
 
 
 def _bind(
-    context: Context, ref: s.ActionRef, parameters: list[ParameterType], signature: Signature, scope: Scope
+    ref: s.ActionRef, parameters: list[ParameterType], signature: Signature, scope: Scope, context: Context
 ) -> list[s.Expression | None]:
     """Arguments for these parameters; UNKNOWN-typed ones after a report."""
     arguments = ref.arguments or []
     for given in arguments:
-        context.expressions.check(given.expression, scope)
-    matched = context.calls.match(ref, arguments, parameters, signature.name)
+        check(given.expression, scope, context)
+    matched = match_arguments(ref, arguments, parameters, signature.name, context)
     if matched is None:
         return []
     result: list[s.Expression | None] = []
@@ -92,19 +95,19 @@ def _bind(
         elif parameter.direction in ("out", "inout"):
             if argument.type != parameter.type and argument.type is not t.UNKNOWN:
                 context.error(argument, f"expected {parameter.type}, but this is {argument.type}")
-            context.expressions.require_writable(argument, f"by '{parameter.name}'")
+            require_writable(argument, f"by '{parameter.name}'", context)
             result.append(argument)
         else:
-            result.append(context.expressions.coerce(argument, parameter.type))
+            result.append(coerce(argument, parameter.type, context))
     return result
 
 
 def _check_chosen_action(
-    context: Context, node: s.TableDeclaration, ref: s.ActionRef, scope: Scope, barred: str, problem: str
+    node: s.TableDeclaration, ref: s.ActionRef, scope: Scope, barred: str, problem: str, context: Context
 ) -> None:
     """In default_action and in entries, arguments are given for the parameters without a direction. Actions marked
     `barred` cannot stand there: the problem in words."""
-    signature = _find_action(context, ref, scope)
+    signature = _find_action(ref, scope, context)
     if signature is None:
         return
     listed = next((item for item in node.actions if item.action is ref.action), None)
@@ -118,12 +121,12 @@ def _check_chosen_action(
     given = ref.arguments or []
     directed_count = len(signature.parameters) - len(undirected)
     if directed_count and len(given) == len(signature.parameters):
-        _bind(context, ref, signature.parameters, signature, scope)
+        _bind(ref, signature.parameters, signature, scope, context)
         ref.arguments = given = given[directed_count:]
-    ref.bound = _bind(context, ref, undirected, signature, scope)
+    ref.bound = _bind(ref, undirected, signature, scope, context)
 
 
-def _check_properties(context: Context, node: s.TableDeclaration, scope: Scope) -> None:
+def _check_properties(node: s.TableDeclaration, scope: Scope, context: Context) -> None:
     seen: set[str] = set()
     for item in node.properties:
         if item.name in seen:
@@ -131,9 +134,9 @@ def _check_properties(context: Context, node: s.TableDeclaration, scope: Scope) 
         seen.add(item.name)
         if isinstance(item.value, s.ActionRef):
             problem = "it cannot be the default action"
-            _check_chosen_action(context, node, item.value, scope, "tableonly", problem)
+            _check_chosen_action(node, item.value, scope, "tableonly", problem, context)
             continue
-        context.expressions.check(item.value, scope)
+        check(item.value, scope, context)
         if item.name not in _KNOWN_PROPERTIES:
             message = f"property '{item.name}' means nothing to v1model"
             context.reporter.warning(item.loc, message, item.end, category="ignore-prop")
@@ -144,10 +147,10 @@ def _check_properties(context: Context, node: s.TableDeclaration, scope: Scope) 
             context.reporter.warning(item.loc, message, item.end, category="unsupported")
 
 
-def _check_entry(context: Context, node: s.TableDeclaration, entry: s.TableEntry, scope: Scope) -> None:
-    _check_chosen_action(context, node, entry.action, scope, "defaultonly", "no entry can have it")
+def _check_entry(node: s.TableDeclaration, entry: s.TableEntry, scope: Scope, context: Context) -> None:
+    _check_chosen_action(node, entry.action, scope, "defaultonly", "no entry can have it", context)
     if entry.priority is not None:
-        context.expressions.constant_int(entry.priority, scope, "a priority")
+        constant_int(entry.priority, scope, "a priority", context)
     keys = entry.keys
     if len(keys) == 1 and isinstance(keys[0], s.Wildcard) and len(node.key) > 1:
         keys = entry.keys = [s.Wildcard(keys[0].loc, keys[0].end) for _ in node.key]
@@ -158,7 +161,7 @@ def _check_entry(context: Context, node: s.TableDeclaration, entry: s.TableEntry
         wanted = key.expression.type
         if wanted is None or wanted is t.UNKNOWN:
             continue
-        label = keys[index] = check_label(context, given, wanted, scope)
+        label = keys[index] = check_label(given, wanted, scope, context)
         parts = (label.left, label.right) if isinstance(label, s.Binary) else (label,)
         for part in parts:
             if part.value is None and not isinstance(part, s.Wildcard) and part.type is not t.UNKNOWN:
@@ -170,18 +173,18 @@ def _is_struct_of(type_: t.Type, part: t.Type) -> bool:
     return isinstance(type_, t.Struct) and list(type_.fields.values()) == [part]
 
 
-def check_label(context: Context, label: s.Expression, wanted: t.Type, scope: Scope) -> s.Expression:
+def check_label(label: s.Expression, wanted: t.Type, scope: Scope, context: Context) -> s.Expression:
     """A value or set as label for a key of type `wanted`."""
     if isinstance(label, s.Wildcard):
         label.type = t.ANY
         return label
     if isinstance(label, s.Binary) and label.operator in ("&&&", ".."):
         number = t.representation(wanted)
-        label.left = context.expressions.check_as(label.left, scope, number)
-        label.right = context.expressions.check_as(label.right, scope, number)
+        label.left = check_as(label.left, scope, number, context)
+        label.right = check_as(label.right, scope, number, context)
         label.type = t.SetOf(number)
         return label
-    context.expressions.check(label, scope)
+    check(label, scope, context)
     if isinstance(label, s.Call):
         context.error(label, "a value to match cannot be a call")
     if isinstance(label.type, t.SetOf):
@@ -189,5 +192,5 @@ def check_label(context: Context, label: s.Expression, wanted: t.Type, scope: Sc
             context.error(label, f"expected a set of {wanted}, but this is {label.type}")
         return label
     if isinstance(wanted, t.Enum) and wanted.underlying is not None and label.type != wanted:
-        return context.expressions.coerce(label, wanted.underlying)
-    return context.expressions.coerce(label, wanted)
+        return coerce(label, wanted.underlying, context)
+    return coerce(label, wanted, context)
