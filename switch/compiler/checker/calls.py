@@ -326,7 +326,7 @@ def _construct_applicable(node: s.Call, type_: Applicable, scope: Scope, context
 
 def _method(node: s.Call, callee: s.Member, scope: Scope, context: Context) -> t.Type:
     base = callee.base
-    if isinstance(base, s.TypeName) or (isinstance(base, s.Name) and _names_type(base, scope, context)):
+    if isinstance(base, s.TypeName) or (isinstance(base, s.Name) and _names_type(base, scope)):
         return _apply_type(node, callee, scope, context)
     receiver = check(base, scope, context)
     _check_arguments(node, scope, context)
@@ -353,7 +353,7 @@ def _method(node: s.Call, callee: s.Member, scope: Scope, context: Context) -> t
     return t.UNKNOWN
 
 
-def _names_type(base: s.Name, scope: Scope, context: Context) -> bool:
+def _names_type(base: s.Name, scope: Scope) -> bool:
     symbol = (scope.root if base.absolute else scope).lookup(base.name)
     return symbol is not None and symbol.kind == "type"
 

@@ -38,10 +38,10 @@ def _try_coerce(expression: s.Expression, source: t.Type, target: t.Type, contex
     if isinstance(source, t.Enum) and source.underlying is not None:
         if source.underlying == target:
             value = expression.value
-            return converted(expression, target, value.number if isinstance(value, Symbolic) else value, context)
+            return converted(expression, target, value.number if isinstance(value, Symbolic) else value)
         return None
     if source is t.DEFAULT_VALUE or (source is t.INVALID_HEADER and _is_header_like(target)):
-        return converted(expression, target, None, context)
+        return converted(expression, target, None)
     if isinstance(expression, s.ListExpression):
         return _list_as(expression, target, context)
     if isinstance(expression, s.StructExpression):
@@ -54,10 +54,10 @@ def _try_coerce(expression: s.Expression, source: t.Type, target: t.Type, contex
     if not (isinstance(source, t.Tuple) and isinstance(target, t.Struct) and target.kind == "struct"):
         return None
     same = source.elements == tuple(target.fields.values())
-    return converted(expression, target, None, context) if same else None
+    return converted(expression, target, None) if same else None
 
 
-def converted(expression: s.Expression, target: t.Type, value: Constant | None, context: Context) -> s.Expression:
+def converted(expression: s.Expression, target: t.Type, value: Constant | None) -> s.Expression:
     result = s.Convert(expression.loc, expression.end, expression)
     result.type = target
     result.value = value
@@ -70,7 +70,7 @@ def _literal_to_width(expression: s.Expression, target: t.Type, context: Context
     assert isinstance(stored, (t.Bit, t.Int))
     if not isinstance(value, int):
         # A constructor parameter of type int: known when the program is put together.
-        return converted(expression, target, None, context)
+        return converted(expression, target, None)
     wrapped = wrap(value, stored)
     fits = wrapped == value or (isinstance(stored, t.Int) and value == wrapped & ((1 << stored.width) - 1))
     if not fits:
@@ -80,7 +80,7 @@ def _literal_to_width(expression: s.Expression, target: t.Type, context: Context
             expression.end,
             category="overflow",
         )
-    return converted(expression, target, wrapped, context)
+    return converted(expression, target, wrapped)
 
 
 def _list_as(expression: s.ListExpression, target: t.Type, context: Context) -> s.Expression | None:
@@ -134,7 +134,7 @@ def plain(expression: s.Expression, context: Context) -> s.Expression:
     return expression
 
 
-def converts(expression: s.Expression, target: t.Type, context: Context) -> bool:
+def converts(expression: s.Expression, target: t.Type) -> bool:
     """Whether coerce() would succeed where the type of `expression` leaves a choice."""
     source = expression.type
     if source is t.INTEGER:

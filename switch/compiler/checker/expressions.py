@@ -105,7 +105,7 @@ def _name(node: s.Name, scope: Scope, context: Context) -> t.Type:
 
 @type_of.register(s.Member)
 def _member(node: s.Member, scope: Scope, context: Context) -> t.Type:
-    namespace = _namespace(node.base, scope, context)
+    namespace = _namespace(node.base, scope)
     if namespace is not None:
         return _static_member(node, namespace, context)
     base = check(node.base, scope, context)
@@ -139,7 +139,7 @@ def _member(node: s.Member, scope: Scope, context: Context) -> t.Type:
     return t.UNKNOWN
 
 
-def _namespace(base: s.Expression, scope: Scope, context: Context) -> Symbol | None:
+def _namespace(base: s.Expression, scope: Scope) -> Symbol | None:
     """The enum or `error` in front of a dot."""
     if isinstance(base, s.Name):
         symbol = (scope.root if base.absolute else scope).lookup(base.name)

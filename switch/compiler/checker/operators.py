@@ -125,9 +125,9 @@ def _equality(node: s.Binary, context: Context) -> t.Type:
     left, right = node.left.type, node.right.type
     assert left is not None and right is not None
     if left != right:
-        if converts(node.right, left, context):
+        if converts(node.right, left):
             node.right = coerce(node.right, left, context)
-        elif converts(node.left, right, context):
+        elif converts(node.left, right):
             node.left = coerce(node.left, right, context)
         elif isinstance(left, t.Enum) or isinstance(right, t.Enum):
             node.left, node.right = plain(node.left, context), plain(node.right, context)
@@ -169,7 +169,7 @@ def _shift(node: s.Binary, context: Context) -> t.Type:
         amount = node.right.value
         if isinstance(amount, int):
             width = max(1, amount.bit_length())
-            node.right = converted(node.right, t.bit(min(width, t.MAX_WIDTH_BITS)), amount, context)
+            node.right = converted(node.right, t.bit(min(width, t.MAX_WIDTH_BITS)), amount)
     assert left is not None
     _fold(node, left, context)
     return left
@@ -210,9 +210,9 @@ def _conditional(node: s.Conditional, scope: Scope, context: Context) -> t.Type:
     if first is t.UNKNOWN or second is t.UNKNOWN:
         return t.UNKNOWN
     if first != second:
-        if converts(node.if_false, first, context):
+        if converts(node.if_false, first):
             node.if_false = coerce(node.if_false, first, context)
-        elif converts(node.if_true, second, context):
+        elif converts(node.if_true, second):
             node.if_true = coerce(node.if_true, second, context)
             first = second
         else:
@@ -236,7 +236,7 @@ def _cast(node: s.Cast, scope: Scope, context: Context) -> t.Type:
     source = check(node.operand, scope, context)
     if source is t.UNKNOWN or target is t.UNKNOWN:
         return target
-    implicit = converts(node.operand, target, context) or source in (t.DEFAULT_VALUE, t.INVALID_HEADER)
+    implicit = converts(node.operand, target) or source in (t.DEFAULT_VALUE, t.INVALID_HEADER)
     if implicit and source is not t.INTEGER:
         node.operand = coerce(node.operand, target, context)
         return target

@@ -131,7 +131,7 @@ def fill_struct(struct: t.Struct, scope: Scope, context: Context) -> None:
         if field.name in struct.fields:
             context.error(field, f"field '{field.name}' is declared twice")
             continue
-        problem = _misplaced(struct, type_, context)
+        problem = _misplaced(struct, type_)
         if problem:
             context.error(field, problem)
             type_ = t.UNKNOWN
@@ -146,7 +146,7 @@ def fill_struct(struct: t.Struct, scope: Scope, context: Context) -> None:
             context.error(struct.node, f"header '{struct.name}' has more than one varbit field")
 
 
-def _misplaced(struct: t.Struct, type_: t.Type, context: Context) -> str | None:
+def _misplaced(struct: t.Struct, type_: t.Type) -> str | None:
     if type_ is t.UNKNOWN or isinstance(type_, t.Variable):
         return None
     if struct.is_union:
