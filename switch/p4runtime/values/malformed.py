@@ -19,7 +19,7 @@ class MalformedRequests(grpc.aio.ServerInterceptor):  # type: ignore[misc]
         parse = handler and handler.request_deserializer
         if parse is None:
             return handler
-        name = parse.__self__.DESCRIPTOR.full_name
+        name = parse(b"").DESCRIPTOR.full_name
 
         def parse_or_say(body: bytes) -> Any:
             try:
