@@ -1,4 +1,4 @@
-"""Requests that are no messages, whichever way protobuf is built: its Python classes have methods, those in C do not."""
+"""Requests that are no messages, whichever way protobuf is built: by its Python classes or those in C."""
 
 from __future__ import annotations
 
