@@ -9,27 +9,23 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from ipaddress import IPv4Address
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from common.errors import UserError
 from common.namespaces import require_root
+from emulation.fabric import Fabric
 from emulation.links import veth
-from emulation.links.link_statistics import DataPlaneStatistics, DirectionStatistics
 from emulation.size import DESCRIPTORS_OF_A_HOST, require_room
 from emulation.switches.bmv2_switches import Bmv2Switches
 from emulation.switches.fabric_layout import LinkKind, interface_name, is_wire, wire_interface_name
 from emulation.switches.fabric_switches import FabricSwitches
-from emulation.switches.mixed_switches import MixedSwitches
 from emulation.switches.ovs_switches import OvsSwitches
-from switch.insight.fabric_recorder import Recording
 from switch.server.outside_address import OutsideAddress
 from topo.addressing import host_port_mac, port_mac
 from topo.graph import Endpoint, Host, Link, Topology
-from topo.link import LinkModel
 
 if TYPE_CHECKING:
     from mininet.net import Mininet
@@ -44,8 +40,8 @@ MAX_INTERFACE_NAME = 15
 """IFNAMSIZ of <linux/if.h>, less the closing zero."""
 
 
-class SwitchBackend(Protocol):
-    """What runs the switches of a network."""
+class SwitchRunner(Protocol):
+    """Has switches of a network under Mininet; what they and their links can do is a Fabric's."""
 
     def check(self) -> None:
         """UserError if it cannot work here; called before anything is made."""
@@ -53,33 +49,11 @@ class SwitchBackend(Protocol):
     def add_nodes(self, net: Mininet, run_dir: Path) -> None:
         """Add a Mininet node per switch, without starting anything."""
 
-    def start(self, net: Mininet, run_dir: Path) -> None:
-        """Start the processes on interfaces that exist now; return when P4Runtime is served."""
+    def start(self, run_dir: Path) -> None:
+        """Start the processes on interfaces that exist now; return when switches can be reached."""
 
     def stop(self) -> None:
         """End the processes. May be called at any time, and again."""
-
-    def p4runtime_address(self, switch: str) -> str: ...
-
-    def link_statistics(self) -> list[DirectionStatistics]: ...
-
-    def device_statistics(self) -> dict[str, dict[str, int]]:
-        """By switch: the fields of switch.engine.DeviceStatistics; of switches that can tell."""
-
-    def start_capture(self, file: Path, host: str) -> None: ...
-
-    def records(self, file: Path) -> Recording: ...
-
-    def data_plane_statistics(self) -> DataPlaneStatistics | None: ...
-
-    def quiesce(self, timeout_s: float) -> bool: ...
-
-    def set_link(self, link: Link, model: LinkModel) -> None: ...
-
-    def set_link_up(self, link: Link, up: bool) -> None: ...
-
-    def restart_switch(self, switch: str) -> None:
-        """Let a switch lose program, tables, registers and connections; return when it serves again."""
 
 
 class EmulatedNetwork:
@@ -118,20 +92,19 @@ class EmulatedNetwork:
             topology.switch(name).name for name, kind in (kinds or {}).items() if kind == "openflow"
         )
         self.links: LinkKind = "veth" if switch_kind == "bmv2" else links
-        p4: SwitchBackend = (
-            Bmv2Switches(topology, self._openflow_names)
+        legacy = OvsSwitches(topology, self._openflow_names) if self._openflow_names else None
+        p4 = (
+            Bmv2Switches(topology, legacy)
             if switch_kind == "bmv2"
-            else FabricSwitches(topology, links, seed, self._openflow_names, p4runtime, record)
+            else FabricSwitches(topology, links, seed, legacy, p4runtime, record)
         )
-        self._p4 = p4
-        self._ovs = OvsSwitches(topology, self._openflow_names)
-        self._backend: SwitchBackend = MixedSwitches(p4, self._ovs) if self._openflow_names else p4
+        self.fabric: Fabric = p4
+        """What switches and links can do."""
+        self._runners: tuple[SwitchRunner, ...] = (p4,) if legacy is None else (p4, legacy)
         self._given_run_dir = run_dir
         self._own_run_dir: Path | None = None
         self._mininet: Mininet | None = None
         self._interface_group = 0
-        self._models: dict[frozenset[str], LinkModel] = {}
-        """Of links that were changed, by their two nodes."""
 
     def __enter__(self) -> EmulatedNetwork:
         self.start()
@@ -173,7 +146,8 @@ class EmulatedNetwork:
 
     def stop(self) -> None:
         """Take down whatever is up."""
-        self._backend.stop()
+        for runner in reversed(self._runners):
+            runner.stop()
         if self._interface_group:
             veth.delete_group(self._interface_group)
             self._interface_group = 0
@@ -183,20 +157,6 @@ class EmulatedNetwork:
         if self._own_run_dir is not None:
             shutil.rmtree(self._own_run_dir)
             self._own_run_dir = None
-
-    def p4runtime_address(self, switch: str) -> str:
-        """Where the P4Runtime server of a switch listens, as "127.0.0.1:PORT"; the device id is its number."""
-        return self._backend.p4runtime_address(self.topology.switch(switch).name)
-
-    def thrift_ports(self) -> dict[str, int]:
-        """Of BMv2's switches, by name."""
-        return self._p4.thrift_ports() if isinstance(self._p4, Bmv2Switches) else {}
-
-    def control_address(self, switch: str) -> str:
-        """Where the controller reaches a switch of either kind: its P4Runtime server, or the OpenFlow port at which
-        it waits for a controller ("127.0.0.1:PORT")."""
-        name = self.topology.switch(switch).name
-        return self._ovs.openflow_address(name) if name in self._openflow_names else self.p4runtime_address(name)
 
     def host_pid(self, host: str) -> int:
         """A process whose namespaces are the host's (its shell)."""
@@ -208,57 +168,6 @@ class EmulatedNetwork:
         ends = [end for link in self.topology.host_links for end in (link.a, link.b) if end.node == host]
         return tuple(interface_name(end) for end in sorted(ends, key=lambda end: end.port))
 
-    def link_statistics(self) -> list[DirectionStatistics]:
-        """One row per direction of every link, since the start (with BMv2 not of lossy links, see there)."""
-        return self._backend.link_statistics()
-
-    def device_statistics(self) -> dict[str, dict[str, int]]:
-        """By switch: the fields of switch.engine.DeviceStatistics; of switches that can tell."""
-        return self._backend.device_statistics()
-
-    def start_capture(self, file: Path, host: str) -> None:
-        """Write what passes a host's access link, both ways, to a pcap file from now on. UserError with BMv2."""
-        self._backend.start_capture(file, self.topology.host(host).name)
-
-    def records(self, file: Path) -> Recording:
-        """What programs did since the last call; the file is for the way. UserError if it was too much to keep."""
-        return self._backend.records(file)
-
-    def data_plane_statistics(self) -> DataPlaneStatistics | None:
-        """How well the fabric process kept up; None with BMv2, which has none."""
-        return self._backend.data_plane_statistics()
-
-    def quiesce(self, timeout_s: float = 2.0) -> bool:
-        """Wait until no packet is on its way between switches; False if some still are after `timeout_s`."""
-        return self._backend.quiesce(timeout_s)
-
-    def link_model(self, a: str, b: str) -> LinkModel:
-        """What the link between two nodes does to packets now, when it is up."""
-        return self._models.get(frozenset((a, b)), self.topology.link(a, b).model)
-
-    def changed_rates_bps(self) -> dict[frozenset[str], int | None]:
-        """The rates that links have now, of those that were changed."""
-        return {pair: model.rate_bps for pair, model in self._models.items()}
-
-    def change_link(self, a: str, b: str, **fields: Any) -> None:
-        """Change fields of the model of the link between two nodes (switch.link.LinkModel), in both directions, from
-        now on. UserError with BMv2."""
-        self._backend.set_link(*self._changed_link(a, b, fields))
-
-    def _changed_link(self, a: str, b: str, fields: Mapping[str, Any]) -> tuple[Link, LinkModel]:
-        link = self.topology.link(a, b)
-        self._models[frozenset((a, b))] = model = replace(self.link_model(a, b), **fields)
-        return link, model
-
-    def set_link_up(self, a: str, b: str, up: bool) -> None:
-        """Cut the link between two nodes, or mend it: packets on it are lost, ports at switches go down."""
-        self._backend.set_link_up(self.topology.link(a, b), up)
-
-    def restart_switch(self, switch: str) -> None:
-        """Switch a switch off and on: program, tables, registers (or flows and groups) and connections are gone, its
-        links stay."""
-        self._backend.restart_switch(self.topology.switch(switch).name)
-
     # How it comes up.
 
     def _start(self) -> None:
@@ -266,14 +175,16 @@ class EmulatedNetwork:
         self._require_short_names()
         require_room(self.topology)
         _require_mininet()
-        self._backend.check()
+        for runner in self._runners:
+            runner.check()
         if self._given_run_dir is None:
             self._own_run_dir = Path(tempfile.mkdtemp(prefix="gradbed-"))
         self.run_dir.mkdir(parents=True, exist_ok=True)
         self._add_nodes()
         self._add_links()
         self._make_interfaces()
-        self._backend.start(self.mininet, self.run_dir)
+        for runner in reversed(self._runners):
+            runner.start(self.run_dir)
 
     def _require_short_names(self) -> None:
         for link in self.topology.links:
@@ -292,7 +203,8 @@ class EmulatedNetwork:
         with _descriptor_limit(DESCRIPTORS_OF_A_HOST * len(self.topology.hosts)):
             for host in self.topology.hosts:
                 net.addHost(host.name, ip=f"{host.ip}/{host.prefix_bits}", mac=host.mac)
-        self._backend.add_nodes(net, self.run_dir)
+        for runner in self._runners:
+            runner.add_nodes(net, self.run_dir)
         net.built = True
 
     def _add_links(self) -> None:

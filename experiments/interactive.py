@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from common.capabilities import GRADBED_SWITCHES
 from common.errors import UserError
 from common.namespaces import require_root
 from common.sandbox import run_in_sandbox
@@ -67,8 +68,8 @@ def _prompt(system: System, task: PointTask, rest: socket.socket, outside: Outsi
         setup = system.network(task)
         topology = setup.topology
         print(f"gradbed: bringing up {topology.name} ...", file=sys.stderr)
-        if outside is not None and task.configuration.program.model != "gradbed":
-            raise UserError("--p4runtime-address goes with --switch gradbed")
+        is_gradbed = task.configuration.program.model == "gradbed"
+        GRADBED_SWITCHES.require(outside is None or is_gradbed, "--p4runtime-address")
         with MininetTestbed(system, setup, task, rest_fd=rest.fileno(), p4runtime=outside) as testbed:
             host, port = rest.getsockname()
             print(

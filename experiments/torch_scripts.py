@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from common.capabilities import REAL_CLOCK
 from common.errors import UserError
 from experiments.configuration.point import PointConfiguration
 from experiments.configuration.sections import Section, option
@@ -128,5 +129,4 @@ def check_script(configuration: PointConfiguration, workload: ScriptSection) -> 
     require_torch("gradbed run torch")
     if not workload.path.is_file():
         raise UserError(f"there is no script {workload.path}")
-    if configuration.clock == "virtual":
-        raise UserError("--clock: a PyTorch script runs in processes of its own: use the real clock")
+    REAL_CLOCK.require(configuration.clock == "real", "--clock: a PyTorch script")

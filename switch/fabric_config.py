@@ -13,11 +13,13 @@ from switch.server.outside_address import OutsideAddress
 from topo.link import LinkModel
 
 
-class _Part(BaseModel):
+class Part(BaseModel):
+    """Of a configuration, or a command (fabric_commands.py)."""
+
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class SwitchConfig(_Part):
+class SwitchConfig(Part):
     """A switch; device_id is also its P4Runtime device id. The rest as in Engine.add_switch."""
 
     device_id: int = Field(ge=0, lt=2**64)
@@ -28,7 +30,7 @@ class SwitchConfig(_Part):
     seed: int = Field(default=0, ge=0, lt=2**64)
 
 
-class InterfaceConfig(_Part):
+class InterfaceConfig(Part):
     """A network interface as a port. The link model applies to both directions."""
 
     device_id: int
@@ -38,7 +40,7 @@ class InterfaceConfig(_Part):
     seed: int = 0
 
 
-class LinkConfig(_Part):
+class LinkConfig(Part):
     """A link in memory between two ports, each [device id, port]."""
 
     a: tuple[int, int]
@@ -47,14 +49,14 @@ class LinkConfig(_Part):
     seed: int = 0
 
 
-class ForeignSwitchConfig(_Part):
+class ForeignSwitchConfig(Part):
     """A switch that another program runs. Here it has nothing but ports at the ends of wires."""
 
     device_id: int = Field(ge=0, lt=2**64)
     name: str = ""
 
 
-class HostEnd(_Part):
+class HostEnd(Part):
     """An interface that leads to a host."""
 
     interface: str
@@ -67,7 +69,7 @@ class ForeignEnd(HostEnd):
     port: int = Field(ge=0, le=511)
 
 
-class WireConfig(_Part):
+class WireConfig(Part):
     """A link between two network interfaces, at least one of them a foreign switch's."""
 
     a: ForeignEnd
@@ -76,14 +78,14 @@ class WireConfig(_Part):
     seed: int = 0
 
 
-class CaptureConfig(_Part):
+class CaptureConfig(Part):
     """What passes ports, each [device id, port, "in" or "out"], written to a pcap file from the beginning."""
 
     file: Path
     ports: tuple[tuple[int, int, Direction], ...]
 
 
-class FabricConfig(_Part):
+class FabricConfig(Part):
     """grpc_addresses: "host:port" (port 0: any free one) or "unix:/path". outside: a further one. record: programs
     are built so that they report what they do, and that is kept (command records)."""
 
@@ -96,42 +98,6 @@ class FabricConfig(_Part):
     wires: tuple[WireConfig, ...] = ()
     captures: tuple[CaptureConfig, ...] = ()
     record: Literal["points", "values"] | None = None
-
-
-class SetLink(_Part):
-    """A command, as are the next five (fabric.py)."""
-
-    command: Literal["set_link"]
-    device_id: int
-    port: int = Field(ge=0, le=511)
-    link: LinkModel
-    directions: tuple[Direction, ...] = ("in", "out")
-
-
-class SetLinkUp(_Part):
-    command: Literal["set_link_up"]
-    device_id: int
-    port: int = Field(ge=0, le=511)
-    up: bool
-
-
-class RestartSwitch(_Part):
-    command: Literal["restart_switch"]
-    device_id: int
-
-
-class StartCapture(CaptureConfig):
-    command: Literal["start_capture"]
-
-
-class StopCapture(_Part):
-    command: Literal["stop_capture"]
-    file: Path
-
-
-class Records(_Part):
-    command: Literal["records"]
-    file: Path
 
 
 def first_mistake(error: ValidationError) -> str:

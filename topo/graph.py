@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cached_property
 from ipaddress import IPv4Address, IPv4Network
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any
 
 import networkx
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
@@ -22,22 +22,6 @@ Direction = tuple[str, str]
 
 MAX_SWITCH_NUMBER = 65535
 """A switch number has 16 bits on the wire."""
-
-
-class LinkFields(TypedDict, total=False):
-    """The fields of switch.link.LinkModel, as the keyword arguments of the topology builders."""
-
-    rate_bps: int | None
-    delay_us: int
-    loss: float
-    duplicate: float
-    queue_packets: int
-    jitter_us: int
-    reorder: bool
-    channels: int
-    turn_us: int
-    guard_us: int
-    first_turn: int
 
 
 def _ipv4(text: str) -> str:

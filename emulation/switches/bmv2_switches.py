@@ -3,38 +3,31 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyroute2 import IPRoute
 
-from common.errors import UserError
+from emulation.fabric import Fabric, ForeignSwitches
 from emulation.links import interface_counters, traffic_control
 from emulation.links.link_statistics import DirectionStatistics
 from emulation.switches.fabric_layout import interface_name
-from topo.graph import Link, Topology
-from topo.link import LinkModel
+from topo.graph import Topology
 
 if TYPE_CHECKING:
     from mininet.net import Mininet
 
     from emulation.nodes.bmv2_node import Bmv2Switch
-    from switch.insight.fabric_recorder import Recording
 
 QUIET_S = 0.05
 """With BMv2 nobody knows how many packets are on their way; this long without any sent counts as none."""
 
 
-class Bmv2Switches:
-    """The BMv2 back end of EmulatedNetwork (emulation.network.SwitchBackend).
+class Bmv2Switches(Fabric):
+    """A back end of EmulatedNetwork (emulation.network.SwitchRunner)."""
 
-    It runs all switches but the foreign ones, and shapes every link.
-    """
-
-    def __init__(self, topology: Topology, foreign: Collection[str] = ()) -> None:
-        self.topology = topology
-        self.foreign = frozenset(foreign)
+    def __init__(self, topology: Topology, foreign: ForeignSwitches | None = None) -> None:
+        super().__init__(topology, foreign)
         self._nodes: dict[str, Bmv2Switch] = {}
         self._host_pids: dict[str, int] = {}
 
@@ -49,6 +42,7 @@ class Bmv2Switches:
         from emulation.nodes.bmv2_node import Bmv2Switch, free_ports
         from switch.p4lang.bmv2_programs import find_simple_switch_grpc
 
+        self._host_pids = {host.name: host.pid for host in net.hosts}
         binary = find_simple_switch_grpc()
         ports = iter(free_ports(2 * len(self.topology.switches)))
         for switch in self.topology.switches:
@@ -64,8 +58,7 @@ class Bmv2Switches:
                 log=run_dir / f"{switch.name}.log",
             )
 
-    def start(self, net: Mininet, run_dir: Path) -> None:
-        self._host_pids = {host.name: host.pid for host in net.hosts}
+    def start(self, run_dir: Path) -> None:
         self._shape_links()
         for node in self._nodes.values():
             node.start([])
@@ -90,15 +83,11 @@ class Bmv2Switches:
             node.stop()
         self._nodes = {}
 
-    def p4runtime_address(self, switch: str) -> str:
+    def _p4runtime_address(self, switch: str) -> str:
         return self._nodes[switch].grpc_address
 
     def thrift_ports(self) -> dict[str, int]:
         return {name: node.thrift_port for name, node in self._nodes.items() if node.has_thrift}
-
-    def device_statistics(self) -> dict[str, dict[str, int]]:
-        """BMv2 does not tell."""
-        return {}
 
     def link_statistics(self) -> list[DirectionStatistics]:
         """From the kernel's counters: links with loss or duplication have no rows.
@@ -129,16 +118,7 @@ class Bmv2Switches:
                 )
         return rows
 
-    def start_capture(self, file: Path, host: str) -> None:
-        raise UserError("with BMv2, capture on the interfaces themselves (tcpdump -i e1-eth1)")
-
-    def records(self, file: Path) -> Recording:
-        raise UserError("BMv2 does not tell what its programs do: use --switch gradbed")
-
-    def data_plane_statistics(self) -> None:
-        """simple_switch_grpc keeps none, and the kernel does not tell how late its queues are."""
-
-    def quiesce(self, timeout_s: float) -> bool:
+    def _quiesce(self, timeout_s: float) -> bool:
         deadline = time.monotonic() + timeout_s
         before = interface_counters.sent()
         while time.monotonic() < deadline:
@@ -149,16 +129,14 @@ class Bmv2Switches:
             before = now
         return False
 
-    def set_link(self, link: Link, model: LinkModel) -> None:
-        raise UserError("with BMv2 a link keeps its attributes for as long as the network is up")
-
-    def set_link_up(self, link: Link, up: bool) -> None:
+    def set_link_up(self, a: str, b: str, up: bool) -> None:
+        link = self.topology.link(a, b)
         end = link.b if link.a.node in self._host_pids else link.a
         with IPRoute() as netlink:
             (index,) = netlink.link_lookup(ifname=interface_name(end))
             netlink.link("set", index=index, state="up" if up else "down")
 
-    def restart_switch(self, switch: str) -> None:
+    def _restart_switch(self, switch: str) -> None:
         node = self._nodes[switch]
         node.stop()
         node.start([])

@@ -1,19 +1,20 @@
-"""All switches of a network in one fabric process."""
+"""All switches of a network in one fabric process, among the kernel's interfaces."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from emulation.links.link_statistics import DataPlaneStatistics, DirectionStatistics
-from emulation.switches.fabric_layout import LinkKind, fabric_config, name_statistics
+from common.errors import UserError
+from emulation.fabric import ForeignSwitches
+from emulation.switches.fabric_layout import LinkKind, fabric_config
 from emulation.switches.fabric_process import FabricProcess, fabric_command
-from switch.insight.fabric_recorder import Recording
+from emulation.switches.gradbed_fabric import GradbedFabric
+from switch.fabric_commands import Answer, Command, TakeRecords
+from switch.insight.fabric_recorder import Recording, read_recording
 from switch.server.outside_address import OutsideAddress
-from topo.graph import Link, Topology
-from topo.link import LinkModel
+from topo.graph import Topology
 
 if TYPE_CHECKING:
     from mininet.net import Mininet
@@ -24,11 +25,11 @@ P4RUNTIME_SOCKET = "p4runtime.sock"
 SOCKET_PATH_BYTES = 108
 
 
-class FabricSwitches:
-    """The gradbed back end of EmulatedNetwork (emulation.network.SwitchBackend).
+class FabricSwitches(GradbedFabric):
+    """A back end of EmulatedNetwork (emulation.network.SwitchRunner).
 
-    It runs all switches but the foreign ones, and is the model of every link, of those between foreign ones too.
-    p4runtime: where it serves P4Runtime besides, outside the network. record: as of switch.fabric_config.
+    It is the model of the links between foreign switches, too. p4runtime: where it serves P4Runtime besides, outside
+    the network. record: as of switch.fabric_config.
     """
 
     def __init__(
@@ -36,15 +37,13 @@ class FabricSwitches:
         topology: Topology,
         links: LinkKind,
         seed: int,
-        foreign: Collection[str] = (),
+        foreign: ForeignSwitches | None = None,
         p4runtime: OutsideAddress | None = None,
         record: Literal["points", "values"] | None = None,
     ) -> None:
-        self.topology = topology
+        super().__init__(topology, links, foreign)
         self.record = record
         self.p4runtime = p4runtime
-        self.foreign = frozenset(foreign)
-        self.links: LinkKind = links
         self.seed = seed
         self._process: FabricProcess | None = None
 
@@ -55,11 +54,10 @@ class FabricSwitches:
         from emulation.nodes.fabric_node import FabricSwitch
 
         for switch in self.topology.switches:
-            if switch.name in self.foreign:
-                continue
-            net.addSwitch(switch.name, cls=FabricSwitch, number=switch.number)
+            if switch.name not in self.foreign:
+                net.addSwitch(switch.name, cls=FabricSwitch, number=switch.number)
 
-    def start(self, net: Mininet, run_dir: Path) -> None:
+    def start(self, run_dir: Path) -> None:
         addresses = ["127.0.0.1:0"]
         # A socket in the file system can be reached from other network namespaces.
         unix_socket = run_dir / P4RUNTIME_SOCKET
@@ -78,64 +76,21 @@ class FabricSwitches:
             self._process.stop()
             self._process = None
 
-    def p4runtime_address(self, switch: str) -> str:
+    def records(self, file: Path) -> Recording:
+        told = self._ask(TakeRecords(file=file))
+        if told.get("lost"):
+            raise UserError(
+                "more happened in the switches than can be recorded: send fewer packets, or for less time"
+            )
+        recording = read_recording(file, told)
+        file.unlink()
+        return recording
+
+    def _p4runtime_address(self, switch: str) -> str:
         return f"127.0.0.1:{self._running.grpc_ports[0]}"
 
-    def link_statistics(self) -> list[DirectionStatistics]:
-        return list(name_statistics(self.topology, self.links, self._running.link_statistics(), self.foreign))
-
-    def device_statistics(self) -> dict[str, dict[str, int]]:
-        found = {}
-        for row in self._running.statistics()["devices"]:
-            switch = self.topology.switch_by_number(row.pop("device_id"))
-            if switch.name not in self.foreign:
-                found[switch.name] = row
-        return found
-
-    def start_capture(self, file: Path, host: str) -> None:
-        switch = self.topology.attachment(host)
-        port = self.topology.port(switch.name, host)
-        self._running.start_capture(file, [(switch.number, port, direction) for direction in ("in", "out")])
-
-    def data_plane_statistics(self) -> DataPlaneStatistics:
-        found = self._running.statistics()
-        drops = sum(row["socket_drops"] for row in found["interfaces"])
-        return DataPlaneStatistics(
-            late_ns_total=found["engine"]["late_ns_total"],
-            late_counts=tuple(found["engine"]["late_counts"]),
-            socket_frames=drops + sum(row["received"] for row in found["interfaces"]),
-            socket_drops=drops,
-            live_packets=found["engine"]["live_packets"],
-        )
-
-    def records(self, file: Path) -> Recording:
-        return self._running.records(file)
-
-    def quiesce(self, timeout_s: float) -> bool:
-        return self._running.quiesce(timeout_s)
-
-    def restart_switch(self, switch: str) -> None:
-        self._running.restart_switch(self.topology.switch(switch).number)
-
-    def set_link(self, link: Link, model: LinkModel) -> None:
-        ends = self._ports(link)
-        if len(ends) == 1 or (self.links == "veth" and link.a.node not in self.foreign):
-            self._running.set_link(*ends[0], model)
-        else:
-            for end in ends:
-                self._running.set_link(*end, model, ["out"])
-
-    def set_link_up(self, link: Link, up: bool) -> None:
-        for end in self._ports(link):
-            self._running.set_link_up(*end, up)
-
-    def _ports(self, link: Link) -> list[tuple[int, int]]:
-        """(device id, port) of the ends at which the fabric process has a link: its own switches, or else those that
-        it stands for. Of two, each models what leaves there, but of a pair of its own interfaces the first models
-        everything (emulation/switches/fabric_layout.py)."""
-        ends = [end for end in (link.a, link.b) if not self.topology.is_host(end.node)]
-        own = [end for end in ends if end.node not in self.foreign]
-        return [(self.topology.switch(end.node).number, end.port) for end in own or ends]
+    def _ask(self, command: Command) -> Answer:
+        return self._running.ask(command)
 
     @property
     def _running(self) -> FabricProcess:

@@ -32,13 +32,14 @@ class OvsSwitches:
     """Runs the switches `names` of the topology as bridges.
 
     A bridge bears its switch's name, its datapath id is the switch's number, its ports have the numbers of the graph,
-    and it listens for one controller at `openflow_address`. Until a controller installs flows it forwards nothing
-    (fail-mode secure): no learning, no flooding. Links are not its business (emulation.switches.fabric_switches).
+    and it listens for one controller at `control_address`. Until a controller installs flows it forwards nothing
+    (fail-mode secure): no learning, no flooding. Links are not its business (emulation.fabric.ForeignSwitches).
     """
 
     def __init__(self, topology: Topology, names: Collection[str]) -> None:
         self.topology = topology
-        self.switches = tuple(switch for switch in topology.switches if switch.name in set(names))
+        self.names = frozenset(names)
+        self.switches = tuple(switch for switch in topology.switches if switch.name in self.names)
         self._ports: dict[str, int] = {}
         self._processes: OvsProcesses | None = None
 
@@ -75,7 +76,7 @@ class OvsSwitches:
         self._processes.ofctl(switch, "del-groups")
         self._processes.vsctl("set-controller", switch, self._controller_target(switch))
 
-    def openflow_address(self, switch: str) -> str:
+    def control_address(self, switch: str) -> str:
         """Where the bridge waits for its controller, as "127.0.0.1:PORT"."""
         return f"127.0.0.1:{self._ports[switch]}"
 

@@ -18,7 +18,7 @@ Cells = Mapping[int, Tally]
 class Counts:
     """counters: by switch and by the last part of the counter's name. delivered: what links brought to the far end,
     whatever it was; effects: what they did to the rest. Links that cannot tell losses count as having none.
-    devices: by switch, what became of packets that did not leave it (testbed.device_statistics)."""
+    devices: by switch, what became of packets that did not leave it (Fabric.device_statistics)."""
 
     counters: Mapping[str, Mapping[str, Cells]] = field(default_factory=dict)
     delivered: Mapping[Direction, Tally] = field(default_factory=dict)
@@ -34,7 +34,7 @@ class Counts:
     @classmethod
     def of_links(cls, testbed: Testbed) -> Counts:
         """Without the counters of programs, which take a while."""
-        links = testbed.link_statistics()
+        links = testbed.fabric.link_statistics()
         return cls(
             delivered={(row.from_node, row.to_node): Tally(row.packets, row.bytes) for row in links},
             effects={
@@ -46,7 +46,7 @@ class Counts:
                 )
                 for row in links
             },
-            devices=testbed.device_statistics(),
+            devices=testbed.fabric.device_statistics(),
         )
 
     def since(self, before: Counts) -> Counts:

@@ -9,9 +9,8 @@ from pydantic import Field, ValidationInfo, field_validator
 
 from common.errors import UserError
 from experiments.configuration.faults import Fault, LinkChange, check_faults
-from experiments.configuration.sections import LinkOverride, Section, SwitchProgramsSection, TopologySection, option
+from experiments.configuration.sections import Section, SwitchProgramsSection, TopologySection, option
 from experiments.scale import Scale
-from topo.link import LinkModel
 
 Clock = Literal["real", "virtual"]
 
@@ -53,13 +52,13 @@ class PointConfiguration(Section):
         """What is drawn by chance, in words: then results differ between seeds, and a study repeats the point.
         Without any, one repetition tells all. A system adds what it draws itself and its metrics show."""
         built = self.topology.build(Scale())
-        changes = [fault.change for fault in self.faults if isinstance(fault, LinkChange)]
-        links: list[LinkModel | LinkOverride] = [*(link.model for link in built.links), *changes]
+        changes = [fault.change.fields(Scale()) for fault in self.faults if isinstance(fault, LinkChange)]
+        links = [*(link.model.to_json() for link in built.links), *changes]
         drawn = {
             "the machine's time": self.clock == "real",
-            "losses": any(link.loss for link in links),
-            "duplicates": any(link.duplicate for link in links),
-            "jitter": any(link.jitter_us for link in links),
+            "losses": any(link.get("loss") for link in links),
+            "duplicates": any(link.get("duplicate") for link in links),
+            "jitter": any(link.get("jitter_us") for link in links),
             "computing times": bool(self.timing.compute_us) and self.timing.compute_distribution == "exponential",
         }
         return tuple(words for words, is_drawn in drawn.items() if is_drawn)

@@ -51,11 +51,15 @@ class LinkOverride(Section):
     reorder: bool | None = None
 
     def fields(self, scale: Scale) -> dict[str, Any]:
-        """What was given, as fields of switch.link.LinkModel."""
-        given = self.model_dump(exclude_none=True)
-        if self.rate_mbps is not None:
-            given["rate_bps"] = scale.rate_bps(given.pop("rate_mbps"))
-        return {name: scale.time_us(value) if name.endswith("_us") else value for name, value in given.items()}
+        """What was given, as fields of topo.link.LinkModel."""
+        return _emulated(self.model_dump(exclude_none=True), scale)
+
+
+def _emulated(given: dict[str, Any], scale: Scale) -> dict[str, Any]:
+    """Nominal attributes as fields of topo.link.LinkModel."""
+    if "rate_mbps" in given:
+        given["rate_bps"] = scale.rate_bps(given.pop("rate_mbps"))
+    return {name: scale.time_us(value) if name.endswith("_us") else value for name, value in given.items()}
 
 
 def _none_for_zero(value: object) -> object:
@@ -64,7 +68,7 @@ def _none_for_zero(value: object) -> object:
 
 
 class LinkSection(Section):
-    """Every link, in both directions (switch.link.LinkModel); nominal."""
+    """Every link, in both directions (topo.link.LinkModel); nominal."""
 
     rate_mbps: Annotated[float | None, BeforeValidator(_none_for_zero)] = option(
         100.0, "Rate of every link in Mbit/s; 0 (in a study null) is unlimited.", gt=0
@@ -85,15 +89,7 @@ class LinkSection(Section):
         return self
 
     def model(self, scale: Scale) -> LinkModel:
-        return LinkModel(
-            rate_bps=scale.rate_bps(self.rate_mbps),
-            delay_us=scale.time_us(self.delay_us),
-            loss=self.loss,
-            duplicate=self.duplicate,
-            queue_packets=self.queue_packets,
-            jitter_us=scale.time_us(self.jitter_us),
-            reorder=self.reorder,
-        )
+        return LinkModel(**_emulated(self.model_dump(), scale))
 
 
 class TopologySection(Section):

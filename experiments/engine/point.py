@@ -38,7 +38,7 @@ def run_point(system: System, task: PointTask, on_progress: OnProgress = lambda 
     with open_testbed(system, point.network, task) as testbed:
         if task.capture:
             for host in point.network.capture:
-                testbed.start_capture(task.folder / f"{host}.pcap", host)
+                testbed.fabric.start_capture(task.folder / f"{host}.pcap", host)
         for phase in point.phases:
             setup = point.network
             found, report = run_phase(

@@ -34,12 +34,12 @@ def settle(testbed: Testbed, before: Counts, still_s: float) -> str:
     before: counted when the phase began. still_s: for so long packets may stand still (longest_stand_s).
     """
     start = last = Counts.of_links(testbed)
-    on_way, still_looks = testbed.packets_on_their_way(), 0
+    on_way, still_looks = testbed.fabric.packets_on_their_way(), 0
     if on_way is None:
         # So many at most.
         on_way = _entered(testbed.topology, start.since(before))
     hops = max(MOST_HOPS, 2 * len(testbed.topology.links))
-    while not testbed.quiesce(LOOK_S):
+    while not testbed.fabric.quiesce(LOOK_S):
         now = Counts.of_links(testbed)
         since = now.since(start)
         crossings = sum(tally.packets for tally in since.delivered.values())

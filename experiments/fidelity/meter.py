@@ -19,7 +19,7 @@ from experiments.fidelity.verdict import judge
 from topo.graph import Topology
 
 if TYPE_CHECKING:
-    from emulation.network import EmulatedNetwork
+    from emulation.fabric import Fabric
 
 SAMPLE_INTERVAL_S = 0.2
 """Processes of a run may end before it does; what they used is known up to the last sample."""
@@ -44,8 +44,8 @@ class NetworkCounts:
     rates_bps: Mapping[frozenset[str], int | None] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, network: EmulatedNetwork) -> NetworkCounts:
-        return cls(network.link_statistics(), network.data_plane_statistics(), network.changed_rates_bps())
+    def read(cls, fabric: Fabric) -> NetworkCounts:
+        return cls(fabric.link_statistics(), fabric.data_plane_statistics(), fabric.changed_rates_bps())
 
 
 class FidelityMeter:

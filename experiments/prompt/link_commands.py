@@ -13,15 +13,8 @@ from experiments.prompt.base import BasePrompt, starting
 from experiments.scale import Scale
 from topo.link import LinkModel
 
-ATTRIBUTES = {
-    "rate": "rate_mbps",
-    "delay": "delay_us",
-    "loss": "loss",
-    "duplicate": "duplicate",
-    "queue": "queue_packets",
-    "jitter": "jitter_us",
-}
-"""Words of `link`, and the fields of experiments.configuration.sections.LinkOverride that they set."""
+ATTRIBUTES = {field.partition("_")[0]: field for field in LinkOverride.model_fields if field != "reorder"}
+"""Words of `link`, and the fields that they set. Whether packets overtake stays as the network was made."""
 
 BAR_WIDTH = 30
 MOST_LOAD_S = 3600.0
@@ -61,7 +54,7 @@ class LinkCommands(BasePrompt):
     def _show_link(self, a: str, b: str) -> None:
         down = {frozenset((row["a"], row["b"])) for row in self.testbed.client.links() if not row["up"]}
         state = "down" if frozenset((a, b)) in down else "up"
-        self.say(f"{a}-{b}: {state}, {_model_text(self.testbed.network.link_model(a, b))}")
+        self.say(f"{a}-{b}: {state}, {_model_text(self.testbed.fabric.link_model(a, b))}")
 
     def do_load(self, line: str) -> None:
         """Show what every link carries, measured over a second or the seconds given, the busiest first.
@@ -75,9 +68,9 @@ class LinkCommands(BasePrompt):
         if not 0 < seconds <= MOST_LOAD_S:
             raise UserError(f"seconds are above 0 and at most {MOST_LOAD_S:.0f}")
         started_s = time.monotonic()
-        before = {(row.from_node, row.to_node): row for row in self.testbed.link_statistics()}
+        before = {(row.from_node, row.to_node): row for row in self.testbed.fabric.link_statistics()}
         time.sleep(seconds)
-        after = self.testbed.link_statistics()
+        after = self.testbed.fabric.link_statistics()
         passed_s = time.monotonic() - started_s
         loads = []
         for row in after:
@@ -90,7 +83,7 @@ class LinkCommands(BasePrompt):
             self.say(f"no link carried anything in {passed_s:.1f} s")
         busiest_bps = max((load_bps for load_bps, *_ in loads), default=0.0)
         for load_bps, dropped, sender, receiver in sorted(loads, key=lambda load: (-load[0], *load[2:])):
-            rate_bps = self.testbed.network.link_model(sender, receiver).rate_bps
+            rate_bps = self.testbed.fabric.link_model(sender, receiver).rate_bps
             text = f"{bar(load_bps / (rate_bps or busiest_bps or 1))} {load_bps / 1e6:9.3f} Mbit/s"
             if rate_bps:
                 text += f" {100 * load_bps / rate_bps:5.1f} %"
@@ -106,7 +99,7 @@ def bar(part: float) -> str:
 
 
 def _changes(words: list[str]) -> dict[str, Any]:
-    """ATTRIBUTE VALUE ... as fields of switch.link.LinkModel. UserError for what makes no sense."""
+    """ATTRIBUTE VALUE ... as fields of topo.link.LinkModel. UserError for what makes no sense."""
     if len(words) % 2:
         raise UserError(f"{words[-1]!r} is neither up nor down, and an attribute needs a value; see help link")
     given = dict(zip(words[::2], words[1::2], strict=True))

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from common.errors import UserError
+from common.capabilities import REAL_CLOCK
 from experiments.configuration.point import PointConfiguration
 from experiments.study.definition.expansion import with_values
 from experiments.system import System
@@ -22,8 +22,7 @@ def check_switch_programs(configuration: PointConfiguration) -> None:
     if program.model == "bmv2":
         from switch.p4lang.bmv2_programs import find_simple_switch_grpc
 
-        if configuration.clock == "virtual":
-            raise UserError("--switch: bmv2 needs the real clock: use --switch gradbed, or --clock real")
+        REAL_CLOCK.require(configuration.clock == "real", "--switch: bmv2", "--switch gradbed")
         find_simple_switch_grpc()
 
 

@@ -6,20 +6,19 @@ import json
 import os
 import signal
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from pydantic import BaseModel
 
-from common.errors import UserError
+from common.capabilities import GRADBED_SWITCHES
 from common.json_lines import JsonLinesProcess, own_program
 from controller.client import ControllerClient
 from controller.config import ControllerConfig, ProgramFiles
 from controller.core.services import ServiceConfig
 from controller.planning.legacy import OPENFLOW
-from emulation.links.link_statistics import DirectionStatistics
 from emulation.network import EmulatedNetwork
 from emulation.size import estimate
 from experiments.fidelity.meter import FidelityMeter, NetworkCounts
@@ -27,13 +26,13 @@ from experiments.fidelity.precedence import take_precedence
 from experiments.programs import Program
 from experiments.testbeds.agents import Agents
 from experiments.testbeds.packet_watch import PacketWatch, watch_level
+from experiments.testbeds.testbed import Testbed
 from switch.insight.instrumented import InstrumentedProgram, build_instrumented
 from switch.insight.recorder import Level
 from switch.server.outside_address import OutsideAddress
 
 if TYPE_CHECKING:
     from experiments.setup import NetworkSetup, PointTask, Served
-    from experiments.testbeds.agents import AgentSpec
     from switch.insight.coverage.coverage import Report as CoverageReport
 
 REST_ADDRESS = "127.0.0.1:8080"
@@ -54,8 +53,8 @@ _RECORDED: Mapping[Level | None, Literal["points", "values"] | None] = {
 }
 
 
-class MininetTestbed:
-    """experiments.testbeds.testbed.Testbed, for use in a sandbox.
+class MininetTestbed(Testbed):
+    """For use in a sandbox.
 
     The point's folder holds configurations, logs and the controller's journal. rest_fd: a listening socket that
     serves the REST interface, too: one made outside the sandbox can be reached from there. p4runtime: the
@@ -75,8 +74,7 @@ class MininetTestbed:
     ) -> None:
         level = watch_level(setup)
         if level is not None and task.configuration.program.model != "gradbed":
-            option = "--coverage" if setup.coverage else "--trace"
-            raise UserError(f"{option}: bmv2 does not tell what its programs do: use --switch gradbed")
+            raise GRADBED_SWITCHES.missing("--coverage" if setup.coverage else "--trace")
         self._watch: PacketWatch | None = None
         self._meter: FidelityMeter | None = None
         self.topology = setup.topology
@@ -96,13 +94,14 @@ class MininetTestbed:
             p4runtime=p4runtime,
             record=_RECORDED[level],
         )
+        self.fabric = self.network.fabric
         self.client = ControllerClient(REST_ADDRESS)
         self._controller: JsonLinesProcess | None = None
         self._patience_s = PATIENCE * estimate(setup.topology).time_s
         self._agents = Agents(task.folder, self.network, preload=setup.preload, keep_open=setup.keep_open)
         self._calls: list[tuple[float, int, Callable[[], None]]] = []
 
-    def __enter__(self) -> MininetTestbed:
+    def __enter__(self) -> Self:
         try:
             # They load their modules while the network is being made.
             self._controller = self._start_controller("-")
@@ -142,7 +141,7 @@ class MininetTestbed:
             if isinstance(program, Program):
                 files = program.compiled(self._by)
                 found[switch.name] = {
-                    "address": self.network.control_address(switch.name),
+                    "address": self.fabric.control_address(switch.name),
                     "device_id": switch.number,
                     "p4info": str(files.p4info),
                     "json": str(files.json),
@@ -174,12 +173,9 @@ class MininetTestbed:
 
     # Agents.
 
-    def start_agents(self, specs: Sequence[AgentSpec]) -> None:
-        self._agents.start(specs)
-
     def begin(self) -> None:
         take_precedence()
-        self._agents.begin()
+        super().begin()
 
     def event(self) -> Mapping[str, Any]:
         while True:
@@ -188,12 +184,6 @@ class MininetTestbed:
                 return self._agents.event()
             if (event := self._agents.event_within(self._calls[0][0] - time.monotonic())) is not None:
                 return event
-
-    def stop_agents(self) -> dict[tuple[int, str], dict[str, Any]]:
-        return self._agents.stop()
-
-    def kill_agent(self, job: int, name: str) -> None:
-        self._agents.kill(job, name)
 
     def restart_agent(self, job: int, name: str) -> None:
         self._agents.start([self._agents.started(job, name)])
@@ -217,7 +207,7 @@ class MininetTestbed:
 
     def _take_records(self) -> Mapping[int, int]:
         """Since the last call, of all switches; when each came up, in microseconds."""
-        found = self.network.records(self.folder / "records")
+        found = self.fabric.records(self.folder / "records")
         for words, devices in found.parts:
             self._watching.see(words, devices)
         for device_id, words in found.entries.items():
@@ -255,38 +245,19 @@ class MininetTestbed:
         while self._calls and self._calls[0][0] <= time.monotonic():
             self._calls.pop(0)[2]()
 
-    # The network.
-
-    def link_statistics(self) -> list[DirectionStatistics]:
-        return self.network.link_statistics()
-
-    def device_statistics(self) -> dict[str, dict[str, int]]:
-        return self.network.device_statistics()
+    # Faults.
 
     def set_link_up(self, a: str, b: str, up: bool) -> None:
-        self.network.set_link_up(a, b, up)
+        self.fabric.set_link_up(a, b, up)
         self.client.link(a, b, up)
 
     def change_link(self, a: str, b: str, **fields: Any) -> None:
-        self.network.change_link(a, b, **fields)
+        super().change_link(a, b, **fields)
         if self._meter is not None and "rate_bps" in fields:
             self._meter.rates_changed()
 
-    def restart_switch(self, switch: str) -> None:
-        self.network.restart_switch(switch)
-
-    def quiesce(self, timeout_s: float) -> bool:
-        return self.network.quiesce(timeout_s)
-
-    def packets_on_their_way(self) -> int | None:
-        data_plane = self.network.data_plane_statistics()
-        return None if data_plane is None else data_plane.live_packets
-
-    def start_capture(self, file: Path, host: str) -> None:
-        self.network.start_capture(file, host)
-
     def meter(self) -> AbstractContextManager[FidelityMeter]:
-        self._meter = FidelityMeter(self.topology, lambda: NetworkCounts.read(self.network))
+        self._meter = FidelityMeter(self.topology, lambda: NetworkCounts.read(self.fabric))
         return self._meter
 
     # The controller.
@@ -309,8 +280,8 @@ class MininetTestbed:
         compiled = {name: program.compiled(self._by) for name, program in programs.items()}
         config = ControllerConfig(
             topology=self.topology,
-            targets={switch.name: self.network.control_address(switch.name) for switch in self.topology.switches},
-            thrift_ports=self.network.thrift_ports(),
+            targets={switch.name: self.fabric.control_address(switch.name) for switch in self.topology.switches},
+            thrift_ports=self.fabric.thrift_ports(),
             programs={
                 name: ProgramFiles(json=files.json, p4info=files.p4info, routed=programs[name].routed)
                 for name, files in compiled.items()

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from pydantic import BaseModel
 
-from emulation.links.link_statistics import DirectionStatistics
+from emulation.fabric import Fabric
 from experiments.fidelity.report import FidelityReport
+from experiments.testbeds.agents import Agents, AgentSpec
 from topo.graph import Topology
 
 if TYPE_CHECKING:
     from experiments.setup import NetworkSetup, PointTask, Served
-    from experiments.testbeds.agents import AgentSpec
     from switch.insight.coverage.coverage import Report as CoverageReport
 
 
@@ -31,88 +31,100 @@ class Meter(Protocol):
         """Whether the clock could keep its promise; the arguments are the agents' own counts."""
 
 
-class Testbed(Protocol):
-    """A context manager: up when entered, gone when left. UserError for what the user can put right."""
+class Testbed(ABC):
+    """A context manager: up when entered, gone when left. UserError for what the user can put right.
+
+    fabric: what switches and links can do; what somebody else has to hear of goes by the test bed's own methods.
+    """
 
     topology: Topology
+    fabric: Fabric
+    _agents: Agents
 
-    def __enter__(self) -> Testbed: ...
+    @abstractmethod
+    def __enter__(self) -> Self: ...
 
+    @abstractmethod
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None: ...
 
     # Jobs and counters, by the controller.
+    @abstractmethod
     def add_job(self, request: BaseModel) -> dict[str, Any]: ...
 
+    @abstractmethod
     def delete_job(self, number: int) -> None: ...
 
+    @abstractmethod
     def counters(self, switch: str) -> dict[str, list[dict[str, int]]]:
         """Counter name -> its cells that are not zero: index, packets, bytes."""
 
+    @abstractmethod
     def registers(self, switch: str, name: str) -> Mapping[int, int | None]:
         """The cells of a register array that are not zero, by index; None: larger than the switch can tell (BMv2)."""
 
     # Agents.
     def start_agents(self, specs: Sequence[AgentSpec]) -> None:
         """Return when all are ready."""
+        self._agents.start(specs)
 
     def begin(self) -> None:
         """Let those work that wait for it."""
+        self._agents.begin()
 
+    @abstractmethod
     def event(self) -> Mapping[str, Any]:
         """The next event of an agent. Calls that come due before it are made (call_after)."""
 
     def stop_agents(self) -> dict[tuple[int, str], dict[str, Any]]:
         """End all agents of all jobs: the last statistics of each, by job number and agent name."""
+        return self._agents.stop()
 
-    def kill_agent(self, job: int, name: str) -> None: ...
+    def kill_agent(self, job: int, name: str) -> None:
+        self._agents.kill(job, name)
 
+    @abstractmethod
     def restart_agent(self, job: int, name: str) -> None:
         """Start an agent again that was killed, as it was started before, and let it begin."""
 
+    # What packets reach.
+    @abstractmethod
     def coverage(self) -> list[CoverageReport]:
         """What of each program packets have reached so far; none where that was not asked for."""
 
+    @abstractmethod
     def trace(self) -> list[dict[str, Any]]:
         """The way of the packet that was asked for: hop, switch, port, time_us and text; none where it was not."""
 
     # Time.
+    @abstractmethod
     def now_us(self) -> int:
         """Of a clock that never goes back; emulated."""
 
+    @abstractmethod
     def call_after(self, delay_us: int, action: Callable[[], None]) -> None:
         """Call that much later, while somebody waits for an event."""
 
+    @abstractmethod
     def cancel_calls(self) -> None: ...
 
-    # The network.
-    def link_statistics(self) -> list[DirectionStatistics]:
-        """One row per direction of every link, since the start."""
-
-    def device_statistics(self) -> dict[str, dict[str, int]]:
-        """By switch: what became of packets other than leaving it (switch.engine.DeviceStatistics); only of switches
-        that can tell."""
-
+    # Faults.
+    @abstractmethod
     def set_link_up(self, a: str, b: str, up: bool) -> None:
         """Cut a link, or mend it; switches see their ports go down, and the controller hears of it."""
 
     def change_link(self, a: str, b: str, **fields: Any) -> None:
-        """Change fields of a link's model (switch.link.LinkModel), in both directions."""
+        """Change fields of a link's model (topo.link.LinkModel), in both directions."""
+        self.fabric.change_link(a, b, **fields)
 
     def restart_switch(self, switch: str) -> None:
-        """A switch loses program, tables and registers; return when it holds its part of the plan again."""
+        """A switch loses program, tables and registers, and gets its part of the plan again."""
+        self.fabric.restart_switch(switch)
 
-    def quiesce(self, timeout_s: float) -> bool:
-        """Wait until no packet is on its way between switches; False if some still are."""
-
-    def packets_on_their_way(self) -> int | None:
-        """At most so many are now; None: nobody can tell."""
-
-    def start_capture(self, file: Path, host: str) -> None:
-        """Write what passes a host's access link, both ways, to a pcap file from now on."""
-
-    def meter(self) -> AbstractContextManager[Meter]: ...
+    @abstractmethod
+    def meter(self) -> AbstractContextManager[Meter]:
+        """Whether the clock keeps its promise from now on."""
 
 
 def open_testbed(system: Served, network: NetworkSetup, task: PointTask) -> Testbed:

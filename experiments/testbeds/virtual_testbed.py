@@ -7,27 +7,27 @@ involved in what comes out, no root is needed, and nothing is done in the kernel
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import asdict, replace
-from pathlib import Path
+from dataclasses import asdict
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import BaseModel
 
-from common.errors import UserError
+from common.capabilities import REAL_CLOCK
 from controller.core.controller import Controller
 from controller.core.services import ServiceConfig, load_services
 from controller.southbound.p4runtime.local import LocalSouthbound
 from controller.southbound.p4runtime.pipeline import Pipeline
 from controller.switches import unrouted_programs
-from emulation.links.link_statistics import DirectionStatistics
-from emulation.switches.fabric_layout import fabric_config, interface_name, name_statistics
+from emulation.switches.fabric_layout import fabric_config, interface_name
+from emulation.switches.virtual_switches import VirtualSwitches
 from experiments.fidelity.report import FidelityMeasures, FidelityReport
 from experiments.programs import Program
 from experiments.testbeds.agents import Agents
 from experiments.testbeds.packet_watch import PacketWatch, watch_level
+from experiments.testbeds.testbed import Testbed
 from hosts.agents.virtual.clock import VirtualClock
 from hosts.agents.virtual.launcher import VirtualLauncher
 from switch.codegen import build_program
@@ -39,37 +39,33 @@ if TYPE_CHECKING:
     from experiments.configuration.point import TimingSection
     from experiments.configuration.sections import SwitchProgramsSection
     from experiments.setup import NetworkSetup, PointTask, Served
-    from experiments.testbeds.agents import AgentSpec
     from switch.engine import EngineDevice
     from switch.insight.coverage.coverage import Report as CoverageReport
-    from topo.graph import Link
-    from topo.link import LinkModel
 
 
-class VirtualTestbed:
-    """experiments.testbeds.testbed.Testbed."""
+class VirtualTestbed(Testbed):
+    """All in this process."""
 
     def __init__(self, system: Served, setup: NetworkSetup, task: PointTask) -> None:
         """UserError for what needs the kernel."""
         programs = {name: program for name, program in setup.switches.items() if isinstance(program, Program)}
-        if len(programs) < len(setup.switches):
-            raise UserError("Open vSwitch needs the real clock: use --legacy p4 (or --optical p4), or --clock real")
+        REAL_CLOCK.require(len(programs) == len(setup.switches), "Open vSwitch", "--legacy p4 (or --optical p4)")
         self.topology = setup.topology
         self._system = system
         self._timing = task.configuration.timing
         self._control_ns = 1000 * task.scale.time_us(self._timing.control_delay_us)
-        self._models: dict[frozenset[str], LinkModel] = {}
         self._setup = setup
         self._level = watch_level(setup)
         self._watching = ExitStack()
         self._watch: PacketWatch | None = None
         build = build_program if self._level is None else build_instrumented
-        self._fabric = VirtualFabric(fabric_config(self.topology, "memory", task.seed, ()), build)
-        self._clock = VirtualClock(self._fabric)
+        self._switches = VirtualFabric(fabric_config(self.topology, "memory", task.seed, ()), build)
+        self._clock = VirtualClock(self._switches)
         self._clock.on_message = self._take_message
+        self.fabric = VirtualSwitches(self.topology, self._switches, self._clock)
         pipelines = _pipelines(programs, task.configuration.program)
         device_ids = {switch.name: switch.number for switch in self.topology.switches}
-        self._southbound = LocalSouthbound(self._fabric, device_ids, pipelines)
+        self._southbound = LocalSouthbound(self._switches, device_ids, pipelines)
         service = ServiceConfig(
             name=system.name, service=system.service, settings=setup.settings.model_dump(mode="json")
         )
@@ -93,25 +89,25 @@ class VirtualTestbed:
         found = {}
         for link in self.topology.host_links:
             host, switch = (link.a, link.b) if self.topology.is_host(link.a.node) else (link.b, link.a)
-            found[interface_name(host)] = self._fabric.interface(
+            found[interface_name(host)] = self._switches.interface(
                 self.topology.switch(switch.node).number,
                 switch.port,
                 receive_coalescing_us=self._timing.receive_coalescing_us,
             )
         return found
 
-    def __enter__(self) -> VirtualTestbed:
+    def __enter__(self) -> Self:
         self._controller.start(ready_timeout_s=0.0)
         if self._level is not None:
             programs = {
                 device_id: device.program
-                for device_id, device in self._fabric.devices.items()
+                for device_id, device in self._switches.devices.items()
                 if isinstance(device.program, InstrumentedProgram)
             }
             self._watch = PacketWatch(self._setup, programs)
             self._recorder = self._watching.enter_context(recording(self._level))
             self._see_entries()
-            self._fabric.after_running = self._see
+            self._switches.after_running = self._see
         return self
 
     def _see(self) -> None:
@@ -129,15 +125,17 @@ class VirtualTestbed:
 
     def _running(self) -> dict[int, EngineDevice]:
         """Switches that have a program."""
-        return {device_id: device for device_id, device in self._fabric.devices.items() if device.program is not None}
+        return {
+            device_id: device for device_id, device in self._switches.devices.items() if device.program is not None
+        }
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._agents.__exit__(kind, error, trace)
-        self._fabric.after_running = None
+        self._switches.after_running = None
         self._watching.close()
-        self._fabric.close()
+        self._switches.close()
 
     # Jobs and counters.
 
@@ -159,20 +157,8 @@ class VirtualTestbed:
 
     # Agents.
 
-    def start_agents(self, specs: Sequence[AgentSpec]) -> None:
-        self._agents.start(specs)
-
-    def begin(self) -> None:
-        self._agents.begin()
-
     def event(self) -> Mapping[str, Any]:
         return self._agents.event()
-
-    def stop_agents(self) -> dict[tuple[int, str], dict[str, Any]]:
-        return self._agents.stop()
-
-    def kill_agent(self, job: int, name: str) -> None:
-        self._agents.kill(job, name)
 
     def restart_agent(self, job: int, name: str) -> None:
         self._agents.launch([self._agents.started(job, name)])
@@ -212,48 +198,15 @@ class VirtualTestbed:
         # There, and back with what the controller makes of it.
         self._later(2, lambda: self._southbound.take(message.device_id, message.message))
 
-    # The network.
-
-    def link_statistics(self) -> list[DirectionStatistics]:
-        return list(name_statistics(self.topology, "memory", map(asdict, self._fabric.link_statistics())))
-
-    def device_statistics(self) -> dict[str, dict[str, int]]:
-        devices = self._fabric.devices
-        return {switch.name: asdict(devices[switch.number].statistics()) for switch in self.topology.switches}
+    # Faults.
 
     def set_link_up(self, a: str, b: str, up: bool) -> None:
-        self._fabric.set_link_up(*self._port(self.topology.link(a, b)), up)
+        self.fabric.set_link_up(a, b, up)
         self._later(2, lambda: self._controller.link_changed(a, b, up))
 
-    def change_link(self, a: str, b: str, **fields: Any) -> None:
-        link = self.topology.link(a, b)
-        pair = frozenset((a, b))
-        self._models[pair] = replace(self._models.get(pair, link.model), **fields)
-        self._fabric.set_link(*self._port(link), self._models[pair])
-
-    def _port(self, link: Link) -> tuple[int, int]:
-        end = link.b if self.topology.is_host(link.a.node) else link.a
-        return self.topology.switch(end.node).number, end.port
-
     def restart_switch(self, switch: str) -> None:
-        self._fabric.restart_switch(self.topology.switch(switch).number)
-        self._southbound.lost(switch)
+        super().restart_switch(switch)
         self._later(2, lambda: self._southbound.restore(switch))
-
-    def quiesce(self, timeout_s: float) -> bool:
-        end_ns = self._clock.now_ns + round(1e9 * timeout_s)
-        while not self._fabric.engine.quiesce(0):
-            if self._clock.now_ns > end_ns or not self._clock.step():
-                return self._fabric.engine.quiesce(0)
-        return True
-
-    def packets_on_their_way(self) -> int:
-        return self._fabric.engine.statistics().live_packets
-
-    def start_capture(self, file: Path, host: str) -> None:
-        switch = self.topology.attachment(host)
-        port = self.topology.port(switch.name, host)
-        self._fabric.capture(file, [(switch.number, port, "in"), (switch.number, port, "out")])
 
     def meter(self) -> VirtualMeter:
         return VirtualMeter()

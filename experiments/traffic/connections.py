@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from common.capabilities import REAL_CLOCK
 from common.errors import UserError
 from experiments.scale import Scale
 from experiments.testbeds.agents import AgentSpec
@@ -44,8 +45,7 @@ def check_transport(section: TrafficSection, clock: str) -> None:
     """UserError for what only the kernel has, and for iperf3 where it is not installed."""
     if section.transport == "udp":
         return
-    if clock != "real":
-        raise UserError(f"--transport: {section.transport} is the kernel's: use --clock real, or --transport udp")
+    REAL_CLOCK.require(clock == "real", f"--transport: {section.transport}", "--transport udp")
     if section.transport == "iperf3":
         find_iperf3()
 

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from collections.abc import Callable, Collection, Iterable
-from pathlib import Path
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
+from common.capabilities import REAL_CLOCK
 from common.errors import UserError
 from switch.codegen import build_program
 from switch.device import Program
-from switch.engine import Capture, Direction, Engine, EngineDevice, LinkStatistics
-from switch.fabric import add_switches
-from switch.fabric_config import FabricConfig
+from switch.engine import Engine
+from switch.engine_fabric import EngineFabric
+from switch.fabric_config import FabricConfig, InterfaceConfig
 from switch.state.pipeline import Build
 from switch.virtual import traffic
 from switch.virtual.interface import HostInterface
 from switch.virtual.target import LocalTarget, Pipelines
-from topo.link import LinkModel
 
-_OUT: tuple[Direction, ...] = ("out",)
 _MAX_EVENTS = 10_000_000
 """At one time."""
 
@@ -47,7 +45,7 @@ class Stop(NamedTuple):
     idle: bool
 
 
-class VirtualFabric:
+class VirtualFabric(EngineFabric):
     """The fabric of a configuration (switch.fabric_config), with hosts in this process in place of interfaces.
 
     The clock is an integer of nanoseconds that starts at 0 and moves in `run_until` alone. Everything happens on the
@@ -61,22 +59,7 @@ class VirtualFabric:
         build: makes programs of BMv2 JSON, such as switch.insight.instrumented.build_instrumented. Raises UserError
         for what cannot be built, such as switches that other programs run.
         """
-        if config.foreign_switches or config.wires:
-            raise UserError("switches that other programs run need the real clock")
-        self.engine = Engine(manual_clock=True)
-        try:
-            self.devices: dict[int, EngineDevice] = add_switches(self.engine, config)
-            for port in config.interfaces:
-                self.engine.add_memory_port(port.device_id, port.port, port.link, port.seed)
-            for link in config.links:
-                self.engine.add_link(link.a, link.b, link.link, link.seed)
-            for capture in config.captures:
-                self.engine.capture(capture.file, capture.ports)
-        except BaseException:
-            self.engine.close()
-            raise
-        # What arrives at a port of a link between switches is what leaves at the other end.
-        self._far_ends = {near: far for link in config.links for near, far in ((link.a, link.b), (link.b, link.a))}
+        super().__init__(config, Engine(manual_clock=True))
         pipelines = Pipelines(build)
         self.after_running: Callable[[], None] | None = None
         """Called whenever time has gone on a little."""
@@ -103,9 +86,15 @@ class VirtualFabric:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    def close(self) -> None:
-        """Give everything back. May be repeated."""
-        self.engine.close()
+    def _add_port(self, port: InterfaceConfig) -> None:
+        self.engine.add_memory_port(port.device_id, port.port, port.link, port.seed)
+
+    def _add_foreign_switches(self, config: FabricConfig) -> None:
+        if config.foreign_switches or config.wires:
+            raise REAL_CLOCK.missing("a switch that another program runs")
+
+    def _restart(self, device_id: int) -> None:
+        self._target(device_id).restart()
 
     # ---- Hosts ----
 
@@ -187,40 +176,6 @@ class VirtualFabric:
         if target is None:
             raise UserError(f"there is no P4 switch with device id {device_id}")
         return target
-
-    # ---- Faults ----
-
-    def set_link(
-        self, device_id: int, port: int, link: LinkModel, directions: Collection[Direction] = ("in", "out")
-    ) -> None:
-        """Change rate, delay, loss, queue of a port's link from now on: of what arrives, of what leaves, or both.
-
-        What is queued or in flight stays, and so do the random generators.
-        """
-        far = self._far_ends.get((device_id, port))
-        if far is None:
-            self.engine.set_link(device_id, port, link, directions)
-            return
-        for direction in directions:
-            self.engine.set_link(*((device_id, port) if direction == "out" else far), link, _OUT)
-
-    def set_link_up(self, device_id: int, port: int, up: bool) -> None:
-        """Cut the link at a port, or mend it; see Engine.set_link_up."""
-        self.engine.set_link_up(device_id, port, up)
-
-    def restart_switch(self, device_id: int) -> None:
-        """Program, tables, registers and digests are lost, as when the power fails for a moment."""
-        self._target(device_id).restart()
-
-    # ---- Observing ----
-
-    def capture(self, file: Path, ports: Iterable[tuple[int, int, Direction]]) -> Capture:
-        """Write what passes ports to a pcap file, with times of the virtual clock; see Engine.capture."""
-        return self.engine.capture(file, ports)
-
-    def link_statistics(self) -> list[LinkStatistics]:
-        """One row per direction, in order of creation."""
-        return self.engine.link_statistics()
 
     # ---- Traffic ----
 

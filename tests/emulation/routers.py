@@ -27,7 +27,7 @@ def route_everything(network: EmulatedNetwork) -> None:
     p4info = text_format.Parse(program.p4info.read_text(), p4i.P4Info())
     config = p4r.ForwardingPipelineConfig(p4info=p4info, p4_device_config=program.json.read_bytes())
     for switch in network.topology.switches:
-        with grpc.insecure_channel(network.p4runtime_address(switch.name)) as channel:
+        with grpc.insecure_channel(network.fabric.control_address(switch.name)) as channel:
             stub = p4r_grpc.P4RuntimeStub(channel)
             requests: queue.SimpleQueue[Any] = queue.SimpleQueue()
             arbitration = p4r.MasterArbitrationUpdate(device_id=switch.number, election_id=ELECTION)

@@ -16,22 +16,19 @@ level, in the order of the addresses without digit l. Numbers: switches, then re
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 from common.errors import UserError
 from topo.addressing import make_host, make_switch
-from topo.graph import MAX_SWITCH_NUMBER, Endpoint, Link, LinkFields, Topology
+from topo.graph import MAX_SWITCH_NUMBER, Endpoint, Link, Topology
 from topo.hops import RELAY
 from topo.link import LinkModel
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
 
 MAX_PORTS = 509
 """Keeps port numbers below v1model's special ones."""
 
 
-def bcube(n: int, k: int, **link: Unpack[LinkFields]) -> Topology:
+def bcube(n: int, k: int, **link: Any) -> Topology:
     """BCube(n, k); `link` are the fields of every link's model but those inside servers. UserError for sizes that
     cannot be built."""
     if not 2 <= n <= MAX_PORTS or not 0 <= k < 16:

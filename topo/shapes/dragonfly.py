@@ -13,21 +13,18 @@ from __future__ import annotations
 
 from collections import defaultdict
 from itertools import combinations, product
-from typing import TYPE_CHECKING
+from typing import Any
 
 from common.errors import UserError
 from topo.addressing import MAX_HOSTS_PER_SWITCH, make_host, make_switch
-from topo.graph import Endpoint, Host, Link, LinkFields, Topology
+from topo.graph import Endpoint, Host, Link, Topology
 from topo.link import LinkModel
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
 
 MOST = 250
 """Groups, and routers of a group: they are a byte of an address each."""
 
 
-def dragonfly(groups: int, routers: int, hosts: int, **link: Unpack[LinkFields]) -> Topology:
+def dragonfly(groups: int, routers: int, hosts: int, **link: Any) -> Topology:
     """The network of so many groups, routers of a group and hosts of a router; `link` are the fields of every link's
     model. UserError for sizes that cannot be built."""
     for what, count, limit in (

@@ -13,18 +13,15 @@ Names count over the whole network (c1.., a1.., e1.., h1..); so do the numbers: 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 from common.errors import UserError
 from topo.addressing import make_host, make_switch
-from topo.graph import MAX_SWITCH_NUMBER, Endpoint, Host, Link, LinkFields, Topology
+from topo.graph import MAX_SWITCH_NUMBER, Endpoint, Host, Link, Topology
 from topo.link import LinkModel
 
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
 
-
-def fat_tree(k: int, **link: Unpack[LinkFields]) -> Topology:
+def fat_tree(k: int, **link: Any) -> Topology:
     """The fat-tree of k-port switches; `link` are the fields of every link's model. UserError for an impossible k."""
     if k < 2 or k % 2:
         raise UserError(f"a fat-tree needs an even k >= 2, got {k}")

@@ -6,21 +6,18 @@ Names: spines s1.., leaves l1.., hosts h1..; numbers count the spines first. Lea
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 from common.errors import UserError
 from topo.addressing import MAX_HOSTS_PER_SWITCH, make_host, make_switch
-from topo.graph import Endpoint, Host, Link, LinkFields, Topology
+from topo.graph import Endpoint, Host, Link, Topology
 from topo.link import LinkModel
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
 
 MAX_SWITCHES_PER_TIER = 250
 """Keeps every port number below v1model's special ones (510 and 511)."""
 
 
-def leaf_spine(leaves: int, spines: int, hosts_per_leaf: int, **link: Unpack[LinkFields]) -> Topology:
+def leaf_spine(leaves: int, spines: int, hosts_per_leaf: int, **link: Any) -> Topology:
     """The network; `link` are the fields of every link's model. UserError for sizes that cannot be built."""
     for what, count, limit in (
         ("leaves", leaves, MAX_SWITCHES_PER_TIER),

@@ -16,15 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import combinations, product
-from typing import TYPE_CHECKING
+from typing import Any
 
 from common.errors import UserError
 from topo.addressing import MAX_HOSTS_PER_SWITCH, make_host, make_switch
-from topo.graph import Endpoint, Link, LinkFields, Topology
+from topo.graph import Endpoint, Link, Topology
 from topo.link import LinkModel
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
 
 KIND = "optical-electrical"
 PLANES = 2
@@ -53,7 +50,7 @@ def uplink_port(n: int, plane: int) -> int:
     return 2 * n + plane
 
 
-def optical_electrical(n: int, **link: Unpack[LinkFields]) -> Topology:
+def optical_electrical(n: int, **link: Any) -> Topology:
     """The network of N = n; `link` are the fields of every link's model. UserError for an n that cannot be built."""
     if not 1 <= n <= MAX_HOSTS_PER_SWITCH:
         raise UserError(f"an optical and electrical network has 1 to {MAX_HOSTS_PER_SWITCH} units, got {n}")

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 from common.errors import UserError
 from topo.addressing import MAX_HOSTS_PER_SWITCH, make_host, make_switch
-from topo.graph import Endpoint, Link, LinkFields, Topology
+from topo.graph import Endpoint, Link, Topology
 from topo.link import LinkModel
 
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
 
-
-def star(hosts: int, **link: Unpack[LinkFields]) -> Topology:
+def star(hosts: int, **link: Any) -> Topology:
     """The star of that many hosts; `link` are the fields of every link's model. UserError if it cannot be."""
     if not 1 <= hosts <= MAX_HOSTS_PER_SWITCH:
         raise UserError(f"a star has 1 to {MAX_HOSTS_PER_SWITCH} hosts, got {hosts}")

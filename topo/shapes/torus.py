@@ -10,21 +10,18 @@ from __future__ import annotations
 
 from collections import defaultdict
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import Any
 
 from common.errors import UserError
 from topo.addressing import make_host, make_switch
-from topo.graph import Endpoint, Link, LinkFields, Topology
+from topo.graph import Endpoint, Link, Topology
 from topo.link import LinkModel
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
 
 MOST = 62_500
 """Places: 10.0.0.0/24 to 10.249.249.0/24."""
 
 
-def torus(x: int, y: int, z: int, **link: Unpack[LinkFields]) -> Topology:
+def torus(x: int, y: int, z: int, **link: Any) -> Topology:
     """The torus of these sizes; `link` are the fields of every link's model. UserError for sizes that cannot be
     built."""
     sizes = (x, y, z)

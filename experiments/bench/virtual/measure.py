@@ -52,7 +52,7 @@ def measure(k: int, milliseconds: int) -> Measured:
         ready_s = time.process_time()
         fabric.run_until(milliseconds * _MILLISECOND_NS)
         end_s = time.process_time()
-        rows = fabric.link_statistics()
+        rows = fabric.engine.link_statistics()
         sinks = [fabric.sink_statistics(*place_of(permutation, host)) for host in permutation.topology.hosts]
         return Measured(
             k=k,

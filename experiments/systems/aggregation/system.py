@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from common.capabilities import REAL_CLOCK
 from common.errors import UserError
 from controller.planning.hosts import choose_hosts_of_jobs
 from experiments.configuration.point import PointConfiguration
@@ -128,7 +129,5 @@ class AggregationSystem(System):
 def _check_virtual(configuration: AggregationConfiguration) -> None:
     """UserError for what only the kernel's network has."""
     switches, workload = configuration.switches, configuration.workload
-    if switches.legacy == "openflow":
-        raise UserError("--legacy: Open vSwitch needs the real clock: use --legacy p4, or --clock real")
-    if workload.exchange == "gloo" or "gloo" in workload.baselines:
-        raise UserError("gloo needs the real clock: use ring, or --clock real")
+    REAL_CLOCK.require(switches.legacy != "openflow", "--legacy: Open vSwitch", "--legacy p4")
+    REAL_CLOCK.require("gloo" not in (workload.exchange, *workload.baselines), "gloo", "ring")

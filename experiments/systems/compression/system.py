@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from common.capabilities import REAL_CLOCK
 from common.errors import UserError
 from experiments.configuration.point import PointConfiguration
 from experiments.scale import Scale
@@ -96,7 +97,6 @@ class CompressionSystem(System):
 
 def _check_tcp(configuration: CompressionConfiguration) -> None:
     """UserError for what does not go with the kernel's TCP."""
-    if configuration.clock == "virtual":
-        raise UserError("--transport tcp needs the kernel, and so the real clock: use --clock real")
+    REAL_CLOCK.require(configuration.clock == "real", "--transport tcp")
     if configuration.transport.pacing != "none" or configuration.ratio.rule != "none":
         raise UserError("--transport tcp: the kernel chooses the rate: give --pacing none and --ratio none")

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from common.capabilities import REAL_CLOCK
 from common.errors import UserError
 from common.suggestion import suggestion
 from controller.core.services import ServiceConfig
@@ -49,8 +50,8 @@ class InterconnectSystem(System):
         except UserError as error:
             raise UserError(f"--topology: {error}") from error
         routing = configuration.routing
-        if configuration.clock == "virtual" and routing.optical == "openflow":
-            raise UserError("--optical: Open vSwitch needs the real clock: use --optical p4, or --clock real")
+        if routing.optical == "openflow":
+            REAL_CLOCK.require(configuration.clock == "real", "--optical: Open vSwitch", "--optical p4")
         if routing.channels != "uplink":
             if routing.optical == "openflow":
                 raise UserError("--channels: Open vSwitch's ports are one channel: take --channels uplink")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from common.capabilities import GRADBED_SWITCHES
 from common.errors import UserError
 from experiments.configuration.faults import AgentFault
 from experiments.configuration.point import PointConfiguration
@@ -41,11 +42,9 @@ class WorkloadSystem(System):
 
     def check(self, configuration: PointConfiguration) -> None:
         assert isinstance(configuration, WorkloadConfiguration)
-        watched = configuration.program.coverage or configuration.program.trace is not None
-        if configuration.program.model == "bmv2" and watched:
-            raise UserError(
-                "--switch: bmv2 does not tell what programs do, as --coverage and --trace need: use gradbed"
-            )
+        program = configuration.program
+        for option, is_asked in (("--coverage", program.coverage), ("--trace", program.trace is not None)):
+            GRADBED_SWITCHES.require(program.model == "gradbed" or not is_asked, option)
         check_subjects(configuration.expect, METRICS)
         setup = network_of(configuration, Scale())
         check_transport(configuration.traffic, configuration.clock)

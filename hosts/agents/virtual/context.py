@@ -13,6 +13,7 @@ import numpy as np
 from greenlet import getcurrent, greenlet  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
+from common.capabilities import REAL_CLOCK
 from common.errors import UserError
 from formats.datagram import ETHER_TYPE_IPV4, ETHERNET_BYTES, FRAGMENT_MASK, PROTOCOL_UDP
 from hosts.agents.channel import BEGIN, INTERFACES, STOP
@@ -331,7 +332,7 @@ class VirtualContext:
         self.require_kernel("TCP")
 
     def require_kernel(self, what: str) -> NoReturn:
-        raise UserError(f"{what} needs the kernel's network, and so the real clock: use --clock real")
+        raise REAL_CLOCK.missing(what)
 
     def emit(self, event: str, **fields: Any) -> None:
         # By JSON, as on the way out of a process.

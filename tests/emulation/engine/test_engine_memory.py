@@ -57,7 +57,9 @@ def over_memory(link: LinkModel) -> tuple[list[bytes], list[LinkStatistics]]:
         while not fabric.run_until(None).idle:
             pass
         buffer, lengths = hosts[1].receive()
-        return [bytes(row[:length]) for row, length in zip(buffer, lengths, strict=True)], fabric.link_statistics()
+        return [
+            bytes(row[:length]) for row, length in zip(buffer, lengths, strict=True)
+        ], fabric.engine.link_statistics()
 
 
 def without_times(rows: list[LinkStatistics]) -> list[LinkStatistics]:

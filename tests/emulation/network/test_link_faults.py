@@ -32,7 +32,7 @@ def ping(testbed: MininetTestbed, wait_s: float) -> float | None:
 
 
 def losses(testbed: MininetTestbed, a: str, b: str) -> int:
-    return sum(row.losses for row in testbed.link_statistics() if (row.from_node, row.to_node) == (a, b))
+    return sum(row.losses for row in testbed.fabric.link_statistics() if (row.from_node, row.to_node) == (a, b))
 
 
 @in_sandbox
@@ -54,26 +54,26 @@ def test_links_are_cut_mended_and_changed(links: str, legacy: str, tmp_path: Pat
     system = AggregationSystem()
     task = PointTask(AggregationConfiguration.model_validate(plain), 1, Scale(), tmp_path)
     with MininetTestbed(system, system.point(task).network, task) as testbed:
-        network = testbed.network
+        fabric = testbed.fabric
         assert ping(testbed, 20) is not None
         for a, b in pairwise(PATH):
             before = losses(testbed, a, b)
-            network.set_link_up(a, b, False)
+            fabric.set_link_up(a, b, False)
             assert ping(testbed, 0.2) is None
-            network.set_link_up(a, b, True)
+            fabric.set_link_up(a, b, True)
             assert losses(testbed, a, b) == before + 1
             assert ping(testbed, 20) is not None
 
-            network.change_link(a, b, delay_us=DELAY_US)
+            fabric.change_link(a, b, delay_us=DELAY_US)
             round_trip_ms = ping(testbed, 20)
             assert round_trip_ms is not None and round_trip_ms >= 2 * DELAY_US / 1000
             # Fields that are not named stay; in both directions.
-            network.change_link(a, b, loss=0.999999)
+            fabric.change_link(a, b, loss=0.999999)
             assert ping(testbed, 0.2) is None
             assert losses(testbed, a, b) + losses(testbed, b, a) == before + 2
-            network.change_link(a, b, loss=0.0)
+            fabric.change_link(a, b, loss=0.0)
             again_ms = ping(testbed, 20)
             assert again_ms is not None and again_ms >= 2 * DELAY_US / 1000
-            network.change_link(a, b, delay_us=0)
+            fabric.change_link(a, b, delay_us=0)
         with pytest.raises(UserError, match="no link between 'h1' and 'h2'"):
-            network.set_link_up("h1", "h2", False)
+            fabric.set_link_up("h1", "h2", False)

@@ -19,6 +19,7 @@ import pytest
 
 from common.errors import UserError
 from common.namespaces import in_network_namespace
+from emulation.fabric import Fabric
 from emulation.links.link_statistics import DirectionStatistics
 from emulation.links.veth import VethPair, create_pairs
 from emulation.network import EmulatedNetwork
@@ -34,11 +35,8 @@ PATIENCE_S = 20.0
 ETH_P_ALL = 3
 
 
-class BridgedStar:
+class BridgedStar(Fabric):
     """A back end whose only switch is a Linux bridge that is also the hosts' gateway."""
-
-    def __init__(self, topology: Topology) -> None:
-        self.topology = topology
 
     def check(self) -> None: ...
 
@@ -48,7 +46,7 @@ class BridgedStar:
         for switch in self.topology.switches:
             net.addSwitch(switch.name, cls=FabricSwitch, number=switch.number)
 
-    def start(self, net: Any, run_dir: Path) -> None:
+    def start(self, run_dir: Path) -> None:
         from pyroute2 import IPRoute
 
         (switch,) = self.topology.switches
@@ -65,25 +63,22 @@ class BridgedStar:
 
     def stop(self) -> None: ...
 
-    def p4runtime_address(self, switch: str) -> str:
-        raise NotImplementedError
-
     def link_statistics(self) -> list[DirectionStatistics]:
         raise NotImplementedError
 
-    def quiesce(self, timeout_s: float) -> bool:
-        raise NotImplementedError
+    set_link_up = _p4runtime_address = _restart_switch = _quiesce = link_statistics  # type: ignore[assignment]
 
 
 class NoSwitches(BridgedStar):
     """Only the nodes."""
 
-    def start(self, net: Any, run_dir: Path) -> None: ...
+    def start(self, run_dir: Path) -> None: ...
 
 
 def network(topology: Topology, backend: type[BridgedStar] = NoSwitches, **options: Any) -> EmulatedNetwork:
     made = EmulatedNetwork(topology, **options)
-    made._backend = backend(topology)
+    made.fabric = runner = backend(topology)
+    made._runners = (runner,)
     return made
 
 

@@ -41,8 +41,8 @@ def test_a_fat_tree_of_p4_routers(links: str, tmp_path: Path) -> None:
         route_everything(net)
         for near, far, ip in (("h1", "h2", "10.0.0.3"), ("h1", "h3", "10.0.1.2"), ("h3", "h16", "10.3.1.3")):
             assert "3 received" in net.mininet[near].cmd(f"ping -c 3 -i 0.05 -W 5 {ip}"), f"{near} to {far}"
-        assert net.quiesce()
-        rows = {(row.from_node, row.to_node): row for row in net.link_statistics()}
+        assert net.fabric.quiesce()
+        rows = {(row.from_node, row.to_node): row for row in net.fabric.link_statistics()}
         assert set(rows) == {(a, b) for link in topology.links for a, b in _directions(link.a.node, link.b.node)}
         # 3 echoes each way between h1 and h2, and h1 and h3; 98 bytes each with its Ethernet header.
         assert (rows["h1", "e1"].packets, rows["h1", "e1"].bytes) == (6, 6 * 98)
@@ -76,8 +76,8 @@ def test_loss_and_duplication_are_those_asked_for_and_the_same_each_time(links: 
             for _ in range(500):
                 sender.send(frame)
                 time.sleep(0.0002)
-            assert net.quiesce()
-            rows = {(row.from_node, row.to_node): row for row in net.link_statistics()}
+            assert net.fabric.quiesce()
+            rows = {(row.from_node, row.to_node): row for row in net.fabric.link_statistics()}
             path = [rows["h1", "l1"], rows["l1", "s1"], rows["s1", "l2"], rows["l2", "h2"]]
             offered = 500
             for row in path:
@@ -146,8 +146,8 @@ def test_bmv2_routers() -> None:
     with EmulatedNetwork(topology, switch_kind="bmv2") as net:
         route_everything(net)
         assert "3 received" in net.mininet["h1"].cmd("ping -c 3 -i 0.1 -W 5 10.0.1.2")
-        assert net.quiesce()
-        rows = {(row.from_node, row.to_node): row for row in net.link_statistics()}
+        assert net.fabric.quiesce()
+        rows = {(row.from_node, row.to_node): row for row in net.fabric.link_statistics()}
         assert set(rows) == {(a, b) for link in topology.links for a, b in _directions(link.a.node, link.b.node)}
         for row in rows.values():
             assert (row.packets, row.bytes, row.queue_drops) == (3, 3 * 98, 0)

@@ -136,7 +136,7 @@ def aggregate_once(testbed: Any) -> None:
         answer = frames.receive(name)
         assert answer[IP].dst == job["multicast"][0]["ip"]
         assert answer[Gradient].lanes == total[Gradient].lanes
-    assert network.quiesce()
+    assert network.fabric.quiesce()
     assert all(frames.nothing_more(name) for name in (SERVER, *WORKERS))
     testbed.client.delete_job("aggregation", job["job"])
 
@@ -165,7 +165,7 @@ def check_forwarding(testbed: Any) -> None:
     checksum = arrived[IP].chksum
     del arrived[IP].chksum
     assert Ether(bytes(arrived))[IP].chksum == checksum
-    assert testbed.network.quiesce()
+    assert testbed.fabric.quiesce()
     assert frames.nothing_more(target.name)
 
 
@@ -177,8 +177,8 @@ def counted_at(testbed: Any, switch: str, name: str) -> dict[int, tuple[int, int
 
 def check_counters(testbed: Any) -> None:
     """Legacy switches counted what the links carried."""
-    assert testbed.network.quiesce()
-    rows = {(row.from_node, row.to_node): (row.packets, row.bytes) for row in testbed.network.link_statistics()}
+    assert testbed.fabric.quiesce()
+    rows = {(row.from_node, row.to_node): (row.packets, row.bytes) for row in testbed.fabric.link_statistics()}
     assert set(rows) == {
         direction for link in TOPOLOGY.links for direction in ((link.a.node, link.b.node), (link.b.node, link.a.node))
     }
@@ -201,7 +201,7 @@ def check_lookups(testbed: Any) -> None:
 def check_restart(testbed: Any) -> None:
     bridge = testbed.network.mininet["l3"]
     before = bridge.dpctl("dump-flows", "--no-stats")
-    testbed.network.restart_switch("l3")
+    testbed.fabric.restart_switch("l3")
     assert eventually(lambda: bridge.dpctl("dump-flows", "--no-stats") == before)
     assert eventually(lambda: all(switch["connected"] for switch in testbed.client.switches()))
     ping_everybody(testbed.network)
@@ -271,8 +271,8 @@ def test_links_of_legacy_switches_have_the_same_model(tmp_path: Path) -> None:
         # Four times over a link of 1 Mb/s and 20 ms, with 1042 bytes.
         round_trip_ms = float(answers.split("rtt min/avg/max/mdev = ")[1].split("/")[0])
         assert round_trip_ms >= 4 * (20 + 1042 * 8 / 1000)
-        assert network.quiesce()
-        rows = {(row.from_node, row.to_node): row for row in network.link_statistics()}
+        assert network.fabric.quiesce()
+        rows = {(row.from_node, row.to_node): row for row in network.fabric.link_statistics()}
         assert rows["h1", "s1"].packets == 21
         towards, back = rows["s1", "h2"], rows["h2", "s1"]
         assert towards.packets + towards.losses == 20 and 0 < towards.losses < 20

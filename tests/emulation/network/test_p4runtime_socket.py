@@ -25,7 +25,7 @@ def test_socket(tmp_path: Path, long: bool) -> None:
     with EmulatedNetwork(star(2), run_dir=folder) as network:
         unix_socket = folder / P4RUNTIME_SOCKET
         assert unix_socket.exists() is not long
-        address = network.p4runtime_address("s1") if long else f"unix:{unix_socket}"
+        address = network.fabric.control_address("s1") if long else f"unix:{unix_socket}"
         client = Client(address)
         client.stub.Capabilities(p4r.CapabilitiesRequest(), timeout=TIMEOUT_S)
         client.close()

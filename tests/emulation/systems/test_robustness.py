@@ -152,7 +152,7 @@ def test_a_link_that_is_cut_and_mended(tmp_path: Path) -> None:
 
     def counted(testbed: MininetTestbed) -> tuple[int, int]:
         """Over the link, there."""
-        (row,) = [row for row in testbed.link_statistics() if (row.from_node, row.to_node) == ("l2", "s1")]
+        (row,) = [row for row in testbed.fabric.link_statistics() if (row.from_node, row.to_node) == ("l2", "s1")]
         return row.packets, row.losses
 
     def cut(testbed: MininetTestbed) -> None:

@@ -185,7 +185,10 @@ def test_broken_files_are_named_in_one_line(
 def test_an_address_for_bmv2s_p4runtime() -> None:
     outcome = gradbed("up", "--switch", "bmv2", "--p4runtime-address", "127.0.0.1:1")
     assert outcome.returncode == 2
-    assert outcome.stderr.splitlines()[-1] == "gradbed: --p4runtime-address goes with --switch gradbed"
+    assert (
+        outcome.stderr.splitlines()[-1]
+        == "gradbed: --p4runtime-address needs gradbed's switches: use --switch gradbed"
+    )
 
 
 def test_as_a_process() -> None:

@@ -8,6 +8,7 @@ import pytest
 from common.errors import UserError
 from emulation.switches import fabric_process
 from emulation.switches.fabric_process import FabricProcess
+from switch.fabric_commands import GetLinkStatistics, Quiesce
 
 ANSWERS = """
 import json, sys
@@ -44,9 +45,9 @@ def test_questions_and_answers(start) -> None:
     fabric = start(ANSWERS)
     fabric.wait_ready()
     assert fabric.grpc_ports == (4711,)
-    assert fabric.link_statistics() == [{"packets": n} for n in range(20_000)]
-    assert fabric.quiesce(2.0) is True
-    assert fabric.quiesce(0.5) is False
+    assert fabric.ask(GetLinkStatistics())["rows"] == [{"packets": n} for n in range(20_000)]
+    assert fabric.ask(Quiesce(timeout_s=2.0))["idle"] is True
+    assert fabric.ask(Quiesce(timeout_s=0.5))["idle"] is False
     fabric.stop()
     fabric.stop()
     assert not Path(f"/proc/{fabric.pid}").exists()
@@ -71,7 +72,7 @@ def test_death_between_questions(start) -> None:
     fabric = start('print(\'{"event": "ready", "grpc_ports": [1]}\')')
     fabric.wait_ready()
     with pytest.raises(RuntimeError, match="ended with status 0"):
-        fabric.link_statistics()
+        fabric.ask(GetLinkStatistics())
 
 
 def test_silence_is_not_waited_for_forever(start, monkeypatch) -> None:

@@ -58,9 +58,9 @@ def test_bridges_are_the_graphs_switches(switches: OvsSwitches, tmp_path: Path) 
     assert f"other_config:datapath-id={number:016x}" in words
     for port in switches.topology.neighbours("l2").values():
         assert f"add-port l2 l2-eth{port} -- set interface l2-eth{port} ofport_request={port}" in words
-    target = switches.openflow_address("l2").split(":")
+    target = switches.control_address("l2").split(":")
     assert f"set-controller l2 ptcp:{target[1]}:{target[0]}" in words
-    assert switches.openflow_address("l2") != switches.openflow_address("s1")
+    assert switches.control_address("l2") != switches.control_address("s1")
     switches.stop()
     switches.stop()
     assert made[0].commands[-1] == ("stop",)
@@ -75,7 +75,7 @@ def test_ports_that_others_have_are_passed_over(switches: OvsSwitches, tmp_path:
         except OSError:
             pass  # somebody has it already
         switches.start(tmp_path)
-    ports = [int(switches.openflow_address(name).rpartition(":")[2]) for name in ("s1", "l2")]
+    ports = [int(switches.control_address(name).rpartition(":")[2]) for name in ("s1", "l2")]
     assert FIRST_PORT < ports[0] < ports[1]
 
 

@@ -145,17 +145,19 @@ def test_what_is_read_of_a_network() -> None:
         losses=2, lost_bytes=200, duplicates=1, duplicate_bytes=100,
     )  # fmt: skip
 
-    class Network:
-        topology = TOPOLOGY
-
+    class Links:
         def link_statistics(self) -> list[Any]:
             return [row]
 
-        def counters(self, switch: str) -> dict[str, list[dict[str, int]]]:
-            return {"Ingress.ports.port_in": [{"index": 2, "packets": 5, "bytes": 500}]}
-
         def device_statistics(self) -> dict[str, dict[str, int]]:
             return {"s1": {"ingress_drops": 4}}
+
+    class Network:
+        topology = TOPOLOGY
+        fabric = Links()
+
+        def counters(self, switch: str) -> dict[str, list[dict[str, int]]]:
+            return {"Ingress.ports.port_in": [{"index": 2, "packets": 5, "bytes": 500}]}
 
     counts = Counts.read(Network())  # type: ignore[arg-type]
     assert counts.cell("s1", "port_in", 2) == Tally(5, 500)

@@ -117,7 +117,7 @@ class Interconnect:
 
         from emulation.switches.fabric_layout import name_statistics
 
-        rows = name_statistics(self.topology, "memory", map(asdict, self.fabric.link_statistics()))
+        rows = name_statistics(self.topology, "memory", map(asdict, self.fabric.engine.link_statistics()))
         return Counter({(row.from_node, row.to_node): row.packets for row in rows})
 
     def counter(self, switch: str, name: str) -> dict[int, int]:

@@ -60,7 +60,7 @@ class Captured:
                     end = there if inwards else here
                     file = self._folder / f"{here.node}-{there.node}.pcap"
                     number = testbed.topology.switch(end.node).number
-                    testbed._fabric.capture(file, [(number, end.port, "in" if inwards else "out")])
+                    testbed._switches.engine.capture(file, [(number, end.port, "in" if inwards else "out")])
                     self._files[here.node, there.node] = file
             return testbed
 

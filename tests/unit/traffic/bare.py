@@ -72,5 +72,5 @@ def run_sampled(
         while sent < len(traffic.specs):
             sent += testbed.event()["event"] == "sent"
         testbed.cancel_calls()
-        assert testbed.quiesce(3600.0)
+        assert testbed.fabric.quiesce(3600.0)
         return TrafficResults.of(traffic, testbed.stop_agents()), sampler.rows()

@@ -25,16 +25,17 @@ def digest_of_a_run(folder: Path, seed: int = 1) -> str:
     file = folder / "all.pcap"
     with instructed_fabric(LINK, seed) as fabric:
         places = [(device_id, port) for device_id in (1, 2) for port in (1, 2)]
-        capture = fabric.capture(file, [(*place, way) for place in places for way in ("in", "out")])  # type: ignore[misc]
+        capture = fabric.engine.capture(file, [(*place, way) for place in places for way in ("in", "out")])  # type: ignore[misc]
         left, right = fabric.interface(1, 1), fabric.interface(2, 1, receive_coalescing_us=30)
         fabric.add_generator(2, 1, replace(GENERATOR, poisson=True, seed=seed, stop_ns=20_000_000))
         for number in range(100):
             left.send(rows(*(OVER + bytes([number, i]) * (1 + number % 40) for i in range(3))))
             if number == 40:
-                fabric.set_link_up(1, 2, False)
+                fabric.engine.set_link_up(1, 2, False)
             if number == 45:
-                fabric.set_link_up(1, 2, True)
-                fabric.set_link(1, 2, replace(LINK, loss=0.3))
+                fabric.engine.set_link_up(1, 2, True)
+                for device_id in (1, 2):
+                    fabric.engine.set_link(device_id, 2, replace(LINK, loss=0.3), ["out"])
             end_ns = fabric.now_ns + 200_000
             while fabric.now_ns < end_ns:
                 stop = fabric.run_until(end_ns)
@@ -43,7 +44,7 @@ def digest_of_a_run(folder: Path, seed: int = 1) -> str:
                     seen.update(repr((stop.time_ns, interface.port, interface.times_ns.tolist(), frames)).encode())
                     if interface is right:
                         right.send(rows(OVER + b"reply"))
-        seen.update(repr((fabric.link_statistics(), fabric.engine.statistics().timers_fired)).encode())
+        seen.update(repr((fabric.engine.link_statistics(), fabric.engine.statistics().timers_fired)).encode())
         assert capture.close() > 500
     seen.update(file.read_bytes())
     return seen.hexdigest()

@@ -62,7 +62,7 @@ def test_what_the_card_has_not_told_of_is_not_received(fabric: VirtualFabric) ->
 
 
 def test_frames_of_one_moment_are_one_batch_and_each_batch_is_told_once(fabric: VirtualFabric) -> None:
-    fabric.set_link(1, 1, LinkModel())
+    fabric.engine.set_link(1, 1, LinkModel())
     left = fabric.interface(1, 1)
     left.send(rows(*(pass_through(1) + bytes([number]) for number in range(100))))
     stop = fabric.run_until(1000)
@@ -98,7 +98,7 @@ def test_frames_of_different_lengths_and_structured_rows(fabric: VirtualFabric) 
 
 
 def test_large_batches_and_long_frames_find_room(fabric: VirtualFabric) -> None:
-    fabric.set_link(1, 1, LinkModel(queue_packets=5000))
+    fabric.engine.set_link(1, 1, LinkModel(queue_packets=5000))
     left = fabric.interface(1, 1)
     left.send(np.tile(np.frombuffer(pass_through(1) + bytes(9000), np.uint8), (300, 1)))
     fabric.run_until(None)
@@ -107,11 +107,13 @@ def test_large_batches_and_long_frames_find_room(fabric: VirtualFabric) -> None:
 
 
 def test_a_full_queue_drops_and_counts(fabric: VirtualFabric) -> None:
-    fabric.set_link(1, 1, LinkModel(rate_bps=8_000_000, queue_packets=3), ("in",))
+    fabric.engine.set_link(1, 1, LinkModel(rate_bps=8_000_000, queue_packets=3), ("in",))
     left = fabric.interface(1, 1)
     left.send(rows(*[pass_through(255) + b"x"] * 10))
     fabric.run_until(None)
-    [row] = [row for row in fabric.link_statistics() if (row.device_id, row.port, row.direction) == (1, 1, "in")]
+    [row] = [
+        row for row in fabric.engine.link_statistics() if (row.device_id, row.port, row.direction) == (1, 1, "in")
+    ]
     assert (row.packets, row.queue_drops) == (4, 6)
 
 
@@ -175,10 +177,10 @@ def test_packets_that_go_round_without_time_are_noticed_and_others_are_not() -> 
         for _ in range(50):
             fabric.run_until(fabric.now_ns + 1)
             left.send(rows(OVER))
-        fabric.set_link(1, 1, LinkModel(rate_bps=1_000_000, queue_packets=100), ("in",))
+        fabric.engine.set_link(1, 1, LinkModel(rate_bps=1_000_000, queue_packets=100), ("in",))
         left.send(rows(*[OVER] * 50))
         fabric.engine.run_until(None, fabric._due, 30)
-        fabric.set_link(1, 1, LinkModel())
+        fabric.engine.set_link(1, 1, LinkModel())
         left.send(rows(*[OVER] * 20))
         with pytest.raises(RuntimeError, match="circles"):
             fabric.engine.run_until(None, fabric._due, 30)

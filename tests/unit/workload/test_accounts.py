@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments.testbeds.virtual_testbed import VirtualTestbed
+from emulation.switches.virtual_switches import VirtualSwitches
 from hosts.agents.interface_counts import InterfaceCounts
 from hosts.traffic.arrived import Arrived
 from hosts.traffic.frames import FrameMaker
@@ -52,24 +52,24 @@ def a_host_counts_other_bytes(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_link_counts_one_too_many(patch: pytest.MonkeyPatch, receiver: str) -> None:
-    told = VirtualTestbed.link_statistics
+    told = VirtualSwitches.link_statistics
 
-    def link_statistics(self: VirtualTestbed) -> Any:
+    def link_statistics(self: VirtualSwitches) -> Any:
         return [
             dataclasses.replace(row, packets=row.packets + (row.to_node == receiver and row.packets > 0))
             for row in told(self)
         ]
 
-    patch.setattr(VirtualTestbed, "link_statistics", link_statistics)
+    patch.setattr(VirtualSwitches, "link_statistics", link_statistics)
 
 
 def a_switch_tells_a_drop_too_few(patch: pytest.MonkeyPatch, name: str) -> None:
-    told = VirtualTestbed.device_statistics
+    told = VirtualSwitches.device_statistics
 
-    def device_statistics(self: VirtualTestbed) -> Mapping[str, dict[str, int]]:
+    def device_statistics(self: VirtualSwitches) -> Mapping[str, dict[str, int]]:
         return {switch: {**device, name: max(0, device[name] - 1)} for switch, device in told(self).items()}
 
-    patch.setattr(VirtualTestbed, "device_statistics", device_statistics)
+    patch.setattr(VirtualSwitches, "device_statistics", device_statistics)
 
 
 def a_receiver_forgets_a_packet(patch: pytest.MonkeyPatch) -> None:

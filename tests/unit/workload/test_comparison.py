@@ -106,7 +106,10 @@ def test_expectations_of_the_command_line_decide_its_status(two: Path, gradbed_h
             ("--background", "h1"),
             "gradbed: --background: gradients of one host need no network: name two hosts or more",
         ),
-        (("--transport", "tcp"), "gradbed: --transport: tcp is the kernel's: use --clock real, or --transport udp"),
+        (
+            ("--transport", "tcp"),
+            "gradbed: --transport: tcp needs the real clock: use --transport udp, or --clock real",
+        ),
     ],
 )
 def test_wrong_options_are_one_line(

@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from common.errors import UserError
+from emulation.switches.virtual_switches import VirtualSwitches
 from experiments.phases import PointResult
 from experiments.systems.aggregation.phase import AggregationPhase
 from experiments.testbeds.virtual_testbed import VirtualTestbed
@@ -112,7 +113,7 @@ def watched(topology: Topology, mistake: str | None) -> Iterator[Seen]:
         hosts[switch.number, topology.port(switch.name, host.name)] = host.name
     send, receive, start = HostInterface.send, HostInterface.receive, VirtualTestbed.add_job
     take, compute = AggregationPhase._take_round, workload.synthetic_gradient
-    told, count = VirtualTestbed.link_statistics, EndpointStatistics.to_json
+    told, count = VirtualSwitches.link_statistics, EndpointStatistics.to_json
 
     def first_time(what: str) -> bool:
         return mistake == what and bool(left) and left.pop()
@@ -150,7 +151,7 @@ def watched(topology: Topology, mistake: str | None) -> Iterator[Seen]:
         # What is said to have been computed is not believed here.
         take(self, place, {**event, "sums_sha256": "0" * 64} if first_time("digest") else event)
 
-    def watch_links(self: VirtualTestbed) -> Any:
+    def watch_links(self: VirtualSwitches) -> Any:
         rows = told(self)
         if mistake == "link":
             last = max(range(len(rows)), key=lambda place: rows[place].packets)
@@ -169,7 +170,7 @@ def watched(topology: Topology, mistake: str | None) -> Iterator[Seen]:
         patch.setattr(VirtualTestbed, "add_job", watch_start)
         patch.setattr(workload, "synthetic_gradient", watch_gradient)
         patch.setattr(AggregationPhase, "_take_round", watch_round)
-        patch.setattr(VirtualTestbed, "link_statistics", watch_links)
+        patch.setattr(VirtualSwitches, "link_statistics", watch_links)
         patch.setattr(EndpointStatistics, "to_json", watch_count)
         yield seen
 

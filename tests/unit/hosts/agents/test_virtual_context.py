@@ -338,7 +338,7 @@ def test_errors_are_one_line_and_names_are_checked() -> None:
 
     for scripts, expected in (
         ({"h1": h1}, r"^h1: ValueError: bad luck \(test_virtual_context.py:\d+\)$"),
-        ({"h2": h2}, "^h2: TCP needs the kernel's network, and so the real clock: use --clock real$"),
+        ({"h2": h2}, "^h2: TCP needs the real clock: use --clock real$"),
         ({"h3": h1}, "^launcher: there is no interface h3-eth0$"),
     ):
         agents, _ = agents_of(network_of("h1", "h2"), scripts)

@@ -1,0 +1,30 @@
+"""What not every network can do: one check, one wording of what is missing and what to choose instead."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from common.errors import UserError
+
+
+@dataclass(frozen=True)
+class Capability:
+    """needs: what has it, in words. option: the option that chooses that."""
+
+    needs: str
+    option: str
+
+    def require(self, is_there: bool, what: str, *instead: str) -> None:
+        """UserError if `what` is asked of a network without it. instead: other choices, as options."""
+        if not is_there:
+            raise self.missing(what, *instead)
+
+    def missing(self, what: str, *instead: str) -> UserError:
+        return UserError(f"{what} needs {self.needs}: use {', or '.join((*instead, self.option))}")
+
+
+REAL_CLOCK = Capability("the real clock", "--clock real")
+"""Processes, sockets and interfaces of the kernel."""
+
+GRADBED_SWITCHES = Capability("gradbed's switches", "--switch gradbed")
+"""P4 switches that tell what they do, and links that can be changed and captured."""

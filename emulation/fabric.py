@@ -1,0 +1,144 @@
+"""What the switches and links of a network can do while it is up: the one protocol of all that runs switches."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from common.capabilities import GRADBED_SWITCHES
+from emulation.links.link_statistics import DataPlaneStatistics, DirectionStatistics
+from switch.insight.fabric_recorder import Recording
+from topo.graph import Link, Topology
+from topo.link import LinkModel
+
+QUIET_S = 0.02
+"""Where nobody tells what a switch holds, so long without a packet on any link counts as nothing."""
+
+
+class ForeignSwitches(Protocol):
+    """Switches of a network that another program runs, without a model of links of their own."""
+
+    names: frozenset[str]
+
+    def control_address(self, switch: str) -> str: ...
+
+    def restart_switch(self, switch: str) -> None: ...
+
+
+class Fabric(ABC):
+    """A back end is a subclass. It says how each verb is done; of those that have a body here it may leave out what
+    it cannot do. Nodes go by their names.
+
+    foreign: runs some of the switches. The back end runs the others, and is the model of every link.
+    """
+
+    def __init__(self, topology: Topology, foreign: ForeignSwitches | None = None) -> None:
+        self.topology = topology
+        self._foreign = foreign
+        self.foreign: frozenset[str] = foreign.names if foreign is not None else frozenset()
+        """The names of the switches that it does not run."""
+        self._models: dict[frozenset[str], LinkModel] = {}
+        """Of links that were changed, by their two nodes."""
+
+    # Links.
+
+    @abstractmethod
+    def link_statistics(self) -> list[DirectionStatistics]:
+        """One row per direction of every link, since the start."""
+
+    @abstractmethod
+    def set_link_up(self, a: str, b: str, up: bool) -> None:
+        """Cut the link between two nodes, or mend it: packets on it are lost, ports at switches go down."""
+
+    def change_link(self, a: str, b: str, **fields: Any) -> None:
+        """Change fields of a link's model (topo.link.LinkModel), in both directions, from now on. What is queued or
+        in flight stays, and so do the random generators. UserError where links keep their attributes."""
+        link = self.topology.link(a, b)
+        model = replace(self.link_model(a, b), **fields)
+        self._set_link(link, model)
+        self._models[frozenset((a, b))] = model
+
+    def _set_link(self, link: Link, model: LinkModel) -> None:
+        raise GRADBED_SWITCHES.missing("to change a link of a network that is up")
+
+    def link_model(self, a: str, b: str) -> LinkModel:
+        """What the link between two nodes does to packets now, when it is up."""
+        return self._models.get(frozenset((a, b)), self.topology.link(a, b).model)
+
+    def changed_rates_bps(self) -> dict[frozenset[str], int | None]:
+        """The rates that links have now, of those that were changed."""
+        return {pair: model.rate_bps for pair, model in self._models.items()}
+
+    # Switches.
+
+    def control_address(self, switch: str) -> str:
+        """Where the controller reaches a switch, "127.0.0.1:PORT": its P4Runtime server (the device id is its
+        number), or the OpenFlow port at which it waits for a controller."""
+        name = self.topology.switch(switch).name
+        if self._foreign is not None and name in self.foreign:
+            return self._foreign.control_address(name)
+        return self._p4runtime_address(name)
+
+    @abstractmethod
+    def _p4runtime_address(self, switch: str) -> str: ...
+
+    def thrift_ports(self) -> dict[str, int]:
+        """Of BMv2's switches, by name."""
+        return {}
+
+    def restart_switch(self, switch: str) -> None:
+        """Switch a switch off and on: program, tables, registers (or flows and groups) and connections are gone, its
+        links stay. Returns when it serves again."""
+        name = self.topology.switch(switch).name
+        if self._foreign is not None and name in self.foreign:
+            self._foreign.restart_switch(name)
+        else:
+            self._restart_switch(name)
+
+    @abstractmethod
+    def _restart_switch(self, switch: str) -> None: ...
+
+    def device_statistics(self) -> dict[str, dict[str, int]]:
+        """By switch: what became of packets other than leaving it (the fields of switch.engine.DeviceStatistics); of
+        switches that can tell."""
+        return {}
+
+    # Packets.
+
+    def quiesce(self, timeout_s: float = 2.0) -> bool:
+        """Wait until no packet is on its way between switches; False if some still are after `timeout_s`."""
+        if self._foreign is None:
+            return self._quiesce(timeout_s)
+        deadline = time.monotonic() + timeout_s
+        before: list[DirectionStatistics] | None = None
+        while (left_s := deadline - time.monotonic()) > 0 and self._quiesce(left_s):
+            now = self.link_statistics()
+            if now == before:
+                return True
+            before = now
+            time.sleep(QUIET_S)
+        return False
+
+    @abstractmethod
+    def _quiesce(self, timeout_s: float) -> bool:
+        """Of the switches that it runs, and the links."""
+
+    def data_plane_statistics(self) -> DataPlaneStatistics | None:
+        """How well what runs switches and links kept up; None where nobody counts."""
+        return None
+
+    def packets_on_their_way(self) -> int | None:
+        """At most so many are now; None: nobody can tell."""
+        found = self.data_plane_statistics()
+        return None if found is None else found.live_packets
+
+    def start_capture(self, file: Path, host: str) -> None:
+        """Write what passes a host's access link, both ways, to a pcap file from now on."""
+        raise GRADBED_SWITCHES.missing("to capture what passes a host's link", "tcpdump -i e1-eth1")
+
+    def records(self, file: Path) -> Recording:
+        """What programs did since the last call; the file is for the way. UserError if it was too much to keep."""
+        raise GRADBED_SWITCHES.missing("to see what programs do")

@@ -1,0 +1,75 @@
+"""What every fabric of gradbed's switches has, on whichever clock: an engine with the parts of a configuration."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from pathlib import Path
+
+from common.errors import UserError
+from switch.engine import Capture, Engine, EngineDevice
+from switch.fabric_config import FabricConfig, InterfaceConfig
+from switch.insight.fabric_recorder import FabricRecorder
+from switch.insight.recorder import Level
+
+
+class EngineFabric(ABC):
+    """Switches, links and captures of a configuration; what is at the other end of its ports, a subclass says."""
+
+    engine: Engine
+    devices: dict[int, EngineDevice]
+    """P4 switches by device id."""
+    captures: dict[Path, Capture]
+    recorder: FabricRecorder | None
+
+    def __init__(self, config: FabricConfig, engine: Engine) -> None:
+        """Raises UserError for what cannot be built, such as an interface that does not exist."""
+        self.engine = engine
+        try:
+            self.devices = {
+                switch.device_id: engine.add_switch(
+                    switch.device_id,
+                    switch.name,
+                    switch.cpu_port,
+                    drop_port=switch.drop_port,
+                    priorities=switch.priorities,
+                    seed=switch.seed,
+                )
+                for switch in config.switches
+            }
+            for port in config.interfaces:
+                self._add_port(port)
+            for link in config.links:
+                engine.add_link(link.a, link.b, link.link, link.seed)
+            self._add_foreign_switches(config)
+            self.captures = {capture.file: engine.capture(capture.file, capture.ports) for capture in config.captures}
+            self.recorder = (
+                FabricRecorder(engine, self.devices, Level[config.record.upper()]) if config.record else None
+            )
+        except BaseException:
+            engine.close()
+            raise
+
+    @abstractmethod
+    def _add_port(self, port: InterfaceConfig) -> None:
+        """A port that leads to a host."""
+
+    @abstractmethod
+    def _add_foreign_switches(self, config: FabricConfig) -> None:
+        """Switches that other programs run, and the wires between them and to hosts."""
+
+    @abstractmethod
+    def _restart(self, device_id: int) -> None: ...
+
+    def restart_switch(self, device_id: int) -> None:
+        """Let a P4 switch lose program, tables, registers and digests, as when its power failed for a moment."""
+        if device_id not in self.devices:
+            raise UserError(f"there is no P4 switch with device id {device_id}")
+        if self.recorder is not None:
+            self.recorder.before_restart()
+        self._restart(device_id)
+
+    def close(self) -> None:
+        """Give everything back. May be repeated."""
+        self.engine.close()
+        if self.recorder is not None:
+            self.recorder.close()

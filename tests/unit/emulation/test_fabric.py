@@ -1,0 +1,187 @@
+"""What a network can do, on the back end that needs no kernel; and what back ends say that cannot do it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from common.errors import UserError
+from emulation.fabric import Fabric
+from emulation.switches.bmv2_switches import Bmv2Switches
+from emulation.switches.fabric_layout import fabric_config
+from emulation.switches.virtual_switches import VirtualSwitches
+from hosts.agents.virtual.clock import VirtualClock
+from switch.virtual import VirtualFabric
+from tests.unit.engine.instructed import instructed_program, pass_through
+from tests.unit.engine.links.test_captures import read
+from tests.unit.virtual.test_hosts import rows, texts
+from topo.shapes.leaf_spine import leaf_spine
+
+DELAY_US = 100
+TOPOLOGY = leaf_spine(2, 1, 1, delay_us=DELAY_US)
+"""h1 - l1 - s1 - l2 - h2: port 1 of a leaf leads to its host, port 2 up."""
+
+FRAME = pass_through(2) + pass_through(2) + pass_through(1) + b"x"
+"""Through l1, s1 and l2."""
+
+BACK = pass_through(2) + pass_through(1) + pass_through(1) + b"x"
+
+
+class Network:
+    """Switches that do what frames tell them."""
+
+    def __init__(self) -> None:
+        self.virtual = VirtualFabric(fabric_config(TOPOLOGY, "memory", 1, ()))
+        self.fabric: Fabric = VirtualSwitches(TOPOLOGY, self.virtual, VirtualClock(self.virtual))
+        self.h1, self.h2 = (self.virtual.interface(TOPOLOGY.switch(leaf).number, 1) for leaf in ("l1", "l2"))
+
+    def load(self, switch: str) -> None:
+        self.virtual.devices[TOPOLOGY.switch(switch).number].load(instructed_program())
+
+    def way_us(self, frame: bytes = FRAME, *, back: bool = False) -> float | None:
+        """How long a frame takes from one host to the other; None: it is lost."""
+        sender, receiver = (self.h2, self.h1) if back else (self.h1, self.h2)
+        begin_ns = self.virtual.now_ns
+        sender.send(rows(frame))
+        taken = None
+        while not (stop := self.virtual.run_until(None)).idle or stop.interfaces:
+            assert texts(receiver) == [b"x"]
+            taken = (stop.time_ns - begin_ns) / 1000
+        return taken
+
+    def carried(self, a: str, b: str) -> tuple[int, int]:
+        """Packets and losses."""
+        [row] = [row for row in self.fabric.link_statistics() if (row.from_node, row.to_node) == (a, b)]
+        return row.packets, row.losses
+
+
+@pytest.fixture
+def network() -> Iterator[Network]:
+    made = Network()
+    with made.virtual:
+        for switch in TOPOLOGY.switches:
+            made.load(switch.name)
+        yield made
+
+
+PATH = ("h1", "l1", "s1", "l2", "h2")
+
+
+@pytest.mark.parametrize(("a", "b"), [*pairwise(PATH), *pairwise(reversed(PATH))])
+def test_links_are_changed_in_both_directions(network: Network, a: str, b: str) -> None:
+    usual_us = 4 * DELAY_US
+    assert network.way_us() == usual_us
+    network.fabric.change_link(a, b, delay_us=250, queue_packets=7)
+    changed_us = usual_us + 250 - DELAY_US
+    assert (network.way_us(), network.way_us(BACK, back=True)) == (changed_us, changed_us)
+    # What is not named stays.
+    network.fabric.change_link(b, a, rate_bps=8_000_000)
+    model = network.fabric.link_model(a, b)
+    assert (model.delay_us, model.queue_packets, model.rate_bps) == (250, 7, 8_000_000)
+    assert network.fabric.changed_rates_bps() == {frozenset((a, b)): 8_000_000}
+    assert network.way_us() in {changed_us + len(FRAME) - 8 * hop for hop in range(4)}
+
+
+@pytest.mark.parametrize(("a", "b"), [*pairwise(PATH)])
+def test_links_are_cut_and_mended(network: Network, a: str, b: str) -> None:
+    network.fabric.set_link_up(a, b, False)
+    assert (network.way_us(), network.way_us(BACK, back=True)) == (None, None)
+    assert (network.carried(a, b), network.carried(b, a)) == ((0, 1), (0, 1))
+    network.fabric.set_link_up(b, a, True)
+    assert network.way_us() == 4 * DELAY_US
+    assert network.carried(a, b) == (1, 1)
+    for pair in (("h1", "h2"), ("l1", "nobody")):
+        with pytest.raises(UserError, match="no link between"):
+            network.fabric.set_link_up(*pair, True)
+
+
+def test_a_restarted_switch_drops_and_counts(network: Network) -> None:
+    network.fabric.restart_switch("s1")
+    assert network.way_us() is None
+    counted = network.fabric.device_statistics()
+    assert list(counted) == [switch.name for switch in TOPOLOGY.switches]
+    assert {name: row["no_program_drops"] for name, row in counted.items()} == {"l1": 0, "l2": 0, "s1": 1}
+    network.load("s1")
+    assert network.way_us() == 4 * DELAY_US
+    with pytest.raises(UserError, match="s9"):
+        network.fabric.restart_switch("s9")
+
+
+def test_it_is_told_what_is_on_its_way(network: Network) -> None:
+    assert network.fabric.packets_on_their_way() == 0
+    network.h1.send(rows(FRAME))
+    assert network.fabric.packets_on_their_way() == 1
+    assert network.fabric.quiesce(1.0)
+    assert network.virtual.now_ns == 4000 * DELAY_US
+    assert texts(network.h2) == [b"x"]
+    assert network.fabric.packets_on_their_way() == 0
+
+
+def test_a_hosts_link_is_captured_both_ways(network: Network, tmp_path: Path) -> None:
+    file = tmp_path / "h1.pcap"
+    network.fabric.start_capture(file, "h1")
+    network.way_us()
+    network.way_us(BACK, back=True)
+    network.virtual.captures[file].close()
+    assert [frame for _, frame in read(file)] == [FRAME, b"x"]
+    with pytest.raises(UserError, match="h9"):
+        network.fabric.start_capture(file, "h9")
+
+
+def test_what_a_back_end_cannot_do_is_one_line() -> None:
+    bmv2 = Bmv2Switches(TOPOLOGY)
+    with pytest.raises(UserError, match=r"^to change a link of a network that is up needs gradbed's switches"):
+        bmv2.change_link("h1", "l1", loss=0.1)
+    assert bmv2.link_model("h1", "l1") == TOPOLOGY.link("h1", "l1").model and bmv2.changed_rates_bps() == {}
+    with pytest.raises(UserError, match=r"use tcpdump -i e1-eth1, or --switch gradbed$"):
+        bmv2.start_capture(Path("x"), "h1")
+    with pytest.raises(UserError, match=r"^to see what programs do needs gradbed's switches: use --switch gradbed$"):
+        bmv2.records(Path("x"))
+    assert (bmv2.packets_on_their_way(), bmv2.device_statistics(), bmv2.thrift_ports()) == (None, {}, {})
+
+
+class Bridges:
+    """Stands for Open vSwitch; restarts are noted."""
+
+    names = frozenset({"s1"})
+
+    def __init__(self) -> None:
+        self.restarted: list[str] = []
+
+    def control_address(self, switch: str) -> str:
+        return f"127.0.0.1:1 of {switch}"
+
+    def restart_switch(self, switch: str) -> None:
+        self.restarted.append(switch)
+
+
+class Counting(Bmv2Switches):
+    """Its links have carried a packet more at each of the first looks."""
+
+    def __init__(self, foreign: Bridges, looks: int) -> None:
+        super().__init__(TOPOLOGY, foreign)
+        self.looks = looks
+
+    def _quiesce(self, timeout_s: float) -> bool:
+        return timeout_s > 0
+
+    def link_statistics(self) -> Any:
+        self.looks -= 1
+        return max(0, self.looks)
+
+
+def test_foreign_switches_are_asked_for_what_is_theirs() -> None:
+    bridges = Bridges()
+    fabric = Counting(bridges, 3)
+    assert fabric.control_address("s1") == "127.0.0.1:1 of s1"
+    fabric.restart_switch("s1")
+    assert bridges.restarted == ["s1"]
+    with pytest.raises(KeyError):
+        fabric.restart_switch("l1")  # its own, which it has not started
+    # They do not tell what they hold: links are looked at until they stand still.
+    assert fabric.quiesce(5.0) and fabric.looks == -1
+    assert not Counting(bridges, 10**6).quiesce(0.05)
