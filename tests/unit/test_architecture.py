@@ -151,7 +151,6 @@ def room_of(module: str, folder: str) -> str:
 
 
 ROOM_CIRCLES = {
-    "emulation": "network switches",
     "experiments.systems.aggregation": "metrics point",
     "experiments.systems.ndn": "checks metrics point",
     "hosts.agents": "context kernel",
@@ -159,7 +158,6 @@ ROOM_CIRCLES = {
 """Rooms of a folder that still import each other: to be emptied."""
 
 CIRCLES = {
-    "emulation.network emulation.switches.mixed_switches",
     "experiments.systems.aggregation.metrics experiments.systems.aggregation.point",
     "experiments.systems.ndn.checks experiments.systems.ndn.metrics experiments.systems.ndn.point",
 }
