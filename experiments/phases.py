@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Generic
 
 from pydantic import BaseModel
 
 from experiments.accounts.carried import LinkBytes
 from experiments.accounts.counts import Counts
+from experiments.configuration.point import Configuration
 from experiments.fidelity.report import FidelityReport
-from experiments.setup import NetworkSetup
+from experiments.setup import NetworkSetup, PointTask
 from experiments.tables.metric import Value
 from experiments.tables.tables import Row
 from experiments.testbeds.agents import AgentSpec
@@ -27,13 +29,14 @@ class PointResult:
     metrics: values of the system's metrics, in emulated units. decisions: all that was chosen or drawn by chance
     (placement, labels, losses of links), as plain JSON values: equal for equal configuration and seed. tables:
     further rows by table name (rounds, hosts). failures: what makes the point worthless, such as wrong sums.
+    fidelity: the engine's, but of a point that is computed.
     """
 
     metrics: Mapping[str, Value]
-    fidelity: FidelityReport
     decisions: Mapping[str, Any] = field(default_factory=dict)
     tables: Mapping[str, Sequence[Row]] = field(default_factory=dict)
     failures: Sequence[str] = ()
+    fidelity: FidelityReport = field(default_factory=FidelityReport)
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,7 @@ class Measured:
     coverage, trace: since the network is up; coverage is a report for each program, the trace a row for each switch,
     with what happened there as text. unsettled: in words, why packets were still on their way when it was counted;
     "": none was. carried: by links, from the network's warm_up_us on until the phase was complete.
+    hosts: of the agents, by their job (from 1) and name.
     """
 
     answers: Sequence[Mapping[str, Any]]
@@ -70,48 +74,56 @@ class Measured:
     trace: Sequence[Row] = ()
     unsettled: str = ""
     carried: LinkBytes = field(default_factory=LinkBytes)
+    hosts: Mapping[tuple[int, str], str] = field(default_factory=dict)
 
 
-class Phase(Protocol):
+class Phase(ABC):
     """A part of a point: jobs that run at the same time. The phases of a point share its network, one after the
-    other."""
+    other.
 
-    @property
-    def name(self) -> str: ...
+    requests: the jobs, as the system's service is asked for them. waits: whether agents begin only when `take` says
+    so; else they do as soon as all are ready. keep_open: as of NetworkSetup.
+    """
 
-    @property
-    def requests(self) -> Sequence[BaseModel]:
-        """The jobs, as the system's service is asked for them."""
+    waits: bool = False
+    keep_open: Sequence[int] = ()
 
-    @property
-    def waits(self) -> bool:
-        """Whether agents begin only when `take` says so; else they do as soon as all are ready."""
+    def __init__(self, name: str, requests: Sequence[BaseModel]) -> None:
+        self.name = name
+        self.requests = requests
 
+    @abstractmethod
     def agents(self, answers: Sequence[Mapping[str, Any]]) -> Sequence[AgentSpec]:
         """Who runs where, once the service has answered every request."""
 
+    @abstractmethod
     def take(self, event: Mapping[str, Any]) -> Sequence[AgentSpec] | None:
         """Take in an agent's event: keep what it tells, note what is wrong. UserError ends the point.
 
         Further agents to start because of it, before all that wait begin; None, as a rule: nothing is to be done."""
 
     @property
+    @abstractmethod
     def complete(self) -> bool:
         """Whether all has been told that the phase waits for; then its agents are stopped."""
 
+    @abstractmethod
     def progress(self) -> Sequence[Progress]:
         """How far every job is."""
 
 
-class PointRun(Protocol):
-    """One point of a system: decided, but not run yet."""
+class Point(ABC, Generic[Configuration]):
+    """One point of a system: decided, but not run yet. A subclass decides its network and its phases when it is
+    made; a point without phases is computed, and its network does not come up."""
 
-    @property
-    def network(self) -> NetworkSetup: ...
+    network: NetworkSetup
+    phases: Sequence[Phase] = ()
 
-    @property
-    def phases(self) -> Sequence[Phase]: ...
+    def __init__(self, task: PointTask[Configuration]) -> None:
+        self.task = task
+        self.configuration = task.configuration
+        self.topology = task.configuration.topology.build(task.scale)
 
+    @abstractmethod
     def result(self, measured: Sequence[Measured]) -> PointResult:
-        """What the phases left, in their order, as metrics, tables and failures. The fidelity is the engine's, but
-        that of a point without phases, which needs no network."""
+        """What the phases left, in their order, as metrics, tables and failures."""

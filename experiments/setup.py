@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Generic, Literal, Protocol
 
 from pydantic import BaseModel
 
 from controller.core.services import ServiceConfig
-from experiments.configuration.point import PointConfiguration
+from experiments.configuration.point import Configuration, Configuration_co
 from experiments.configuration.samples import SampleOrder
 from experiments.programs import SwitchProgram
 from experiments.scale import Scale
@@ -25,15 +25,19 @@ class Served(Protocol):
 
 
 @dataclass(frozen=True)
-class PointTask:
+class PointTask(Generic[Configuration_co]):
     """What a system is asked to run. folder: the point's own, for logs and captures."""
 
-    configuration: PointConfiguration
+    configuration: Configuration_co
     seed: int
     scale: Scale
     folder: Path
     capture: bool = False
     """Whether to leave pcap files in the folder."""
+
+    def of(self, configuration: Configuration) -> PointTask[Configuration]:
+        """The same with another configuration."""
+        return PointTask(configuration, self.seed, self.scale, self.folder, self.capture)
 
 
 @dataclass(frozen=True)

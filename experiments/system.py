@@ -6,13 +6,14 @@ which jobs run on it and by which agents, and what the counts mean; experiments/
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Generic
 
 from common.errors import UserError
-from experiments.configuration.point import PointConfiguration, Shorthands
-from experiments.phases import PointRun
+from experiments.configuration.point import Configuration, Shorthands
+from experiments.phases import Point
 from experiments.setup import NetworkSetup, PointTask, Underlay
 from experiments.tables.metric import Metric, metric_table
 from topo.graph import Topology
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from experiments.testbeds.mininet_testbed import MininetTestbed
 
 
-class System(Protocol):
+class System(ABC, Generic[Configuration]):
     """Runs points of one kind. A system is a subclass, and has the defaults where it brings nothing of its own.
 
     Its docstring is the help of `gradbed run NAME`. configuration: the sections that its studies have. metrics: by
@@ -41,7 +42,7 @@ class System(Protocol):
     """
 
     name: str
-    configuration: type[PointConfiguration]
+    configuration: type[Configuration]
     metrics: Mapping[str, Metric]
     service: str
     assurance: str
@@ -55,15 +56,14 @@ class System(Protocol):
     network_options: Sequence[str] = ("topology",)
     prompt: str = "experiments.prompt.prompt:Prompt"
 
-    def check(self, configuration: PointConfiguration) -> None:
+    def check(self, configuration: Configuration) -> None:
         """ValueError or UserError if a point cannot run, such as for want of hosts; called before anything runs."""
-        return
 
-    def point(self, task: PointTask) -> PointRun:
+    @abstractmethod
+    def point(self, task: PointTask[Configuration]) -> Point[Configuration]:
         """Decide what a point does. UserError for what the user can put right."""
-        ...
 
-    def network(self, task: PointTask) -> NetworkSetup:
+    def network(self, task: PointTask[Configuration]) -> NetworkSetup:
         """The network of `gradbed up --system NAME`: no jobs are known yet. UserError where there is none."""
         raise UserError(
             f"{self.name} has no network to look around in without a point to run: gradbed run {self.name}"
@@ -74,11 +74,11 @@ class System(Protocol):
         UserError if it cannot be."""
         raise UserError(f"--underlay: the switches of the system {self.name} carry no other system's packets")
 
-    def at_prompt(self, testbed: MininetTestbed, task: PointTask) -> AbstractContextManager[object]:
+    def at_prompt(self, testbed: MininetTestbed, task: PointTask[Configuration]) -> AbstractContextManager[object]:
         """What goes on beside the prompt of `gradbed up` while it is there."""
         return nullcontext()
 
-    def calibration(self, rate_mbps: float, seconds: float) -> PointConfiguration:
+    def calibration(self, rate_mbps: float, seconds: float) -> Configuration:
         """A point that keeps many links of a network busy at once for about so long, when links are slowed down to
         this rate: by it a machine is calibrated. Only the default system is asked."""
         raise NotImplementedError

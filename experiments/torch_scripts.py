@@ -112,12 +112,11 @@ class ScriptWorkers:
     """What phases whose workers run a script have in common, before a system's own: class X(ScriptWorkers, Own)."""
 
     waits = True
-    _configuration: Any
-    _task: PointTask
+    task: PointTask[Any]
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self._ranks = ScriptRanks(self._configuration.workload, self._task.folder)
+        self._ranks = ScriptRanks(self.task.configuration.workload, self.task.folder)
         self.keep_open = self._ranks.keep_open
 
     def progress(self) -> list[Progress]:

@@ -90,7 +90,7 @@ def _up(
 
 def _own_program(
     program: Path | None, entries: list[Path], watch: bool, controller: str | None, given: dict[str, Any]
-) -> System:
+) -> System[Any]:
     """UserError for what does not go together."""
     _only_of_every_network(given, "a program of your own", besides=("switches__model", "switches__links"))
     if watch and controller is not None:

@@ -14,6 +14,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+MOST_LINES = 5
+"""Of a kind of failure that a point tells."""
+
 
 @dataclass(frozen=True)
 class Tally:
@@ -88,6 +91,13 @@ class HostAccount:
 def disagreements(accounts: Iterable[HostAccount]) -> list[str]:
     """All lines in which switches and hosts disagree; empty when the counts can be trusted."""
     return [line for account in accounts for line in account.disagreements()]
+
+
+def first_lines(lines: Iterable[str]) -> list[str]:
+    """Of one kind of failure, and how many more there are."""
+    found = list(lines)
+    more = len(found) - MOST_LINES
+    return [*found[:MOST_LINES], *([f"and {more} more"] if more > 0 else [])]
 
 
 def rows(phase: str, job: int, accounts: Sequence[HostAccount]) -> list[dict[str, object]]:

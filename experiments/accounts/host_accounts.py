@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from emulation.switches.fabric_layout import interface_name
 from experiments.accounts.accounting import HostAccount, Tally
 from experiments.accounts.counts import Counts
+from experiments.configuration.faults import Fault, restarted_switches, touched_agents
 from topo.graph import Topology
 
 
@@ -34,3 +35,14 @@ def host_accounts(
             drops = sum(each["drops"] for each in opened)
             accounts.append(counts.link_account(host.node, switch.node, sent, received, drops))
     return accounts
+
+
+def uncounted_hosts(
+    topology: Topology, faults: Sequence[Fault], agents: Mapping[tuple[int, str], str]
+) -> frozenset[str]:
+    """Hosts without an account: their switch was restarted, or their agent was stopped, and either takes along what
+    it had counted. agents: hosts by job (from 1) and agent's name."""
+    restarted, touched = restarted_switches(faults), touched_agents(faults)
+    return frozenset(
+        host for agent, host in agents.items() if agent in touched or topology.attachment(host).name in restarted
+    )

@@ -50,6 +50,18 @@ class AgentFault(_Fault):
     job: int = Field(default=1, ge=1)
 
 
+def touched_agents(faults: Sequence[Fault]) -> frozenset[tuple[int, str]]:
+    """Job (from 1) and name of agents that are stopped, or started anew."""
+    return frozenset((fault.job, fault.agent) for fault in faults if isinstance(fault, AgentFault))
+
+
+def stopped_agents(faults: Sequence[Fault]) -> frozenset[str]:
+    """Those that are ended and not started again."""
+    in_time = sorted(faults, key=lambda fault: fault.at_ms)
+    last = {fault.agent: fault.fault for fault in in_time if isinstance(fault, AgentFault)}
+    return frozenset(agent for agent, fault in last.items() if fault == "agent-stop")
+
+
 def restarted_switches(faults: Sequence[Fault]) -> frozenset[str]:
     """Switches whose counters begin anew in the middle of a run."""
     return frozenset(fault.switch for fault in faults if isinstance(fault, SwitchRestart))

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
+from typing_extensions import TypeVar
 
 from common.errors import UserError
 from experiments.configuration.faults import Fault, LinkChange, check_faults
@@ -66,6 +67,11 @@ class PointConfiguration(Section):
     def canonical(self) -> PointConfiguration:
         """Itself, with whatever does not matter set to one value: configurations that mean the same are run once."""
         return self
+
+
+Configuration = TypeVar("Configuration", bound=PointConfiguration, default=PointConfiguration)
+"""A system's own."""
+Configuration_co = TypeVar("Configuration_co", bound=PointConfiguration, default=PointConfiguration, covariant=True)
 
 
 class Shorthands(Section):

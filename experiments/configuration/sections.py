@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
@@ -15,6 +15,8 @@ from topo.link import LinkModel
 from topo.registry import SHAPES, parse_topology, usage
 
 HOST_CLASS = "host"
+
+Described = TypeVar("Described", bound=BaseModel)
 
 
 def option(default: Any, description: str, *, name: str | None = None, argument: bool = False, **limits: Any) -> Any:
@@ -149,3 +151,15 @@ def link_classes(topology: Topology, link: Link) -> frozenset[str]:
         return frozenset({HOST_CLASS})
     a, b = (topology.switch(end).tier for end in ends)
     return frozenset({f"{a}-{b}", f"{b}-{a}"})
+
+
+def describe(model: type[Described], scale: Scale, *sections: BaseModel, **fields: Any) -> Described:
+    """What an agent is told: fields, and each option of the sections that the description has under the same name;
+    times (_us) as they are on the emulated network."""
+    same = {
+        name: scale.time_us(value) if name.endswith("_us") else value
+        for section in sections
+        for name, value in section
+        if name in model.model_fields
+    }
+    return model(**{**same, **fields})

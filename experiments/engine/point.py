@@ -98,7 +98,8 @@ def run_phase(
     answers = [testbed.add_job(request) for request in phase.requests]
     # Some agents connect before they are ready, which their own counts contain.
     before = Counts.read(testbed)
-    testbed.start_agents(phase.agents(answers))
+    specs = list(phase.agents(answers))
+    testbed.start_agents(specs)
     with testbed.meter() as meter:
         if not phase.waits:
             testbed.begin()
@@ -111,6 +112,7 @@ def run_phase(
         while not phase.complete:
             more = phase.take(testbed.event())
             if more is not None:
+                specs += more
                 testbed.start_agents(more)
                 testbed.begin()
             on_progress(phase.progress())
@@ -125,7 +127,9 @@ def run_phase(
     links = counts.link_rows(meter.achieved_rates())
     sampled = {} if sampler is None else sampler.rows()
     watched = testbed.coverage(), testbed.trace()
-    measured = Measured(answers, final, counts, links, sampled, cells, *watched, unsettled, carried_bytes)
+    numbers = {answer["job"]: number for number, answer in enumerate(answers, start=1)}
+    hosts = {(numbers[spec.job], spec.name): spec.host for spec in specs}
+    measured = Measured(answers, final, counts, links, sampled, cells, *watched, unsettled, carried_bytes, hosts)
     return measured, meter.report(*socket_counts(final))
 
 

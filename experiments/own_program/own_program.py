@@ -16,7 +16,7 @@ from controller.entries.settings import EntriesSettings
 from controller.planning.routing import shortest_routes
 from experiments.configuration.point import PointConfiguration
 from experiments.configuration.sections import AddressedTopologySection, Section, SwitchProgramsSection, option
-from experiments.phases import PointRun
+from experiments.phases import Point
 from experiments.programs import OURS, Program
 from experiments.setup import NetworkSetup, PointTask
 from experiments.system import System
@@ -55,7 +55,7 @@ class OwnProgram:
     controller: str | None = None
 
 
-class OwnProgramSystem(System):
+class OwnProgramSystem(System[OwnProgramConfiguration]):
     """A network without jobs, whose switches run a person's own program."""
 
     name = "program"
@@ -67,12 +67,11 @@ class OwnProgramSystem(System):
     def __init__(self, given: OwnProgram) -> None:
         self.given = given
 
-    def point(self, task: PointTask) -> PointRun:
+    def point(self, task: PointTask[OwnProgramConfiguration]) -> Point[OwnProgramConfiguration]:
         raise UserError("a program of your own runs with gradbed run workload")
 
-    def network(self, task: PointTask, lenient: bool = False) -> NetworkSetup:
+    def network(self, task: PointTask[OwnProgramConfiguration], lenient: bool = False) -> NetworkSetup:
         configuration = task.configuration
-        assert isinstance(configuration, OwnProgramConfiguration)
         setup = own_network(
             configuration.topology.build(task.scale),
             self.given.program,
@@ -92,10 +91,12 @@ class OwnProgramSystem(System):
             found.add(self.given.program.with_name(_BESIDE).resolve())
         return found
 
-    def calibration(self, rate_mbps: float, seconds: float) -> PointConfiguration:
+    def calibration(self, rate_mbps: float, seconds: float) -> OwnProgramConfiguration:
         raise UserError("a machine is calibrated with gradbed's own programs")
 
-    def at_prompt(self, testbed: MininetTestbed, task: PointTask) -> AbstractContextManager[object]:
+    def at_prompt(
+        self, testbed: MininetTestbed, task: PointTask[OwnProgramConfiguration]
+    ) -> AbstractContextManager[object]:
         if self.given.controller is not None:
             from experiments.own_program.outside_controller import outside_controller
 

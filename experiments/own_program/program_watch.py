@@ -6,7 +6,7 @@ import sys
 import threading
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from common.errors import UserError
 from controller.entries.document import EntriesError
@@ -22,7 +22,7 @@ LOOK_EVERY_S = 0.25
 class Reloadable(Protocol):
     """Whose files are looked at: experiments.own_program.own_program.OwnProgramSystem."""
 
-    def network(self, task: PointTask, lenient: bool = False) -> NetworkSetup:
+    def network(self, task: PointTask[Any], lenient: bool = False) -> NetworkSetup:
         """lenient: entries that do not fit are left out."""
 
     def entries_files(self, setup: NetworkSetup) -> set[Path]: ...
@@ -35,7 +35,7 @@ class ProgramWatch:
     entries that no longer fit it are told and left out.
     """
 
-    def __init__(self, system: Reloadable, testbed: MininetTestbed, task: PointTask) -> None:
+    def __init__(self, system: Reloadable, testbed: MininetTestbed, task: PointTask[Any]) -> None:
         self._system = system
         self._testbed = testbed
         self._task = task

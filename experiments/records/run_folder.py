@@ -10,7 +10,6 @@ import os
 import platform
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from typing import Any
 from common.caller import caller
 from common.errors import UserError
 from common.version import VERSION
-from experiments.tables.tables import replace_file, write_tables
+from experiments.tables.tables import replace_file
 
 LIBRARIES = (
     "numpy",
@@ -72,12 +71,6 @@ class RunFolder:
     def write_json(self, name: str, value: Any) -> Path:
         path = self.path / name
         replace_file(path, lambda scratch: scratch.write_text(json.dumps(value, indent=2, default=str) + "\n"))
-        return path
-
-    def write_rows(self, name: str, rows: Sequence[Mapping[str, Any]]) -> Path:
-        """Write rows as CSV under this name, and as Parquet beside it where pyarrow is installed."""
-        path = self.path / name
-        write_tables(rows, path)
         return path
 
     def finish(self) -> None:

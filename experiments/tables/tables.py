@@ -19,11 +19,6 @@ def write_tables(rows: Sequence[Row], path: Path) -> None:
     replace_file(path.with_suffix(".parquet"), lambda target: _write_parquet(names, flat, target))
 
 
-def read_csv(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
-
-
 def _flattened(rows: Sequence[Row]) -> tuple[list[str], list[Row]]:
     names = list(dict.fromkeys(name for row in rows for name in row))
     return names, [{name: _flat(row.get(name)) for name in names} for row in rows]

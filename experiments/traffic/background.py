@@ -11,7 +11,7 @@ from experiments.configuration.sections import Section, option
 from experiments.scale import Scale
 from experiments.testbeds.agents import AgentSpec
 from formats.ring import RING_PORT
-from hosts.agents.addresses import WorkerAddress
+from hosts.agents.addresses import worker_addresses
 from hosts.collectives.job import CollectiveJob
 from hosts.learning.settings import SyntheticSettings
 from hosts.traffic.gradient_rounds import RoundsDescription, expected_digest
@@ -97,9 +97,7 @@ def plan_background(
     settings = SyntheticSettings(values=section.values, rounds=1, magnitude=MAGNITUDE, seed=seed)
     job = CollectiveJob(
         job=1,
-        workers=tuple(
-            WorkerAddress.of(topology.host(name), index=index, on_link=on_link) for index, name in enumerate(workers)
-        ),
+        workers=tuple(each.model_copy(update={"on_link": on_link}) for each in worker_addresses(topology, workers)),
         min_timeout_us=scale.time_us(MIN_TIMEOUT_US),
         give_up_us=scale.time_us(GIVE_UP_US),
         workload=settings,

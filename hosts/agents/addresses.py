@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from pydantic import Field
 
 from formats.addresses import Ip, Mac
 from hosts.agents.description import Description
-from topo.graph import Host
+from topo.graph import Host, Topology
 
 Address = TypeVar("Address", bound="AgentAddress")
 
@@ -37,3 +38,8 @@ class WorkerAddress(AgentAddress):
     """index: the worker's place among the workers of its job."""
 
     index: int = Field(ge=0)
+
+
+def worker_addresses(topology: Topology, hosts: Sequence[str]) -> tuple[WorkerAddress, ...]:
+    """Of workers that live on these hosts, in their order."""
+    return tuple(WorkerAddress.of(topology.host(name), index=index) for index, name in enumerate(hosts))

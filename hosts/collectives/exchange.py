@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from common.errors import UserError
+from hosts.agents.context import AgentContext
+from hosts.transport.settling import settle
 
 
 class Exchange(Protocol):
@@ -28,3 +34,94 @@ class Exchange(Protocol):
 
     def report(self) -> dict[str, Any]:
         """The statistics so far, as JSON: those of hosts.transport.statistics.EndpointStatistics, and more."""
+
+
+def finish(exchange: Exchange, context: AgentContext) -> None:
+    """After the last round: tell so, serve until stop, and tell what was counted."""
+    context.emit("done", statistics=exchange.report())
+    exchange.linger()
+    close(exchange, context)
+
+
+def close(exchange: Exchange, context: AgentContext) -> None:
+    """After stop."""
+    exchange.settle()
+    context.emit("final", statistics=exchange.report())
+
+
+class KernelExchange:
+    """Of exchanges whose packets are the kernel's: this process has nothing to count."""
+
+    def __init__(self, context: AgentContext) -> None:
+        self._context = context
+
+    def flush(self) -> None:
+        """The others have all that they need."""
+
+    def linger(self) -> None:
+        while not self._context.stopped:
+            self._context.wait()
+
+    def settle(self) -> None:
+        """Nothing comes that this process could count."""
+
+
+class PacketExchange(ABC):
+    """Of exchanges with packets of their own: one loop takes in, sends and waits."""
+
+    def __init__(self, context: AgentContext, give_up_us: int) -> None:
+        self._context = context
+        self._give_up_us = give_up_us
+        self._patience = f"for {give_up_us / 1e6:g} s"
+
+    @abstractmethod
+    def _take_in(self) -> bool:
+        """All that waits. True if anything was news."""
+
+    @abstractmethod
+    def _send_due(self) -> None:
+        """What is due now."""
+
+    @abstractmethod
+    def _due_us(self) -> int | None:
+        """When something is due next; None: not before something comes."""
+
+    @abstractmethod
+    def _silence(self) -> str:
+        """What is wrong, in words, when nothing was news for give_up_us."""
+
+    @abstractmethod
+    def _count(self) -> object | None:
+        """Count one batch of what comes when all is done; None: there is none."""
+
+    def _serve_until(self, finished: Callable[[], bool]) -> bool:
+        """False when stopped before. UserError if nothing was news for give_up_us."""
+        context = self._context
+        progress_us = context.now_us()
+        while True:
+            # All that has arrived comes first: an agent that the scheduler kept waiting must not take the
+            # acknowledgements in its queue for lost.
+            if self._take_in():
+                progress_us = context.now_us()
+            if finished():
+                return True
+            self._send_due()
+            give_up_us = progress_us + self._give_up_us
+            if context.now_us() >= give_up_us:
+                raise UserError(self._silence())
+            due_us = self._due_us()
+            context.wait(give_up_us if due_us is None else min(due_us, give_up_us))
+            if context.stopped:
+                return False
+
+    def flush(self) -> None:  # noqa: B027 - as a rule nobody waits
+        """The others have all that they need."""
+
+    def linger(self) -> None:
+        while not self._context.stopped:
+            self._context.wait()
+            while self._count() is not None:
+                pass
+
+    def settle(self) -> None:
+        settle(self._context, self._count)

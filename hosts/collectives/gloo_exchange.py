@@ -17,6 +17,7 @@ from common.errors import UserError
 from hosts.agents.context import AgentContext
 from hosts.agents.kernel.host_names import name_hosts
 from hosts.agents.kernel.tcp import retransmitted_segments
+from hosts.collectives.exchange import KernelExchange
 from hosts.collectives.job import CollectiveJob
 from hosts.collectives.process_group import process_group_environment
 from hosts.learning.quantise import VALUE_LIMIT
@@ -27,7 +28,7 @@ BOUND_BITS = 8
 """Bounds of values are rounded up to multiples of 2^8, so that the sum of 64 of them fits an int32."""
 
 
-class GlooExchange:
+class GlooExchange(KernelExchange):
     """hosts.collectives.exchange.Exchange by a process group.
 
     Gloo's sums of int32 would wrap silently. So each worker adds one value to its gradient: a bound of its
@@ -38,8 +39,8 @@ class GlooExchange:
     def __init__(self, job: CollectiveJob, index: int, context: AgentContext) -> None:
         """Returns when all workers have met: at the first one, by TCP through the emulated network. UserError."""
         context.require_kernel("all-reduce by Gloo")
+        super().__init__(context)
         self._job = job
-        self._context = context
         self._interface = context.interfaces[0]
         self._repeated_rounds = 0
         self._sent_before, self._received_before = _traffic(self._interface)
@@ -77,13 +78,6 @@ class GlooExchange:
             raise UserError(f"all-reduce by Gloo failed at its end: {_first_line(error)}") from None
         distributed.destroy_process_group()
         gc.collect()  # what is left of the group holds connections, too
-
-    def linger(self) -> None:
-        while not self._context.stopped:
-            self._context.wait()
-
-    def settle(self) -> None:
-        """Nothing comes that this process could count."""
 
     def report(self) -> dict[str, Any]:
         """Frames and bytes are those of the kernel's counters: all of the host's traffic, as gradients."""

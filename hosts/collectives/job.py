@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Generic, Self, TypeVar
+
 from pydantic import Field, model_validator
 
 from formats.lanes import LANE_MULTIPLE, MAX_LANES
@@ -57,3 +59,19 @@ class CollectiveJob(Description):
 
     def packet_number(self, round_number: int, fragment: int) -> int:
         return (self.first_number(round_number) + fragment) % PACKET_NUMBERS
+
+
+Job = TypeVar("Job", bound=CollectiveJob)
+
+
+class WorkerOf(Description, Generic[Job]):
+    """What a worker is told: its job, and which of the job's workers it is."""
+
+    job: Job
+    index: int = Field(ge=0)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.index >= len(self.job.workers):
+            raise ValueError(f"the job has workers 0 to {len(self.job.workers) - 1}, not {self.index}")
+        return self

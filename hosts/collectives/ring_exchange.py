@@ -2,36 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from common.errors import UserError
 from formats.ring import RingFlags
 from hosts.agents.context import AgentContext, Interface
+from hosts.collectives.exchange import PacketExchange
 from hosts.collectives.job import CollectiveJob
 from hosts.collectives.ring_endpoint import RingEndpoint
 from hosts.collectives.ring_reduction import RingMessage, RingReduction
 from hosts.learning.fragments import cut, join
 from hosts.protocols.datagram_frames import Frames, met_congestion
 from hosts.transport.packet_numbers import PACKET_NUMBERS
-from hosts.transport.settling import settle
 from hosts.transport.stream_receiver import StreamReceiver
 from hosts.transport.stream_sender import StreamSender
 
 
-class RingExchange:
+class RingExchange(PacketExchange):
     """hosts.collectives.exchange.Exchange on an open interface.
 
     The worker before may be a round ahead, since it needs nothing of this one to begin: what it sends early waits.
     """
 
     def __init__(self, job: CollectiveJob, index: int, interface: Interface, context: AgentContext) -> None:
+        super().__init__(context, job.give_up_us)
         self._job = job
         self._index = index
-        self._context = context
         self._endpoint = RingEndpoint(job, index, interface)
         self._sender = StreamSender(
             window_packets=job.window_fragments,
@@ -63,11 +62,11 @@ class RingExchange:
 
     def linger(self) -> None:
         while not self._context.stopped:
-            self._serve()
-            self._wait(None)
+            self._take_in()
+            self._context.wait(self._due_us())
 
-    def settle(self) -> None:
-        settle(self._context, self._endpoint.receive)
+    def _count(self) -> object | None:
+        return self._endpoint.receive()
 
     def report(self) -> dict[str, Any]:
         return {
@@ -76,42 +75,28 @@ class RingExchange:
             **self._receiver.statistics.to_json(),
         }
 
-    def _serve_until(self, finished: Callable[[], bool]) -> bool:
-        """False when stopped before."""
-        progress_us = self._context.now_us()
-        while True:
-            if self._serve():
-                progress_us = self._context.now_us()
-            if finished():
-                return True
-            give_up_us = progress_us + self._job.give_up_us
-            if self._context.now_us() >= give_up_us:
-                raise UserError(self._silence())
-            self._wait(give_up_us)
-            if self._context.stopped:
-                return False
-
     def _silence(self) -> str:
         missing = 0 if self._reduction is None else self._reduction.missing
         return (
-            f"no news on the ring for {self._job.give_up_us / 1e6:g} s in round {self._next_round - 1} "
+            f"no news on the ring {self._patience} in round {self._next_round - 1} "
             f"({missing} of {self._job.fragments_per_round} fragments missing)"
         )
 
-    def _wait(self, until_us: int | None) -> None:
-        deadlines_us = [deadline for deadline in (self._sender.deadline_us, until_us) if deadline is not None]
-        self._context.wait(min(deadlines_us, default=None))
+    def _due_us(self) -> int | None:
+        return self._sender.deadline_us
 
-    def _serve(self) -> bool:
-        """Take in all that waits, then send what is due. True if anything was news."""
+    def _take_in(self) -> bool:
+        """All that waits, and send what is due: the next worker may need it before this one needs anything more."""
         news = False
         while (received := self._endpoint.receive()) is not None:
             news |= self._take_acknowledgements(received.acknowledgements)
             news |= self._take_data(received.data)
-        sequences = self._sender.transmissions(self._context.now_us())
-        if sequences:
+        if sequences := self._sender.transmissions(self._context.now_us()):
             self._endpoint.send([self._in_flight[sequence] for sequence in sequences], sequences)
         return news
+
+    def _send_due(self) -> None:
+        """It is sent already."""
 
     def _take_acknowledgements(self, frames: Frames) -> bool:
         marks = met_congestion(frames, RingFlags.CONGESTION).tolist()

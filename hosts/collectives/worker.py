@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hosts.agents.context import AgentContext
-from hosts.collectives.exchange import Exchange
+from hosts.collectives.exchange import Exchange, close, finish
 from hosts.collectives.job import CollectiveJob
 from hosts.learning.workload import workload
 
@@ -29,10 +29,9 @@ class Worker:
         first = self._workload.gradient(0)
         context.emit("ready")
         if context.wait_for_begin() and self._work(first):
-            context.emit("done", statistics=exchange.report())
-            exchange.linger()
-        exchange.settle()
-        context.emit("final", statistics=exchange.report())
+            finish(exchange, context)
+        else:
+            close(exchange, context)
 
     def _work(self, first: NDArray[np.int32]) -> bool:
         """False: stopped before the last round's end. first: the gradient of round 0."""

@@ -23,7 +23,6 @@ class LowRank:
     """Content: for each tensor in turn its factors as the bits of float32, or, where these would not be shorter (as
     of vectors), its values."""
 
-    sums_in_switch = False
     can_be_cut = False
     is_placewise = False
 

@@ -28,11 +28,6 @@ class Compressor(Protocol):
     """One worker's compressor; it may remember something from round to round."""
 
     @property
-    def sums_in_switch(self) -> bool:
-        """Whether packets of different workers have the same values in the same places, so that a switch that adds
-        lanes can sum them."""
-
-    @property
     def can_be_cut(self) -> bool:
         """Whether a part of what it makes is worth sending without the rest."""
 
@@ -72,8 +67,6 @@ class _Placewise:
 class Everything(_Placewise):
     """No compression."""
 
-    sums_in_switch = True
-
     def compress(self, gradient: NDArray[Any], round_number: int) -> Content:
         return Content(len(gradient), within_int32(gradient))
 
@@ -100,8 +93,6 @@ class TopK(_Density):
     """The values of largest magnitude (Aji and Heafield, "Sparse communication for distributed gradient descent",
     EMNLP 2017). Each worker has others."""
 
-    sums_in_switch = False
-
     def compress(self, gradient: NDArray[Any], round_number: int) -> Content:
         return sparse(gradient, top_k(gradient, self.kept(len(gradient), round_number)))
 
@@ -110,8 +101,6 @@ class TopK(_Density):
 class RandomK(_Density):
     """Values drawn at random, the same for all workers: a function of seed and round (Stich et al., "Sparsified SGD
     with memory", NeurIPS 2018). So packets name the round, and no places."""
-
-    sums_in_switch = True
 
     def drawn(self, values: int, round_number: int) -> NDArray[np.intp]:
         generator = np.random.default_rng([self.seed, round_number])
@@ -130,7 +119,6 @@ class Threshold(_Placewise):
 
     bound: float
     exponent: int = 0
-    sums_in_switch = False
 
     def compress(self, gradient: NDArray[Any], round_number: int) -> Content:
         bound = max(1, math.ceil(math.ldexp(self.bound, self.exponent)))
@@ -145,7 +133,6 @@ class Quantised(_Placewise):
     width_bits: int
     seed: int = 0
     worker: int = 0
-    sums_in_switch = False
 
     def compress(self, gradient: NDArray[Any], round_number: int) -> Content:
         generator = np.random.default_rng([self.seed, self.worker, round_number])
@@ -161,7 +148,6 @@ class Sign(_Placewise):
     """The signs, and the mean magnitude (Karimireddy et al., "Error feedback fixes SignSGD", ICML 2019). Zero counts
     as positive."""
 
-    sums_in_switch = False
     can_be_cut = False
 
     def compress(self, gradient: NDArray[Any], round_number: int) -> Content:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from common.caller import as_root
 from common.errors import UserError
 from hosts.agents.context import AgentContext
-from hosts.collectives.exchange import Exchange
+from hosts.collectives.exchange import Exchange, finish
 from hosts.collectives.job import CollectiveJob
 from hosts.learning.settings import ExternalSettings
 
@@ -80,7 +80,4 @@ class Session:
             self._context.emit("final", statistics={})
             return
         self._exchange.flush()
-        self._context.emit("done", statistics=self._exchange.report())
-        self._exchange.linger()
-        self._exchange.settle()
-        self._context.emit("final", statistics=self._exchange.report())
+        finish(self._exchange, self._context)

@@ -10,18 +10,15 @@ from pydantic import Field
 
 from formats.ring import RING_PORT
 from hosts.agents.context import AgentContext
-from hosts.agents.description import Description
-from hosts.collectives.job import CollectiveJob
+from hosts.collectives.job import CollectiveJob, WorkerOf
 from hosts.collectives.ring_exchange import RingExchange
 from hosts.learning.settings import SyntheticSettings
 from hosts.learning.synthetic import sum_digest, synthetic_gradient
 
 
-class RoundsDescription(Description):
-    """Worker `index` of a job with synthetic gradients. duration_us: no round begins later."""
+class RoundsDescription(WorkerOf[CollectiveJob]):
+    """A worker of a job with synthetic gradients. duration_us: no round begins later."""
 
-    job: CollectiveJob
-    index: int
     duration_us: int = Field(ge=0)
 
 

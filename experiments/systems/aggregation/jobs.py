@@ -6,14 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from experiments.scale import Scale
+from experiments.configuration.sections import describe
+from experiments.setup import PointTask, Underlay
 from experiments.systems.aggregation.configuration import (
     AggregationConfiguration,
     ScriptWorkload,
     TrainingWorkload,
 )
 from experiments.systems.aggregation.programmable import Hosts
-from hosts.agents.addresses import AgentAddress, WorkerAddress
+from hosts.agents.addresses import AgentAddress, worker_addresses
 from hosts.learning.reference import reference, synthetic_reference
 from hosts.learning.settings import ExternalSettings, SyntheticSettings, TrainingSettings
 from hosts.systems.aggregation.description import Exchange, JobDescription
@@ -57,19 +58,31 @@ def job_setup(configuration: AggregationConfiguration, hosts: Hosts, seed: int) 
     return JobSetup(workers, server, synthetic, digests)
 
 
-def describe_job(
-    job: JobSetup,
-    answer: Mapping[str, Any],
-    exchange: Exchange,
-    topology: Topology,
-    configuration: AggregationConfiguration,
-    scale: Scale,
-) -> JobDescription:
+@dataclass(frozen=True)
+class Shared:
+    """What the phases of a point have in common. underlay: whose switches carry all packets; None: its own do.
+    summing: switches that sum, the servers' ToRs among them. uncounted: hosts without an account."""
+
+    task: PointTask[AggregationConfiguration]
+    topology: Topology
+    underlay: Underlay | None
+    summing: tuple[str, ...]
+    uncounted: frozenset[str]
+
+    @property
+    def configuration(self) -> AggregationConfiguration:
+        return self.task.configuration
+
+
+def describe_job(job: JobSetup, answer: Mapping[str, Any], exchange: Exchange, shared: Shared) -> JobDescription:
     """Names become addresses; the answer is the service's."""
-    workload = configuration.workload
+    workload, topology = shared.configuration.workload, shared.topology
     policy, slots = answer["slot_policy"], answer["slots"]
     window = workload.window_fragments
-    return JobDescription(
+    return describe(
+        JobDescription,
+        shared.task.scale,
+        workload,
         job=answer["job"],
         exchange=exchange,
         designations=answer["designations"],
@@ -77,10 +90,7 @@ def describe_job(
         slot_policy=policy,
         # In a range of one's own packet numbers take turns: further apart than it is long, they would meet.
         window_fragments=window if policy == "dynamic" or slots is None else min(window, slots),
-        congestion_control=workload.congestion_control,
-        lanes=workload.lanes,
-        min_timeout_us=scale.time_us(workload.min_timeout_us),
-        workers=tuple(WorkerAddress.of(topology.host(name), index=i) for i, name in enumerate(job.workers)),
+        workers=worker_addresses(topology, job.workers),
         server=AgentAddress.of(topology.host(job.server)),
         workload=job.settings,
     )

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from controller.systems.aggregation.placement.rates.problem import AggregationProblem
 from controller.systems.aggregation.placement.rates.rates import solve_rates
 from controller.systems.aggregation.placement.rates.realised import realised_rates
 from experiments.accounts.accounting import Tally
 from experiments.phases import Measured
-from experiments.scale import Scale
 from experiments.systems.aggregation.counts import EVENTS, account, acks_from, events_of, gradients_to
 from experiments.systems.aggregation.jobs import JobSetup
 from experiments.systems.aggregation.phase import PARAMETER_SERVER, AggregationPhase
@@ -19,9 +18,6 @@ from experiments.tables.metric import Metric
 from experiments.tables.tables import Row
 from formats.lanes import frame_bytes
 from hosts.systems.aggregation.description import JobDescription
-
-if TYPE_CHECKING:
-    from experiments.systems.aggregation.point import AggregationPoint
 
 WARM_UP_ROUNDS = 1
 """In the first round windows grow from their start, and timers know no round trip yet."""
@@ -50,14 +46,15 @@ METRICS = {
 }
 
 
-def metrics(point: AggregationPoint, main: int, measured: Sequence[Measured]) -> dict[str, Any]:
-    """Of the phase `main`, and all its jobs: the mean of throughputs and of round times, sums of everything else, all
-    for a round. server_share needs the phase of the server alone."""
-    phase, found = point.phases[main], measured[main]
+def metrics(phases: Sequence[AggregationPhase], main: int, measured: Sequence[Measured]) -> dict[str, Any]:
+    """Of the phase number `main`, and all its jobs: the mean of throughputs and of round times, sums of everything
+    else, all for a round. server_share needs the phase of the server alone."""
+    phase, found = phases[main], measured[main]
+    shared = phase.shared
     rounds = len(phase.rounds[0])
     if not rounds:  # a script that registered no model
         return dict.fromkeys(METRICS)
-    rows = list(job_rows(point, main, found))
+    rows = list(job_rows(phase, found))
     throughputs = [row["throughput_bps"] for row in rows]
     # A bound knows of no other job: for several it would be one that nobody can reach.
     bound_bps = rows[0]["bound_bps"] if len(rows) == 1 else None
@@ -65,20 +62,20 @@ def metrics(point: AggregationPoint, main: int, measured: Sequence[Measured]) ->
     taken = events.get("claimed", 0) + events.get("added", 0)
     refused = events.get("collision", 0) + events.get("contention", 0)
     accuracies = [job.accuracies[-1] for job in phase.jobs if job.accuracies]
-    server = _into_servers(point, phase, found)
-    alone = next((i for i, each in enumerate(point.phases) if each.name == PARAMETER_SERVER), None)
-    alone_bytes = None if alone is None else _into_servers(point, point.phases[alone], measured[alone]).bytes
-    sums = phase.exchange == "server" and point.configuration.switches.placement != "none"
+    server = _into_servers(phase, found)
+    alone = next((i for i, each in enumerate(phases) if each.name == PARAMETER_SERVER), None)
+    alone_bytes = None if alone is None else _into_servers(phases[alone], measured[alone]).bytes
+    sums = phase.exchange == "server" and shared.configuration.switches.placement != "none"
     server_counts = {
         "server_bytes": server.bytes / rounds,
         "server_packets": server.packets / rounds,
         "server_share": server.bytes / alone_bytes if alone_bytes and phase.exchange == "server" else None,
     }
-    if point.underlay is not None or any(job.server in point.uncounted for job in phase.jobs):
+    if shared.underlay is not None or any(job.server in shared.uncounted for job in phase.jobs):
         server_counts = dict.fromkeys(server_counts)
     wire_bps = [row["wire_throughput_bps"] for row in rows]
     return {
-        "programmable": len(point.choice.switches) if sums else 0,
+        "programmable": len(shared.summing) if sums else 0,
         "throughput_bps": statistics.fmean(throughputs),
         "wire_throughput_bps": None if None in wire_bps else statistics.fmean(wire_bps),
         "bound_bps": bound_bps,
@@ -95,10 +92,10 @@ def metrics(point: AggregationPoint, main: int, measured: Sequence[Measured]) ->
     }
 
 
-def _into_servers(point: AggregationPoint, phase: AggregationPhase, found: Measured) -> Tally:
+def _into_servers(phase: AggregationPhase, found: Measured) -> Tally:
     if phase.exchange != "server":
         return Tally()
-    return sum((gradients_to(found.counts, point.topology, job.server) for job in phase.jobs), Tally())
+    return sum((gradients_to(found.counts, phase.shared.topology, job.server) for job in phase.jobs), Tally())
 
 
 def jain_index(values: Sequence[float]) -> float:
@@ -106,16 +103,16 @@ def jain_index(values: Sequence[float]) -> float:
     return sum(values) ** 2 / (len(values) * sum(value**2 for value in values))
 
 
-def job_rows(point: AggregationPoint, number: int, found: Measured) -> Iterable[dict[str, Any]]:
+def job_rows(phase: AggregationPhase, found: Measured) -> Iterable[dict[str, Any]]:
     """A row for each job of a phase."""
-    phase, scale = point.phases[number], point.task.scale
+    scale = phase.scale
     if not phase.rounds[0]:
         return
     for place, (job, description) in enumerate(zip(phase.jobs, phase.descriptions, strict=True)):
         emulated_s = _after_warm_up([report.seconds for report in phase.rounds[place]])
         round_time_s = scale.nominal_time(statistics.median(emulated_s))
         gradient_bits = 8 * description.fragments_per_round * frame_bytes(description.lanes)
-        bound_bps, packet_bound_bps = _bounds_bps(point, phase, job, description)
+        bound_bps, packet_bound_bps = _bounds_bps(phase, job, description)
         workers = _workers(job, description, found)
         yield {
             "job": place + 1,
@@ -124,8 +121,8 @@ def job_rows(point: AggregationPoint, number: int, found: Measured) -> Iterable[
             "mean_round_time_s": scale.nominal_time(statistics.fmean(emulated_s)),
             "throughput_bps": gradient_bits / round_time_s,
             "wire_throughput_bps": None
-            if point.uncounted.intersection(job.workers)
-            else _wire_bits(point, phase, job, description, found) / round_time_s,
+            if phase.shared.uncounted.intersection(job.workers)
+            else _wire_bits(phase, job, description, found) / round_time_s,
             "bound_bps": None if bound_bps is None else scale.nominal_rate(bound_bps),
             "packet_bound_bps": None if packet_bound_bps is None else scale.nominal_rate(packet_bound_bps),
             "gradient_bytes": gradient_bits // 8,
@@ -146,44 +143,42 @@ def _resends(workers: Iterable[Mapping[str, Any]]) -> int:
     return sum(worker["timeout_resends"] + worker["early_resends"] for worker in workers)
 
 
-def _wire_bits(
-    point: AggregationPoint, phase: AggregationPhase, job: JobSetup, description: JobDescription, found: Measured
-) -> float:
+def _wire_bits(phase: AggregationPhase, job: JobSetup, description: JobDescription, found: Measured) -> float:
     """What came from a worker in a round, less what was sent again; of the worker with the least.
 
     Switches counted a worker's gradients. They know no ring packets, and those of an underlay none of ours: those the
     link counted, ACKs taken off.
     """
-    by_link = point.by_links(phase)
+    by_link = phase.by_links
     frame = frame_bytes(description.lanes)
     counted: list[int] = []
     for host, worker in zip(job.workers, _workers(job, description, found), strict=True):
         again = sum(worker.get(name, 0) for name in ("timeout_resends", "early_resends", "direct_copies"))
-        received = account(found.counts, point.topology, host, worker, by_link=by_link).switch_received.bytes
+        received = account(found.counts, phase.shared.topology, host, worker, by_link=by_link).switch_received.bytes
         acknowledged = worker["acknowledgement_sent"]["bytes"] if by_link else 0
         counted.append(8 * (received - acknowledged - again * frame))
     return min(counted) / len(phase.rounds[phase.jobs.index(job)])
 
 
 def _bounds_bps(
-    point: AggregationPoint, phase: AggregationPhase, job: JobSetup, description: JobDescription
+    phase: AggregationPhase, job: JobSetup, description: JobDescription
 ) -> tuple[float | None, float | None]:
     """What the linear program allows this job alone, with the switches that sum, and what packets can reach with the
     job's labels while global sums come back, emulated; None without a server, or where a link has no rate."""
-    topology, switches = point.topology, point.configuration.switches
+    topology, switches = phase.shared.topology, phase.shared.configuration.switches
     if phase.exchange != "server" or any(link.model.rate_bps is None for link in topology.links):
         return None, None
-    capacity_bps = point.task.scale.rate_bps(switches.capacity_mbps)
+    capacity_bps = phase.scale.rate_bps(switches.capacity_mbps)
     problem = AggregationProblem.of(topology, job.workers, job.server, capacity_bps)
     labels = dict(zip(job.workers, description.designations or [()] * len(job.workers), strict=True))
     packets_bps = realised_rates(problem, labels, returned_sums=True).gamma_bps
     if phase.name == PARAMETER_SERVER:
         return solve_rates(problem, (), server_tor=False).gamma_bps, packets_bps
-    chosen = [name for name in point.choice.switches if name != problem.server_tor]
+    chosen = [name for name in phase.shared.summing if name != problem.server_tor]
     return solve_rates(problem, chosen).gamma_bps, packets_bps
 
 
-def round_rows(phase: AggregationPhase, scale: Scale) -> Iterable[Row]:
+def round_rows(phase: AggregationPhase) -> Iterable[Row]:
     """A row for each round of each job."""
     for place, (job, rounds) in enumerate(zip(phase.jobs, phase.rounds, strict=True)):
         for number, report in enumerate(rounds):
@@ -191,7 +186,7 @@ def round_rows(phase: AggregationPhase, scale: Scale) -> Iterable[Row]:
                 "phase": phase.name,
                 "job": place + 1,
                 "round": number,
-                "round_time_s": scale.nominal_time(report.seconds),
+                "round_time_s": phase.scale.nominal_time(report.seconds),
                 **({"accuracy": job.accuracies[number]} if job.accuracies else {}),
                 **({"loss": statistics.fmean(report.losses)} if report.losses else {}),
                 "clipped": report.clipped,
@@ -199,20 +194,20 @@ def round_rows(phase: AggregationPhase, scale: Scale) -> Iterable[Row]:
             }
 
 
-def summary_rows(point: AggregationPoint, phase: AggregationPhase, found: Measured) -> Iterable[Row]:
+def summary_rows(phase: AggregationPhase, found: Measured) -> Iterable[Row]:
     """A row for each job of a phase, with the packets by event in the switches' slots."""
     for place, (job, description) in enumerate(zip(phase.jobs, phase.descriptions, strict=True)):
         if not phase.rounds[place]:
             continue
         served = phase.exchange == "server"
-        into = gradients_to(found.counts, point.topology, job.server) if served else Tally()
-        out = acks_from(found.counts, point.topology, job.server) if served else Tally()
-        times_s = [point.task.scale.nominal_time(report.seconds) for report in phase.rounds[place]]
+        into = gradients_to(found.counts, phase.shared.topology, job.server) if served else Tally()
+        out = acks_from(found.counts, phase.shared.topology, job.server) if served else Tally()
+        times_s = [phase.scale.nominal_time(report.seconds) for report in phase.rounds[place]]
         workers = _workers(job, description, found)
         events = events_of(found.counts, description.job)
-        _, packet_bound_bps = _bounds_bps(point, phase, job, description)
+        _, packet_bound_bps = _bounds_bps(phase, job, description)
         bits = 8 * description.fragments_per_round * frame_bytes(description.lanes)
-        least_bps = None if packet_bound_bps is None else point.task.scale.nominal_rate(packet_bound_bps)
+        least_bps = None if packet_bound_bps is None else phase.scale.nominal_rate(packet_bound_bps)
         yield {
             "phase": phase.name,
             "job": place + 1,

@@ -7,14 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from controller.systems.aggregation.messages import JobRequest
-from experiments.phases import Progress
-from experiments.setup import PointTask
+from experiments.phases import Phase, Progress
 from experiments.systems.aggregation.agents import agent_specs
-from experiments.systems.aggregation.configuration import AggregationConfiguration
-from experiments.systems.aggregation.jobs import JobSetup, describe_job
+from experiments.systems.aggregation.jobs import JobSetup, Shared, describe_job
 from experiments.testbeds.agents import AgentSpec
 from hosts.systems.aggregation.description import Exchange, JobDescription
-from topo.graph import Topology
 
 IN_NETWORK = "in-network"
 PARAMETER_SERVER = "parameter server"
@@ -31,11 +28,8 @@ class RoundReport:
     reported: set[str] = field(default_factory=set)
 
 
-class AggregationPhase:
-    """experiments.phases.Phase."""
-
-    waits = False
-    keep_open: Sequence[int] = ()
+class AggregationPhase(Phase):
+    """The workers of one or several jobs sum as many gradients as there are rounds."""
 
     def __init__(
         self,
@@ -43,25 +37,26 @@ class AggregationPhase:
         exchange: Exchange,
         jobs: Sequence[JobSetup],
         requests: Sequence[JobRequest],
-        topology: Topology,
-        configuration: AggregationConfiguration,
-        task: PointTask,
+        shared: Shared,
     ) -> None:
-        self.name = name
+        super().__init__(name, requests)
         self.exchange: Exchange = exchange
         self.jobs = jobs
-        self.requests = requests
-        self._topology = topology
-        self._configuration = configuration
-        self._task = task
-        self._scale = task.scale
+        self.shared = shared
+        self.task = shared.task
+        self.scale = shared.task.scale
         self.descriptions: list[JobDescription] = []
         self.rounds = [[RoundReport() for _ in job.digests] for job in jobs]
         self.mismatches: list[str] = []
 
+    @property
+    def by_links(self) -> bool:
+        """Whether no switch can tell what gradients are: the links' counts stand for theirs."""
+        return self.exchange != "server" or self.shared.underlay is not None
+
     def agents(self, answers: Sequence[Mapping[str, Any]]) -> list[AgentSpec]:
         self.descriptions = [
-            describe_job(job, answer, self.exchange, self._topology, self._configuration, self._scale)
+            describe_job(job, answer, self.exchange, self.shared)
             for job, answer in zip(self.jobs, answers, strict=True)
         ]
         return [spec for description in self.descriptions for spec in agent_specs(description)]
@@ -108,7 +103,7 @@ class AggregationPhase:
         bars = []
         for place, job in enumerate(self.jobs):
             done = self._done(place)
-            note = f"{1e3 * self._scale.nominal_time(self.rounds[place][done - 1].seconds):6.1f} ms" if done else ""
+            note = f"{1e3 * self.scale.nominal_time(self.rounds[place][done - 1].seconds):6.1f} ms" if done else ""
             if done and job.accuracies:
                 note += f", accuracy {100 * job.accuracies[done - 1]:5.2f} %"
             label = f"{self.name}, job {place + 1}" if len(self.jobs) > 1 else self.name

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import asdict
-from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 from common.errors import UserError
 from controller.planning.hosts import choose_hosts_of_jobs
 from controller.planning.legacy import OPENFLOW
 from controller.systems.aggregation.messages import AggregationSettings, JobRequest
-from experiments.accounts.accounting import HostAccount, disagreements, rows
-from experiments.configuration.faults import AgentFault, restarted_switches
-from experiments.fidelity.report import FidelityReport
-from experiments.phases import Measured, PointResult
-from experiments.programs import FORWARD, Program
+from experiments.accounts.accounting import HostAccount, disagreements, first_lines, rows
+from experiments.accounts.host_accounts import uncounted_hosts
+from experiments.phases import Measured, Point, PointResult
+from experiments.programs import FORWARD, Program, SwitchProgram
 from experiments.setup import NetworkSetup, PointTask, Underlay
 from experiments.systems import find_system
 from experiments.systems.aggregation.configuration import AggregationConfiguration, ScriptWorkload
 from experiments.systems.aggregation.counts import account, events_of
-from experiments.systems.aggregation.jobs import job_setup
+from experiments.systems.aggregation.jobs import Shared, job_setup
 from experiments.systems.aggregation.metrics import job_rows, metrics, round_rows, summary_rows
 from experiments.systems.aggregation.phase import IN_NETWORK, PARAMETER_SERVER, AggregationPhase
 from experiments.systems.aggregation.programmable import Hosts, choose_programmable
@@ -29,70 +27,68 @@ from experiments.torch_scripts import MODULE as SCRIPTS
 from hosts.systems.aggregation.description import Exchange
 from topo.graph import Topology
 
-MOST_FAILURES = 5
-"""Of a kind that a point tells."""
 
+class AggregationPoint(Point[AggregationConfiguration]):
+    """Gradients summed in switches, and the baselines that this is compared with."""
 
-class AggregationPoint:
-    """experiments.phases.PointRun."""
+    phases: Sequence[AggregationPhase]
 
-    def __init__(
-        self, task: PointTask, configuration: AggregationConfiguration, hosts: Sequence[Hosts] | None = None
-    ) -> None:
+    def __init__(self, task: PointTask[AggregationConfiguration], hosts: Sequence[Hosts] | None = None) -> None:
         """hosts: of each job, where they are not to be chosen here."""
-        self.task = task
-        self.configuration = configuration
-        self.topology = configuration.topology.build(task.scale)
-        self.underlay = underlay_of(configuration, self.topology, task.seed)
-        if self.underlay is not None:
-            self.topology = self.underlay.topology
+        super().__init__(task)
+        configuration = self.configuration
+        underlay = underlay_of(configuration, self.topology, task.seed)
+        if underlay is not None:
+            self.topology = underlay.topology
         workload = configuration.workload
         if hosts is None:
             hosts = choose_hosts_of_jobs(self.topology, workload.jobs, workload.workers)
         options = configuration.switches.planner_options(self.topology, task.seed, task.scale)
-        self.choice = choose_programmable(self.topology, hosts, options)
+        choice = choose_programmable(self.topology, hosts, options)
         slots = slots_of_a_job(configuration)
-        requests = [{**request, **slots} for request in self.choice.requests]
+        requests = [{**request, **slots} for request in choice.requests]
         self.jobs = [job_setup(configuration, each, task.seed + place) for place, each in enumerate(hosts)]
+        planned = phases_of(configuration)
+        agents = {
+            (number, name): host
+            for _, exchange, _ in planned
+            for number, job in enumerate(self.jobs, start=1)
+            for host, name in job.agent_hosts(exchange)
+        }
+        uncounted = uncounted_hosts(self.topology, configuration.faults, agents)
+        self._shared = Shared(task, self.topology, underlay, choice.switches, uncounted)
         self.phases = [
             self._phase(name, exchange, hosts, requests if sums else [{"placement": "none"}] * len(hosts))
-            for name, exchange, sums in phases_of(configuration)
+            for name, exchange, sums in planned
         ]
         self.network = network_of(
             configuration,
             self.topology,
-            self.choice.switches,
+            choice.switches,
             capture=[job.server for job in self.jobs],
             keep_open=[descriptor for phase in self.phases for descriptor in phase.keep_open],
-            underlay=self.underlay,
+            underlay=underlay,
         )
 
     def _phase(
         self, name: str, exchange: Exchange, hosts: Sequence[Hosts], requests: Sequence[dict[str, Any]]
     ) -> AggregationPhase:
         kind = ScriptPhase if isinstance(self.configuration.workload, ScriptWorkload) else AggregationPhase
-        return kind(
-            name,
-            exchange,
-            self.jobs,
-            [
-                JobRequest(workers=list(workers), server=server, **request)
-                for (workers, server), request in zip(hosts, requests, strict=True)
-            ],
-            self.topology,
-            self.configuration,
-            self.task,
-        )
+        asked = [
+            JobRequest(workers=list(workers), server=server, **request)
+            for (workers, server), request in zip(hosts, requests, strict=True)
+        ]
+        return kind(name, exchange, self.jobs, asked, self._shared)
 
     def result(self, measured: Sequence[Measured]) -> PointResult:
         accounts = [self._accounts(phase, found) for phase, found in zip(self.phases, measured, strict=True)]
         everywhere = list(zip(self.phases, measured, accounts, strict=True))
-        main = next(i for i, phase in enumerate(self.phases) if phase.name not in self._baseline_names())
+        baselines = {name for name, *_ in baselines_of(self.configuration)}
+        main = next(i for i, phase in enumerate(self.phases) if phase.name not in baselines)
         return PointResult(
-            metrics=metrics(self, main, measured),
-            fidelity=FidelityReport(),
+            metrics=metrics(self.phases, main, measured),
             decisions={
-                "programmable": list(self.choice.switches),
+                "programmable": list(self._shared.summing),
                 "hosts": [[job.server, *job.workers] for job in self.jobs],
                 "designations": [
                     [[asdict(label) for label in own] for own in description.designations]
@@ -101,9 +97,9 @@ class AggregationPoint:
                 "digests": [list(job.digests) for job in self.jobs],
             },
             tables={
-                "rounds": [row for phase in self.phases for row in round_rows(phase, self.task.scale)],
-                "jobs": list(job_rows(self, main, measured[main])),
-                "summary": [row for phase, found, _ in everywhere for row in summary_rows(self, phase, found)],
+                "rounds": [row for phase in self.phases for row in round_rows(phase)],
+                "jobs": list(job_rows(self.phases[main], measured[main])),
+                "summary": [row for phase, found, _ in everywhere for row in summary_rows(phase, found)],
                 "hosts": [
                     row
                     for phase, _, of_jobs in everywhere
@@ -116,33 +112,11 @@ class AggregationPoint:
                 line
                 for phase, _, of_jobs in everywhere
                 for line in (
-                    *_at_most(phase.mismatches),
-                    *_at_most([f"{phase.name}, {line}" for own in of_jobs for line in disagreements(own)]),
+                    *first_lines(phase.mismatches),
+                    *first_lines(f"{phase.name}, {line}" for own in of_jobs for line in disagreements(own)),
                 )
             ],
         )
-
-    @cached_property
-    def uncounted(self) -> frozenset[str]:
-        """Hosts without an account: their switch was restarted, or their agent was stopped, and either takes along
-        what it had counted."""
-        faults = self.configuration.faults
-        restarted = restarted_switches(faults)
-        stopped = {(fault.job, fault.agent) for fault in faults if isinstance(fault, AgentFault)}
-        return frozenset(
-            host
-            for phase in self.phases
-            for place, job in enumerate(self.jobs)
-            for host, name in job.agent_hosts(phase.exchange)
-            if self.topology.attachment(host).name in restarted or (place + 1, name) in stopped
-        )
-
-    def by_links(self, phase: AggregationPhase) -> bool:
-        """Whether no switch can tell what gradients are: the links' counts stand for theirs."""
-        return phase.exchange != "server" or self.underlay is not None
-
-    def _baseline_names(self) -> set[str]:
-        return {name for name, *_ in baselines_of(self.configuration)}
 
     def _accounts(self, phase: AggregationPhase, found: Measured) -> list[list[HostAccount]]:
         """By job; of Gloo's connections the hosts' kernels counted. A script may open connections of its own, which
@@ -151,15 +125,9 @@ class AggregationPoint:
             return [[] for _ in phase.jobs]
         return [
             [
-                account(
-                    found.counts,
-                    self.topology,
-                    host,
-                    found.final[description.job, name],
-                    by_link=self.by_links(phase),
-                )
+                account(found.counts, self.topology, host, found.final[description.job, name], by_link=phase.by_links)
                 for host, name in job.agent_hosts(phase.exchange)
-                if host not in self.uncounted
+                if host not in self._shared.uncounted
             ]
             for job, description in zip(phase.jobs, phase.descriptions, strict=True)
         ]
@@ -224,11 +192,11 @@ def underlay_of(configuration: AggregationConfiguration, topology: Topology, see
 
 def programs_of(
     configuration: AggregationConfiguration, topology: Topology, summing: Collection[str]
-) -> dict[str, Program | Literal["openflow"]]:
+) -> dict[str, SwitchProgram]:
     """What every switch runs."""
     switches = configuration.switches
     sums = Program.own("aggregation", LANES=configuration.workload.lanes, SLOTS=switches.slots)
-    others: dict[str, Program | Literal["openflow"]] = {"none": sums, "p4": FORWARD, "openflow": OPENFLOW}
+    others: dict[str, SwitchProgram] = {"none": sums, "p4": FORWARD, "openflow": OPENFLOW}
     return {switch.name: sums if switch.name in summing else others[switches.legacy] for switch in topology.switches}
 
 
@@ -240,8 +208,3 @@ def slots_of_a_job(configuration: AggregationConfiguration) -> dict[str, Any]:
     if switches.slots < jobs:
         raise UserError(f"--slots: {jobs} jobs cannot have a static share each of {switches.slots} slots: allow more")
     return {"slot_policy": "static", "slots": switches.slots // jobs}
-
-
-def _at_most(lines: Sequence[str]) -> list[str]:
-    more = len(lines) - MOST_FAILURES
-    return [*lines[:MOST_FAILURES], *([f"and {more} more"] if more > 0 else [])]

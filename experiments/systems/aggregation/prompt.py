@@ -54,7 +54,7 @@ class AggregationPrompt(JobCommands, Prompt):
         values["switches"] = {**kept, "slots": network.switches.slots, **values["switches"]}
         configuration = AggregationConfiguration.model_validate(values)
         hosts = choose_hosts(self.topology, configuration.workload.workers, busy)
-        return AggregationPoint(self.task, configuration, [hosts]).phases[0]
+        return AggregationPoint(self.task.of(configuration), [hosts]).phases[0]
 
     def job_result(self, phase: Phase) -> str:
         assert isinstance(phase, AggregationPhase)

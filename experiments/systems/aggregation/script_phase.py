@@ -24,9 +24,8 @@ class ScriptPhase(ScriptWorkers, AggregationPhase):
         return self._ranks.values
 
     def agents(self, answers: Sequence[Mapping[str, Any]]) -> list[AgentSpec]:
-        job = describe_job(
-            self.jobs[0], answers[0], self.exchange, self._topology, self._configuration, self._scale
-        ).model_copy(update={"give_up_us": SILENCE_US})
+        job = describe_job(self.jobs[0], answers[0], self.exchange, self.shared)
+        job = job.model_copy(update={"give_up_us": SILENCE_US})
         self.descriptions = [job]
         return self._ranks.specs(job, f"{MODULE}:open_exchange", WORKER_RANK)
 

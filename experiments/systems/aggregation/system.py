@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from common.capabilities import REAL_CLOCK
 from common.errors import UserError
 from controller.planning.hosts import choose_hosts_of_jobs
-from experiments.configuration.point import PointConfiguration
 from experiments.scale import Scale
 from experiments.setup import NetworkSetup, PointTask
 from experiments.system import System
@@ -35,7 +34,7 @@ EXPECTED_SHARE = 0.6
 """Of the link rate, that the calibration's network makes of it; only the length of a trial depends on it."""
 
 
-class AggregationSystem(System):
+class AggregationSystem(System[AggregationConfiguration]):
     """Train with gradients summed in the switches, and compare with the server alone."""
 
     name = "aggregation"
@@ -72,8 +71,7 @@ class AggregationSystem(System):
         "workload.workers": 4,
     }
 
-    def check(self, configuration: PointConfiguration) -> None:
-        assert isinstance(configuration, AggregationConfiguration)
+    def check(self, configuration: AggregationConfiguration) -> None:
         if isinstance(configuration.workload, ScriptWorkload):
             check_script_jobs(configuration)
         for option, named in (
@@ -98,14 +96,12 @@ class AggregationSystem(System):
         jobs = choose_hosts_of_jobs(topology, workload.jobs, workload.workers)
         check_choice(topology, jobs, switches.planner_options(topology, seed=1, scale=Scale()))
 
-    def point(self, task: PointTask) -> AggregationPoint:
-        assert isinstance(task.configuration, AggregationConfiguration)
-        return AggregationPoint(task, task.configuration)
+    def point(self, task: PointTask[AggregationConfiguration]) -> AggregationPoint:
+        return AggregationPoint(task)
 
-    def network(self, task: PointTask) -> NetworkSetup:
+    def network(self, task: PointTask[AggregationConfiguration]) -> NetworkSetup:
         """Every switch sums; where some are named, those do."""
         configuration = task.configuration
-        assert isinstance(configuration, AggregationConfiguration)
         topology = configuration.topology.build(task.scale)
         names = configuration.switches.named or [switch.name for switch in topology.switches]
         return network_of(configuration, topology, [topology.switch(name).name for name in names])

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from experiments.phases import Measured
-from experiments.systems.compression.configuration import CompressionConfiguration
 from experiments.systems.compression.phase import CompressionPhase
-from topo.graph import Topology
 
 
-def unexpected(
-    phase: CompressionPhase, found: Measured, configuration: CompressionConfiguration, topology: Topology
-) -> Iterator[str]:
-    """A line for each thing that is not as expected. topology: with the links' models."""
-    models = [link.model for link in topology.links]
+def unexpected(phase: CompressionPhase, found: Measured) -> Iterator[str]:
+    """A line for each thing that is not as expected."""
+    configuration = phase.configuration
+    models = [link.model for link in phase.topology.links]
     if configuration.faults or configuration.background.load or any(m.loss or m.duplicate for m in models):
         return
     for number, report in enumerate(phase.rounds):
@@ -25,13 +22,12 @@ def unexpected(
             for name, told in report.exchanged.items():
                 if told["planned_bytes"] < told["total_bytes"]:
                     yield f"round {number + 1}, {name}: a part was left out, though nothing has happened"
-    yield from _uncounted(phase, found, configuration, topology)
+    yield from _uncounted(phase, found)
 
 
-def _uncounted(
-    phase: CompressionPhase, found: Measured, configuration: CompressionConfiguration, topology: Topology
-) -> Iterator[str]:
+def _uncounted(phase: CompressionPhase, found: Measured) -> Iterator[str]:
     """Bytes that workers planned to send, and that the server's switch counted on their way to it."""
+    configuration, topology = phase.configuration, phase.topology
     if configuration.transport.protocol != "packets" or configuration.program.model != "gradbed":
         return
     switch = topology.attachment(phase.server).name

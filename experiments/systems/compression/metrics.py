@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from experiments.phases import Measured
-from experiments.scale import Scale
 from experiments.systems.compression.background import background_loss
 from experiments.systems.compression.phase import CompressionPhase, RoundReport
 from experiments.tables.metric import Metric
 from experiments.tables.tables import Row
-
-if TYPE_CHECKING:
-    from topo.graph import Topology
 
 SHARE = (0.0, 1.0)
 
@@ -39,8 +35,8 @@ METRICS: Mapping[str, Metric] = {
 }
 
 
-def metrics(phase: CompressionPhase, found: Measured, topology: Topology, scale: Scale) -> dict[str, Any]:
-    rows = list(round_rows(phase, scale))
+def metrics(phase: CompressionPhase, found: Measured) -> dict[str, Any]:
+    rows, topology = list(round_rows(phase)), phase.topology
     if not rows:
         return dict.fromkeys(METRICS)  # a script without a model
     switch = topology.attachment(phase.server).name
@@ -70,9 +66,10 @@ def metrics(phase: CompressionPhase, found: Measured, topology: Topology, scale:
     }
 
 
-def round_rows(phase: CompressionPhase, scale: Scale) -> Iterable[dict[str, Any]]:
+def round_rows(phase: CompressionPhase) -> Iterable[dict[str, Any]]:
     """A row for each round, over all workers that were there to its end; none if nobody was. summed_workers: of which
     at least a part is in the sum."""
+    scale = phase.task.scale
     for number, report in enumerate(phase.rounds):
         told = list(report.exchanged.values())
         if not (told and report.round):
@@ -103,7 +100,7 @@ def _learning(report: RoundReport) -> dict[str, Any]:
     }
 
 
-def rate_rows(phase: CompressionPhase, scale: Scale) -> Iterable[Row]:
+def rate_rows(phase: CompressionPhase) -> Iterable[Row]:
     """A row for each reading of each worker's rate; time_s since the first of all."""
     readings = [
         (reading["time_us"], number, name, reading, told["initial_bps"])
@@ -111,6 +108,7 @@ def rate_rows(phase: CompressionPhase, scale: Scale) -> Iterable[Row]:
         for name, told in report.exchanged.items()
         for reading in told["readings"]
     ]
+    scale = phase.task.scale
     start_us = min((each[0] for each in readings), default=0)
     for time_us, number, name, reading, initial_bps in sorted(readings, key=lambda each: each[:3]):
         yield {

@@ -8,7 +8,8 @@ from typing import Any
 
 from controller.systems.compression.service import JobRequest
 from experiments.configuration.faults import AgentFault
-from experiments.phases import Progress
+from experiments.configuration.sections import describe
+from experiments.phases import Phase, Progress
 from experiments.setup import PointTask
 from experiments.systems.compression.background import background_agents
 from experiments.systems.compression.configuration import (
@@ -18,7 +19,7 @@ from experiments.systems.compression.configuration import (
     TrainingWorkload,
 )
 from experiments.testbeds.agents import AgentSpec
-from hosts.agents.addresses import AgentAddress, WorkerAddress
+from hosts.agents.addresses import AgentAddress, worker_addresses
 from hosts.compressors.fingerprint import MODULUS
 from hosts.learning.settings import ExternalSettings, SyntheticSettings, TrainingSettings
 from hosts.systems.compression.description import JobDescription, WorkerDescription
@@ -45,28 +46,23 @@ class RoundReport:
     sum: int | None = None
 
 
-class CompressionPhase:
-    """experiments.phases.Phase."""
-
-    name = "compression"
-    waits = False
-    keep_open: Sequence[int] = ()
+class CompressionPhase(Phase):
+    """The workers of one job send what they keep of their gradients."""
 
     def __init__(
         self,
         hosts: tuple[Sequence[str], str],
         background_sender: str | None,
         topology: Topology,
-        configuration: CompressionConfiguration,
-        task: PointTask,
+        task: PointTask[CompressionConfiguration],
     ) -> None:
         self.workers, self.server = tuple(hosts[0]), hosts[1]
-        self.requests = [JobRequest(workers=self.workers, server=self.server)]
+        super().__init__("compression", [JobRequest(workers=self.workers, server=self.server)])
         self.background_sender = background_sender
         """Of competing traffic; None: there is none."""
-        self._topology = topology
-        self._configuration = configuration
-        self._task = task
+        self.topology = topology
+        self.task = task
+        self.configuration = configuration = task.configuration
         workload = configuration.workload
         rounds = 0 if isinstance(workload, ScriptWorkload) else workload.rounds
         self.rounds = [RoundReport() for _ in range(rounds)]
@@ -102,43 +98,36 @@ class CompressionPhase:
     def _background(self, job: int) -> list[AgentSpec]:
         if self.background_sender is None:
             return []
-        section, task = self._configuration.background, self._task
+        section, task = self.configuration.background, self.task
         return background_agents(
-            section, self.background_sender, self.server, self._topology, task.scale, task.seed, job
+            section, self.background_sender, self.server, self.topology, task.scale, task.seed, job
         )
 
     def server_spec(self, job: JobDescription) -> AgentSpec:
         return AgentSpec(self.server, f"{MODULE}:server", "server", job, 0, job.job)
 
     def _describe(self, answer: Mapping[str, Any]) -> JobDescription:
-        configuration, scale = self._configuration, self._task.scale
+        configuration = self.configuration
         transport, ratio = configuration.transport, configuration.ratio
-
-        host = self._topology.host
-        return JobDescription(
+        return describe(
+            JobDescription,
+            self.task.scale,
+            configuration.compression,
+            ratio,
+            transport,
             job=answer["job"],
-            workers=tuple(WorkerAddress.of(host(name), index=i) for i, name in enumerate(self.workers)),
-            server=AgentAddress.of(host(self.server)),
+            workers=worker_addresses(self.topology, self.workers),
+            server=AgentAddress.of(self.topology.host(self.server)),
             multicast=answer["multicast"],
-            protocol=transport.protocol,
             server_link_bps=answer["server_link_bps"],
-            **configuration.compression.model_dump(),
             ratio=ratio.rule,
-            initial_rate=ratio.initial_rate,
             ratio_floor=ratio.floor,
-            settled_within=ratio.settled_within,
-            interval_us=scale.time_us(ratio.interval_us),
-            pacing=transport.pacing,
             window_fragments=transport.window_packets,
-            congestion_control=transport.congestion_control,
-            min_timeout_us=scale.time_us(transport.min_timeout_us),
-            left_after_us=scale.time_us(transport.left_after_us),
-            give_up_us=scale.time_us(transport.give_up_us),
             workload=self._settings(),
         )
 
     def _settings(self) -> TrainingSettings | SyntheticSettings | ExternalSettings:
-        workload, seed = self._configuration.workload, self._task.seed
+        workload, seed = self.configuration.workload, self.task.seed
         if isinstance(workload, TrainingWorkload):
             return workload.settings(workload.rounds, seed, EXPONENT)
         if isinstance(workload, SyntheticWorkload):
@@ -210,7 +199,7 @@ class CompressionPhase:
     def _wrong_gradients(self) -> Iterator[str]:
         """What the server received of a worker and what that holds back against what its trainer handed over: of all
         rounds so far, and without error feedback of each round by itself."""
-        keeps = self._configuration.compression.error_feedback
+        keeps = self.configuration.compression.error_feedback
         missing = dict.fromkeys((f"worker {index}" for index in range(len(self.workers))), 0)
         for number, report in enumerate(self.rounds):
             where = f"round {number + 1}"

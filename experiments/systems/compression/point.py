@@ -6,12 +6,10 @@ from collections.abc import Sequence
 
 from controller.planning.hosts import choose_hosts
 from controller.systems.compression.service import PROGRAM, CompressionSettings
-from experiments.accounts.accounting import disagreements, rows
-from experiments.accounts.host_accounts import host_accounts
-from experiments.configuration.faults import restarted_switches
+from experiments.accounts.accounting import disagreements, first_lines, rows
+from experiments.accounts.host_accounts import host_accounts, uncounted_hosts
 from experiments.configuration.samples import SampleOrder
-from experiments.fidelity.report import FidelityReport
-from experiments.phases import Measured, PointResult
+from experiments.phases import Measured, Point, PointResult
 from experiments.programs import Program
 from experiments.setup import NetworkSetup, PointTask
 from experiments.systems.compression.configuration import CompressionConfiguration, ScriptWorkload
@@ -23,24 +21,21 @@ from experiments.torch_scripts import MODULE as SCRIPTS
 from experiments.traffic.agents import MODULE as TRAFFIC
 from topo.graph import Topology
 
-MOST_FAILURES = 5
-"""Of a kind that a point tells."""
 
+class CompressionPoint(Point[CompressionConfiguration]):
+    """Gradients that are compressed as far as the network asks for it."""
 
-class CompressionPoint:
-    """experiments.phases.PointRun."""
-
-    def __init__(self, task: PointTask, configuration: CompressionConfiguration) -> None:
-        self.task = task
-        self.configuration = configuration
-        self.topology = configuration.topology.build(task.scale)
+    def __init__(self, task: PointTask[CompressionConfiguration]) -> None:
+        super().__init__(task)
+        configuration = self.configuration
         hosts = choose_hosts(self.topology, configuration.workload.workers)
         sender = idle_hosts(self.topology, hosts)[0] if configuration.background.load else None
         self._is_script = isinstance(configuration.workload, ScriptWorkload)
         kind = ScriptPhase if self._is_script else CompressionPhase
-        self.phases = [kind(hosts, sender, self.topology, configuration, task)]
+        self._phase = kind(hosts, sender, self.topology, task)
+        self.phases = [self._phase]
         program = Program.own(PROGRAM)
-        server = self.phases[0].server
+        server = self._phase.server
         switch = self.topology.attachment(server).name
         self.network = NetworkSetup(
             self.topology,
@@ -48,7 +43,7 @@ class CompressionPoint:
             CompressionSettings(congestion_packets=configuration.switches.congestion_packets or None),
             capture=[server],
             preload=[MODULE, TRAFFIC, *([SCRIPTS] if self._is_script else [])],
-            keep_open=self.phases[0].keep_open,
+            keep_open=self._phase.keep_open,
             samples=SampleOrder(
                 max(1, task.scale.time_us(configuration.samples.interval_us)),
                 [(switch, server)],
@@ -57,31 +52,25 @@ class CompressionPoint:
         )
 
     def result(self, measured: Sequence[Measured]) -> PointResult:
-        (phase,), (found,) = self.phases, measured
-        gone = {self.phases[0].workers[int(name.split()[-1])] for name in phase.stopped}
-        restarted = restarted_switches(self.configuration.faults)
+        phase, (found,) = self._phase, measured
+        uncounted = uncounted_hosts(self.topology, self.configuration.faults, found.hosts)
         accounts = [
             account
             for account in host_accounts(self.topology, found.counts, found.final)
             # A script has connections of its own, which nobody counts.
-            if not self._is_script
-            and account.host not in gone
-            and self.topology.attachment(account.host).name not in restarted
+            if not self._is_script and account.host not in uncounted
         ]
-        mismatches = [*phase.mismatches(), *unexpected(phase, found, self.configuration, self.topology)]
         return PointResult(
-            metrics=metrics(phase, found, self.topology, self.task.scale),
-            fidelity=FidelityReport(),
+            metrics=metrics(phase, found),
             decisions={"hosts": [phase.server, *phase.workers]},
             tables={
-                "rounds": list(round_rows(phase, self.task.scale)),
-                "rates": list(rate_rows(phase, self.task.scale)),
+                "rounds": list(round_rows(phase)),
+                "rates": list(rate_rows(phase)),
                 "hosts": rows(phase.name, 1, accounts),
             },
             failures=[
-                *mismatches[:MOST_FAILURES],
-                *([f"and {len(mismatches) - MOST_FAILURES} more"] if len(mismatches) > MOST_FAILURES else []),
-                *disagreements(accounts)[:MOST_FAILURES],
+                *first_lines([*phase.mismatches(), *unexpected(phase, found)]),
+                *first_lines(disagreements(accounts)),
             ],
         )
 

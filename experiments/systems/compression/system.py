@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from common.capabilities import REAL_CLOCK
 from common.errors import UserError
-from experiments.configuration.point import PointConfiguration
 from experiments.scale import Scale
 from experiments.setup import PointTask
 from experiments.system import System
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from experiments.records.results import StudyResults
 
 
-class CompressionSystem(System):
+class CompressionSystem(System[CompressionConfiguration]):
     """Train with gradients that are compressed as far as the network asks for it, sent at a paced rate."""
 
     name = "compression"
@@ -56,8 +55,7 @@ class CompressionSystem(System):
         "compressors": "experiments.systems.compression.bench.commands:compressors",
     }
 
-    def check(self, configuration: PointConfiguration) -> None:
-        assert isinstance(configuration, CompressionConfiguration)
+    def check(self, configuration: CompressionConfiguration) -> None:
         if isinstance(configuration.workload, ScriptWorkload):
             check_script(configuration, configuration.workload)
         topology = configuration.topology.build(Scale())
@@ -90,9 +88,8 @@ class CompressionSystem(System):
         for line in script_lines(point.row, point.table("rounds")):
             console.print(f"gradbed: {line}")
 
-    def point(self, task: PointTask) -> CompressionPoint:
-        assert isinstance(task.configuration, CompressionConfiguration)
-        return CompressionPoint(task, task.configuration)
+    def point(self, task: PointTask[CompressionConfiguration]) -> CompressionPoint:
+        return CompressionPoint(task)
 
 
 def _check_tcp(configuration: CompressionConfiguration) -> None:

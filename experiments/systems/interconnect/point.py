@@ -3,33 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
 
 from controller.planning.legacy import OPENFLOW
 from controller.systems.interconnect.service import HYBRID_PROGRAM, OPTICAL_PROGRAM, InterconnectSettings
-from experiments.accounts.accounting import disagreements, rows
+from controller.systems.interconnect.service import Traffic as TrafficJob
+from experiments.accounts.accounting import disagreements, first_lines, rows
 from experiments.accounts.host_accounts import host_accounts
 from experiments.configuration.faults import AgentFault, restarted_switches
-from experiments.fidelity.report import FidelityReport
-from experiments.phases import Measured, PointResult
-from experiments.programs import Program
+from experiments.phases import Measured, Point, PointResult
+from experiments.programs import Program, SwitchProgram
 from experiments.scale import Scale
 from experiments.setup import NetworkSetup, PointTask
 from experiments.systems.interconnect import links
 from experiments.systems.interconnect.bounds import most_accepted_bytes, saturation_load
 from experiments.systems.interconnect.configuration import InterconnectConfiguration
 from experiments.systems.interconnect.metrics import host_capacity_bytes, link_rows, loss_rows, metrics
-from experiments.systems.interconnect.phase import TrafficPhase
 from experiments.systems.interconnect.physics import changes_rates, differences, impossible, sent_by_pair
 from experiments.systems.interconnect.window import Window
-from experiments.traffic.agents import MODULE
+from experiments.traffic.agents import MODULE, plan_traffic
 from experiments.traffic.marks import mark_disagreements
+from experiments.traffic.phase import TrafficPhase
 from experiments.traffic.results import TrafficResults
 from hosts.traffic.sizes import has_flows, longest_frame_bytes
 from topo.graph import Topology
 from topo.shapes.optical_electrical import HYBRID, OPTICAL, size_of, with_circuits, with_wavelengths
-
-MOST_FAILURES = 5
 
 
 def build_topology(configuration: InterconnectConfiguration, scale: Scale) -> Topology:
@@ -44,18 +41,19 @@ def build_topology(configuration: InterconnectConfiguration, scale: Scale) -> To
     return topology
 
 
-def programs_of(topology: Topology, *, channels: bool) -> dict[str, Program | Literal["openflow"]]:
+def programs_of(topology: Topology, *, channels: bool) -> dict[str, SwitchProgram]:
     """What hybrid and optical switches run. channels: whether light keeps its channel behind an optical switch."""
     hybrid = Program.own(HYBRID_PROGRAM)
     optical = Program.own(OPTICAL_PROGRAM, UNITS=size_of(topology), CHANNELS=int(channels))
     return {each.name: hybrid if each.tier == HYBRID else optical for each in topology.switches}
 
 
-class InterconnectPoint:
-    """experiments.phases.PointRun."""
+class InterconnectPoint(Point[InterconnectConfiguration]):
+    """Traffic over hybrid and optical switches."""
 
-    def __init__(self, task: PointTask, configuration: InterconnectConfiguration) -> None:
-        self._task, self._configuration = task, configuration
+    def __init__(self, task: PointTask[InterconnectConfiguration]) -> None:
+        super().__init__(task)
+        configuration = self.configuration
         routing = configuration.routing
         self.topology = build_topology(configuration, task.scale)
         # Of circuits an optical switch has one for each fibre at a time.
@@ -76,19 +74,19 @@ class InterconnectPoint:
             samples=configuration.samples.order(self.topology, task.scale),
             warm_up_us=task.scale.time_us(1000 * configuration.traffic.warm_up_ms),
         )
-        self.phases = [TrafficPhase(configuration.traffic, self.topology, task)]
+        traffic = plan_traffic(configuration.traffic, self.topology, task.scale, task.seed)
+        self._phase = TrafficPhase(TrafficJob(), traffic, faults=configuration.faults)
+        self.phases = [self._phase]
 
     def result(self, measured: Sequence[Measured]) -> PointResult:
-        (found,) = measured
-        (phase,) = self.phases
-        (answer,) = found.answers
-        results = TrafficResults.of(phase.traffic, found.final, answer["job"])
+        phase, (found,) = self._phase, measured
+        results = TrafficResults.of(phase.traffic, found.final, phase.job)
         accounts, counts = host_accounts(self.topology, found.counts, found.final), found.counts
         # The loads of what changes its rate meanwhile are not told.
-        known = self._configuration.traffic.packets is None and not changes_rates(self._configuration.faults)
+        known = self.configuration.traffic.packets is None and not changes_rates(self.configuration.faults)
         window = Window.of(found.carried) if known else None
         loads = list(links.loads(self.topology, counts, window, self._frame_bytes))
-        values = metrics(results, loads, self.topology, self._task.scale, window)
+        values = metrics(results, loads, self.topology, self.task.scale, window)
         values["saturation_load"] = saturation_load(self.topology, phase.traffic.rates_bps, self._frame_bytes)
         values["accepted_bound"] = self._accepted_bound(results, window)
         failures = [*disagreements(accounts), *mark_disagreements(results), *self._wrong(results, found)]
@@ -98,7 +96,6 @@ class InterconnectPoint:
                 failures += differences(results, self.topology, window, self._frame_bytes, self._sends_packets)
         return PointResult(
             metrics=values,
-            fidelity=FidelityReport(),
             decisions={"pairs": len(phase.traffic.rates_bps)},
             tables={
                 "hosts": rows(phase.name, 1, accounts),
@@ -106,7 +103,7 @@ class InterconnectPoint:
                 "classes": link_rows(loads),
                 "drops": loss_rows(self.topology, counts),
             },
-            failures=failures[:MOST_FAILURES],
+            failures=first_lines(failures),
         )
 
     def _accepted_bound(self, results: TrafficResults, window: Window | None) -> float | None:
@@ -120,21 +117,21 @@ class InterconnectPoint:
     @property
     def _exact(self) -> bool:
         """Whether hosts and links have one clock, and all hosts tell to the end."""
-        faults = self._configuration.faults
-        return self._configuration.clock == "virtual" and not any(isinstance(each, AgentFault) for each in faults)
+        faults = self.configuration.faults
+        return self.configuration.clock == "virtual" and not any(isinstance(each, AgentFault) for each in faults)
 
     @property
     def _sends_packets(self) -> bool:
-        return not has_flows(self._configuration.traffic.agent_sizes)
+        return not has_flows(self.configuration.traffic.agent_sizes)
 
     @property
     def _frame_bytes(self) -> int:
-        return longest_frame_bytes(self._configuration.traffic.agent_sizes)
+        return longest_frame_bytes(self.configuration.traffic.agent_sizes)
 
     def _wrong(self, results: TrafficResults, found: Measured) -> list[str]:
         """Packets that came where they do not belong, or that vanished without a counter that tells."""
         lines = []
-        if not restarted_switches(self._configuration.faults):  # their counters are gone
+        if not restarted_switches(self.configuration.faults):  # their counters are gone
             lines += links.disagreements(self.topology, found.counts)
         if results.misdelivered:
             lines.append(f"{results.misdelivered} packets came to hosts that they were not for")

@@ -11,7 +11,6 @@ from common.errors import UserError
 from common.suggestion import suggestion
 from controller.core.services import ServiceConfig
 from controller.systems.interconnect.policies import POLICIES
-from experiments.configuration.point import PointConfiguration
 from experiments.scale import Scale
 from experiments.setup import PointTask, Underlay
 from experiments.system import System
@@ -27,7 +26,7 @@ from topo.link import MOST_CHANNELS
 from topo.shapes.optical_electrical import WAVELENGTH_BYTES, size_of, with_wavelengths
 
 
-class InterconnectSystem(System):
+class InterconnectSystem(System[InterconnectConfiguration]):
     """Traffic over the optical and electrical interconnect, routed by the load of its queues."""
 
     name = "interconnect"
@@ -42,8 +41,7 @@ class InterconnectSystem(System):
     }
     benches: Mapping[str, str] = {"interconnect": "experiments.systems.interconnect.bench.commands:interconnect"}
 
-    def check(self, configuration: PointConfiguration) -> None:
-        assert isinstance(configuration, InterconnectConfiguration)
+    def check(self, configuration: InterconnectConfiguration) -> None:
         topology = configuration.topology.build(Scale())
         try:
             size_of(topology)
@@ -76,9 +74,8 @@ class InterconnectSystem(System):
             ServiceConfig(name=self.name, service=self.service, settings=settings),
         )
 
-    def point(self, task: PointTask) -> InterconnectPoint:
-        assert isinstance(task.configuration, InterconnectConfiguration)
-        return InterconnectPoint(task, task.configuration)
+    def point(self, task: PointTask[InterconnectConfiguration]) -> InterconnectPoint:
+        return InterconnectPoint(task)
 
 
 def _require_channels(topology: Topology) -> None:

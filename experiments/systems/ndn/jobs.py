@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from controller.systems.ndn.messages import NdnRequest, Prefix
+from experiments.configuration.sections import describe
 from experiments.scale import Scale
 from experiments.systems.ndn.configuration import NdnConfiguration, TrainingWorkload
 from experiments.testbeds.agents import AgentSpec
-from hosts.agents.addresses import WorkerAddress
+from hosts.agents.addresses import worker_addresses
 from hosts.collectives.job import CollectiveJob
 from hosts.learning.reference import reference
 from hosts.learning.settings import SyntheticSettings, TrainingSettings
@@ -117,22 +118,17 @@ def ndn_job(job: JobSetup, configuration: NdnConfiguration, scale: Scale, number
         pace_bps = max(
             1, round(workload.pace * rate_bps / (1 if workload.exchange == "unicast" else len(job.publishers) - 1))
         )
-    return NdnJob(
+    return describe(
+        NdnJob,
+        scale,
+        workload,
         training=TRAINING,
         number=number,
         publishers=job.publishers,
-        lanes=workload.lanes,
         workload=job.settings,
-        mode=workload.mode,
-        exchange=workload.exchange,
         pace_bps=pace_bps,
-        first_probe_us=scale.time_us(workload.first_probe_us),
-        least_probe_us=scale.time_us(workload.least_probe_us),
         most_probe_us=scale.time_us(MOST_PROBE_US),
-        retry_us=scale.time_us(workload.retry_us),
         refresh_us=round(EPOCHS_A_REFRESH * (1 << configuration.routers.emulated_epoch_shift(scale))),
-        window_fragments=workload.window_fragments,
-        target_loss=workload.target_loss,
         give_up_us=scale.time_us(1000 * workload.give_up_ms),
     )
 
@@ -200,15 +196,14 @@ def _ring_specs(
     job: JobSetup, configuration: NdnConfiguration, topology: Topology, scale: Scale, number: int
 ) -> list[AgentSpec]:
     workload = configuration.workload
-    hosts = [topology.host(name) for name in job.peers]
     described = CollectiveJob(
         job=number,
         lanes=workload.lanes,
-        workers=tuple(WorkerAddress.of(host, index=i) for i, host in enumerate(hosts)),
+        workers=worker_addresses(topology, job.peers),
         window_fragments=workload.window_fragments,
         workload=job.settings,
     )
     return [
-        AgentSpec(host.name, f"{RING_MODULE}:peer", f"peer {i}", RingDescription(job=described, index=i), job=number)
-        for i, host in enumerate(hosts)
+        AgentSpec(host, f"{RING_MODULE}:peer", f"peer {i}", RingDescription(job=described, index=i), job=number)
+        for i, host in enumerate(job.peers)
     ]

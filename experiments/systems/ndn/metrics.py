@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from experiments.phases import Measured
 from experiments.systems.ndn.counts import (
@@ -14,12 +14,11 @@ from experiments.systems.ndn.counts import (
     router_count,
     transmissions,
 )
+from experiments.systems.ndn.expected import Expected
+from experiments.systems.ndn.phase import NdnPhase
 from experiments.tables.metric import Metric
 from experiments.tables.tables import Row
 from hosts.learning.workload import gradient_values
-
-if TYPE_CHECKING:
-    from experiments.systems.ndn.point import NdnPoint
 
 SHARE = (0.0, 1.0)
 SUBSCRIPTION_NAMES = "NdnIngress.persistent_pit.subscription_name"
@@ -51,12 +50,13 @@ METRICS = {
 }
 
 
-def metrics(point: NdnPoint, found: Measured) -> dict[str, Any]:
-    counts, topology, job = found.counts, point.topology, point.phase.job
-    peers = [report for name, report in point.phase.peers.items() if name not in point.phase.killed]
+def metrics(phase: NdnPhase, found: Measured) -> dict[str, Any]:
+    counts, topology, job = found.counts, phase.topology, phase.job
+    peers = [report for name, report in phase.peers.items() if name not in phase.killed]
     rounds = max(1, max(len(report.versions) for report in peers))
-    fragments = point.fragments
-    nominal = point.task.scale.nominal_time
+    expected = Expected(phase)
+    fragments = expected.fragments
+    nominal = phase.task.scale.nominal_time
     agents = list(found.final.values())
 
     def total(name: str) -> int:
@@ -67,35 +67,35 @@ def metrics(point: NdnPoint, found: Measured) -> dict[str, Any]:
     answers = total("answered_at_once") + total("answered_later")
     gradient_bytes = 4 * gradient_values(job.settings)
     accuracies = [version["accuracy"] for report in peers for version in report.versions if "accuracy" in version]
-    times_s = [row["round_time_s"] for row in version_rows(point)]
+    times_s = [row["round_time_s"] for row in version_rows(phase)]
     sent = transmissions(counts, topology, "push") + transmissions(counts, topology, "data")
-    asynchronous = point.configuration.workload.mode == "asynchronous"
-    named = point.configuration.workload.exchange != "ring"
+    asynchronous = phase.configuration.workload.mode == "asynchronous"
+    named = phase.configuration.workload.exchange != "ring"
     return {
         "versions": min(len(report.versions) for report in peers),
         "round_time_s": statistics.median(times_s) if times_s else None,
         "byte_hops": counts.byte_hops / rounds,
         "gradient_hops": counts.byte_hops / rounds / gradient_bytes,
         "transmissions": sent.packets / (rounds * fragments) if named else None,
-        "expected_transmissions": point.expected_transmissions if named else None,
-        "unicast_transmissions": point.sum_of_distances,
-        "expected_hops": point.expected_hops,
-        "summed_hops": 2 * point.spanning_edges,
+        "expected_transmissions": expected.transmissions if named else None,
+        "unicast_transmissions": expected.sum_of_distances,
+        "expected_hops": expected.hops,
+        "summed_hops": 2 * expected.spanning_edges,
         "interest_packets": transmissions(counts, topology, "interest").packets / rounds,
         "probes": total("probes") / rounds,
         "recoveries": len(waits_us) / rounds,
         "store_share": hits / (hits + answers) if hits + answers else None,
         "recovery_time_s": nominal(statistics.fmean(waits_us) / 1e6) if waits_us else None,
         "publisher_answers": answers / rounds,
-        "subscription_rows": max(row["subscription_rows"] for row in router_rows(point, found)),
-        "contents_held": max(row["contents_held"] for row in router_rows(point, found)),
-        "applied": len(staleness(point)) / max(1, sum(len(report.versions) for report in peers))
+        "subscription_rows": max(row["subscription_rows"] for row in router_rows(phase, found)),
+        "contents_held": max(row["contents_held"] for row in router_rows(phase, found)),
+        "applied": len(staleness(phase)) / max(1, sum(len(report.versions) for report in peers))
         if asynchronous
         else None,
         "superseded": total("superseded_versions") / rounds if asynchronous else None,
-        "staleness": _mean(staleness(point)),
+        "staleness": _mean(staleness(phase)),
         "accuracy": accuracies[-1] if accuracies else None,
-        "total_time_s": total_time_s(point),
+        "total_time_s": total_time_s(phase),
     }
 
 
@@ -103,33 +103,31 @@ def _mean(values: list[int]) -> float | None:
     return statistics.fmean(values) if values else None
 
 
-def total_time_s(point: NdnPoint) -> float | None:
+def total_time_s(phase: NdnPhase) -> float | None:
     """From the first event's beginning to the last, nominal; None: there was none."""
-    versions = [
-        version for report in point.phase.peers.values() for version in report.versions if "now_us" in version
-    ]
+    versions = [version for report in phase.peers.values() for version in report.versions if "now_us" in version]
     if not versions:
         return None
     begin_us = min(version["now_us"] - 1e6 * version["total_seconds"] for version in versions)
-    return point.task.scale.nominal_time((max(version["now_us"] for version in versions) - begin_us) / 1e6)
+    return phase.task.scale.nominal_time((max(version["now_us"] for version in versions) - begin_us) / 1e6)
 
 
-def staleness(point: NdnPoint) -> list[int]:
+def staleness(phase: NdnPhase) -> list[int]:
     """Of every gradient of another peer that was applied: the own version by then, less the gradient's."""
     return [
         version["version"] - number
-        for index, report in enumerate(point.phase.peers.values())
+        for index, report in enumerate(phase.peers.values())
         for version in report.versions
         for publisher, number in version.get("applied", ())
         if publisher != index
     ]
 
 
-def version_rows(point: NdnPoint) -> list[dict[str, Any]]:
+def version_rows(phase: NdnPhase) -> list[dict[str, Any]]:
     """A row for each version: the slowest peer's time. Asynchronous peers do not wait for each other."""
-    nominal = point.task.scale.nominal_time
+    nominal = phase.task.scale.nominal_time
     by_version: dict[int, list[Mapping[str, Any]]] = {}
-    for report in point.phase.peers.values():
+    for report in phase.peers.values():
         for version in report.versions:
             by_version.setdefault(version["version"], []).append(version)
     rows = []
@@ -148,10 +146,10 @@ def version_rows(point: NdnPoint) -> list[dict[str, Any]]:
     return rows
 
 
-def peer_rows(point: NdnPoint) -> Iterable[Row]:
+def peer_rows(phase: NdnPhase) -> Iterable[Row]:
     """Every version of every peer, with its time since training began; staleness and accuracy where there are any."""
-    nominal = point.task.scale.nominal_time
-    timed = [(name, v) for name, report in point.phase.peers.items() for v in report.versions if "now_us" in v]
+    nominal = phase.task.scale.nominal_time
+    timed = [(name, v) for name, report in phase.peers.items() for v in report.versions if "now_us" in v]
     begin_us = min((v["now_us"] - 1e6 * v["total_seconds"] for _, v in timed), default=0)
     for name, version in timed:
         behind = [version["version"] - number for who, number in version.get("applied", ()) if f"peer {who}" != name]
@@ -166,10 +164,10 @@ def peer_rows(point: NdnPoint) -> Iterable[Row]:
         }
 
 
-def router_rows(point: NdnPoint, found: Measured) -> list[dict[str, Any]]:
+def router_rows(phase: NdnPhase, found: Measured) -> list[dict[str, Any]]:
     """What each router counted."""
     rows = []
-    for switch in point.topology.switches:
+    for switch in phase.topology.switches:
         counted = {name: router_count(found.counts, switch.name, name) for name in ROUTER_COUNTERS}
         rows.append(
             {
@@ -183,14 +181,14 @@ def router_rows(point: NdnPoint, found: Measured) -> list[dict[str, Any]]:
     return rows
 
 
-def recovery_rows(point: NdnPoint, found: Measured) -> Iterable[Row]:
+def recovery_rows(phase: NdnPhase, found: Measured) -> Iterable[Row]:
     """Where probes were answered: links between consumer and router; a publisher's answers have no distance."""
-    for distance, packets in hits_by_distance(found.counts, point.topology).items():
+    for distance, packets in hits_by_distance(found.counts, phase.topology).items():
         yield {"served_by": "store", "distance": distance, "packets": packets}
     answers = sum(agent.get("answered_at_once", 0) + agent.get("answered_later", 0) for agent in found.final.values())
     yield {"served_by": "publisher", "distance": None, "packets": answers}
 
 
-def drop_rows(point: NdnPoint, found: Measured) -> Iterable[Row]:
-    for reason, packets in drops(found.counts, point.topology).items():
+def drop_rows(phase: NdnPhase, found: Measured) -> Iterable[Row]:
+    for reason, packets in drops(found.counts, phase.topology).items():
         yield {"reason": reason, "packets": packets}

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from experiments.configuration.faults import AgentFault
-from experiments.phases import Progress
+from experiments.phases import Phase, Progress
 from experiments.setup import PointTask
 from experiments.systems.ndn.configuration import NdnConfiguration
 from experiments.systems.ndn.jobs import JobSetup, agent_specs, request_of
@@ -29,19 +29,17 @@ class PeerReport:
     """Publishers (hosts) that it gave up."""
 
 
-class NdnPhase:
-    """experiments.phases.Phase."""
+class NdnPhase(Phase):
+    """Peers subscribe, train, and leave; observers follow them."""
 
-    waits = False
-
-    def __init__(self, job: JobSetup, topology: Topology, configuration: NdnConfiguration, task: PointTask) -> None:
-        self.name = configuration.workload.exchange
+    def __init__(self, job: JobSetup, topology: Topology, task: PointTask[NdnConfiguration]) -> None:
+        configuration = task.configuration
+        super().__init__(configuration.workload.exchange, [request_of(job, configuration)])
         self.job = job
-        self.requests = [request_of(job, configuration)]
         self.answer: Mapping[str, Any] = {}
-        self._topology = topology
-        self._configuration = configuration
-        self._task = task
+        self.topology = topology
+        self.configuration = configuration
+        self.task = task
         self.killed = frozenset(fault.agent for fault in configuration.faults if isinstance(fault, AgentFault))
         self.peers = {f"peer {index}": PeerReport() for index in range(len(job.peers))}
         self.observers = {f"observer {index}": PeerReport() for index in range(len(job.observers))}
@@ -51,7 +49,7 @@ class NdnPhase:
 
     def agents(self, answers: Sequence[Mapping[str, Any]]) -> list[AgentSpec]:
         (self.answer,) = answers
-        return agent_specs(self.job, self._configuration, self._topology, self._task.scale, self.answer["job"])
+        return agent_specs(self.job, self.configuration, self.topology, self.task.scale, self.answer["job"])
 
     def take(self, event: Mapping[str, Any]) -> Sequence[AgentSpec] | None:
         """Peers begin to train once all have subscribed, and leave once all have trained."""
@@ -96,7 +94,7 @@ class NdnPhase:
     def replay_mismatches(self) -> list[str]:
         """Asynchronous peers: does a replay of what each applied, in its order, end at the same weights, and find the
         losses that they were told?"""
-        if self._configuration.workload.mode != "asynchronous":
+        if self.configuration.workload.mode != "asynchronous":
             return []
         assert isinstance(self.job.settings, TrainingSettings)
         applied = {

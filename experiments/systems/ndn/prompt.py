@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from statistics import median
 
 from common.errors import UserError
@@ -50,7 +49,7 @@ class NdnPrompt(JobCommands, Prompt):
         if outside and (workload.mode, workload.exchange) not in (("synchronous", "push"), ("synchronous", "pull")):
             raise UserError("--outside goes with --mode synchronous and --exchange push or pull")
         job = job_on(configuration, self.task.seed, tuple(free[: workload.peers]), outside=outside)
-        return NdnPhase(job, self.topology, configuration, replace(self.task, configuration=configuration))
+        return NdnPhase(job, self.topology, self.task.of(configuration))
 
     def job_result(self, phase: Phase) -> str:
         assert isinstance(phase, NdnPhase)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from experiments.configuration.point import PointConfiguration
 from experiments.scale import Scale
 from experiments.setup import NetworkSetup, PointTask
 from experiments.system import System
@@ -16,7 +15,7 @@ from experiments.systems.ndn.point import NdnPoint, network_of
 from experiments.tables.metric import Metric
 
 
-class NdnSystem(System):
+class NdnSystem(System[NdnConfiguration]):
     """Train peer to peer: gradients pushed along subscriptions, lost ones asked of routers' stores (NDN)."""
 
     name = "ndn"
@@ -31,8 +30,7 @@ class NdnSystem(System):
     }
     prompt = "experiments.systems.ndn.prompt:NdnPrompt"
 
-    def check(self, configuration: PointConfiguration) -> None:
-        assert isinstance(configuration, NdnConfiguration)
+    def check(self, configuration: NdnConfiguration) -> None:
         topology = configuration.topology.build(Scale())
         workload = configuration.workload
         needed = workload.peers + len(workload.observers)
@@ -42,11 +40,9 @@ class NdnSystem(System):
                 f"{topology.name} has {len(topology.hosts)}: fewer --peers, or another --topology"
             )
 
-    def point(self, task: PointTask) -> NdnPoint:
-        assert isinstance(task.configuration, NdnConfiguration)
-        return NdnPoint(task, task.configuration)
+    def point(self, task: PointTask[NdnConfiguration]) -> NdnPoint:
+        return NdnPoint(task)
 
-    def network(self, task: PointTask) -> NetworkSetup:
+    def network(self, task: PointTask[NdnConfiguration]) -> NetworkSetup:
         configuration = task.configuration
-        assert isinstance(configuration, NdnConfiguration)
         return network_of(configuration, configuration.topology.build(task.scale), task.scale)

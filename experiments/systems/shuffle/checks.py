@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from experiments.accounts.accounting import disagreements as host_disagreements
+from experiments.accounts.accounting import first_lines
 from experiments.accounts.counts import Counts
-from experiments.accounts.host_accounts import host_accounts
-from experiments.configuration.faults import AgentFault, Fault, LinkChange, restarted_switches
+from experiments.accounts.host_accounts import host_accounts, uncounted_hosts
+from experiments.configuration.faults import Fault, LinkChange, touched_agents
 from experiments.phases import Measured
 from experiments.systems.shuffle.jobs import ShuffleJob
 from experiments.systems.shuffle.loads import counted_loads, disagreements, lossless, planned_loads
@@ -16,43 +17,24 @@ from experiments.systems.shuffle.phase import ShufflePhase
 from hosts.systems.shuffle.samples import SampleSource, digest, original
 from topo.graph import Topology
 
-MOST_FAILURES = 5
-"""Of a shuffle that a point tells."""
-
-
-def stopped_agents(faults: Sequence[Fault]) -> frozenset[str]:
-    """Those that are ended and not started again."""
-    last = {fault.agent: fault.fault for fault in sorted(faults, key=_when) if isinstance(fault, AgentFault)}
-    return frozenset(agent for agent, fault in last.items() if fault == "agent-stop")
-
-
-def _when(fault: Fault) -> float:
-    return fault.at_ms
-
 
 def failures(
     phase: ShufflePhase, found: Measured, topology: Topology, source: SampleSource, faults: Sequence[Fault]
 ) -> list[str]:
     """A line for each thing that is wrong, the first ones."""
-    job = phase.job
-    touched = {fault.agent for fault in faults if isinstance(fault, AgentFault)}
-    without_account = {host for index, host in enumerate(job.instance.hosts) if job.agent_name(index) in touched}
-    restarted = restarted_switches(faults)
+    job, touched = phase.job, touched_agents(faults)
+    uncounted = uncounted_hosts(topology, faults, found.hosts)
     lines = host_disagreements(
-        account
-        for account in host_accounts(topology, found.counts, found.final)
-        if account.host not in without_account and topology.attachment(account.host).name not in restarted
+        account for account in host_accounts(topology, found.counts, found.final) if account.host not in uncounted
     )
     lines += _count_failures(job, found.counts, topology, faults)
     for index in range(len(job.instance.hosts)):
         name = job.agent_name(index)
         final = found.final.get((job.answer.job, name), {})
         # One that was ended at once is not there to tell.
-        if final.get("complete") or name not in touched:
+        if final.get("complete") or (1, name) not in touched:
             lines += [f"{name}: {line}" for line in _agent_failures(job, index, final, source)]
-    more = len(lines) - MOST_FAILURES
-    shown = [*lines[:MOST_FAILURES], *([f"and {more} more"] if more > 0 else [])]
-    return [f"{phase.name}, {line}" for line in shown]
+    return [f"{phase.name}, {line}" for line in first_lines(lines)]
 
 
 def _count_failures(job: ShuffleJob, counts: Counts, topology: Topology, faults: Sequence[Fault]) -> Iterator[str]:

@@ -23,22 +23,20 @@ MASTER_SCHEDULERS = ("coded-master",)
 class Drawn:
     """first: the workers' own samples at first. instances: the shuffle before each epoch, without end."""
 
-    topology: Topology
     source: SampleSource
     first: Parts
     instances: Iterator[Instance]
 
 
-def draw(task: PointTask, configuration: ShuffleConfiguration) -> Drawn:
+def draw(task: PointTask[ShuffleConfiguration], topology: Topology) -> Drawn:
     """The same for the same seed."""
-    shuffle, samples = configuration.shuffle, configuration.samples
-    topology = configuration.topology.build(task.scale)
+    shuffle, samples = task.configuration.shuffle, task.configuration.samples
     source = samples.source(task.seed)
     workers, master = choose_hosts(topology, shuffle.workers, shuffle.scheduler)
     sizes_bytes = source.sizes_bytes(samples.samples)
     first = first_parts(source, samples.samples, len(workers), samples.first, task.seed)
     instances = epochs(workers, sizes_bytes, samples.storage, task.seed, samples.replacement, master, first)
-    return Drawn(topology, source, first, instances)
+    return Drawn(source, first, instances)
 
 
 def choose_hosts(topology: Topology, workers: int, scheduler: str) -> tuple[list[str], str | None]:
@@ -52,10 +50,8 @@ def choose_hosts(topology: Topology, workers: int, scheduler: str) -> tuple[list
     return [names[place * len(names) // workers] for place in range(workers)], master
 
 
-def scheduler_timing(
-    task: PointTask, configuration: ShuffleConfiguration, topology: Topology, instance: Instance
-) -> Timing:
+def scheduler_timing(task: PointTask[ShuffleConfiguration], topology: Topology, instance: Instance) -> Timing:
     """The times by which a scheduler lets packets wait for loans."""
-    shuffle = configuration.shuffle
+    shuffle = task.configuration.shuffle
     threshold_us = task.scale.time_us(shuffle.threshold_us)
     return timing(topology, instance, shuffle.bits, shuffle.fragment_bytes, threshold_us)

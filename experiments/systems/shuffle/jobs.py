@@ -17,7 +17,7 @@ from controller.systems.shuffle.scheduling.trees.bits import bits_of
 from controller.systems.shuffle.scheduling.trees.trees import Trees, links_above
 from experiments.testbeds.agents import AgentSpec
 from formats.shuffle import frame_overhead_bytes
-from hosts.agents.addresses import WorkerAddress
+from hosts.agents.addresses import worker_addresses
 from hosts.systems.shuffle.description import (
     Incoming,
     Outgoing,
@@ -69,9 +69,7 @@ class ShuffleJob:
         self._times_us = times_us
         self._tell_contents = tell_contents
         self.trees = Trees(topology, instance.hosts, variants)
-        self._workers = tuple(
-            WorkerAddress.of(topology.host(name), index=index) for index, name in enumerate(instance.hosts)
-        )
+        self._workers = worker_addresses(topology, instance.hosts)
 
     @property
     def schedule(self) -> Schedule:

@@ -6,16 +6,14 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from controller.systems.shuffle.messages import ShuffleRequest
-from experiments.phases import Progress
+from experiments.phases import Phase, Progress
 from experiments.systems.shuffle.jobs import ShuffleJob
 from experiments.testbeds.agents import AgentSpec
 
 
-class ShufflePhase:
-    """experiments.phases.Phase. make_job: of the service's answer. stopped: names of agents that are not there at the
+class ShufflePhase(Phase):
+    """make_job: of the service's answer. stopped: names of agents that are not there at the
     end, for which nobody waits."""
-
-    waits = False
 
     def __init__(
         self,
@@ -24,8 +22,7 @@ class ShufflePhase:
         make_job: Callable[[Mapping[str, Any]], ShuffleJob],
         stopped: Collection[str] = (),
     ) -> None:
-        self.name = name
-        self.requests = [request]
+        super().__init__(name, [request])
         self._make_job = make_job
         self._stopped = frozenset(stopped)
         self._waited_for: frozenset[str] = frozenset()

@@ -16,38 +16,32 @@ from controller.systems.shuffle.scheduling.schedulers import scheduler_named
 from controller.systems.shuffle.scheduling.tree_choice import with_trees_chosen
 from controller.systems.shuffle.scheduling.trees.trees import Trees
 from experiments.fidelity.report import FidelityReport
-from experiments.phases import Measured, Phase, PointResult
+from experiments.phases import Measured, Point, PointResult
 from experiments.setup import NetworkSetup, PointTask
 from experiments.systems.shuffle.configuration import ShuffleConfiguration
 from experiments.systems.shuffle.drawn import draw, scheduler_timing
 from experiments.tables.metric import Value
 
 
-class PlannedPoint:
-    """experiments.phases.PointRun: nothing is sent."""
+class PlannedPoint(Point[ShuffleConfiguration]):
+    """Nothing is sent."""
 
-    phases: Sequence[Phase] = ()
-
-    def __init__(self, task: PointTask, configuration: ShuffleConfiguration) -> None:
-        self._task = task
-        self._configuration = configuration
-        self._drawn = draw(task, configuration)
-        self.network = NetworkSetup(self._drawn.topology, {}, ShuffleSettings())
+    def __init__(self, task: PointTask[ShuffleConfiguration]) -> None:
+        super().__init__(task)
+        self.network = NetworkSetup(self.topology, {}, ShuffleSettings())
 
     def result(self, measured: Sequence[Measured]) -> PointResult:
-        shuffles = islice(self._drawn.instances, self._configuration.shuffle.shuffles)
+        shuffles = islice(draw(self.task, self.topology).instances, self.configuration.shuffle.shuffles)
         found = [self._planned(number, instance) for number, instance in enumerate(shuffles, start=1)]
         failures = [
             line for number, row in enumerate(found, start=1) for line in below_bound(f"shuffle {number}", row)
         ]
-        return PointResult(metrics=means(found), fidelity=FidelityReport(verdict="model"), failures=failures)
+        return PointResult(metrics=means(found), failures=failures, fidelity=FidelityReport(verdict="model"))
 
     def _planned(self, number: int, instance: Instance) -> dict[str, Value]:
         """A shuffle's part of the metrics. The schedule is checked like those that are sent."""
-        task, shuffle, topology = self._task, self._configuration.shuffle, self._drawn.topology
-        scheduler = scheduler_named(
-            shuffle.scheduler, scheduler_timing(task, self._configuration, topology, instance)
-        )
+        task, shuffle, topology = self.task, self.configuration.shuffle, self.topology
+        scheduler = scheduler_named(shuffle.scheduler, scheduler_timing(task, topology, instance))
         begun_s = time.process_time()
         trees = Trees(topology, instance.hosts, shuffle.trees)
         schedule = scheduler.schedule(instance, trees, task.seed + number)

@@ -13,12 +13,12 @@ from controller.systems.shuffle.messages import ShuffleRequest, ShuffleSettings
 from controller.systems.shuffle.scheduling.instance import Instance
 from experiments.accounts.accounting import rows
 from experiments.accounts.host_accounts import host_accounts
+from experiments.configuration.faults import stopped_agents
 from experiments.configuration.sections import link_classes
-from experiments.fidelity.report import FidelityReport
-from experiments.phases import Measured, PointResult
+from experiments.phases import Measured, Point, PointResult
 from experiments.programs import Program
 from experiments.setup import NetworkSetup, PointTask
-from experiments.systems.shuffle.checks import failures, stopped_agents
+from experiments.systems.shuffle.checks import failures
 from experiments.systems.shuffle.configuration import ShuffleConfiguration
 from experiments.systems.shuffle.drawn import draw, scheduler_timing
 from experiments.systems.shuffle.jobs import AGENT, ShuffleJob, Times
@@ -32,14 +32,15 @@ from topo.graph import Switch
 PORT_STEP = 8
 
 
-class ShufflePoint:
-    """experiments.phases.PointRun."""
+class ShufflePoint(Point[ShuffleConfiguration]):
+    """Samples change workers, once before each epoch."""
 
-    def __init__(self, task: PointTask, configuration: ShuffleConfiguration) -> None:
-        self._task = task
-        self._configuration = configuration
-        shuffle, drawn = configuration.shuffle, draw(task, configuration)
-        self.topology, self.source, self.first = drawn.topology, drawn.source, drawn.first
+    phases: Sequence[ShufflePhase]
+
+    def __init__(self, task: PointTask[ShuffleConfiguration]) -> None:
+        super().__init__(task)
+        shuffle, drawn = self.configuration.shuffle, draw(task, self.topology)
+        self.source, self.first = drawn.source, drawn.first
         self.instances = list(islice(drawn.instances, shuffle.shuffles + 1))
         # Counters are read cell by cell: as many as the largest switch has ports, in steps.
         ports = PORT_STEP * (1 + max(map(self._ports, self.topology.switches)) // PORT_STEP)
@@ -62,7 +63,7 @@ class ShufflePoint:
         return max(self.topology.neighbours(switch.name).values(), default=0)
 
     def _phase(self, number: int, instance: Instance, keep: Sequence[Sequence[int]]) -> ShufflePhase:
-        shuffle = self._configuration.shuffle
+        shuffle = self.configuration.shuffle
         request = ShuffleRequest(
             workers=instance.workers,
             sizes_bytes=instance.sizes_bytes,
@@ -70,8 +71,8 @@ class ShufflePoint:
             needed=instance.needed,
             master=instance.master,
             scheduler=shuffle.scheduler,
-            seed=self._task.seed + number,
-            timing=scheduler_timing(self._task, self._configuration, self.topology, instance),
+            seed=self.task.seed + number,
+            timing=scheduler_timing(self.task, self.topology, instance),
             variants=shuffle.trees,
             tree_choice=shuffle.tree_choice,
             multicast=shuffle.multicast,
@@ -86,12 +87,12 @@ class ShufflePoint:
                 answer,
                 self.source,
                 shuffle.fragment_bytes,
-                Times(self._task.scale.time_us(shuffle.timeout_us), self._task.scale.time_us(shuffle.give_up_us)),
+                Times(self.task.scale.time_us(shuffle.timeout_us), self.task.scale.time_us(shuffle.give_up_us)),
                 shuffle.trees,
-                tell_contents=self._configuration.training.train,
+                tell_contents=self.configuration.training.train,
             )
 
-        return ShufflePhase(f"shuffle {number}", request, job, stopped_agents(self._configuration.faults))
+        return ShufflePhase(f"shuffle {number}", request, job, stopped_agents(self.configuration.faults))
 
     def result(self, measured: Sequence[Measured]) -> PointResult:
         pairs = list(zip(self.phases, measured, strict=True))
@@ -99,7 +100,6 @@ class ShufflePoint:
         courses = self._courses(measured)
         return PointResult(
             metrics={**means(found), **{f"accuracy_{name}": course[-1] for name, course in courses.items()}},
-            fidelity=FidelityReport(),
             decisions={
                 "hosts": list(self.instances[0].hosts),
                 "joined_trees": [len(phase.job.schedule.trees) - len(phase.job.trees.trees) for phase in self.phases],
@@ -124,7 +124,7 @@ class ShufflePoint:
                 for (phase, each), row in zip(pairs, found, strict=True)
                 for line in (
                     *below_bound(phase.name, row),
-                    *failures(phase, each, self.topology, self.source, self._configuration.faults),
+                    *failures(phase, each, self.topology, self.source, self.configuration.faults),
                 )
             ],
         )
@@ -132,18 +132,18 @@ class ShufflePoint:
     def _courses(self, measured: Sequence[Measured]) -> dict[str, list[float]]:
         """Accuracy after each epoch, with the samples that workers hold after each shuffle, as the bytes that they
         hold; and with the first ones only."""
-        training = self._configuration.training
+        training = self.configuration.training
         if not training.train:
             return {}
         first = [originals(self.source, numbers) for numbers in self.first]
         brought = [first, *(held(phase.job, found) for phase, found in zip(self.phases, measured, strict=True))]
         courses = {"global": brought, "local": [first] * len(brought)}
-        return {name: accuracies(parts, training, self._task.seed) for name, parts in courses.items()}
+        return {name: accuracies(parts, training, self.task.seed) for name, parts in courses.items()}
 
     def _row(self, phase: ShufflePhase, found: Measured) -> dict[str, Value]:
         job = phase.job
         counted = counted_loads(self.topology, found.counts)
-        seconds = partial(_seconds, self._task)
+        seconds = partial(_seconds, self.task)
         waits = list(phase.waits_us.values())
         return {
             **planned_row(job.instance, job.schedule, job.trees),
@@ -178,8 +178,8 @@ class ShufflePoint:
             {
                 "phase": phase.name,
                 "transmission": number,
-                "planned_wait_s": _seconds(self._task, phase.job.schedule.transmissions[number].wait_us),
-                "wait_s": _seconds(self._task, wait_us),
+                "planned_wait_s": _seconds(self.task, phase.job.schedule.transmissions[number].wait_us),
+                "wait_s": _seconds(self.task, wait_us),
             }
             for number, wait_us in sorted(phase.waits_us.items())
         ]

@@ -8,8 +8,7 @@ from typing import Any
 from common.errors import UserError
 from controller.systems.shuffle.scheduling.schedulers import scheduler_named
 from controller.systems.shuffle.scheduling.storage import places_of
-from experiments.configuration.point import PointConfiguration
-from experiments.phases import PointRun
+from experiments.phases import Point
 from experiments.scale import Scale
 from experiments.setup import PointTask
 from experiments.system import System
@@ -23,7 +22,7 @@ from experiments.tables.metric import Metric
 from formats.shuffle import most_fragment_bytes
 
 
-class ShuffleSystem(System):
+class ShuffleSystem(System[ShuffleConfiguration]):
     """Bring workers other samples between epochs, several by one coded packet, in few hops."""
 
     name = "shuffle"
@@ -41,8 +40,7 @@ class ShuffleSystem(System):
     }
     benches: Mapping[str, str] = {"shuffle": "experiments.systems.shuffle.bench.commands:shuffle"}
 
-    def check(self, configuration: PointConfiguration) -> None:
-        assert isinstance(configuration, ShuffleConfiguration)
+    def check(self, configuration: ShuffleConfiguration) -> None:
         shuffle, samples = configuration.shuffle, configuration.samples
         scheduler_named(shuffle.scheduler)
         workers, _ = choose_hosts(configuration.topology.build(Scale()), shuffle.workers, shuffle.scheduler)
@@ -63,7 +61,6 @@ class ShuffleSystem(System):
                 f"{most_fragment_bytes(shuffle.bits)} fit a frame"
             )
 
-    def point(self, task: PointTask) -> PointRun:
-        assert isinstance(task.configuration, ShuffleConfiguration)
+    def point(self, task: PointTask[ShuffleConfiguration]) -> Point[ShuffleConfiguration]:
         kind = PlannedPoint if task.configuration.shuffle.plan_only else ShufflePoint
-        return kind(task, task.configuration)
+        return kind(task)

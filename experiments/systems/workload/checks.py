@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from experiments.accounts.accounting import HostAccount, disagreements
+from experiments.accounts.accounting import HostAccount, disagreements, first_lines
 from experiments.accounts.counts import Counts
 from experiments.accounts.switch_accounts import switch_disagreements
 from experiments.traffic.marks import mark_disagreements
 from experiments.traffic.results import TrafficResults
 from topo.graph import Topology
-
-MOST_FAILURES = 5
 
 
 def packet_failures(
@@ -24,14 +22,14 @@ def packet_failures(
 ) -> list[str]:
     """One line for each disagreement, the first of them; once nothing is on its way. accounts: of the hosts whose
     agents have told what they counted."""
-    lines = [
-        *disagreements(accounts),
-        *switch_disagreements(topology, counts),
-        *mark_disagreements(results),
-        *_copies(counts, results),
-    ]
-    more = len(lines) - MOST_FAILURES
-    return [*lines[:MOST_FAILURES], *([f"and {more} more"] if more > 0 else [])]
+    return first_lines(
+        [
+            *disagreements(accounts),
+            *switch_disagreements(topology, counts),
+            *mark_disagreements(results),
+            *_copies(counts, results),
+        ]
+    )
 
 
 def _copies(counts: Counts, results: TrafficResults) -> list[str]:

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
+from controller.entries.service import Traffic as TrafficJob
 from experiments.accounts.accounting import HostAccount, rows
 from experiments.accounts.host_accounts import host_accounts
-from experiments.fidelity.report import FidelityReport
 from experiments.own_program.own_program import own_network
-from experiments.phases import Measured, PointResult
+from experiments.phases import Measured, Point, PointResult
 from experiments.programs import Program
 from experiments.scale import Scale
 from experiments.setup import NetworkSetup, PointTask
@@ -31,13 +31,13 @@ from experiments.systems.workload.metrics import (
     traffic_metrics,
 )
 from experiments.systems.workload.notes import notes
-from experiments.systems.workload.phase import WorkloadPhase
 from experiments.tables.metric import Value
 from experiments.traffic.agents import MODULE, Traffic, plan_traffic, sending_us
 from experiments.traffic.background import Background, plan_background
 from experiments.traffic.choice import packet_choice
 from experiments.traffic.connections import MODULE as CONNECTIONS
 from experiments.traffic.connections import ConnectionResults, ConnectionTraffic, plan_connections
+from experiments.traffic.phase import TrafficPhase
 from experiments.traffic.results import TrafficResults
 from experiments.traffic.template import Template
 from hosts.traffic.replay import Replay, read_capture
@@ -119,12 +119,12 @@ def traffic_of(
     return plan(headers=Template(frames.template, frames.layers).headers(topology, section.frame_bytes))
 
 
-class WorkloadPoint:
-    """experiments.phases.PointRun."""
+class WorkloadPoint(Point[WorkloadConfiguration]):
+    """Traffic through a person's own program."""
 
-    def __init__(self, task: PointTask, configuration: WorkloadConfiguration) -> None:
-        self._task = task
-        self._configuration = configuration
+    def __init__(self, task: PointTask[WorkloadConfiguration]) -> None:
+        super().__init__(task)
+        configuration = self.configuration
         setup = network_of(configuration, task.scale)
         self.topology = setup.topology
         self.background = background_of(configuration, self.topology, task.scale, task.seed)
@@ -140,12 +140,13 @@ class WorkloadPoint:
             trace=None if trace is None else packet_choice(trace, self.topology),
             warm_up_us=task.scale.time_us(1000 * configuration.traffic.warm_up_ms),
         )
-        self.phases = [WorkloadPhase(self.traffic, self.background)]
+        self._phase = TrafficPhase(TrafficJob(), self.traffic, self.background, configuration.faults)
+        self.phases = [self._phase]
 
     def _registers(self) -> list[tuple[str, str]]:
         """Those that are to be told, and those of which something is expected."""
-        names = list(self._configuration.program.registers)
-        for subject, condition in self._configuration.expect.items():
+        names = list(self.configuration.program.registers)
+        for subject, condition in self.configuration.expect.items():
             cell = parse_expectation(subject, condition).subject
             if isinstance(cell, Cell) and cell.kind == "register":
                 names.append(cell.name if cell.switch is None else f"{cell.switch}:{cell.name}")
@@ -159,14 +160,13 @@ class WorkloadPoint:
         return list(dict.fromkeys(found))
 
     def result(self, measured: Sequence[Measured]) -> PointResult:
-        (found,) = measured
-        (phase,) = self.phases
+        phase, (found,) = self._phase, measured
         results = (
             ConnectionResults.of(self.traffic, found.final, phase.job)
             if isinstance(self.traffic, ConnectionTraffic)
             else TrafficResults.of(self.traffic, found.final, phase.job)
         )
-        rounds = [] if self.background is None else self.background.rows(found.final, phase.job, self._task.scale)
+        rounds = [] if self.background is None else self.background.rows(found.final, phase.job, self.task.scale)
         if not phase.packets:
             raise UserError("no packet was sent: send longer (--duration-ms), or more (--load, --packets)")
         accounts = host_accounts(self.topology, found.counts, found.final)
@@ -175,14 +175,13 @@ class WorkloadPoint:
             **background_metrics(rounds),
             **loss_metrics(found.counts),
             "busiest_link_load": busiest_link_load(
-                found.carried, self.topology, self._configuration.faults, self._task.scale
+                found.carried, self.topology, self.configuration.faults, self.task.scale
             ),
             **coverage_metrics(found.coverage),
         }
         self._write_pages(found.coverage)
         return PointResult(
             metrics=metrics,
-            fidelity=FidelityReport(),
             tables={
                 "pairs": results.pair_rows(),
                 "flows": results.flow_rows(),
@@ -199,7 +198,7 @@ class WorkloadPoint:
             failures=[
                 *self._miscounts(found, results, accounts),
                 *([] if self.background is None else self.background.failures(rounds)),
-                *unmet(self._configuration.expect, metrics, lambda cell: self._cell(found, cell)),
+                *unmet(self.configuration.expect, metrics, lambda cell: self._cell(found, cell)),
             ],
         )
 
@@ -212,7 +211,7 @@ class WorkloadPoint:
 
     def _notes(self, metrics: Mapping[str, Value], found: Measured) -> list[str]:
         missing = self.network.trace is not None and not found.trace
-        return [*notes(metrics), *([f"no packet was {self._configuration.program.trace}"] if missing else [])]
+        return [*notes(metrics), *([f"no packet was {self.configuration.program.trace}"] if missing else [])]
 
     def _write_pages(self, reports: Sequence[Report]) -> None:
         """The sources with counts: coverage.html in the point's folder, of several programs coverage-PROGRAM.html."""
@@ -220,7 +219,7 @@ class WorkloadPoint:
         for report in reports:
             name = "coverage" if len(reports) == 1 else f"coverage-{Path(report.program).stem}"
             page = html_page(report, SourceMap(None, folders))
-            (self._task.folder / f"{name}.html").write_text(page, encoding="utf-8")
+            (self.task.folder / f"{name}.html").write_text(page, encoding="utf-8")
 
     def _cell(self, found: Measured, cell: Cell) -> int | None:
         """Of all switches that it names together; None: more than a switch can tell."""

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from common.capabilities import GRADBED_SWITCHES
 from common.errors import UserError
 from experiments.configuration.faults import AgentFault
-from experiments.configuration.point import PointConfiguration
 from experiments.own_program.own_program import SERVICE
 from experiments.scale import Scale
 from experiments.setup import PointTask
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 MISSED_SHOWN = 20
 
 
-class WorkloadSystem(System):
+class WorkloadSystem(System[WorkloadConfiguration]):
     """Put a P4 program of your own on every switch of a network, and traffic through it."""
 
     name = "workload"
@@ -40,8 +39,7 @@ class WorkloadSystem(System):
     service = SERVICE
     assurance = "Hosts, links and switches account for every packet."
 
-    def check(self, configuration: PointConfiguration) -> None:
-        assert isinstance(configuration, WorkloadConfiguration)
+    def check(self, configuration: WorkloadConfiguration) -> None:
         program = configuration.program
         for option, is_asked in (("--coverage", program.coverage), ("--trace", program.trace is not None)):
             GRADBED_SWITCHES.require(program.model == "gradbed" or not is_asked, option)
@@ -57,9 +55,8 @@ class WorkloadSystem(System):
         if any(isinstance(fault, AgentFault) and fault.fault == "agent-start" for fault in configuration.faults):
             raise UserError("faults: agent-start: a host's traffic does not begin anew; link-up brings a host back")
 
-    def point(self, task: PointTask) -> WorkloadPoint:
-        assert isinstance(task.configuration, WorkloadConfiguration)
-        return WorkloadPoint(task, task.configuration)
+    def point(self, task: PointTask[WorkloadConfiguration]) -> WorkloadPoint:
+        return WorkloadPoint(task)
 
     def closing(self, results: StudyResults) -> str:
         return closing(results)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
 from common.errors import UserError
 from formats.addresses import MulticastAddress
 from formats.aggregation import DIRECT, MAX_WORKERS, Designation, SlotPolicy
 from hosts.agents.addresses import AgentAddress
-from hosts.agents.description import Description
-from hosts.collectives.job import CollectiveJob
+from hosts.collectives.job import CollectiveJob, WorkerOf
 
 Exchange = Literal["server", "ring", "gloo"]
 
@@ -60,14 +59,5 @@ class JobDescription(CollectiveJob):
         return (self.designations[worker] if self.designations else ()) or (DIRECT,)
 
 
-class WorkerDescription(Description):
-    """What a worker is told: its job, and which of the job's workers it is."""
-
-    job: JobDescription
-    index: int = Field(ge=0)
-
-    @model_validator(mode="after")
-    def _consistent(self) -> WorkerDescription:
-        if self.index >= len(self.job.workers):
-            raise ValueError(f"the job has workers 0 to {len(self.job.workers) - 1}, not {self.index}")
-        return self
+class WorkerDescription(WorkerOf[JobDescription]):
+    """A worker of a job."""

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from common.errors import UserError
 from formats.addresses import ip_integer, mac_bytes
 from formats.aggregation import Flags
 from hosts.agents.context import AgentContext, Interface
+from hosts.collectives.exchange import PacketExchange
 from hosts.learning.fragments import cut, join
 from hosts.learning.shifted_sums import restored
 from hosts.protocols.datagram_frames import met_congestion
@@ -18,18 +18,17 @@ from hosts.systems.aggregation.description import JobDescription
 from hosts.systems.aggregation.endpoint import Endpoint, Received, label_array
 from hosts.systems.aggregation.paths import aggregation_paths
 from hosts.systems.aggregation.sender import Attempt, Sender
-from hosts.transport.settling import settle
 
 _RESEND = Flags.RESEND.value
 _DIRECT = Attempt.DIRECT
 
 
-class ServerExchange:
+class ServerExchange(PacketExchange):
     """hosts.collectives.exchange.Exchange on an open interface."""
 
     def __init__(self, job: JobDescription, index: int, interface: Interface, context: AgentContext) -> None:
+        super().__init__(context, job.give_up_us)
         self._job = job
-        self._context = context
         self._bit = 1 << index
         self._labels = label_array(job.designations_of(index))
         self._server_ip = ip_integer(job.server.ip)
@@ -53,58 +52,38 @@ class ServerExchange:
         )
 
     def all_reduce(self, round_number: int, values: NDArray[np.int32]) -> NDArray[np.int64] | None:
-        sums = self._exchange(round_number, cut(values, self._job.lanes))
-        return None if sums is None else join(sums, len(values))
+        self._round, self._fragments = round_number, cut(values, self._job.lanes)
+        self._sender.begin(self._job.first_number(round_number), len(self._fragments), self._context.now_us())
+        self._sums = np.empty(self._fragments.shape, np.int64)
+        if not self._serve_until(lambda: self._sender.finished):
+            return None
+        return join(self._sums, len(values))
 
-    def flush(self) -> None:
-        """The server has all that it needs: it has acknowledged."""
-
-    def linger(self) -> None:
-        while not self._context.stopped:
-            self._context.wait()
-            self._endpoint.drain()
-
-    def settle(self) -> None:
-        settle(self._context, self._endpoint.receive)
+    def _count(self) -> object | None:
+        return self._endpoint.receive()
 
     def report(self) -> dict[str, Any]:
         return {**self._endpoint.report(), **self._sender.statistics.to_json()}
 
-    def _exchange(self, round_number: int, fragments: NDArray[np.int32]) -> NDArray[np.int64] | None:
-        """Global sums of the round's fragments, shape like `fragments`; None when stopped."""
-        first_number = self._job.first_number(round_number)
-        self._sender.begin(first_number, len(fragments), self._context.now_us())
-        sums = np.empty(fragments.shape, np.int64)
-        progress_us = self._context.now_us()
-        while True:
-            # All that has arrived comes first: an agent that the scheduler kept waiting must not take the
-            # ACKs in its queue for lost.
-            while (received := self._endpoint.receive()) is not None:
-                if self._take_in(received, sums):
-                    progress_us = self._context.now_us()
-            if self._sender.finished:
-                return sums
-            self._transmit(round_number, fragments)
-            now = self._context.now_us()
-            if now - progress_us > self._job.give_up_us:
-                raise UserError(
-                    f"no ACK from server {self._job.server.ip} for {self._job.give_up_us / 1e6:g} s in round "
-                    f"{round_number} ({self._sender.missing} of {len(fragments)} fragments missing)"
-                )
-            self._context.wait(self._sender.deadline_us)
-            if self._context.stopped:
-                return None
+    def _silence(self) -> str:
+        return (
+            f"no ACK from server {self._job.server.ip} {self._patience} in round {self._round} "
+            f"({self._sender.missing} of {len(self._fragments)} fragments missing)"
+        )
 
-    def _transmit(self, round_number: int, fragments: NDArray[np.int32]) -> None:
+    def _due_us(self) -> int | None:
+        return self._sender.deadline_us
+
+    def _send_due(self) -> None:
         batch = self._sender.transmissions(self._context.now_us())
         if not batch:
             return
         chosen = np.array([transmission.fragment for transmission in batch])
-        numbers = [self._job.packet_number(round_number, transmission.fragment) for transmission in batch]
+        numbers = [self._job.packet_number(self._round, transmission.fragment) for transmission in batch]
         labels = self._labels[np.array(numbers) % len(self._labels)]
         labels[[transmission.attempt is _DIRECT for transmission in batch]] = 0
         self._endpoint.send(
-            fragments[chosen],
+            self._fragments[chosen],
             packet_numbers=numbers,
             worker_bitmap=self._bit,
             dst_ip=self._server_ip,
@@ -112,8 +91,13 @@ class ServerExchange:
             labels=labels,
         )
 
-    def _take_in(self, received: Received, sums: NDArray[np.int64]) -> bool:
-        """True if anything was news."""
+    def _take_in(self) -> bool:
+        news = False
+        while (received := self._endpoint.receive()) is not None:
+            news |= self._take(received)
+        return news
+
+    def _take(self, received: Received) -> bool:
         frames = received.frames
         self._sender.request(received.requests)
         news = self._sender.acknowledge(
@@ -124,5 +108,5 @@ class ServerExchange:
         )
         if news:
             positions, chosen = map(list, zip(*news, strict=True))
-            sums[chosen] = restored(frames["lanes"][positions], frames["magnitude"][positions])
+            self._sums[chosen] = restored(frames["lanes"][positions], frames["magnitude"][positions])
         return bool(news)

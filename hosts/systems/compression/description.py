@@ -8,8 +8,7 @@ from pydantic import Field, field_validator, model_validator
 
 from formats.addresses import MulticastAddress
 from hosts.agents.addresses import AgentAddress
-from hosts.agents.description import Description
-from hosts.collectives.job import CollectiveJob
+from hosts.collectives.job import CollectiveJob, WorkerOf
 from hosts.compressors.methods import parsed
 from hosts.systems.compression.ratio import RatioRule
 from hosts.transport.stream_receiver import SELECTIVE_BITS
@@ -58,14 +57,5 @@ class JobDescription(CollectiveJob):
         return self
 
 
-class WorkerDescription(Description):
-    """What a worker is told: its job, and which of the job's workers it is."""
-
-    job: JobDescription
-    index: int = Field(ge=0)
-
-    @model_validator(mode="after")
-    def _consistent(self) -> WorkerDescription:
-        if self.index >= len(self.job.workers):
-            raise ValueError(f"the job has workers 0 to {len(self.job.workers) - 1}, not {self.index}")
-        return self
+class WorkerDescription(WorkerOf[JobDescription]):
+    """A worker of a job."""

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from common.errors import UserError
 from formats.addresses import ip_integer, mac_bytes
 from formats.compression import Flags
 from hosts.agents.context import AgentContext, Interface
+from hosts.collectives.exchange import PacketExchange
 from hosts.protocols.datagram_frames import met_congestion
 from hosts.systems.compression.assembly import Assembly
 from hosts.systems.compression.description import JobDescription
@@ -27,20 +27,19 @@ from hosts.systems.compression.packets.outgoing import Outgoing
 from hosts.systems.compression.rate.pace import Pace
 from hosts.systems.compression.rate.rate_adaptation import RateAdaptation
 from hosts.transport.packet_numbers import PACKET_NUMBERS, forward_distance
-from hosts.transport.settling import settle
 from hosts.transport.stream_sender import StreamSender
 
 GOLDEN_SECTION = (5**0.5 - 1) / 2
 """Its multiples are spread evenly over any stretch of rounds, modulo 1."""
 
 
-class CompressedExchange:
+class CompressedExchange(PacketExchange):
     """hosts.collectives.exchange.Exchange on an open interface."""
 
     def __init__(self, job: JobDescription, index: int, interface: Interface, context: AgentContext) -> None:
+        super().__init__(context, job.give_up_us)
         self._job = job
         self._index = index
-        self._context = context
         self._interface = interface
         interface.join(mac_bytes(job.multicast.mac))
         own = job.workers[index]
@@ -60,44 +59,31 @@ class CompressedExchange:
         self._outgoing = Outgoing(interface, sender, first, self._pace.bucket)
         self._sender = sender
         self._incoming = Incoming(first, every=min(16, max(2, len(job.workers))))
-        self._sum: Assembly | None = None
         self._acknowledged_bytes = 0
+        self._round = 0
+        self._message: GradientMessage | None = None
+        """Of the round that is going on, and the sum as far as it has come."""
+        self._sum: Assembly | None = None
+        self._sent_us: int | None = None
+        """When all of it had been acknowledged."""
 
     def all_reduce(self, round_number: int, values: NDArray[np.int32]) -> NDArray[np.int64] | None:
-        job, context = self._job, self._context
         content = self._held_back.take(values, round_number)
         message = GradientMessage(content, self._route, round_number, self._outgoing, turn=self._turn(round_number))
+        start_us = self._context.now_us()
+        self._round, self._message, self._sent_us = round_number, message, None
         self._sum = Assembly(len(values), self._held_back.drawn)
-        start_us = progress_us = context.now_us()
         self._adaptation.begin()
         self._pace.begin(start_us)
         self._acknowledged_bytes = 0
-        sent_us: int | None = None
-        while True:
-            news = self._take_in()
-            now_us = context.now_us()
-            if news:
-                progress_us = now_us
-            if sent_us is None and self._outgoing.finished:
-                sent_us = now_us
-            if self._has_sum():
-                break
-            if sent_us is None:
-                self._adapt(message, now_us)
-            self._outgoing.transmit(now_us)
-            if now_us - progress_us >= job.give_up_us:
-                raise UserError(
-                    f"no news from server {job.server.ip} for {job.give_up_us / 1e6:g} s in round {round_number}"
-                )
-            self._wait(now_us, progress_us + job.give_up_us)
-            if context.stopped:
-                return None
+        if not self._serve_until(self._has_sum):
+            return None
         total = self._sum.values
         self._held_back.sent(message.sent())
-        context.emit(
+        self._context.emit(
             "exchanged",
             round=round_number,
-            sent_seconds=((sent_us or context.now_us()) - start_us) / 1e6,
+            sent_seconds=((self._sent_us or self._context.now_us()) - start_us) / 1e6,
             total_bytes=message.total_bytes,
             planned_bytes=message.planned_bytes,
             initial_bps=self._adaptation.own.initial_bps,
@@ -114,8 +100,19 @@ class CompressedExchange:
             return 0.0
         return (GOLDEN_SECTION * round_number + self._index / len(self._job.workers)) % 1
 
-    def _adapt(self, message: GradientMessage, now_us: int) -> None:
+    def _send_due(self) -> None:
+        now_us = self._context.now_us()
+        if self._sent_us is None:
+            self._adapt(now_us)
+        self._outgoing.transmit(now_us)
+
+    def _silence(self) -> str:
+        return f"no news from server {self._job.server.ip} {self._patience} in round {self._round}"
+
+    def _adapt(self, now_us: int) -> None:
         """Take a reading, if one is due."""
+        message = self._message
+        assert message is not None
         finding = self._adaptation.read(now_us)
         if finding is None:
             return
@@ -125,19 +122,21 @@ class CompressedExchange:
             message.cut(decision.ratio * message.planned_bytes)
 
     def _has_sum(self) -> bool:
+        if self._sent_us is None and self._outgoing.finished:
+            self._sent_us = self._context.now_us()
         end = None if self._sum is None else self._sum.end_sequence
         return end is not None and 0 < forward_distance(end, self._incoming.next_missing) < PACKET_NUMBERS // 2
 
-    def _wait(self, now_us: int, until_us: int | None) -> None:
-        times = [until_us, self._outgoing.deadline_us(now_us)]
+    def _due_us(self) -> int | None:
+        now_us = self._context.now_us()
+        times = [self._outgoing.deadline_us(now_us)]
         if self._outgoing.bucket is not None and self._outgoing.finished:
             self._outgoing.bucket.rest(now_us)
         if not self._outgoing.finished:
             times.append(self._adaptation.due_us)
-        self._context.wait(min((each for each in times if each is not None), default=None))
+        return min((each for each in times if each is not None), default=None)
 
     def _take_in(self) -> bool:
-        """All that waits. True if anything was news."""
         news = False
         while True:
             buffer, lengths = self._interface.receive()
@@ -166,16 +165,8 @@ class CompressedExchange:
         self._pace.acknowledged(sequence, self._outgoing.next_new, int(frame["active"]), now_us, marked=marked)
         return news.size_bytes > 0
 
-    def flush(self) -> None:
-        """The server has all that it needs: it has sent the sum."""
-
-    def linger(self) -> None:
-        while not self._context.stopped:
-            self._context.wait()
-            self._take_in()
-
-    def settle(self) -> None:
-        settle(self._context, lambda: True if self._take_in() else None)
+    def _count(self) -> object | None:
+        return True if self._take_in() else None
 
     def report(self) -> dict[str, Any]:
         return {**self._sender.statistics.to_json(), "decreases": self._pace.aimd.decreases if self._pace.aimd else 0}

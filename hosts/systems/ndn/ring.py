@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from formats.ring import RING_PORT
 from hosts.agents.context import AgentContext
-from hosts.agents.description import Description
-from hosts.collectives.job import CollectiveJob
+from hosts.collectives.job import CollectiveJob, WorkerOf
 from hosts.collectives.ring_exchange import RingExchange
 from hosts.collectives.worker import Worker
 from hosts.learning.workload import prepare_workload
 
 
-class RingDescription(Description):
-    """Worker `index` of a job."""
-
-    job: CollectiveJob
-    index: int
+class RingDescription(WorkerOf[CollectiveJob]):
+    """A peer as a worker of a ring."""
 
 
 def prepare(description: RingDescription) -> None:

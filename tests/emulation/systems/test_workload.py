@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from experiments.tables.tables import read_csv
 from switch.shims import write_shims
 from tests.command import gradbed
+from tests.csv_files import read_csv
 from tests.emulation.sandboxed import TIMEOUT_S, in_sandbox
 from tests.unit.workload.runs import OWN, ROUTES, run, table
 from tests.unit.workload.test_addressing import FLOODED, learning_switch

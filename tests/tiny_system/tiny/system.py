@@ -11,8 +11,7 @@ from experiments.accounts.accounting import HostAccount, Tally, disagreements, r
 from experiments.accounts.host_accounts import host_accounts
 from experiments.configuration.point import PointConfiguration
 from experiments.configuration.sections import Section, option
-from experiments.fidelity.report import FidelityReport
-from experiments.phases import Measured, PointResult, Progress
+from experiments.phases import Measured, Phase, Point, PointResult, Progress
 from experiments.programs import FORWARD, Program
 from experiments.setup import NetworkSetup, PointTask
 from experiments.system import System
@@ -38,7 +37,7 @@ class TinyConfiguration(PointConfiguration):
     switches: SwitchesSection = SwitchesSection()
 
 
-class TinySystem(System):
+class TinySystem(System[TinyConfiguration]):
     """Hosts send to each other, in pairs, at a constant rate."""
 
     name = "tiny"
@@ -52,33 +51,30 @@ class TinySystem(System):
     service = "tiny.service:TinyService"
     assurance = "Switches counted what receivers did, and hosts agree with their links."
 
-    def point(self, task: PointTask) -> TinyPoint:
-        assert isinstance(task.configuration, TinyConfiguration)
-        return TinyPoint(task, task.configuration)
+    def point(self, task: PointTask[TinyConfiguration]) -> TinyPoint:
+        return TinyPoint(task)
 
 
-class TinyPhase:
+class TinyPhase(Phase):
     """All flows at once."""
 
-    name = "flows"
-    waits = False
-
-    def __init__(self, topology: Topology, configuration: TinyConfiguration, task: PointTask) -> None:
+    def __init__(self, topology: Topology, task: PointTask[TinyConfiguration]) -> None:
         self._topology = topology
-        self._packets = configuration.flows.packets
-        rate_bps = task.scale.rate_bps(configuration.flows.rate_mbps)
+        self._packets = task.configuration.flows.packets
+        rate_bps = task.scale.rate_bps(task.configuration.flows.rate_mbps)
         assert rate_bps is not None
         self._interval_us = round(8e6 * FRAME.itemsize / rate_bps)
         names = [host.name for host in topology.hosts]
-        self.requests = [Flow(sender=a, receiver=b) for a, b in zip(names[::2], names[1::2], strict=False)]
+        self.flows = [Flow(sender=a, receiver=b) for a, b in zip(names[::2], names[1::2], strict=False)]
+        super().__init__("flows", self.flows)
         self.sent = 0
 
     def agents(self, answers: Sequence[Mapping[str, Any]]) -> list[AgentSpec]:
         specs = []
-        for request, answer in zip(self.requests, answers, strict=True):
+        for request, answer in zip(self.flows, answers, strict=True):
             flow = FlowDescription(
-                sender=self._address(request.sender),
-                receiver=self._address(request.receiver),
+                sender=AgentAddress.of(self._topology.host(request.sender)),
+                receiver=AgentAddress.of(self._topology.host(request.receiver)),
                 packets=self._packets,
                 interval_us=self._interval_us,
             )
@@ -89,45 +85,40 @@ class TinyPhase:
             ]
         return specs
 
-    def _address(self, name: str) -> AgentAddress:
-        host = self._topology.host(name)
-        return AgentAddress.of(host)
-
     def take(self, event: Mapping[str, Any]) -> None:
         self.sent += event["event"] == "sent"
 
     @property
     def complete(self) -> bool:
-        return self.sent == len(self.requests)
+        return self.sent == len(self.flows)
 
     def progress(self) -> list[Progress]:
-        return [Progress("flows", self.sent, len(self.requests))]
+        return [Progress("flows", self.sent, len(self.flows))]
 
 
-class TinyPoint:
-    """experiments.phases.PointRun."""
+class TinyPoint(Point[TinyConfiguration]):
+    """Flows between pairs of hosts."""
 
-    def __init__(self, task: PointTask, configuration: TinyConfiguration) -> None:
-        self._task = task
-        self._packets = configuration.flows.packets
-        self.topology = configuration.topology.build(task.scale)
+    def __init__(self, task: PointTask[TinyConfiguration]) -> None:
+        super().__init__(task)
         own = Program(PROGRAM, Path(__file__).parent / "tiny.p4")
         edges = {self.topology.attachment(host.name).name for host in self.topology.hosts}
-        others = own if configuration.switches.others == "tiny" else FORWARD
+        others = own if self.configuration.switches.others == "tiny" else FORWARD
         self.network = NetworkSetup(
             self.topology,
             {each.name: own if each.name in edges else others for each in self.topology.switches},
             NoSettings(),
             preload=["tiny.agents"],
         )
-        self.phases = [TinyPhase(self.topology, configuration, task)]
+        self._phase = TinyPhase(self.topology, task)
+        self.phases = [self._phase]
 
     def _towards_receivers(self, found: Measured, accounts: Sequence[HostAccount]) -> dict[int, Tally]:
         """What switches gave the links to receivers, by flow."""
         by_host = {account.host: account for account in accounts}
         return {
             answer["job"]: (account := by_host[request.receiver]).switch_sent + account.towards_host.queue_drops
-            for answer, request in zip(found.answers, self.phases[0].requests, strict=True)
+            for answer, request in zip(found.answers, self._phase.flows, strict=True)
         }
 
     def result(self, measured: Sequence[Measured]) -> PointResult:
@@ -145,10 +136,9 @@ class TinyPoint:
             metrics={
                 "received_packets": received,
                 "counted_packets": sum(counted.values()),
-                "delivered": received / (self._packets * len(receivers)),
-                "throughput_bps": self._task.scale.nominal_rate(sum(rates_bps) / max(1, len(rates_bps))),
+                "delivered": received / (self.configuration.flows.packets * len(receivers)),
+                "throughput_bps": self.task.scale.nominal_rate(sum(rates_bps) / max(1, len(rates_bps))),
             },
-            fidelity=FidelityReport(),
             tables={"hosts": rows("flows", 1, accounts)},
             failures=[
                 *disagreements(accounts),

@@ -227,7 +227,9 @@ def test_workers_draw_the_same_places_at_random_and_different_ones_by_size() -> 
     }
     for name, (one, other) in contents.items():
         agree = np.array_equal(one.places, other.places) and one.unit == other.unit == 1
-        assert made(name).sums_in_switch == (agree and made(name).is_placewise), name
+        # Only then could a switch that adds lanes sum them.
+        is_same = name == "none" or name.startswith("randomk")
+        assert is_same == (agree and made(name).is_placewise), name
 
 
 def test_packets_of_values_drawn_at_random_name_no_places() -> None:

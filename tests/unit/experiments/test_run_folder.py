@@ -13,13 +13,14 @@ import pytest
 
 from common.errors import UserError
 from experiments.records.run_folder import RunFolder, environment
+from experiments.tables.tables import write_tables
 
 ROOT = Path(__file__).resolve().parents[3]
 
 
 def test_rows_and_configuration(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "results", "aggregation")
-    folder.write_rows("rounds.csv", [{"round": 0, "seconds": 0.5}, {"round": 1, "seconds": 0.25}])
+    write_tables([{"round": 0, "seconds": 0.5}, {"round": 1, "seconds": 0.25}], folder.path / "rounds.csv")
     folder.write_json("configuration.json", {"workers": 8})
     with (folder.path / "rounds.csv").open() as file:
         assert list(csv.DictReader(file)) == [{"round": "0", "seconds": "0.5"}, {"round": "1", "seconds": "0.25"}]
@@ -90,7 +91,7 @@ sys.stdin.read()
 def test_what_cannot_be_written_leaves_the_former_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = RunFolder(tmp_path, "x")
     folder.write_json("study.json", {"whole": True})
-    folder.write_rows("points.csv", [{"a": 1}])
+    write_tables([{"a": 1}], folder.path / "points.csv")
     before = {path.name: path.read_bytes() for path in folder.path.iterdir() if path.is_file()}
 
     def no_space(path: Path, *_arguments: object, **_named: object) -> None:
@@ -102,7 +103,7 @@ def test_what_cannot_be_written_leaves_the_former_content(tmp_path: Path, monkey
     with pytest.raises(OSError, match="No space left"):
         folder.write_json("study.json", {"whole": False})
     with pytest.raises(OSError, match="No space left"):
-        folder.write_rows("points.csv", [{"a": 2}])
+        write_tables([{"a": 2}], folder.path / "points.csv")
     assert {path.name: path.read_bytes() for path in folder.path.iterdir() if path.is_file()} == before
 
 

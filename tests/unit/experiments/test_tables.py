@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from experiments.tables.metric import Metric, metric_table
-from experiments.tables.tables import read_csv, write_tables
+from experiments.tables.tables import write_tables
+from tests.csv_files import read_csv
 
 ROWS = [
     {"name": "greedy", "value": 1, "share": 0.5, "good": True, "nothing": None, "mixed": "all", "list": [1, 2]},

@@ -9,8 +9,7 @@ import pytest
 
 from controller.systems.shuffle.messages import ShuffleJob, ShuffleRequest
 from controller.systems.shuffle.service import ShuffleService
-from experiments.configuration.faults import AgentFault
-from experiments.systems.shuffle.checks import stopped_agents
+from experiments.configuration.faults import AgentFault, stopped_agents
 from experiments.systems.shuffle.loads import Load, load_metrics, max_over_mean
 from experiments.systems.shuffle.phase import ShufflePhase
 from experiments.testbeds.agents import AgentSpec

@@ -11,6 +11,7 @@ from common.errors import UserError
 from formats.compression import Flags
 from hosts.agents.context import AgentContext
 from hosts.agents.kernel.tcp import TcpStream, retransmitted_segments
+from hosts.collectives.exchange import KernelExchange
 from hosts.compressors.wire import written
 from hosts.systems.compression.assembly import Assembly
 from hosts.systems.compression.description import JobDescription
@@ -21,12 +22,12 @@ from hosts.systems.compression.tcp.tcp_records import LENGTH_BYTES, RecordReader
 _ACK = int(Flags.ACK)
 
 
-class TcpExchange:
+class TcpExchange(KernelExchange):
     """hosts.collectives.exchange.Exchange on a connection to the server."""
 
     def __init__(self, job: JobDescription, index: int, stream: TcpStream, context: AgentContext) -> None:
+        super().__init__(context)
         self._job = job
-        self._context = context
         own = job.workers[index]
         self._route = Route(job.job, own, job.server.ip, own.gateway_mac)
         self._held_back = HeldBack(job, index)
@@ -71,16 +72,6 @@ class TcpExchange:
             **self._held_back.told(),
         )
         return total.values
-
-    def flush(self) -> None:
-        """The server has all that it needs: it has sent the sum."""
-
-    def linger(self) -> None:
-        while not self._context.stopped:
-            self._context.wait()
-
-    def settle(self) -> None:
-        """Nothing comes that this process could count."""
 
     def report(self) -> dict[str, Any]:
         return {"timeout_resends": retransmitted_segments() - self._segments_before, "early_resends": 0}

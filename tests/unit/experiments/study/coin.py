@@ -13,15 +13,13 @@ from typing import Any
 from pydantic import Field
 
 from common.errors import UserError
-from controller.core.service import NoSettings
 from experiments import systems
 from experiments.configuration.point import PointConfiguration
 from experiments.configuration.sections import Section
 from experiments.fidelity.report import FidelityReport, VerdictWord
-from experiments.phases import Measured, Phase, PointResult
+from experiments.phases import Measured, Point, PointResult
 from experiments.records.results import StudyResults
-from experiments.scale import Scale
-from experiments.setup import NetworkSetup, PointTask
+from experiments.setup import PointTask
 from experiments.study.running.execution import Outcome, attempt
 from experiments.study.running.measure import PointOrder
 from experiments.system import System
@@ -50,7 +48,7 @@ class CoinConfiguration(PointConfiguration):
         return self.model_copy(update={"coins": self.coins.model_copy(update={"ignored": 0})})
 
 
-class CoinSystem(System):
+class CoinSystem(System[CoinConfiguration]):
     """Throw coins."""
 
     name = "coins"
@@ -64,31 +62,22 @@ class CoinSystem(System):
         "limit": Metric("", "all coins"),
     }
 
-    def check(self, configuration: PointConfiguration) -> None:
-        assert isinstance(configuration, CoinConfiguration)
+    def check(self, configuration: CoinConfiguration) -> None:
         if configuration.coins.count == 13:
             raise ValueError("thirteen coins bring bad luck")
 
     def present(self, results: StudyResults, console: Any) -> None:
         console.print(f"{results.points[0].row['heads']} heads")
 
-    def point(self, task: PointTask) -> CoinPoint:
-        assert isinstance(task.configuration, CoinConfiguration)
-        return CoinPoint(task, task.configuration)
+    def point(self, task: PointTask[CoinConfiguration]) -> CoinPoint:
+        return CoinPoint(task)
 
 
-class CoinPoint:
+class CoinPoint(Point[CoinConfiguration]):
     """Of no phases: it is computed."""
 
-    phases: Sequence[Phase] = ()
-    network = NetworkSetup(CoinConfiguration().topology.build(Scale()), {}, NoSettings())
-
-    def __init__(self, task: PointTask, configuration: CoinConfiguration) -> None:
-        self._task = task
-        self._coins = configuration.coins
-
     def result(self, measured: Sequence[Measured]) -> PointResult:
-        task, coins = self._task, self._coins
+        task, coins = self.task, self.configuration.coins
         if trace := os.environ.get(TRACE):
             with Path(trace).open("a") as file:
                 file.write(f"{coins.count} {task.seed}\n")

@@ -15,7 +15,7 @@ from experiments.study.evaluation.comparison import Comparison, compared, compar
 from experiments.study.loading import load_study
 from experiments.study.running import runner
 from experiments.study.running.runner import run_study
-from experiments.tables.tables import read_csv
+from tests.csv_files import read_csv
 from tests.unit.experiments.study import coin  # registers the system
 
 STUDY = """

@@ -22,7 +22,7 @@ from experiments.study.evaluation.figures import draw_figures
 from experiments.study.evaluation.summary import summary_table
 from experiments.study.loading import load_study
 from experiments.study.running.runner import run_study
-from experiments.tables.tables import read_csv
+from tests.csv_files import read_csv
 from tests.unit.experiments.study import coin  # noqa: F401  # registers the system
 
 POINTS = [

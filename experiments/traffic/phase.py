@@ -1,34 +1,40 @@
-"""The one phase of a workload: all hosts send, until every schedule is over, and what goes on beside them, too."""
+"""A phase of traffic: all hosts send, until every schedule is over, and what goes on beside them, too."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel
 
-from controller.entries.service import Traffic as TrafficJob
-from experiments.phases import Progress
+from experiments.configuration.faults import Fault, stopped_agents
+from experiments.phases import Phase, Progress
 from experiments.testbeds.agents import AgentSpec
 from experiments.traffic.agents import Traffic
 from experiments.traffic.background import Background
 from experiments.traffic.connections import ConnectionTraffic
 
+AnyTraffic = TypeVar("AnyTraffic", bound=Traffic | ConnectionTraffic)
 
-class WorkloadPhase:
-    """experiments.phases.Phase."""
 
-    name = "traffic"
-    waits = False
+class TrafficPhase(Phase, Generic[AnyTraffic]):
+    """job: the number that the controller gives it."""
 
-    def __init__(self, traffic: Traffic | ConnectionTraffic, background: Background | None) -> None:
+    def __init__(
+        self,
+        request: BaseModel,
+        traffic: AnyTraffic,
+        background: Background | None = None,
+        faults: Sequence[Fault] = (),
+    ) -> None:
+        super().__init__("traffic", [request])
         self.traffic = traffic
-        self.requests: Sequence[BaseModel] = [TrafficJob()]
         self.job = 0
         self.packets = 0
         """Or connections."""
         self._background = background
+        self._stopped = stopped_agents(faults)
         self._sending: set[str] = set()
         self._training: set[str] = set()
         """Names of agents that have not done all that they are to do."""
@@ -41,10 +47,11 @@ class WorkloadPhase:
         return [*(replace(spec, job=self.job) for spec in self.traffic.specs), *beside]
 
     def take(self, event: Mapping[str, Any]) -> None:
-        if event["event"] in ("sent", "background", "killed"):
-            self._sending.discard(event["name"])
-            self._training.discard(event["name"])
-        if event["event"] == "sent":
+        kind, name = event["event"], event["name"]
+        if kind in ("sent", "background") or (kind == "killed" and name in self._stopped):
+            self._sending.discard(name)
+            self._training.discard(name)
+        if kind == "sent":
             self.packets += event["packets"]
 
     @property
