@@ -22,7 +22,8 @@ from experiments.fidelity.verdict import worst_report
 from experiments.phases import Measured, Phase, PointResult, Progress
 from experiments.setup import PointTask
 from experiments.system import System
-from experiments.testbeds.testbed import Testbed, open_testbed
+from experiments.testbeds.opening import open_testbed
+from experiments.testbeds.testbed import Testbed
 
 OnProgress = Callable[[Sequence[Progress]], None]
 """Told after every event of an agent."""

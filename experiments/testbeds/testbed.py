@@ -16,7 +16,6 @@ from experiments.testbeds.agents import Agents, AgentSpec
 from topo.graph import Topology
 
 if TYPE_CHECKING:
-    from experiments.setup import NetworkSetup, PointTask, Served
     from switch.insight.coverage.coverage import Report as CoverageReport
 
 
@@ -125,14 +124,3 @@ class Testbed(ABC):
     @abstractmethod
     def meter(self) -> AbstractContextManager[Meter]:
         """Whether the clock keeps its promise from now on."""
-
-
-def open_testbed(system: Served, network: NetworkSetup, task: PointTask) -> Testbed:
-    """The network of a point on the clock that its configuration names."""
-    if task.configuration.clock == "virtual":
-        from experiments.testbeds.virtual_testbed import VirtualTestbed
-
-        return VirtualTestbed(system, network, task)
-    from experiments.testbeds.mininet_testbed import MininetTestbed
-
-    return MininetTestbed(system, network, task)
