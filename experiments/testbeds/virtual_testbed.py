@@ -206,6 +206,7 @@ class VirtualTestbed(Testbed):
 
     def restart_switch(self, switch: str) -> None:
         super().restart_switch(switch)
+        self._southbound.lost(switch)
         self._later(2, lambda: self._southbound.restore(switch))
 
     def meter(self) -> VirtualMeter:

@@ -58,8 +58,8 @@ def marks_of_a_burst(threshold: int | None, tos: int) -> list[bool]:
         engine.advance(100_000)
         out = np.array([np.frombuffer(frame, np.uint8) for _, _, frame in engine.drain()])
     parsed = parse_frames(out, np.full(len(out), frame_bytes(LANES)), LANES)
-    assert parsed.frames["packet_number"].tolist() == list(range(FRAMES))
-    marked: list[bool] = (parsed.frames["tos"] & ECN_MASK == CE).tolist()
+    assert parsed.with_lanes["packet_number"].tolist() == list(range(FRAMES))
+    marked: list[bool] = (parsed.with_lanes["tos"] & ECN_MASK == CE).tolist()
     return marked
 
 

@@ -287,6 +287,6 @@ def _frame(lanes: np.ndarray, **fields: int) -> bytes:
 def _parsed(frame: bytes) -> np.void:
     buffer = np.frombuffer(frame.ljust(frame_bytes(LANES), b"\0"), np.uint8)[np.newaxis]
     parsed = parse_frames(buffer, np.array([len(frame)]), LANES)
-    frames: Frames = parsed.frames if len(parsed.frames) else parsed.negative_acknowledgements
+    frames: Frames = parsed.with_lanes if len(parsed.with_lanes) else parsed.without_lanes
     header: np.void = frames[0]
     return header

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from emulation.switches import gradbed_fabric
 from experiments.systems.compression.phase import EXPONENT
-from experiments.testbeds import virtual_testbed
 from hosts.learning.reference import reference
 from hosts.learning.settings import TrainingSettings
 from tests.unit.compression.points import run
@@ -74,9 +74,9 @@ def test_a_queue_that_nobody_tells_is_not_empty(monkeypatch: pytest.MonkeyPatch)
     }
     told = run(**sections).metrics["mean_queue"]
     assert isinstance(told, float)
-    known = virtual_testbed.name_statistics
+    known = gradbed_fabric.name_statistics
     monkeypatch.setattr(
-        virtual_testbed,
+        gradbed_fabric,
         "name_statistics",
         lambda *arguments: (replace(row, queued=None) for row in known(*arguments)),
     )

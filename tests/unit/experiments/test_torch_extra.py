@@ -99,7 +99,7 @@ def test_pytorch_that_cannot_be_had_is_one_line(tmp_path: Path, monkeypatch: pyt
     ("values", "message"),
     [
         ({}, r"there is no script .*train\.py"),
-        ({"clock": "virtual"}, "--clock: a PyTorch script runs in processes of its own"),
+        ({"clock": "virtual"}, "--clock: a PyTorch script needs the real clock"),
         ({"workload": {"jobs": 2}}, "--jobs: a script is one job"),
         ({"workload": {"baselines": ["ring"]}}, "--baselines: a script runs once"),
     ],

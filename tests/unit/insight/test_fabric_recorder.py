@@ -77,7 +77,7 @@ def test_restarted_switches_are_known_by_all_their_states(
             assert fabric.engine.quiesce(5.0)
             expected.append((device_id, FRAME + bytes([round_number])))
         for device_id in (1, 2):
-            fabric.restart_device(device_id)
+            fabric.restart_switch(device_id)
         for device_id in (2, 1) if round_number % 2 else (1, 2):
             fabric.devices[device_id].load(program)
     assert frames(passes(recorded(fabric, tmp_path), program)) == expected

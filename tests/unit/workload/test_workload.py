@@ -345,7 +345,7 @@ def test_a_queue_that_takes_long_to_drain_is_no_circle(tmp_path: Path) -> None:
         ({"traffic": {"transport": "tcp"}}, "tcp needs the real clock: use --transport udp"),
         ({"clock": "real", "traffic": {"transport": "tcp", "warm_up_ms": 1}}, "--warm-up-ms does not go"),
         ({"clock": "real", "traffic": {"transport": "tcp"}, "frames": {"template": "Ether()"}}, "goes without"),
-        ({"traffic": {"transport": "tcp"}, "background": {"workers": ["all"]}}, "tcp is the kernel's"),
+        ({"traffic": {"transport": "tcp"}, "background": {"workers": ["all"]}}, "tcp needs the real clock"),
         ({"clock": "real", "program": {"model": "bmv2", "coverage": True}}, "--coverage needs gradbed's switches"),
         ({"clock": "real", "program": {"model": "bmv2", "trace": "dst=h1"}}, "--trace needs gradbed's switches"),
         ({"faults": [{"fault": "agent-start", "agent": "traffic of h1", "at_ms": 1}]}, "does not begin anew"),
