@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.unit.documented_figures import figure_data, said
 
 FRAGMENTS = 1920 // 96
@@ -35,6 +37,27 @@ def test_byte_hops() -> None:
     crossings = [data.row(exchange=exchange, peers=16)["transmissions"] for exchange in ("push", "unicast")]
     said("docs/ndn.md", f"{crossings[0]:.0f} crossings for a fragment of all 16 peers, where copies take")
     said("docs/ndn.md", f"{crossings[1]:,.0f} (dotted")
+
+
+def test_round_time() -> None:
+    data = figure_data("ndn_2_round_time")
+    sizes = (96, 384, 1536, 6144, 24576)
+    ms = {
+        name: [1e3 * data.row(exchange=exchange, values=values)["round_time_s"] for values in sizes]
+        for name, exchange in (("push", "push"), ("pull", "pull"), ("copies", "unicast"), ("ring", "ring"))
+    }
+    for name, times in ms.items():
+        cells = [f"{time:.{digits}f} ms" for time, digits in zip(times, (2, 2, 1, 0, 0), strict=True)]
+        said("docs/ndn.md", f"| {name} | {' | '.join(cells)} |")
+    times_longer = [copies / push for copies, push in zip(ms["copies"], ms["push"], strict=True)]
+    said(
+        "docs/ndn.md",
+        f"take {min(times_longer):.1f} to {max(times_longer[:-1]):.1f} times as long as pushes, "
+        f"and {times_longer[-1]:.1f} times at 24,576 values",
+    )
+    assert ms["ring"][2] == pytest.approx(ms["push"][2], rel=0.01)
+    assert round(ms["push"][-1] / ms["ring"][-1]) == 7
+    assert round(ms["ring"][0] / ms["push"][0]) == 5
 
 
 def test_recovery() -> None:
