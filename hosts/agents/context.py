@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from hosts.agents.kernel.tcp import TcpListener, TcpStream
+    from hosts.agents.tcp import TcpListener, TcpStream
 
 Result = TypeVar("Result")
 

@@ -16,7 +16,7 @@ from torch import distributed
 from common.errors import UserError
 from hosts.agents.context import AgentContext
 from hosts.agents.kernel.host_names import name_hosts
-from hosts.agents.kernel.tcp import retransmitted_segments
+from hosts.agents.tcp import retransmitted_segments
 from hosts.collectives.exchange import KernelExchange
 from hosts.collectives.job import CollectiveJob
 from hosts.collectives.process_group import process_group_environment

@@ -2,7 +2,7 @@
 
 A room is a folder, or a module that stands beside folders. What a room holds inside is judged again: no circles at
 any depth, not of rooms and not of modules. Imports under TYPE_CHECKING count, too: whoever reads one end of a circle
-has to read the other. What does not hold yet is named in a set of its own (CIRCLES, FULL_FOLDERS, LONG_FUNCTIONS): a
+has to read the other. What does not hold yet is named in a set of its own (FULL_FOLDERS, LONG_FUNCTIONS): a
 name is added to none of them, and goes as soon as it is not needed.
 """
 
@@ -150,15 +150,6 @@ def room_of(module: str, folder: str) -> str:
     return f"systems.{others[0]}" if first == "systems" and others else first
 
 
-ROOM_CIRCLES = {
-    "hosts.agents": "context kernel",
-}
-"""Rooms of a folder that still import each other: to be emptied."""
-
-CIRCLES: set[str] = set()
-"""Modules that still import each other, each line one circle: to be emptied."""
-
-
 def circles(folder: str, of: Iterable[tuple[str, str]]) -> list[list[str]]:
     """Of the rooms directly in a folder ("switch.compiler"), those that import each other."""
     rooms: nx.DiGraph = nx.DiGraph()
@@ -180,11 +171,11 @@ FOLDERS = sorted({*ROOMS} | {".".join(path.parts) for package in ROOMS for path 
 
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_rooms_do_not_import_each_other_in_a_circle(folder: str) -> None:
-    assert circles(folder, links()) == ([ROOM_CIRCLES[folder].split()] if folder in ROOM_CIRCLES else [])
+    assert circles(folder, links()) == []
 
 
 def test_modules_do_not_import_each_other_in_a_circle() -> None:
-    assert {" ".join(each) for each in knots(nx.DiGraph(list(links())))} == CIRCLES
+    assert knots(nx.DiGraph(list(links()))) == []
 
 
 def test_a_circle_is_found() -> None:

@@ -13,7 +13,7 @@ from hosts.agents.channel import BEGIN, INTERFACES, STOP, write_event
 from hosts.agents.context import Result
 from hosts.agents.interface_counts import by_interface
 from hosts.agents.kernel.raw_socket import RawSocket
-from hosts.agents.kernel.tcp import Connections, TcpListener, TcpStream
+from hosts.agents.tcp import Connections, TcpListener, TcpStream
 
 
 class RealContext:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from common.errors import UserError
-from hosts.agents.kernel.tcp import Connections, TcpListener, TcpStream
+from hosts.agents.tcp import Connections, TcpListener, TcpStream
 
 LONG = bytes(range(256)) * 40_000
 """More than the kernel's buffers take at once."""

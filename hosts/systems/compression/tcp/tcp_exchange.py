@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from common.errors import UserError
 from formats.compression import Flags
 from hosts.agents.context import AgentContext
-from hosts.agents.kernel.tcp import TcpStream, retransmitted_segments
+from hosts.agents.tcp import TcpStream, retransmitted_segments
 from hosts.collectives.exchange import KernelExchange
 from hosts.compressors.wire import written
 from hosts.systems.compression.assembly import Assembly

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from formats.compression import Flags
 from hosts.agents.context import AgentContext
-from hosts.agents.kernel.tcp import TcpListener, TcpStream
+from hosts.agents.tcp import TcpListener, TcpStream
 from hosts.compressors.wire import written
 from hosts.systems.compression.assembly import Assembly
 from hosts.systems.compression.description import JobDescription

@@ -33,7 +33,7 @@ JOB = job_of(
 
 
 class Stream:
-    """hosts.agents.kernel.tcp.TcpStream to the worker of that number, or to a stranger."""
+    """hosts.agents.tcp.TcpStream to the worker of that number, or to a stranger."""
 
     def __init__(self, index: int) -> None:
         self.peer_ip = f"10.0.0.{2 + index}"
