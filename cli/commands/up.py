@@ -13,7 +13,7 @@ from cli import options
 from cli.model_options import parameters, with_parameters
 from common.errors import UserError
 from experiments.configuration.options import complaint, model_options, nested, within
-from experiments.own_program.own_program import OwnProgram, OwnProgramConfiguration, OwnProgramSystem
+from experiments.own_program.system import OwnProgram, OwnProgramConfiguration, OwnProgramSystem
 from experiments.system import System
 from experiments.systems import DEFAULT_SYSTEM, find_system
 from switch.server.server_tls import ServerTls

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cli import options
 from cli.p4 import setup as p4_setup
 from common.errors import UserError
+
+if TYPE_CHECKING:
+    from switch.insight.coverage.coverage import Report
 
 
 def coverage(
@@ -39,12 +42,8 @@ def coverage(
     from switch.insight.coverage.workload import cover_frames, cover_script
     from switch.stf import read_stf
 
-    if pcap is None and not stf:
-        raise UserError("give packets: --pcap FILE, --stf FILE, or both")
-    if entries and pcap is None:
-        raise UserError("--entries goes with --pcap: an STF file brings its own entries")
-    if port is not None and pcap is None:
-        raise UserError("--port goes with --pcap: an STF file says where its packets arrive")
+    if pcap is None:
+        _check_without_pcap(stf, entries, port)
     scripts = [read_stf(path) for path in stf or []]
     frames = p4_setup.frames(pcap) if pcap is not None else []
     setup = p4_setup.load(program, include, define, p4info, source)
@@ -63,12 +62,7 @@ def coverage(
             print(f"note: the test fails: {failure}", file=sys.stderr)
     report = covered.report()
     if html is not None:
-        from switch.insight.coverage.coverage_html import html_page
-
-        try:
-            html.write_text(html_page(report, setup.sources), encoding="utf-8")
-        except OSError as error:
-            raise UserError(f"cannot write {html}: {error.strerror}") from None
+        _write_page(html, report, setup)
     if as_json:
         print(json.dumps(report.to_json(), indent=1))
         return 0
@@ -78,3 +72,21 @@ def coverage(
 
     print_report(report, setup.sources, Console(highlight=False), whole=whole)
     return 0
+
+
+def _check_without_pcap(stf: list[Path] | None, entries: list[Path] | None, port: int | None) -> None:
+    if not stf:
+        raise UserError("give packets: --pcap FILE, --stf FILE, or both")
+    if entries:
+        raise UserError("--entries goes with --pcap: an STF file brings its own entries")
+    if port is not None:
+        raise UserError("--port goes with --pcap: an STF file says where its packets arrive")
+
+
+def _write_page(path: Path, report: Report, setup: p4_setup.Setup) -> None:
+    from switch.insight.coverage.coverage_html import html_page
+
+    try:
+        path.write_text(html_page(report, setup.sources), encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"cannot write {path}: {error.strerror}") from None

@@ -23,7 +23,7 @@ def plan(
     from controller.planning.plan import Plan
     from controller.planning.routing import shortest_routes
     from controller.planning.text import plan_text
-    from experiments.own_program.own_program import own_network
+    from experiments.own_program.system import own_network
     from topo.files import topology_file
     from topo.registry import parse_topology
 

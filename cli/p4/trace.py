@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -51,25 +51,20 @@ def trace(
     if target is not None and program and packet is None and not program.endswith(_PROGRAM_SUFFIXES):
         program, packet = None, program
     before, frame = _packet(packet, pcap, index, replay)
+    updates: Sequence[Any] = ()
     if target is not None:
-        from switch.insight.p4runtime_state import read_switch, write_updates
-
-        snapshot = read_switch(target, device_id)
         folders = [*(source or []), *([Path(program).parent] if program else []), Path.cwd()]
-        setup = p4_setup.of_config(snapshot.p4info, snapshot.device_config, folders, target)
-        for what in snapshot.unread:
-            _note(f"the switch does not let its {what} be read: they are taken as empty")
+        setup, updates = _of_target(target, device_id, folders)
     elif program is not None:
         setup = p4_setup.load(Path(program), include, define, p4info, source)
     else:
         raise UserError("give a program and a packet, or --target and a packet")
     with TracedSwitch(setup.program, cpu_port=cpu_port) as traced:
         if target is not None:
-            assert setup.pipeline is not None
-            for what in write_updates(traced.device, setup.pipeline, snapshot.updates, replace=True):
-                _note(what)
+            _write(traced, setup, updates)
         setup.fill(traced, entries or [], switch)
-        _send_before(traced, port, before)
+        for earlier in before:
+            traced.send(port, earlier)
         passage = traced.send(port, frame)
     result = build_trace(setup.program, setup.sources, port, frame, passage.records, passage.outputs)
     if as_json:
@@ -99,9 +94,22 @@ def _packet(packet: str | None, pcap: Path | None, index: int, replay: bool) -> 
     return frames[: index - 1] if replay else (), frames[index - 1]
 
 
-def _send_before(switch: TracedSwitch, port: int, frames: Sequence[bytes]) -> None:
-    for frame in frames:
-        switch.send(port, frame)
+def _of_target(target: str, device_id: int, folders: Sequence[Path]) -> tuple[p4_setup.Setup, Sequence[Any]]:
+    """The program of a switch that runs, and what makes another one hold what it holds."""
+    from switch.insight.p4runtime_state import read_switch
+
+    snapshot = read_switch(target, device_id)
+    for what in snapshot.unread:
+        _note(f"the switch does not let its {what} be read: they are taken as empty")
+    return p4_setup.of_config(snapshot.p4info, snapshot.device_config, folders, target), snapshot.updates
+
+
+def _write(traced: TracedSwitch, setup: p4_setup.Setup, updates: Sequence[Any]) -> None:
+    from switch.insight.p4runtime_state import write_updates
+
+    assert setup.pipeline is not None
+    for what in write_updates(traced.device, setup.pipeline, updates, replace=True):
+        _note(what)
 
 
 def _note(text: str) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from experiments.accounts.accounting import HostAccount, LinkEffect, Tally
-from experiments.testbeds.testbed import Testbed
+from experiments.testbeds.interface import Testbed
 from topo.graph import Direction
 
 Cells = Mapping[int, Tally]

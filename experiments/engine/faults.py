@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from common.errors import UserError
 from experiments.configuration.faults import AgentFault, Fault, LinkChange, LinkFault, SwitchRestart
 from experiments.scale import Scale
-from experiments.testbeds.testbed import Testbed
+from experiments.testbeds.interface import Testbed
 
 
 def schedule(testbed: Testbed, faults: Sequence[Fault], scale: Scale, jobs: Sequence[int]) -> None:

@@ -23,7 +23,7 @@ from experiments.phases import Measured, Phase, PointResult, Progress
 from experiments.setup import PointTask
 from experiments.system import System
 from experiments.testbeds.opening import open_testbed
-from experiments.testbeds.testbed import Testbed
+from experiments.testbeds.interface import Testbed
 
 OnProgress = Callable[[Sequence[Progress]], None]
 """Told after every event of an agent."""

@@ -9,7 +9,7 @@ from emulation.links.link_statistics import DirectionStatistics
 from experiments.accounts.carried import LinkBytes, LinkRows
 from experiments.configuration.samples import SampleOrder
 from experiments.scale import Scale
-from experiments.testbeds.testbed import Testbed
+from experiments.testbeds.interface import Testbed
 from topo.graph import Direction
 
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from experiments.accounts.counts import Counts
 from experiments.configuration.faults import Fault, LinkChange
 from experiments.scale import Scale
-from experiments.testbeds.testbed import Testbed
+from experiments.testbeds.interface import Testbed
 from topo.graph import Topology
 
 LOOK_S = 0.5

@@ -20,7 +20,7 @@ LOOK_EVERY_S = 0.25
 
 
 class Reloadable(Protocol):
-    """Whose files are looked at: experiments.own_program.own_program.OwnProgramSystem."""
+    """Whose files are looked at: experiments.own_program.system.OwnProgramSystem."""
 
     def network(self, task: PointTask[Any], lenient: bool = False) -> NetworkSetup:
         """lenient: entries that do not fit are left out."""

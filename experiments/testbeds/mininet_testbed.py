@@ -26,7 +26,7 @@ from experiments.fidelity.precedence import take_precedence
 from experiments.programs import Program
 from experiments.testbeds.agents import Agents
 from experiments.testbeds.packet_watch import PacketWatch, watch_level
-from experiments.testbeds.testbed import Testbed
+from experiments.testbeds.interface import Testbed
 from switch.insight.instrumented import InstrumentedProgram, build_instrumented
 from switch.insight.recorder import Level
 from switch.server.outside_address import OutsideAddress

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from experiments.setup import NetworkSetup, PointTask, Served
-from experiments.testbeds.testbed import Testbed
+from experiments.testbeds.interface import Testbed
 
 
 def open_testbed(system: Served, network: NetworkSetup, task: PointTask) -> Testbed:

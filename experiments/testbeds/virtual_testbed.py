@@ -27,7 +27,7 @@ from experiments.fidelity.report import FidelityMeasures, FidelityReport
 from experiments.programs import Program
 from experiments.testbeds.agents import Agents
 from experiments.testbeds.packet_watch import PacketWatch, watch_level
-from experiments.testbeds.testbed import Testbed
+from experiments.testbeds.interface import Testbed
 from hosts.agents.virtual.clock import VirtualClock
 from hosts.agents.virtual.launcher import VirtualLauncher
 from switch.codegen import build_program
@@ -214,7 +214,7 @@ class VirtualTestbed(Testbed):
 
 
 class VirtualMeter:
-    """experiments.testbeds.testbed.Meter: nothing has to keep up with anything."""
+    """experiments.testbeds.interface.Meter: nothing has to keep up with anything."""
 
     def __enter__(self) -> VirtualMeter:
         return self

@@ -14,7 +14,7 @@ from common.errors import UserError
 from experiments.configuration.point import Clock, PointConfiguration, Shorthands
 from experiments.configuration.samples import SamplesSection
 from experiments.configuration.sections import AddressedTopologySection, Section, SwitchProgramsSection, option
-from experiments.own_program.own_program import entries_beside
+from experiments.own_program.system import entries_beside
 from experiments.systems.workload.expectations import expectations_of, parse_expectation
 from experiments.traffic.background import BackgroundSection
 from experiments.traffic.configuration import TrafficSection

@@ -12,7 +12,7 @@ from common.errors import UserError
 from controller.entries.service import Traffic as TrafficJob
 from experiments.accounts.accounting import HostAccount, rows
 from experiments.accounts.host_accounts import host_accounts
-from experiments.own_program.own_program import own_network
+from experiments.own_program.system import own_network
 from experiments.phases import Measured, Point, PointResult
 from experiments.programs import Program
 from experiments.scale import Scale

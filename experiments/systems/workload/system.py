@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from common.capabilities import GRADBED_SWITCHES
 from common.errors import UserError
 from experiments.configuration.faults import AgentFault
-from experiments.own_program.own_program import SERVICE
+from experiments.own_program.system import SERVICE
 from experiments.scale import Scale
 from experiments.setup import PointTask
 from experiments.system import System

@@ -10,7 +10,7 @@ from cli.commands.new import new
 from cli.p4.stf import stf
 from common.errors import UserError
 from controller.planning.routing import shortest_routes
-from experiments.own_program.own_program import own_network
+from experiments.own_program.system import own_network
 from topo.shapes.leaf_spine import leaf_spine
 
 
