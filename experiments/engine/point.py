@@ -22,8 +22,8 @@ from experiments.fidelity.verdict import worst_report
 from experiments.phases import Measured, Phase, PointResult, Progress
 from experiments.setup import PointTask
 from experiments.system import System
-from experiments.testbeds.opening import open_testbed
 from experiments.testbeds.interface import Testbed
+from experiments.testbeds.opening import open_testbed
 
 OnProgress = Callable[[Sequence[Progress]], None]
 """Told after every event of an agent."""

@@ -25,8 +25,8 @@ from experiments.fidelity.meter import FidelityMeter, NetworkCounts
 from experiments.fidelity.precedence import take_precedence
 from experiments.programs import Program
 from experiments.testbeds.agents import Agents
-from experiments.testbeds.packet_watch import PacketWatch, watch_level
 from experiments.testbeds.interface import Testbed
+from experiments.testbeds.packet_watch import PacketWatch, watch_level
 from switch.insight.instrumented import InstrumentedProgram, build_instrumented
 from switch.insight.recorder import Level
 from switch.server.outside_address import OutsideAddress

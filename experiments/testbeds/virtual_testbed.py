@@ -26,8 +26,8 @@ from emulation.switches.virtual_switches import VirtualSwitches
 from experiments.fidelity.report import FidelityMeasures, FidelityReport
 from experiments.programs import Program
 from experiments.testbeds.agents import Agents
-from experiments.testbeds.packet_watch import PacketWatch, watch_level
 from experiments.testbeds.interface import Testbed
+from experiments.testbeds.packet_watch import PacketWatch, watch_level
 from hosts.agents.virtual.clock import VirtualClock
 from hosts.agents.virtual.launcher import VirtualLauncher
 from switch.codegen import build_program

@@ -197,8 +197,6 @@ MOST_FILES, MOST_LINES, MOST_LINES_OF_FUNCTION = 15, 500, 60
 FULL_FOLDERS = {"switch/runtime/engine"}
 
 LONG_FUNCTIONS = {
-    "cli/p4/coverage.py:coverage",
-    "cli/p4/trace.py:trace",
     "experiments/traffic/connections.py:plan_connections",
     "tests/unit/controller/placement/plain_program.py:plain_gamma",
     "tests/unit/experiments/running/test_random_aggregations.py:watched",

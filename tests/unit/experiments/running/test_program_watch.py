@@ -17,8 +17,8 @@ from controller.entries.settings import EntriesSettings
 from controller.planning.plan import SwitchPlan
 from controller.planning.routing import shortest_routes
 from experiments.own_program import program_watch
-from experiments.own_program.system import OwnProgram, OwnProgramConfiguration, OwnProgramSystem
 from experiments.own_program.program_watch import ProgramWatch
+from experiments.own_program.system import OwnProgram, OwnProgramConfiguration, OwnProgramSystem
 from experiments.scale import Scale
 from experiments.setup import NetworkSetup, PointTask
 
