@@ -65,7 +65,8 @@ _COMPILER_OPTIONS = (Option(("-o", "--json"), "value", "write BMv2 JSON to this 
 _DRIVER_OPTIONS = (
     Option(("-o", "--output"), "value", "folder for NAME.json; made if it is not there"),
     *_COMMON,
-    Option(("-c", "--compile", "-S", "-e"), ignored=_ONE_PIECE),
+    Option(("-e",), help="do not preprocess: compile the NAME.p4i that lies in the folder of -o"),
+    Option(("-c", "--compile", "-S"), ignored=_ONE_PIECE),
     Option(("-###", "--test-only"), refused="there are no commands to show: one program does it all"),
     Option(("-Xpreprocessor", "-Xp4c", "-Xassembler", "-Xlinker"), "value", ignored=_ONE_PIECE),
 )
@@ -90,7 +91,7 @@ class _Job:
 
 
 def driver(arguments: Sequence[str]) -> int:
-    """p4c [-o FOLDER] ... FILE.p4: writes FOLDER/FILE.json, or with -E FOLDER/FILE.p4i."""
+    """p4c [-o FOLDER] ... FILE.p4: writes FOLDER/FILE.json, or with -E FOLDER/FILE.p4i, which -e reads."""
 
     def output(line: CommandLine, source: Path) -> Path:
         folder = Path(line.last("-o") or ".")
@@ -157,10 +158,13 @@ def _job(
     if len(sources) != 1:
         raise UserError(f"error: {'no input file' if not sources else 'only one input file can be compiled'}")
     source = Path(sources[0])
-    if not source.is_file():
-        raise UserError(f"error: {source}: No such file or directory")
+    _check_file(source)
     only_preprocess = "-E" in line
     file = output(line, source)
+    preprocessed = file.with_suffix(preprocessed_suffix) if file and preprocessed_suffix else None
+    if preprocessed and "-e" in line and not only_preprocess:
+        _check_file(preprocessed)
+        source = preprocessed
     defines = {
         name: text if equals else "1"
         for name, equals, text in (define.partition("=") for define in line.values.get("-D", []))
@@ -174,10 +178,15 @@ def _job(
         include_dirs=tuple(map(Path, line.values.get("-I", []))),
         defines={name: text for name, text in defines.items() if name not in line.values.get("-U", [])},
         preprocess_only=only_preprocess,
-        preprocessed=file.with_suffix(preprocessed_suffix) if file and preprocessed_suffix else None,
+        preprocessed=preprocessed,
         without_warnings=CATEGORIES.keys() if "" in disabled else frozenset(disabled),
         warnings_as_errors=CATEGORIES.keys() if "" in as_errors else frozenset(as_errors),
     )
+
+
+def _check_file(source: Path) -> None:
+    if not source.is_file():
+        raise UserError(f"error: {source}: No such file or directory")
 
 
 def _check_choice(line: CommandLine, name: str, offered: set[str], what: str) -> None:

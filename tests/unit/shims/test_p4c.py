@@ -132,6 +132,25 @@ def test_the_driver_writes_what_was_preprocessed_to_a_file(program: str, capsys:
     assert '"In.hosts"' in Path("again.json").read_text()
 
 
+def test_the_driver_compiles_what_was_preprocessed_before(program: str, tmp_path: Path) -> None:
+    """With -e, p4c reads FOLDER/NAME.p4i instead of the program and what it includes, whatever they say by now."""
+    (tmp_path / "build").mkdir()
+    assert driver(["-E", "-o", "build", *INCLUDING, program]) == 0
+    (tmp_path / "include" / "ports.p4").write_text("const bit<9> DOWN = 8;\n")
+    later = ["-e", "-o", "build", "-I", "include", "-D", "SIZE=78", program]
+    assert driver(later) == 0
+    assert table_size(tmp_path / "build" / "hosts.json") == 77
+    assert "0x0007" in (tmp_path / "build" / "hosts.json").read_text()
+
+    (tmp_path / "build" / "hosts.p4i").write_text("this is no program;")
+    assert driver(later) == 1
+
+
+def test_there_must_be_something_preprocessed(program: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert driver(["-e", "-o", "build", *INCLUDING, program]) == 1
+    assert "build/hosts.p4i: No such file" in capsys.readouterr().err
+
+
 def test_errors_are_status_1_and_leave_no_files(program: str, capsys: pytest.CaptureFixture[str]) -> None:
     Path("wrong.p4").write_text(PROGRAM.replace("sm.egress_spec = port", "sm.egress_spec = prot"))
     assert compiler(["-o", "x.json", "--p4runtime-files", "x.txt", *INCLUDING, "wrong.p4"]) == 1
