@@ -116,8 +116,8 @@ def _wakeups(numbers: set[signal.Signals], former_mask: set[int | signal.Signals
 def _read_report(report: int) -> tuple[int, str]:
     """Init's pid (0 if there is none) and what went wrong ("" if nothing). Returns when the function starts."""
     with open(report, encoding="utf-8") as lines:
-        told = dict(line.rstrip("\n").split(" ", 1) for line in lines)
-    return int(told.get("init", 0)), told.get("problem", "")
+        answer = dict(line.rstrip("\n").split(" ", 1) for line in lines)
+    return int(answer.get("init", 0)), answer.get("problem", "")
 
 
 def _relay_until_exit(monitor: int, init: int, wakeups: int) -> int:

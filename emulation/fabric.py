@@ -130,7 +130,7 @@ class Fabric(ABC):
         """How well what runs switches and links kept up; None where nobody counts."""
         return None
 
-    def packets_on_their_way(self) -> int | None:
+    def packets_in_flight(self) -> int | None:
         """At most so many are now; None: nobody can tell."""
         found = self.data_plane_statistics()
         return None if found is None else found.live_packets

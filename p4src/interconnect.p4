@@ -9,7 +9,7 @@
 
 #include "include/interconnect/hybrid_parser.p4"
 #include "include/interconnect/load.p4"
-#include "include/interconnect/choose_way.p4"
+#include "include/interconnect/choose_path.p4"
 
 // Why a packet was dropped: index of the counter `dropped`.
 enum bit<32> Cause {
@@ -25,7 +25,7 @@ control InterconnectIngress(inout headers_t hdr, inout metadata_t meta, inout st
     counter(CAUSES, CounterType.packets_and_bytes) dropped;
     // What was sent by each channel: port * CHANNELS_OF_A_PORT + wavelength, if those are channels, else + 0.
     counter(PORTS * CHANNELS_OF_A_PORT, CounterType.packets_and_bytes) sent;
-    ChooseWay() choose_way;
+    ChoosePath() choose_path;
     CountArrival() arrival;
     MixFlowHash() mix_flow_hash;
 
@@ -115,7 +115,7 @@ control InterconnectIngress(inout headers_t hdr, inout metadata_t meta, inout st
                 hash(meta.flow_hash, HashAlgorithm.crc32, 32w0,
                     { hdr.ipv4.src_addr, hdr.ipv4.dst_addr, hdr.ipv4.protocol, udp_ports }, 32w0xFFFFFFFF);
                 mix_flow_hash.apply(here.hash_seed, meta.flow_hash);
-                choose_way.apply(here, place, std, meta, way, wavelength);
+                choose_path.apply(here, place, std, meta, way, wavelength);
             }
             if (way.port == 0) {
                 drop(Cause.NO_WAY);

@@ -55,7 +55,7 @@ class Collection:
     """Values with the places where they were written. EntriesError where two contradict each other."""
 
     schema: ProgramSchema
-    lenient: bool = False
+    skip_invalid: bool = False
     _kept: dict[Hashable, _Kept[object]] = field(default_factory=dict)
 
     def add(self, value: object, rank: Rank, place: Place) -> None:
@@ -69,11 +69,11 @@ class Collection:
 
     @contextlib.contextmanager
     def leaving_out(self) -> Iterator[None]:
-        """What is wrong inside is told in the log, where one is lenient."""
+        """What is wrong inside is told in the log, where invalid entries are skipped."""
         try:
             yield
         except EntriesError as error:
-            if not self.lenient:
+            if not self.skip_invalid:
                 raise
             _logger.warning("left out: %s", error)
 

@@ -25,13 +25,13 @@ def call_function(file: Path, topology: Topology, p4info: Any) -> Plan | Element
     except OSError as error:
         raise UserError(f"cannot read {file}: {error.strerror}") from None
     except Exception as error:
-        raise _place(file, error).error(_told(error)) from None
+        raise _place(file, error).error(_described(error)) from None
     if not callable(function):
         raise Place(file, 1, 1).error(f"it has no function {NAME}(topology, p4info)")
     try:
         found = function(topology, p4info)
     except Exception as error:
-        raise _place(file, error).error(_told(error)) from None
+        raise _place(file, error).error(_described(error)) from None
     if isinstance(found, Plan):
         return found
     if not isinstance(found, dict):
@@ -39,7 +39,7 @@ def call_function(file: Path, topology: Topology, p4info: Any) -> Plan | Element
     try:
         text = yaml.safe_dump(found, sort_keys=False)
     except yaml.YAMLError as error:
-        raise Place(file, 1, 1).error(f"{NAME}() returns what entries cannot hold: {_told(error)}") from None
+        raise Place(file, 1, 1).error(f"{NAME}() returns what entries cannot hold: {_described(error)}") from None
     return parse_document(text, Path(f"{file} ({NAME}() as YAML)"))
 
 
@@ -51,6 +51,6 @@ def _place(file: Path, error: Exception) -> Place:
     return Place(file, lines[-1] if lines and lines[-1] else 1, 1)
 
 
-def _told(error: Exception) -> str:
+def _described(error: Exception) -> str:
     text = " ".join((error.msg if isinstance(error, SyntaxError) else str(error)).split())
     return text if isinstance(error, (UserError, SyntaxError)) else f"{type(error).__name__}: {text}"

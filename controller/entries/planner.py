@@ -67,7 +67,7 @@ class EntriesPlanner:
         program = self._settings.switches[switch.name]
         schema = self._schemas[program]
         reader = Reader(topology, routes, switch, schema, list(self._schemas.values()))
-        collection = Collection(schema, self._settings.lenient)
+        collection = Collection(schema, self._settings.skip_invalid)
         own = self._settings.switch_files.get(switch.name)
         if own is not None:
             self._read(own, program, reader, collection, own=True)

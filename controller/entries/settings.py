@@ -10,8 +10,7 @@ from pydantic import BaseModel, ConfigDict
 class EntriesSettings(BaseModel):
     """programs: P4Info file of each program. switches: program of each switch. files: for all switches, YAML or
     Python. switch_files: for single switches, YAML, runtime JSON of p4lang/tutorials, or commands of
-    simple_switch_CLI. lenient: what does not fit the programs is left out, and told in the log, in place of being an
-    error."""
+    simple_switch_CLI. skip_invalid: what does not fit the programs is left out and logged, and is no error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -19,4 +18,4 @@ class EntriesSettings(BaseModel):
     switches: dict[str, str]
     files: tuple[Path, ...] = ()
     switch_files: dict[str, Path] = {}
-    lenient: bool = False
+    skip_invalid: bool = False

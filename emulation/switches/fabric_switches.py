@@ -77,12 +77,12 @@ class FabricSwitches(GradbedFabric):
             self._process = None
 
     def records(self, file: Path) -> Recording:
-        told = self._ask(TakeRecords(file=file))
-        if told.get("lost"):
+        answer = self._ask(TakeRecords(file=file))
+        if answer.get("lost"):
             raise UserError(
                 "more happened in the switches than can be recorded: send fewer packets, or for less time"
             )
-        recording = read_recording(file, told)
+        recording = read_recording(file, answer)
         file.unlink()
         return recording
 

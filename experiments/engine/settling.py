@@ -34,16 +34,16 @@ def settle(testbed: Testbed, before: Counts, still_s: float) -> str:
     before: counted when the phase began. still_s: for so long packets may stand still (longest_stand_s).
     """
     start = last = Counts.of_links(testbed)
-    on_way, still_looks = testbed.fabric.packets_on_their_way(), 0
-    if on_way is None:
+    in_flight, still_looks = testbed.fabric.packets_in_flight(), 0
+    if in_flight is None:
         # So many at most.
-        on_way = _entered(testbed.topology, start.since(before))
+        in_flight = _entered(testbed.topology, start.since(before))
     hops = max(MOST_HOPS, 2 * len(testbed.topology.links))
     while not testbed.fabric.quiesce(LOOK_S):
         now = Counts.of_links(testbed)
         since = now.since(start)
         crossings = sum(tally.packets for tally in since.delivered.values())
-        if crossings > hops * (on_way + _entered(testbed.topology, since)):
+        if crossings > hops * (in_flight + _entered(testbed.topology, since)):
             return _again(now.since(before)) or f"packets go round in a circle without end{_where(since)}"
         still_looks = still_looks + 1 if (now.delivered, now.effects) == (last.delivered, last.effects) else 0
         if still_looks * LOOK_S > still_s:

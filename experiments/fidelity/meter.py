@@ -180,15 +180,15 @@ def achieved_rates(topology: Topology, moments: Sequence[NetworkCounts]) -> dict
     for earlier, later in pairwise(moments):
         first = {(row.from_node, row.to_node): row for row in earlier.links}
         for row in later.links:
-            way = (row.from_node, row.to_node)
-            rate_bps = earlier.rates_bps.get(frozenset(way), topology.link(*way).model.rate_bps)
+            link = (row.from_node, row.to_node)
+            rate_bps = earlier.rates_bps.get(frozenset(link), topology.link(*link).model.rate_bps)
             if rate_bps:
-                before = first.get(way)
+                before = first.get(link)
                 span_ns = row.backlogged_ns - (before.backlogged_ns if before else 0)
-                taken_ns[way] += span_ns
-                sent_bits[way] += 8 * (row.backlogged_bytes - (before.backlogged_bytes if before else 0))
-                due_bits[way] += span_ns * rate_bps
-    return {way: 1e9 * sent_bits[way] / due_bits[way] for way, ns in taken_ns.items() if ns >= LEAST_BACKLOG_NS}
+                taken_ns[link] += span_ns
+                sent_bits[link] += 8 * (row.backlogged_bytes - (before.backlogged_bytes if before else 0))
+                due_bits[link] += span_ns * rate_bps
+    return {link: 1e9 * sent_bits[link] / due_bits[link] for link, ns in taken_ns.items() if ns >= LEAST_BACKLOG_NS}
 
 
 @dataclass(frozen=True)

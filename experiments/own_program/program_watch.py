@@ -22,8 +22,8 @@ LOOK_EVERY_S = 0.25
 class Reloadable(Protocol):
     """Whose files are looked at: experiments.own_program.system.OwnProgramSystem."""
 
-    def network(self, task: PointTask[Any], lenient: bool = False) -> NetworkSetup:
-        """lenient: entries that do not fit are left out."""
+    def network(self, task: PointTask[Any], skip_invalid: bool = False) -> NetworkSetup:
+        """skip_invalid: entries that do not fit are left out."""
 
     def entries_files(self, setup: NetworkSetup) -> set[Path]: ...
 
@@ -81,7 +81,7 @@ class ProgramWatch:
         try:
             return self._system.network(self._task)
         except EntriesError as error:
-            setup = self._system.network(self._task, lenient=True)
+            setup = self._system.network(self._task, skip_invalid=True)
             _tell(f"{error} (left out)")
             return setup
 

@@ -70,7 +70,7 @@ class OwnProgramSystem(System[OwnProgramConfiguration]):
     def point(self, task: PointTask[OwnProgramConfiguration]) -> Point[OwnProgramConfiguration]:
         raise UserError("a program of your own runs with gradbed run workload")
 
-    def network(self, task: PointTask[OwnProgramConfiguration], lenient: bool = False) -> NetworkSetup:
+    def network(self, task: PointTask[OwnProgramConfiguration], skip_invalid: bool = False) -> NetworkSetup:
         configuration = task.configuration
         setup = own_network(
             configuration.topology.build(task.scale),
@@ -79,7 +79,7 @@ class OwnProgramSystem(System[OwnProgramConfiguration]):
             file=topology_file(configuration.topology.kind),
             by=configuration.program,
             links=configuration.switches.links,
-            lenient=lenient,
+            skip_invalid=skip_invalid,
         )
         return replace(setup, hand_over=self.given.controller is not None)
 
@@ -108,7 +108,7 @@ class OwnProgramSystem(System[OwnProgramConfiguration]):
         return nullcontext()
 
 
-def entries_beside(program: Path | None) -> tuple[Path, ...]:
+def entries_of(program: Path | None) -> tuple[Path, ...]:
     """What fills the tables of a program if nobody says: entries.yaml in its folder, as `gradbed new` makes it."""
     beside = None if program is None else program.with_name(_BESIDE)
     return (beside,) if beside is not None and beside.is_file() else ()
@@ -123,19 +123,19 @@ def own_network(
     macros: Mapping[str, str] | None = None,
     by: SwitchProgramsSection = OURS,
     links: Literal["memory", "veth"] = "memory",
-    lenient: bool = False,
+    skip_invalid: bool = False,
 ) -> NetworkSetup:
     """The network with the program on every switch, compiled, and its entries checked.
 
     entries: for all switches; none: those that the topology's file names, else those beside the program. file: what
-    else that file says; its program is taken where none is given, and switches may have others. lenient: entries that
-    do not fit are left out.
+    else that file says; its program is taken where none is given, and switches may have others. skip_invalid: leave
+    out entries that do not fit.
     UserError, as a rule with FILE:LINE:COLUMN.
     """
     programs = _programs(topology, program, file, macros or {})
     if not entries and not (file is not None and file.entries):
-        entries = entries_beside(program)
-    settings = entries_settings(programs, entries, file, by, lenient)
+        entries = entries_of(program)
+    settings = entries_settings(programs, entries, file, by, skip_invalid)
     EntriesPlanner(settings).plan(topology, shortest_routes(topology))
     return NetworkSetup(topology, programs, settings, links=links)
 
@@ -145,7 +145,7 @@ def entries_settings(
     entries: Sequence[Path],
     file: TopologyFile | None = None,
     by: SwitchProgramsSection = OURS,
-    lenient: bool = False,
+    skip_invalid: bool = False,
 ) -> EntriesSettings:
     """For the service; compiles the programs. programs: of each switch."""
     for path in entries:
@@ -156,7 +156,7 @@ def entries_settings(
         switches={switch: each.name for switch, each in programs.items()},
         files=tuple(path.resolve() for path in entries),
         switch_files=dict(file.entries) if file is not None and not entries else {},
-        lenient=lenient,
+        skip_invalid=skip_invalid,
     )
 
 

@@ -20,18 +20,18 @@ class Metric:
     scales: how it follows the link rate. "rate" (bit/s) and "time" (s) are nominal in every table; each is also given
     relative to the link rate in a column NAME_normalised: a rate divided by it, a time multiplied by it (bits that
     fit into that time). None: not at all. possible: the least and the most that the number can be, where intervals
-    end; None: no such limit. told_by_bmv2: False for what is None where BMv2 runs the switches.
+    end; None: no such limit. on_bmv2: False for what is None where BMv2 runs the switches.
     """
 
     unit: str
     meaning: str
     scales: Literal["rate", "time"] | None = None
     possible: tuple[float | None, float | None] = (0.0, None)
-    told_by_bmv2: bool = True
+    on_bmv2: bool = True
 
     def is_untold(self, model: str) -> bool:
         """Whether it has no value because of what runs the switches."""
-        return model == "bmv2" and not self.told_by_bmv2
+        return model == "bmv2" and not self.on_bmv2
 
 
 def metric_table(title: str, metrics: Mapping[str, Metric], row: Mapping[str, Any], model: str) -> Table:

@@ -22,7 +22,7 @@ from controller.planning.legacy import OPENFLOW
 from emulation.network import EmulatedNetwork
 from emulation.size import estimate
 from experiments.fidelity.meter import FidelityMeter, NetworkCounts
-from experiments.fidelity.precedence import take_precedence
+from experiments.fidelity.priority import raise_priorities
 from experiments.programs import Program
 from experiments.testbeds.agents import Agents
 from experiments.testbeds.interface import Testbed
@@ -174,7 +174,7 @@ class MininetTestbed(Testbed):
     # Agents.
 
     def begin(self) -> None:
-        take_precedence()
+        raise_priorities()
         super().begin()
 
     def event(self) -> Mapping[str, Any]:

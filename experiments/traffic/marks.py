@@ -9,13 +9,13 @@ from hosts.traffic.histogram import LatencyHistogram
 def mark_disagreements(results: TrafficResults) -> list[str]:
     """A line for each host whose agent says something else than its interface carried."""
     lines = []
-    for host, told in results.told.items():
-        (carried,) = told["interfaces"].values()
-        flows, begun = told["flows"], told["sent_flows"]
-        sent = sum(begun["packets"]) + told["warm_up_sent"] + told["replayed"]
-        others = sum(told[kind] for kind in ("warm_up", "foreign", "misdelivered"))
+    for host, report in results.reports.items():
+        (carried,) = report["interfaces"].values()
+        flows, begun = report["flows"], report["sent_flows"]
+        sent = sum(begun["packets"]) + report["warm_up_sent"] + report["replayed"]
+        others = sum(report[kind] for kind in ("warm_up", "foreign", "misdelivered"))
         received = sum(flows["packets"]) + sum(flows["duplicates"]) + others
-        timed = LatencyHistogram.from_json(told["histogram"]).count
+        timed = LatencyHistogram.from_json(report["histogram"]).count
         if timed != sum(flows["packets"]):
             lines.append(f"{host} tells latencies of {timed} packets, and the arrival of {sum(flows['packets'])}")
         for what, marked, frames in (

@@ -18,7 +18,7 @@ Final = Mapping[tuple[int, str], Mapping[str, Any]]
 """experiments.phases.Measured.final."""
 
 Columns = dict[str, NDArray[Any]]
-Told = Mapping[str, Mapping[str, Any]]
+Reports = Mapping[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -27,9 +27,9 @@ class TrafficResults:
 
     flows: one row for each flow that was sent, as columns: sender, receiver, packets, bytes, begin_ns; and, of what
     its receiver got, those of hosts.traffic.arrived (received_packets, received_bytes). misdelivered: packets that
-    came to another host than theirs. foreign: frames that nobody here made (those of a replay are such). told: what
-    each host's agent told at its end. Of what agents that were stopped sent or received nothing is known, and none of
-    it is in the flows.
+    came to another host than theirs. foreign: frames that nobody here made (those of a replay are such). reports: of
+    each host's agent, at its end. What agents that were stopped sent or received is unknown, and none of it is in the
+    flows.
     """
 
     traffic: Traffic
@@ -42,35 +42,35 @@ class TrafficResults:
     """Of all packets that arrived while what is measured was sent,"""
     measured_copy_bytes: int = 0
     """and of their duplicates."""
-    told: Told = field(default_factory=dict)
+    reports: Reports = field(default_factory=dict)
 
     @classmethod
     def of(cls, traffic: Traffic, final: Final, job: int = 1) -> TrafficResults:
-        """Of the agents that have told something, of one job."""
-        told = {
+        """Of the agents that have reported something, of one job."""
+        reports = {
             host: final[job, NAME.format(host)]
             for host in traffic.sources
             if "flows" in final.get((job, NAME.format(host)), {})
         }
-        sent = _sent(traffic, told)
+        sent = _sent(traffic, reports)
         place = {key: row for row, key in enumerate(zip(sent["source"].tolist(), sent["flow"].tolist(), strict=True))}
         got = {name: np.zeros(len(place), np.int64) for name in _GOT}
-        for statistics in told.values():
-            arrived = statistics["flows"]
+        for report in reports.values():
+            arrived = report["flows"]
             for row, key in enumerate(zip(arrived["source"], arrived["flow"], strict=True)):
-                if traffic.sources[key[0]] in told:
+                if traffic.sources[key[0]] in reports:
                     for name in _GOT:
                         got[name][place[key]] = arrived[name][row]
         return cls(
             traffic,
             {**sent, **{f"received_{name}" if name in sent else name: values for name, values in got.items()}},
-            LatencyHistogram.joined([LatencyHistogram.from_json(each["histogram"]) for each in told.values()]),
-            sum(each["misdelivered"] for each in told.values()),
-            sum(each["foreign"] for each in told.values()),
-            sum(each["replayed"] for each in told.values()),
-            sum(each["measured_bytes"] for each in told.values()),
-            sum(each["measured_copy_bytes"] for each in told.values()),
-            told,
+            LatencyHistogram.joined([LatencyHistogram.from_json(each["histogram"]) for each in reports.values()]),
+            sum(each["misdelivered"] for each in reports.values()),
+            sum(each["foreign"] for each in reports.values()),
+            sum(each["replayed"] for each in reports.values()),
+            sum(each["measured_bytes"] for each in reports.values()),
+            sum(each["measured_copy_bytes"] for each in reports.values()),
+            reports,
         )
 
     # ---- Totals ----
@@ -225,15 +225,15 @@ _GOT = (
 )
 
 
-def _sent(traffic: Traffic, told: Told) -> Columns:
-    """Flows between hosts that have told something."""
+def _sent(traffic: Traffic, reports: Reports) -> Columns:
+    """Flows between hosts that have reported something."""
     columns: dict[str, list[Any]] = {
         name: [] for name in ("source", "flow", "sender", "receiver", "begin_ns", "packets", "bytes")
     }
-    for host, statistics in told.items():
-        source, sent = traffic.sources.index(host), statistics["sent_flows"]
+    for host, report in reports.items():
+        source, sent = traffic.sources.index(host), report["sent_flows"]
         receivers = [traffic.streams[host][stream] for stream in sent["stream"]]
-        flows = [flow for flow, receiver in enumerate(receivers) if receiver in told]
+        flows = [flow for flow, receiver in enumerate(receivers) if receiver in reports]
         columns["source"] += [source] * len(flows)
         columns["flow"] += flows
         columns["sender"] += [host] * len(flows)

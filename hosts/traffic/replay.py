@@ -34,14 +34,14 @@ def read_capture(path: Path) -> tuple[NDArray[np.int64], list[bytes]]:
     times_ns, frames = [], []
     try:
         with RawPcapReader(str(path)) as reader:
-            for frame, told in reader:
-                link_type = getattr(told, "linktype", getattr(reader, "linktype", _ETHERNET))
+            for frame, packet in reader:
+                link_type = getattr(packet, "linktype", getattr(reader, "linktype", _ETHERNET))
                 if link_type != _ETHERNET:
                     raise UserError(f"{path} has no Ethernet frames: its link type is {link_type}")
-                if hasattr(told, "tshigh"):
-                    times_ns.append((told.tshigh << 32 | told.tslow) * 1_000_000_000 // told.tsresol)
+                if hasattr(packet, "tshigh"):
+                    times_ns.append((packet.tshigh << 32 | packet.tslow) * 1_000_000_000 // packet.tsresol)
                 else:
-                    times_ns.append(told.sec * 1_000_000_000 + told.usec * (1 if reader.nano else 1000))
+                    times_ns.append(packet.sec * 1_000_000_000 + packet.usec * (1 if reader.nano else 1000))
                 frames.append(bytes(frame))
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror or error}") from None

@@ -12,28 +12,31 @@ class GroupAcknowledgement:
     """What each member has told (hosts.transport.stream_receiver.StreamReceiver.acknowledgement)."""
 
     def __init__(self, members: Iterable[Hashable], first_sequence: int = 0) -> None:
-        self._told = dict.fromkeys(members, (first_sequence, 0))
+        self._acknowledged = dict.fromkeys(members, (first_sequence, 0))
 
     def take(self, member: Hashable, sequence: int, selective: int) -> None:
         """Newer news; what is older than the member's last is left aside, and so are strangers."""
-        if member in self._told and forward_distance(self._told[member][0], sequence) < PACKET_NUMBERS // 2:
-            self._told[member] = (sequence, selective)
+        if (
+            member in self._acknowledged
+            and forward_distance(self._acknowledged[member][0], sequence) < PACKET_NUMBERS // 2
+        ):
+            self._acknowledged[member] = (sequence, selective)
 
     def leave(self, member: Hashable) -> None:
         """Nobody waits for it any more."""
-        self._told.pop(member, None)
+        self._acknowledged.pop(member, None)
 
     @property
     def acknowledgement(self) -> tuple[int, int] | None:
         """First packet that some member misses, and a bitmap of those beyond it that all have; None: no member."""
-        if not self._told:
+        if not self._acknowledged:
             return None
-        start = next(iter(self._told.values()))[0]
-        for sequence, _ in self._told.values():
+        start = next(iter(self._acknowledged.values()))[0]
+        for sequence, _ in self._acknowledged.values():
             if forward_distance(start, sequence) >= PACKET_NUMBERS // 2:
                 start = sequence
         common = -1
-        for sequence, selective in self._told.values():
+        for sequence, selective in self._acknowledged.values():
             ahead = forward_distance(start, sequence)
             # Bit k: packet start + k has come.
             common &= (1 << ahead) - 1 | selective << (ahead + 1)

@@ -45,7 +45,7 @@ class FabricRecorder:
     def write(self, file: Path) -> dict[str, Any]:
         """Write the words since the last call, and behind them those of the entries of each switch as they are now;
         what is to be known to read them (read_recording). MemoryError if they were too many."""
-        told = []
+        devices = []
         with self._engine.guard, file.open("wb") as target:
             self._take()
             if self._lost:
@@ -57,8 +57,8 @@ class FabricRecorder:
                 if isinstance(device.program, InstrumentedProgram):
                     found = self._recorder.entries(device.state, len(device.program.model.tables))
                     entries = target.write(found) // 8
-                told.append({"device_id": device_id, "start_ns": device.start_ns, "entry_words": entries})
-        return {"parts": parts, "devices": told}
+                devices.append({"device_id": device_id, "start_ns": device.start_ns, "entry_words": entries})
+        return {"parts": parts, "devices": devices}
 
 
 @dataclass(frozen=True)
@@ -71,16 +71,16 @@ class Recording:
     start_us: Mapping[int, int]
 
 
-def read_recording(file: Path, told: Mapping[str, Any]) -> Recording:
-    """told: what FabricRecorder.write returned."""
+def read_recording(file: Path, written: Mapping[str, Any]) -> Recording:
+    """written: what FabricRecorder.write returned."""
     every, at = as_words(file.read_bytes()), 0
     parts, entries = [], {}
-    for part in told["parts"]:
+    for part in written["parts"]:
         parts.append((every[at : at + part["words"]], dict(part["devices"])))
         at += part["words"]
-    for each in told["devices"]:
+    for each in written["devices"]:
         entries[each["device_id"]] = every[at : at + each["entry_words"]]
         at += each["entry_words"]
-    first_ns = min(each["start_ns"] for each in told["devices"])
-    start_us = {each["device_id"]: (each["start_ns"] - first_ns) // 1000 for each in told["devices"]}
+    first_ns = min(each["start_ns"] for each in written["devices"])
+    start_us = {each["device_id"]: (each["start_ns"] - first_ns) // 1000 for each in written["devices"]}
     return Recording(parts, entries, start_us)

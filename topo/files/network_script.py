@@ -31,11 +31,11 @@ def describe(path: Path) -> Described:
         except OSError as error:
             if error.filename == str(path):
                 raise UserError(f"it cannot be read: {error.strerror}") from None
-            raise UserError(_told(path, error)) from None
+            raise UserError(_described(path, error)) from None
         except _Started:
             raise
         except (Exception, SystemExit) as error:
-            raise UserError(_told(path, error)) from None
+            raise UserError(_described(path, error)) from None
     if not made:
         raise UserError("it makes no NetworkAPI(), as network.py of p4-utils does")
     return made[0].network.described()
@@ -201,7 +201,7 @@ def _in_place_of_p4_utils(made: list[NetworkAPI]) -> Iterator[None]:
                 sys.modules[name] = module
 
 
-def _told(path: Path, error: BaseException) -> str:
+def _described(path: Path, error: BaseException) -> str:
     """The exception with the innermost line of the script that was on the way to it."""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
     line = error.lineno if isinstance(error, SyntaxError) else next(iter(reversed(lines)), 1)

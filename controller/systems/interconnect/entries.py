@@ -42,7 +42,7 @@ def hash_seed(seed: int, switch: str) -> int:
     return int.from_bytes(hashlib.blake2b(f"{seed} {switch}".encode(), digest_size=4).digest(), "big")
 
 
-def way_entries(reach: Reach, place: Place) -> Iterator[TableEntry]:
+def path_entries(reach: Reach, place: Place) -> Iterator[TableEntry]:
     """The ports of the mesh and of both optical switches; each watches its own."""
     n, (unit, sub_unit) = reach.n, place
     for other in range(n):

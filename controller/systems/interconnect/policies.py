@@ -1,4 +1,4 @@
-"""How hybrid switches choose between ways: two rules for p4src/include/interconnect/choose_way.p4."""
+"""How hybrid switches choose between ways: two rules for p4src/include/interconnect/choose_path.p4."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PolicyName = Literal["least-loaded", "random-plane", "fixed-plane", "mesh-first"
 
 
 class Rule(IntEnum):
-    """Of two ways that are there (choose_way.p4)."""
+    """Of two ways that are there (choose_path.p4)."""
 
     LEAST_LOADED = 0
     FIRST = 1

@@ -16,7 +16,7 @@ from controller.core.service import Service
 from controller.planning.plan import Plan, SwitchPlan, TableEntry
 from controller.planning.routing import Routes
 from controller.systems.interconnect.crossbar import crossbar
-from controller.systems.interconnect.entries import destination_entries, self_entry, way_entries
+from controller.systems.interconnect.entries import destination_entries, path_entries, self_entry
 from controller.systems.interconnect.policies import POLICIES, PolicyName
 from controller.systems.interconnect.reach import Reach
 from topo.graph import Topology
@@ -85,7 +85,7 @@ class InterconnectService(Service[InterconnectSettings, Traffic, Traffic, Admitt
                         settings.flowlet_us,
                         settings.seed,
                     ),
-                    *way_entries(reach, place),
+                    *path_entries(reach, place),
                     *destination_entries(reach, place),
                 ],
             )

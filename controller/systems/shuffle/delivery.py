@@ -20,7 +20,7 @@ from topo.hops import is_hop
 PROGRAM = "multicast"
 MAX_BIFT_ID = 0xFFFF
 
-Way = tuple[tuple[str, str], ...]
+Links = tuple[tuple[str, str], ...]
 """Links (from, to) that a packet takes, those inside servers among them."""
 
 
@@ -29,35 +29,35 @@ def group_address(number: int) -> str:
     return str(IPv4Address(0xEF800000 + number))
 
 
-def route_way(topology: Topology, routes: Routes, sender: str, receiver: str) -> Way:
+def route_links(topology: Topology, routes: Routes, sender: str, receiver: str) -> Links:
     """Of IPv4 packets from host to host."""
     switches = routes.path(topology.attachment(sender).name, topology.attachment(receiver).name)
     nodes = (sender, *switches, receiver)
     return tuple(pairwise(nodes))
 
 
-def way_hops(topology: Topology, way: Way) -> int:
-    return sum(is_hop(topology, topology.link(a, b)) for a, b in way)
+def hop_count(topology: Topology, links: Links) -> int:
+    return sum(is_hop(topology, topology.link(a, b)) for a, b in links)
 
 
-def tree_way(instance: Instance, schedule: Schedule, transmission: Transmission) -> Way:
+def tree_links(instance: Instance, schedule: Schedule, transmission: Transmission) -> Links:
     """Of a transmission on its tree."""
     receivers = [instance.hosts[worker] for worker, _ in transmission.receivers]
     return schedule.trees[transmission.tree].branches(instance.hosts[transmission.sender], receivers)
 
 
-def ways(
+def transmission_links(
     topology: Topology, routes: Routes, instance: Instance, schedule: Schedule, deliveries: Sequence[Delivery]
-) -> list[Way]:
+) -> list[Links]:
     """Of every transmission."""
     ips = {topology.host(name).ip for name in instance.hosts}
     found = []
     for transmission, delivery in zip(schedule.transmissions, deliveries, strict=True):
         if delivery.dst_ip in ips:
             ((receiver, _),) = transmission.receivers
-            found.append(route_way(topology, routes, instance.hosts[transmission.sender], instance.hosts[receiver]))
+            found.append(route_links(topology, routes, instance.hosts[transmission.sender], instance.hosts[receiver]))
         else:
-            found.append(tree_way(instance, schedule, transmission))
+            found.append(tree_links(instance, schedule, transmission))
     return found
 
 
@@ -79,8 +79,8 @@ def choose_deliveries(
         receivers = frozenset(worker for worker, _ in transmission.receivers)
         if len(receivers) == 1 and (unicast == "routes" or multicast == "groups"):
             receiver = instance.hosts[next(iter(receivers))]
-            way = route_way(topology, routes, instance.hosts[transmission.sender], receiver)
-            if way_hops(topology, way) == transmission.hops:
+            links = route_links(topology, routes, instance.hosts[transmission.sender], receiver)
+            if hop_count(topology, links) == transmission.hops:
                 found.append(Delivery(dst_ip=topology.host(receiver).ip))
                 continue
         if multicast == "bit-string":
@@ -171,7 +171,7 @@ class _Builder:
                 )
             )
 
-    def add_group(self, address: IPv4Address, branches: Way) -> None:
+    def add_group(self, address: IPv4Address, branches: Links) -> None:
         ports: defaultdict[str, list[int]] = defaultdict(list)
         for node, neighbour in branches:
             if not self._topology.is_host(node):

@@ -19,8 +19,8 @@ def unexpected(phase: CompressionPhase, found: Measured) -> Iterator[str]:
             yield f"round {number + 1}: nothing of {missing[0]} is in the sum, though nothing has happened"
         # On the real clock the machine may have kept packets waiting.
         if configuration.clock == "virtual" and configuration.ratio.rule == "repaired":
-            for name, told in report.exchanged.items():
-                if told["planned_bytes"] < told["total_bytes"]:
+            for name, reported in report.exchanged.items():
+                if reported["planned_bytes"] < reported["total_bytes"]:
                     yield f"round {number + 1}, {name}: a part was left out, though nothing has happened"
     yield from _uncounted(phase, found)
 
@@ -31,8 +31,8 @@ def _uncounted(phase: CompressionPhase, found: Measured) -> Iterator[str]:
     if configuration.transport.protocol != "packets" or configuration.program.model != "gradbed":
         return
     switch = topology.attachment(phase.server).name
-    told = [found.final.get((found.answers[0]["job"], name), {}) for name in phase.names]
-    if any(each.get("timeout_resends", 0) + each.get("early_resends", 0) for each in told):
+    reported = [found.final.get((found.answers[0]["job"], name), {}) for name in phase.names]
+    if any(each.get("timeout_resends", 0) + each.get("early_resends", 0) for each in reported):
         return  # where a queue was full, or an acknowledgement late
     planned = sum(each["planned_bytes"] for report in phase.rounds for each in report.exchanged.values())
     counted = found.counts.cell(switch, "part_out", topology.port(switch, phase.server)).bytes

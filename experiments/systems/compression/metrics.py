@@ -27,7 +27,7 @@ METRICS: Mapping[str, Metric] = {
     "wire_bytes": Metric("B", "bytes that workers' gradients took with headers, a round and worker"),
     "queue_drops": Metric("", "packets that the queue of the server's link dropped, in all"),
     "longest_queue": Metric("", "packets that one to the server found waiting at most"),
-    "mean_queue": Metric("", "packets that wait for the server's link, mean of samples", told_by_bmv2=False),
+    "mean_queue": Metric("", "packets that wait for the server's link, mean of samples", on_bmv2=False),
     "marked": Metric("", "packets that left for the server marked, in all"),
     "resends": Metric("", "parts that workers sent again, in all"),
     "background_loss": Metric("", "part of the competing datagrams that got lost", possible=SHARE),
@@ -71,42 +71,46 @@ def round_rows(phase: CompressionPhase) -> Iterable[dict[str, Any]]:
     at least a part is in the sum."""
     scale = phase.task.scale
     for number, report in enumerate(phase.rounds):
-        told = list(report.exchanged.values())
-        if not (told and report.round):
+        reported = list(report.exchanged.values())
+        if not (reported and report.round):
             continue
-        ratios = [each["planned_bytes"] / each["total_bytes"] for each in told]
+        ratios = [each["planned_bytes"] / each["total_bytes"] for each in reported]
         yield {
             "phase": phase.name,
             "round": number,
             "iteration_time_s": scale.nominal_time(max(each["seconds"] for each in report.round.values())),
-            "sending_time_s": scale.nominal_time(max(each["sent_seconds"] for each in told)),
+            "sending_time_s": scale.nominal_time(max(each["sent_seconds"] for each in reported)),
             "ratio": statistics.fmean(ratios),
             "least_ratio": min(ratios),
-            "wire_bytes": statistics.fmean(each["planned_bytes"] for each in told),
-            "values": told[0]["values"],
+            "wire_bytes": statistics.fmean(each["planned_bytes"] for each in reported),
+            "values": reported[0]["values"],
             "summed_workers": len(report.received),
             **_learning(report),
         }
 
 
 def _learning(report: RoundReport) -> dict[str, Any]:
-    told = report.round.values()
-    losses = [each["loss"] for each in told if "loss" in each]
-    accuracies = [each["accuracy"] for each in told if "accuracy" in each]
+    reported = report.round.values()
+    losses = [each["loss"] for each in reported if "loss" in each]
+    accuracies = [each["accuracy"] for each in reported if "accuracy" in each]
     return {
         **({"loss": statistics.fmean(losses)} if losses else {}),
         **({"accuracy": accuracies[0]} if accuracies else {}),
-        **({"clipped": sum(each["clipped"] for each in told)} if all("clipped" in each for each in told) else {}),
+        **(
+            {"clipped": sum(each["clipped"] for each in reported)}
+            if all("clipped" in each for each in reported)
+            else {}
+        ),
     }
 
 
 def rate_rows(phase: CompressionPhase) -> Iterable[Row]:
     """A row for each reading of each worker's rate; time_s since the first of all."""
     readings = [
-        (reading["time_us"], number, name, reading, told["initial_bps"])
+        (reading["time_us"], number, name, reading, reported["initial_bps"])
         for number, report in enumerate(phase.rounds)
-        for name, told in report.exchanged.items()
-        for reading in told["readings"]
+        for name, reported in report.exchanged.items()
+        for reading in reported["readings"]
     ]
     scale = phase.task.scale
     start_us = min((each[0] for each in readings), default=0)

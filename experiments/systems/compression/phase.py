@@ -189,10 +189,12 @@ class CompressionPhase(Phase):
                 continue
             if report.sum != sum(report.received.values()) % MODULUS:
                 yield f"{where}: the server's sum is not that of what it received"
-            for name, told in report.trained.items():
-                if told["sum_fingerprint"] != report.sum:
+            for name, reported in report.trained.items():
+                if reported["sum_fingerprint"] != report.sum:
                     yield f"{where}, {name}: the sum that came is not the server's"
-            digests = {told.get("weights_sha256") or told.get("sums_sha256") for told in report.round.values()}
+            digests = {
+                reported.get("weights_sha256") or reported.get("sums_sha256") for reported in report.round.values()
+            }
             if len(digests) > 1:
                 yield f"{where}: workers have different results"
 
@@ -203,13 +205,13 @@ class CompressionPhase(Phase):
         missing = dict.fromkeys((f"worker {index}" for index in range(len(self.workers))), 0)
         for number, report in enumerate(self.rounds):
             where = f"round {number + 1}"
-            for name, told in report.exchanged.items():
-                if told["sent_fingerprint"] != report.received.get(name):
+            for name, reported in report.exchanged.items():
+                if reported["sent_fingerprint"] != report.received.get(name):
                     yield f"{where}, {name}: the server received something else than was sent"
                 trained = report.trained.get(name)
                 if trained is None:
                     continue
-                came = trained["gradient_fingerprint"] + told["momentum_fingerprint"]
+                came = trained["gradient_fingerprint"] + reported["momentum_fingerprint"]
                 missing[name] = keeps * missing[name] + came - report.received.get(name, 0)
-                if (missing[name] - told["held_fingerprint"]) % MODULUS:
+                if (missing[name] - reported["held_fingerprint"]) % MODULUS:
                     yield f"{where}, {name}: what was sent and what is held back are not all gradients"

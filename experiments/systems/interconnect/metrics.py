@@ -16,16 +16,16 @@ from topo.graph import Direction, Topology
 SHARE = (0.0, 1.0)
 
 METRICS: Mapping[str, Metric] = {
-    "offered_load": Metric("", "sent by a host, on average, of its link", told_by_bmv2=False),
-    "accepted_load": Metric("", "received by a host, on average, of its link", told_by_bmv2=False),
+    "offered_load": Metric("", "sent by a host, on average, of its link", on_bmv2=False),
+    "accepted_load": Metric("", "received by a host, on average, of its link", on_bmv2=False),
     "throughput_bps": Metric("bit/s", "received by all hosts", "rate"),
-    "accepted_bound": Metric("", "what could be received by a host, on average, of its link", told_by_bmv2=False),
+    "accepted_bound": Metric("", "what could be received by a host, on average, of its link", on_bmv2=False),
     "saturation_load": Metric("", "offered load at which the best split fills a link"),
     "latency_s": Metric("s", "mean latency of packets", "time"),
     "latency_p99_s": Metric("s", "99th percentile of packets' latency", "time"),
     "loss": Metric("", "lost packets, of those sent", possible=SHARE),
     "reordered": Metric("", "packets that came after a later one of their flow (RFC 4737)", possible=SHARE),
-    "largest_link_load": Metric("", "load of the busiest direction or light path", told_by_bmv2=False),
+    "largest_link_load": Metric("", "load of the busiest direction or light path", on_bmv2=False),
     **{
         f"{name.replace('-', '_')}_{what}": Metric("", f"{name}: {words}", possible=possible)
         for name in CLASSES

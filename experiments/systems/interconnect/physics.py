@@ -44,9 +44,13 @@ def differences(
     sent: dict[str, int] = defaultdict(int)
     for (sender, _), size in sent_by_pair(found).items():
         sent[sender] += size
-    for host, told in found.told.items():
+    for host, report in found.reports.items():
         pairs = [
-            ("received", told["measured_bytes"] + told["measured_copy_bytes"], arrived_bytes(topology, window, host))
+            (
+                "received",
+                report["measured_bytes"] + report["measured_copy_bytes"],
+                arrived_bytes(topology, window, host),
+            )
         ]
         if sends_packets:
             pairs.append(("sent", sent[host], window.entered_bytes(host_direction(topology, host))))

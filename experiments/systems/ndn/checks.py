@@ -92,9 +92,9 @@ def wrong_losses(phase: NdnPhase) -> Iterator[str]:
     for name, report in phase.reports.items():
         for version in report.versions:
             if "mean_loss" in version and version["version"] in expected:
-                told, right = version["mean_loss"], expected[version["version"]]
-                if told != right:
-                    yield f"{name}, version {version['version']}: the mean loss is {told}, the reference's {right}"
+                mean, right = version["mean_loss"], expected[version["version"]]
+                if mean != right:
+                    yield f"{name}, version {version['version']}: the mean loss is {mean}, the reference's {right}"
 
 
 def unfinished(phase: NdnPhase) -> Iterator[str]:

@@ -147,7 +147,7 @@ class ShuffleJob:
             outgoing=tuple(self._outgoing(each) for each in own),
             incoming=tuple(incoming),
             holders={sample: instance.holders[sample] for sample in stored},
-            repair_ways=(*self._repair_trees(own), *self._repair_groups(own)),
+            repair_routes=(*self._repair_trees(own), *self._repair_groups(own)),
             distances=tuple(map(int, self.trees.distances[index])),
             interval_us=self.interval_us(index),
             timeout_us=self._times_us.timeout,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import networkx as nx
 
 from controller.planning.routing import shortest_routes
-from controller.systems.shuffle.delivery import ways
+from controller.systems.shuffle.delivery import transmission_links
 from experiments.accounts.counts import Counts
 from experiments.systems.shuffle.jobs import ShuffleJob
 from topo.graph import Direction, Topology
@@ -39,10 +39,10 @@ def planned_loads(job: ShuffleJob) -> dict[Direction, Load]:
     transmissions: Counter[Direction] = Counter()
     packets: Counter[Direction] = Counter()
     routes = shortest_routes(topology)
-    found = ways(topology, routes, job.instance, job.schedule, job.answer.deliveries)
-    for transmission, way in zip(job.schedule.transmissions, found, strict=True):
+    found = transmission_links(topology, routes, job.instance, job.schedule, job.answer.deliveries)
+    for transmission, links in zip(job.schedule.transmissions, found, strict=True):
         fragments = job.fragments(transmission)
-        for direction in way:
+        for direction in links:
             transmissions[direction] += 1
             packets[direction] += fragments
     return {each: Load(transmissions[each], packets[each]) for each in directions(topology)}

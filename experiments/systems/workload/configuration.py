@@ -14,7 +14,7 @@ from common.errors import UserError
 from experiments.configuration.point import Clock, PointConfiguration, Shorthands
 from experiments.configuration.samples import SamplesSection
 from experiments.configuration.sections import AddressedTopologySection, Section, SwitchProgramsSection, option
-from experiments.own_program.system import entries_beside
+from experiments.own_program.system import entries_of
 from experiments.systems.workload.expectations import expectations_of, parse_expectation
 from experiments.traffic.background import BackgroundSection
 from experiments.traffic.configuration import TrafficSection
@@ -63,7 +63,7 @@ class ProgramSection(SwitchProgramsSection):
 
     def with_digest(self, more: Sequence[Path | None]) -> ProgramSection:
         digest = hashlib.sha256()
-        for path in (self.path, *(self.all_entries or entries_beside(self.path)), *more):
+        for path in (self.path, *(self.all_entries or entries_of(self.path)), *more):
             if path is not None and path.is_file():
                 digest.update(path.read_bytes() + b"\0")
                 if path.suffix == ".p4":
@@ -157,7 +157,7 @@ class WorkloadShorthands(Shorthands):
         found: dict[str, Sequence[Any]] = {"program.path": [own, other]}
         entries = self.compare_entries
         if entries is None and own.parent != other.parent:
-            entries = next(iter(entries_beside(other)), None)
+            entries = next(iter(entries_of(other)), None)
         if entries is not None:
             of_both = {"program.entries_file": [program.get("entries_file"), entries]}
             # Of one program the entries are what differs.

@@ -40,21 +40,17 @@ METRICS: Mapping[str, Metric] = {
     "rtt_us": Metric("us", "round-trip time as kernels estimate it, mean of the connections' last estimates"),
     "background_rounds": Metric("", "gradient rounds that went on beside the traffic"),
     "background_round_us": Metric("us", "what such a round took, mean"),
-    "program_drops": Metric("", "packets that the program dropped, by an entry or of its own", told_by_bmv2=False),
+    "program_drops": Metric("", "packets that the program dropped, by an entry or of its own", on_bmv2=False),
     "no_entry_drops": Metric(
-        "", "packets that the program dropped since its last table had no entry for them", told_by_bmv2=False
+        "", "packets that the program dropped since its last table had no entry for them", on_bmv2=False
     ),
-    "no_port_drops": Metric("", "packets sent to ports that do not exist", told_by_bmv2=False),
-    "no_group_drops": Metric("", "packets sent to multicast groups without ports", told_by_bmv2=False),
+    "no_port_drops": Metric("", "packets sent to ports that do not exist", on_bmv2=False),
+    "no_group_drops": Metric("", "packets sent to multicast groups without ports", on_bmv2=False),
     "queue_drops": Metric("", "packets that found a queue full"),
     "link_losses": Metric("", "packets that links lost"),
-    "other_drops": Metric(
-        "", "packets that switches lost otherwise (priorities, buffers, restarts)", told_by_bmv2=False
-    ),
-    "to_controller": Metric(
-        "", "packets sent to the controller's port (510), where nobody listens", told_by_bmv2=False
-    ),
-    "recirculated": Metric("", "times that packets passed a pipeline again", told_by_bmv2=False),
+    "other_drops": Metric("", "packets that switches lost otherwise (priorities, buffers, restarts)", on_bmv2=False),
+    "to_controller": Metric("", "packets sent to the controller's port (510), where nobody listens", on_bmv2=False),
+    "recirculated": Metric("", "times that packets passed a pipeline again", on_bmv2=False),
     "covered_statements": Metric("", "share of the program's statements that packets reached", possible=(0.0, 1.0)),
     "unused_entries": Metric("", "table entries that no packet met in any switch"),
     "busiest_link_load": Metric(
@@ -62,7 +58,7 @@ METRICS: Mapping[str, Metric] = {
     ),
 }
 
-_OF_SWITCHES = [name for name, metric in METRICS.items() if not metric.told_by_bmv2]
+_OF_SWITCHES = [name for name, metric in METRICS.items() if not metric.on_bmv2]
 _OTHER = ("no_program_drops", "swap_drops", "priority_drops", "buffer_drops")
 
 

@@ -58,31 +58,31 @@ def run_iperf3(
     command = [find_iperf3(), *server, "--json", "--time", str(seconds), "--parallel", str(parallel), *pace]
     deadline_ns = begin_ns + int(1e9 * PATIENCE_S)
     while True:
-        told = _run(command, seconds + 3 * PATIENCE_S)
-        if "error" not in told:
-            return _outcome(told, begin_ns)
+        report = _run(command, seconds + 3 * PATIENCE_S)
+        if "error" not in report:
+            return _outcome(report, begin_ns)
         # The server may not listen yet.
-        if "refused" not in told["error"] or time.monotonic_ns() > deadline_ns:
-            raise UserError(f"iperf3 to {address[0]}: {told['error']}")
+        if "refused" not in report["error"] or time.monotonic_ns() > deadline_ns:
+            raise UserError(f"iperf3 to {address[0]}: {report['error']}")
         time.sleep(RETRY_S)
 
 
 def _run(command: list[str], timeout_s: float) -> dict[str, Any]:
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, check=False)
-        told: dict[str, Any] = json.loads(done.stdout)
+        report: dict[str, Any] = json.loads(done.stdout)
     except subprocess.TimeoutExpired:
         return {"error": f"no end after {timeout_s:.0f} s"}
     except ValueError:
         return {"error": " ".join(done.stderr.split()) or f"exit status {done.returncode}"}
-    return told
+    return report
 
 
-def _outcome(told: dict[str, Any], begin_ns: int) -> StreamOutcome:
+def _outcome(report: dict[str, Any], begin_ns: int) -> StreamOutcome:
     """begin_ns: of all; what iperf3 measured begins when it does."""
-    sent, received = told["end"]["sum_sent"], told["end"]["sum_received"]
+    sent, received = report["end"]["sum_sent"], report["end"]["sum_received"]
     started_ns = time.monotonic_ns() - int(1e9 * sent["seconds"])
-    rtt_us = [each["sender"]["mean_rtt"] for each in told["end"]["streams"] if each["sender"].get("mean_rtt")]
+    rtt_us = [each["sender"]["mean_rtt"] for each in report["end"]["streams"] if each["sender"].get("mean_rtt")]
     return StreamOutcome(
         max(begin_ns, started_ns),
         received["bytes"],

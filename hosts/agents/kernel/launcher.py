@@ -96,7 +96,7 @@ class _Agent:
     pid: int
     pidfd: int
     control: int
-    told_to_stop: bool = False
+    asked_to_stop: bool = False
     killed: bool = False
 
 
@@ -179,8 +179,8 @@ class Launcher:
             return
         rank = min(agent.stop_rank for agent in agents)
         for agent in agents:
-            if agent.stop_rank == rank and not agent.told_to_stop:
-                agent.told_to_stop = True
+            if agent.stop_rank == rank and not agent.asked_to_stop:
+                agent.asked_to_stop = True
                 _tell(agent, STOP)
         if time.monotonic() >= self._stop_deadline_s[job]:
             for agent in agents:

@@ -254,7 +254,7 @@ class VirtualContext:
         self.name = name
         self.interfaces = tuple(ports)
         self.stopped = False
-        self.doing = ""
+        self.activity = ""
         """What the agent waits for; empty: nothing."""
         self._clock = clock
         self._ports = tuple(ports.values())
@@ -387,11 +387,11 @@ class VirtualContext:
         """Let others act until something in `woken_by` happens, or it is until_us."""
         assert self._greenlet is not None and self._greenlet.parent is not None
         timer = None if until_us is None else self._clock.at(1000 * until_us, self._resume)
-        self.doing, self._is_woken_by = what, woken_by
+        self.activity, self._is_woken_by = what, woken_by
         try:
             self._greenlet.parent.switch()
         finally:
-            self.doing, self._is_woken_by = "", frozenset()
+            self.activity, self._is_woken_by = "", frozenset()
             if timer is not None:
                 timer.cancel()
 

@@ -30,7 +30,7 @@ class _Agent:
 
     context: VirtualContext
     stop_rank: int
-    told_to_stop: bool = False
+    asked_to_stop: bool = False
 
 
 class VirtualLauncher:
@@ -85,7 +85,7 @@ class VirtualLauncher:
             agent.context.kill()
 
     def _who_waits(self) -> str:
-        waiting = [f"{agent.context.name} waits for {agent.context.doing}" for agent in self._agents.values()]
+        waiting = [f"{agent.context.name} waits for {agent.context.activity}" for agent in self._agents.values()]
         shown = waiting[:3] + ([f"{len(waiting) - 3} more"] if len(waiting) > 3 else [])
         return f"at {self._clock.now_ns / 1e9:.6f} s, " + (", ".join(shown) or "without any agent")
 
@@ -175,8 +175,8 @@ class VirtualLauncher:
             self._stopping.pop(job).cancel()
             self._say("stopped", job=job, name="launcher")
         for agent in agents:
-            if agent.stop_rank == min(other.stop_rank for other in agents) and not agent.told_to_stop:
-                agent.told_to_stop = True
+            if agent.stop_rank == min(other.stop_rank for other in agents) and not agent.asked_to_stop:
+                agent.asked_to_stop = True
                 self._tell(agent, STOP)
 
     def _lose_patience(self, job: int) -> None:

@@ -88,7 +88,7 @@ class CompressedExchange(PacketExchange):
             planned_bytes=message.planned_bytes,
             initial_bps=self._adaptation.own.initial_bps,
             readings=self._adaptation.readings,
-            **self._held_back.told(),
+            **self._held_back.report(),
         )
         self._sum = None
         return total

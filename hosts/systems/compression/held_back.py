@@ -43,7 +43,7 @@ class HeldBack:
             self._feedback.sent(places, found)
             self._sent_fingerprint += fingerprint(found, len(self._feedback.held), places)
 
-    def told(self) -> dict[str, Any]:
+    def report(self) -> dict[str, Any]:
         """For the event `exchanged`: fingerprints of what momentum added to the round's gradient, of what of it was
         sent, and of what is held back now."""
         held = self._feedback.held

@@ -85,7 +85,7 @@ class ShuffleDescription(Description):
     workers: all of them, and the master, if there is one, as the last. bits: length of bit strings. fragment_bytes:
     of every packet. sizes_bytes: of every sample that the worker meets. stored: what it holds at first; keep: what it
     must hold in the end. outgoing: in the order of its queue. holders: for samples that it may be asked for the
-    workers that hold them, as a set of bits. repair_ways: to several receivers at once. distances: hops to every
+    workers that hold them, as a set of bits. repair_routes: to several receivers at once. distances: hops to every
     worker. interval_us: between two packets. timeout_us: after so long without news of what should have come it asks
     for it; give_up_us: for so long it asks without any answer. tell_contents: whether it tells the bytes that it
     holds at the end.
@@ -103,7 +103,7 @@ class ShuffleDescription(Description):
     outgoing: tuple[Outgoing, ...]
     incoming: tuple[Incoming, ...]
     holders: Mapping[int, int]
-    repair_ways: tuple[RepairTree | RepairGroup, ...] = ()
+    repair_routes: tuple[RepairTree | RepairGroup, ...] = ()
     distances: tuple[int, ...]
     interval_us: float = Field(ge=0)
     timeout_us: int = Field(ge=1)

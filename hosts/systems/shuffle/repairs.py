@@ -11,7 +11,7 @@ from operator import or_
 from formats.shuffle import COMPONENTS
 from hosts.systems.shuffle.description import RepairGroup, RepairTree
 
-RepairWay = RepairTree | RepairGroup
+RepairRoute = RepairTree | RepairGroup
 
 
 @dataclass(frozen=True, order=True)
@@ -25,11 +25,11 @@ class Wanted:
 
 @dataclass
 class Repair:
-    """One packet. way: None: unicast to its one receiver."""
+    """One packet. route: None: unicast to its one receiver."""
 
     wanted: list[Wanted] = field(default_factory=list)
     hops: int = 0
-    way: RepairWay | None = None
+    route: RepairRoute | None = None
 
     @property
     def components(self) -> list[tuple[int, int]]:
@@ -43,14 +43,14 @@ class Repair:
 
 
 class RepairPlanner:
-    """Of one sender. ways: to several receivers. holders: for each sample the workers that hold it for good, as a set
-    of bits."""
+    """Of one sender. routes: to several receivers. holders: for each sample the workers that hold it for good, as a
+    set of bits."""
 
     def __init__(
-        self, sender: int, ways: Sequence[RepairWay], distances: Sequence[int], holders: Mapping[int, int]
+        self, sender: int, routes: Sequence[RepairRoute], distances: Sequence[int], holders: Mapping[int, int]
     ) -> None:
         self._sender = sender
-        self._ways = ways
+        self._routes = routes
         self._distances = distances
         self._holders = holders
 
@@ -60,15 +60,15 @@ class RepairPlanner:
         for each in sorted(set(wanted)):
             alone = self._distances[each.receiver]
             joined = [
-                (hops - repair.hops, place, hops, way)
+                (hops - repair.hops, place, hops, route)
                 for place, repair in enumerate(repairs)
                 if self._fits(repair, each)
-                for hops, way in self._together(repair, each)
+                for hops, route in self._together(repair, each)
             ]
             if joined and min(joined)[0] < alone:
-                _, place, hops, way = min(joined)
+                _, place, hops, route = min(joined)
                 repairs[place].wanted.append(each)
-                repairs[place].hops, repairs[place].way = hops, self._ways[way]
+                repairs[place].hops, repairs[place].route = hops, self._routes[route]
             else:
                 repairs.append(Repair([each], alone))
         return repairs
@@ -89,9 +89,9 @@ class RepairPlanner:
         return bool(self._holders.get(sample, 0) >> worker & 1)
 
     def _together(self, repair: Repair, more: Wanted) -> Iterator[tuple[int, int]]:
-        """Hops to all of them, and the place of the way."""
+        """Hops to all of them, and the place of the route."""
         receivers = [each.receiver for each in (*repair.wanted, more)]
-        for place, way in enumerate(self._ways):
-            hops = way.hops(self._sender, receivers)
+        for place, route in enumerate(self._routes):
+            hops = route.hops(self._sender, receivers)
             if hops is not None:
                 yield hops, place

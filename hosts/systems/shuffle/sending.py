@@ -46,7 +46,7 @@ class Sending:
         self._own = {each.number for each in description.outgoing}
         self._sent: set[int] = set()
         self._planner = RepairPlanner(
-            description.index, description.repair_ways, description.distances, description.holders
+            description.index, description.repair_routes, description.distances, description.holders
         )
         self._wanted: dict[Wanted, int] = {}
         """With the transmission by which it should have come."""
@@ -109,7 +109,7 @@ class Sending:
         payload = self._compute(lambda: np.bitwise_xor.reduce(parts)) if len(parts) > 1 else parts[0]
         self.repairs += 1
         self.coded_repairs += len(components) > 1
-        match repair.way:
+        match repair.route:
             case None:
                 (wanted,) = repair.wanted
                 header = {"dst_ip": ip_integer(self._description.workers[wanted.receiver].ip)}

@@ -60,7 +60,7 @@ class FabricTrace:
 
     def hops(self) -> list[Hop]:
         """In the order in which the packet was there; none if no frame was wanted."""
-        return [self._told(first, records) for first, records in self._hops]
+        return [self._traced_hop(first, records) for first, records in self._hops]
 
     def _hop(self, found: SwitchPass) -> list[Record] | None:
         """Where the records of a pass of the packet belong; None: it is another packet's."""
@@ -79,7 +79,7 @@ class FabricTrace:
             self._hop_of_pass[begin.number] = hop
         return hop
 
-    def _told(self, first: SwitchPass, records: Sequence[Record]) -> Hop:
+    def _traced_hop(self, first: SwitchPass, records: Sequence[Record]) -> Hop:
         begin = records[0]
         assert isinstance(begin, Begin)
         sources, places = self._of_program[id(first.program)]

@@ -112,13 +112,13 @@ def test_a_restarted_switch_drops_and_counts(network: Network) -> None:
 
 
 def test_it_is_told_what_is_on_its_way(network: Network) -> None:
-    assert network.fabric.packets_on_their_way() == 0
+    assert network.fabric.packets_in_flight() == 0
     network.h1.send(rows(FRAME))
-    assert network.fabric.packets_on_their_way() == 1
+    assert network.fabric.packets_in_flight() == 1
     assert network.fabric.quiesce(1.0)
     assert network.virtual.now_ns == 4000 * DELAY_US
     assert texts(network.h2) == [b"x"]
-    assert network.fabric.packets_on_their_way() == 0
+    assert network.fabric.packets_in_flight() == 0
 
 
 def test_a_hosts_link_is_captured_both_ways(network: Network, tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ def test_what_a_back_end_cannot_do_is_one_line() -> None:
         bmv2.start_capture(Path("x"), "h1")
     with pytest.raises(UserError, match=r"^to see what programs do needs gradbed's switches: use --switch gradbed$"):
         bmv2.records(Path("x"))
-    assert (bmv2.packets_on_their_way(), bmv2.device_statistics(), bmv2.thrift_ports()) == (None, {}, {})
+    assert (bmv2.packets_in_flight(), bmv2.device_statistics(), bmv2.thrift_ports()) == (None, {}, {})
 
 
 class Bridges:

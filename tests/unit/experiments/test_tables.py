@@ -38,7 +38,7 @@ def test_parquet_keeps_types_and_what_is_missing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("model", "shown"), [("bmv2", "not on BMv2"), ("gradbed", "None")])
 def test_a_metric_that_bmv2_does_not_tell_says_so(model: str, shown: str) -> None:
     metrics = {
-        "queue": Metric("", "packets", told_by_bmv2=False),
+        "queue": Metric("", "packets", on_bmv2=False),
         "rest": Metric("", "other"),
         "zero": Metric("", ""),
     }

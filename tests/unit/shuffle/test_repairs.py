@@ -11,7 +11,7 @@ import pytest
 from controller.systems.shuffle.scheduling.trees.trees import Trees
 from formats.shuffle import COMPONENTS
 from hosts.systems.shuffle.description import RepairGroup, RepairTree
-from hosts.systems.shuffle.repairs import RepairPlanner, RepairWay, Wanted
+from hosts.systems.shuffle.repairs import RepairPlanner, RepairRoute, Wanted
 from topo.registry import parse_topology
 from topo.shapes.fat_tree import fat_tree
 
@@ -22,13 +22,13 @@ EVERYBODY = (1 << 16) - 1
 REPAIR_TREES = [RepairTree(bift_id=1, hosts=EVERYBODY, up=TREES.up(0))]
 
 
-def planner(holders: dict[int, int], ways: Sequence[RepairWay] = REPAIR_TREES) -> RepairPlanner:
-    return RepairPlanner(SENDER, ways, TREES.distances[SENDER].tolist(), holders)
+def planner(holders: dict[int, int], routes: Sequence[RepairRoute] = REPAIR_TREES) -> RepairPlanner:
+    return RepairPlanner(SENDER, routes, TREES.distances[SENDER].tolist(), holders)
 
 
 def test_one_goes_alone() -> None:
     (repair,) = planner({7: 1}).plan([Wanted(15, 7, 2), Wanted(15, 7, 2)])
-    assert (repair.components, repair.way, repair.hops) == ([(7, 2)], None, 6)
+    assert (repair.components, repair.route, repair.hops) == ([(7, 2)], None, 6)
 
 
 def test_neighbours_far_away_share_a_packet_of_the_same_fragment() -> None:
@@ -39,20 +39,20 @@ def test_neighbours_far_away_share_a_packet_of_the_same_fragment() -> None:
 def test_different_fragments_are_summed_where_each_holds_the_others() -> None:
     wanted = [Wanted(14, 7, 0), Wanted(15, 8, 3)]
     (repair,) = planner({7: 1 | 1 << 15, 8: 1 | 1 << 14}).plan(wanted)
-    assert (repair.components, repair.hops, repair.way) == ([(7, 0), (8, 3)], 7, REPAIR_TREES[0])
+    assert (repair.components, repair.hops, repair.route) == ([(7, 0), (8, 3)], 7, REPAIR_TREES[0])
     assert len(planner({7: 1 | 1 << 15, 8: 1}).plan(wanted)) == 2, "one could not decode it"
 
 
 def test_without_trees_and_groups_everything_is_unicast() -> None:
-    found = planner({7: 1}, ways=[]).plan([Wanted(14, 7, 0), Wanted(15, 7, 0)])
-    assert [repair.way for repair in found] == [None, None]
+    found = planner({7: 1}, routes=[]).plan([Wanted(14, 7, 0), Wanted(15, 7, 0)])
+    assert [repair.route for repair in found] == [None, None]
 
 
 def test_a_group_takes_what_goes_to_its_members_if_that_is_cheaper() -> None:
     """Its packets go to all of them: eight hops, for as many as want one."""
     group = RepairGroup(dst_ip="239.128.0.1", members=0b111 << 13, cost_hops=8)
     found = planner({7: 1}, [group]).plan([Wanted(13, 7, 0), Wanted(14, 7, 0), Wanted(15, 7, 0), Wanted(12, 7, 0)])
-    assert [(repair.receivers, repair.way, repair.hops) for repair in found] == [
+    assert [(repair.receivers, repair.route, repair.hops) for repair in found] == [
         (1 << 12, None, 6),
         (0b111 << 13, group, 8),
     ]
@@ -95,7 +95,7 @@ def test_all_is_served_decodable_and_in_no_more_hops_than_alone(seed: int) -> No
         one_by_one = sum(int(TREES.distances[SENDER, each.receiver]) for each in repair.wanted)
         alone += one_by_one
         assert repair.hops <= one_by_one
-        if repair.way is not None:
+        if repair.route is not None:
             assert repair.hops == TREES.hops_on(0, SENDER, repair.receivers)
     assert sum(repair.hops for repair in found) < alone, "something is gained by sums"
 

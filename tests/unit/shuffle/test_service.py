@@ -14,7 +14,7 @@ from controller.planning.failures import link_name, remaining_network
 from controller.planning.multicast import GROUPS_PER_JOB
 from controller.planning.plan import Plan
 from controller.planning.routing import shortest_routes
-from controller.systems.shuffle.delivery import route_way, way_hops, ways
+from controller.systems.shuffle.delivery import hop_count, route_links, transmission_links
 from controller.systems.shuffle.messages import ShuffleJob, ShuffleRequest, ShuffleSettings
 from controller.systems.shuffle.scheduling.storage import epochs
 from controller.systems.shuffle.service import ShuffleService
@@ -97,15 +97,15 @@ def follow_all(topology: Topology, job: ShuffleJob, plan: Plan) -> None:
     """Every transmission reaches its receivers, each once, on the links that the schedule counted."""
     instance = job.instance
     host_ips = {host.ip: host.name for host in topology.hosts}
-    found = ways(topology, shortest_routes(topology), instance, job.schedule, job.deliveries)
+    found = transmission_links(topology, shortest_routes(topology), instance, job.schedule, job.deliveries)
     several = 0
-    for transmission, delivery, way in zip(job.schedule.transmissions, job.deliveries, found, strict=True):
+    for transmission, delivery, links in zip(job.schedule.transmissions, job.deliveries, found, strict=True):
         sender = instance.hosts[transmission.sender]
         receivers = {instance.hosts[worker]: 1 << worker for worker, _ in transmission.receivers}
-        assert way_hops(topology, way) == transmission.hops
+        assert hop_count(topology, links) == transmission.hops
         if delivery.dst_ip in host_ips:
             assert [host_ips[delivery.dst_ip]] == list(receivers)
-            assert way == route_way(topology, shortest_routes(topology), sender, host_ips[delivery.dst_ip])
+            assert links == route_links(topology, shortest_routes(topology), sender, host_ips[delivery.dst_ip])
             continue
         several += 1
         walk = Walk(topology, plan)
@@ -116,7 +116,7 @@ def follow_all(topology: Topology, job: ShuffleJob, plan: Plan) -> None:
         else:
             hosts = list(walk.by_group(sender, first, int(IPv4Address(delivery.dst_ip))))
             assert sorted(hosts) == sorted(receivers)
-        assert walk.links == Counter(way)
+        assert walk.links == Counter(links)
         assert sum(is_hop(topology, topology.link(*pair)) for pair in walk.links.elements()) == transmission.hops
     assert several, "some go to several receivers"
 

@@ -18,7 +18,7 @@ from topo.shapes.optical_electrical import PLANES
 TURNS = 8
 
 UNSEEN = 1
-"""Packets that are supposed in the queue at the far end when light is first (choose_way.p4)."""
+"""Packets that are supposed in the queue at the far end when light is first (choose_path.p4)."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class OpticalElectrical:
         mesh: Integers,
         waiting: Integers,
     ) -> Integers:
-        """The way to another unit: p4src/include/interconnect/choose_way.p4."""
+        """The way to another unit: p4src/include/interconnect/choose_path.p4."""
         policy, salt = POLICIES[self.policy], packets.salt[ids] >> packets.links[ids]
         flow = _mixed(packets.flow[ids], unit * self.n + sub_unit)
         first, second = (self._light_up(plane, sub_unit, unit, there_x) for plane in range(PLANES))
@@ -132,7 +132,7 @@ class OpticalElectrical:
 
 
 def _mixed(flow: Integers, switch: Integers) -> Integers:
-    """Each switch hashes flows with a seed of its own (MixFlowHash in choose_way.p4)."""
+    """Each switch hashes flows with a seed of its own (MixFlowHash in choose_path.p4)."""
     mixed = (flow ^ (switch + 1) * 0x9E37_79B1) & 0xFFFF_FFFF
     for shift, factor in ((16, 0x85EB_CA6B), (13, 0xC2B2_AE35)):
         mixed = ((mixed ^ mixed >> shift) * factor) & 0xFFFF_FFFF

@@ -69,7 +69,7 @@ class TcpExchange(KernelExchange):
             planned_bytes=len(data),
             initial_bps=None,
             readings=[],
-            **self._held_back.told(),
+            **self._held_back.report(),
         )
         return total.values
 

@@ -37,7 +37,7 @@ def realised_rates(
     for each fragment that any worker sends it. UserError if periods differ.
     """
     period = max(1, *(len(labels[worker]) for worker in problem.workers))
-    straight = (Designation(0, 0),) * period
+    unsummed = (Designation(0, 0),) * period
     if any(len(labels[worker]) not in (0, period) for worker in problem.workers):
         raise UserError("the designations of all workers must have the same period")
     names = {switch.number: switch.name for switch in problem.topology.switches}
@@ -48,7 +48,7 @@ def realised_rates(
     for group in problem.groups:
         for worker in group.workers:
             links[worker, group.tor] = period
-            for label in labels[worker] or straight:
+            for label in labels[worker] or unsummed:
                 trips[group.tor, names[label.switch_number] if label.switch_number else problem.server] += 1
     for (_, goal), packets in trips.items():
         if goal != problem.server:

@@ -18,7 +18,7 @@ from controller.systems.shuffle.scheduling.trees.trees import Trees
 Demand = tuple[int, int]
 """(worker, sample)"""
 
-SENDERS_OF_A_RING = 4
+SENDERS_PER_DISTANCE = 4
 """In a tree, of holders that are equally far from their nearest receiver all cost the same; elsewhere nearly."""
 
 
@@ -51,7 +51,7 @@ class Network:
         return found
 
     @cached_property
-    def rings(self) -> list[list[int]]:
+    def by_distance(self) -> list[list[int]]:
         """For each worker sets of others, the nearest first."""
         return [
             [bits_of(np.flatnonzero(row == hops).tolist()) for hops in sorted(set(row.tolist()) - {0})]
@@ -79,14 +79,14 @@ class Network:
         shortest = None if self.steiner is None else self.steiner.hops(receivers)
         if shortest is not None:
             return int(shortest[list(members(holders))].min())
-        senders = members(holders) if every else self.nearest_senders(holders, receivers, SENDERS_OF_A_RING)
+        senders = members(holders) if every else self.nearest_senders(holders, receivers, SENDERS_PER_DISTANCE)
         return min(self.trees.hops_of_each(senders, receivers))
 
     def nearest_senders(self, holders: int, receivers: int, most: int) -> Iterator[int]:
         """For each receiver the holders nearest to it, at most so many of them."""
         seen = 0
         for receiver in members(receivers):
-            near = next(ring & holders for ring in self.rings[receiver] if ring & holders) & ~seen
+            near = next(each & holders for each in self.by_distance[receiver] if each & holders) & ~seen
             seen |= near
             yield from islice(members(near), most)
 

@@ -102,14 +102,14 @@ class Trees:
                     serving[sender].append(len(self.trees) - 1)
         self.of_sender = tuple(map(tuple, serving))
         """For each host the numbers of the trees on which it may send."""
-        self._unlike = tuple(map(self._of_unlike_lengths, self.of_sender))
+        self._unequal = tuple(map(self._of_unequal_lengths, self.of_sender))
 
     @cached_property
     def _lengths(self) -> dict[int, NDArray[np.int64]]:
         """For each tree how many links lie between any two hosts, those inside servers included."""
         return {}
 
-    def _of_unlike_lengths(self, trees: Sequence[int]) -> tuple[int, ...]:
+    def _of_unequal_lengths(self, trees: Sequence[int]) -> tuple[int, ...]:
         """Of some trees the first of each length between all hosts. Lengths between them say what a tree's part for
         any of them takes, so the others take as many hops."""
         found: list[int] = []
@@ -173,15 +173,15 @@ class Trees:
         """The fewest hops from each of some hosts to a set of hosts."""
         spans: dict[int, tuple[int, int]] = {}
         for sender in senders:
-            unlike = self._unlike[sender]
-            for tree in unlike:
+            unequal = self._unequal[sender]
+            for tree in unequal:
                 if tree not in spans:
                     spans[tree] = self._span(tree, receivers)
-            yield min(self._joined(tree, sender, spans[tree]) for tree in unlike)
+            yield min(self._joined(tree, sender, spans[tree]) for tree in unequal)
 
     def best(self, sender: int, receivers: int) -> tuple[int, int]:
         """The fewest hops, and the first of the sender's trees that takes no more."""
-        return min((self.hops_on(tree, sender, receivers), tree) for tree in self._unlike[sender])
+        return min((self.hops_on(tree, sender, receivers), tree) for tree in self._unequal[sender])
 
     def hops(self, sender: int, receivers: int) -> int:
         """The fewest hops from a host to a set of hosts on any of its trees."""

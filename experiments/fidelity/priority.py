@@ -15,7 +15,7 @@ REAL_TIME_PRIORITY = 1
 """The lowest: enough to go before all that has no such priority."""
 
 
-def take_precedence(proc: Path = PROC) -> None:
+def raise_priorities(proc: Path = PROC) -> None:
     """For all processes that the run has now, and what they start; without effect where that is forbidden.
 
     The thread that moves packets stands for hardware: hosts do not keep a real switch waiting. So it is scheduled in

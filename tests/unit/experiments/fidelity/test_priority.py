@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.fidelity.precedence import NICENESS, take_precedence
+from experiments.fidelity.priority import NICENESS, raise_priorities
 from experiments.fidelity.processes import DATA_PLANE, run_processes
 
 pytestmark = pytest.mark.root
@@ -61,7 +61,7 @@ def threads(process: Path) -> dict[str, int]:
 def test_switches_before_hosts_before_everybody_else(proc: Path) -> None:
     if forbidden():
         pytest.skip("needs CAP_SYS_NICE")
-    take_precedence(proc)
+    raise_priorities(proc)
     for process, role in run_processes(proc):
         for name, tid in threads(process).items():
             if role == "fabric" and name == DATA_PLANE:

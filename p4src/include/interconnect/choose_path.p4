@@ -64,7 +64,7 @@ control Prefer(in Rule rule, in bit<32> first_load, in bit<32> second_load, in b
 }
 
 // way.port 0: none is there. wavelength: 0 over the mesh.
-control ChooseWay(in here_t here, in place_t place, in standard_metadata_t std, inout metadata_t meta, out way_t way,
+control ChoosePath(in here_t here, in place_t place, in standard_metadata_t std, inout metadata_t meta, out way_t way,
         out bit<16> wavelength) {
     MeshWay() mesh_way;
     LightWays() light_ways;
