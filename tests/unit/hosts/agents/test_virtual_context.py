@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,9 +20,7 @@ from hosts.agents.description import Description
 from hosts.agents.virtual.clock import VirtualClock
 from hosts.agents.virtual.context import udp_datagrams
 from hosts.agents.virtual.launcher import VirtualLauncher
-from tests.unit.engine.instructed import pass_through
-from tests.unit.hosts.agents.virtual_network import Places, SimulatedNetwork, virtual_agents
-from tests.unit.virtual.conftest import instructed_fabric
+from tests.unit.hosts.star import Star, virtual_agents
 
 ETHER_TYPE = 0x88B5
 FRAME_BYTES = 60
@@ -49,17 +46,12 @@ def frame(receiver: str, ether_type: int = ETHER_TYPE, number: int = 0) -> np.nd
     return np.frombuffer((content + bytes([number])).ljust(FRAME_BYTES, b"\0"), np.uint8)[None]
 
 
-def network_of(*hosts: str) -> SimulatedNetwork:
-    """Each link takes 100 us."""
-    return SimulatedNetwork(hosts, lambda frame: [(f"h{frame[5]}", frame)])
-
-
 def agents_of(
-    network: SimulatedNetwork, scripts: dict[str, Callable[[AgentContext], None]], **options: Any
+    scripts: dict[str, Callable[[AgentContext], None]], hosts: int = 4, **options: Any
 ) -> tuple[Agents, VirtualClock]:
-    """An agent in each host that has a script, named like it; they are started, not awaited."""
+    """An agent in each host that has a script, named like it; they are started, not awaited. Links take 100 us."""
     SCRIPTS.update(scripts)
-    agents, clock = virtual_agents(network, **options)
+    agents, clock = virtual_agents(Star(hosts), **options)
     agents.launch([spec(host) for host in scripts])
     return agents, clock
 
@@ -76,7 +68,7 @@ def test_time_stands_still_but_for_waiting() -> None:
         context.wait(700)  # over
         context.emit("slept", us=context.now_us())
 
-    agents, clock = agents_of(network_of("h1"), {"h1": h1})
+    agents, clock = agents_of({"h1": h1})
     assert agents.event()["us"] == 1500
     # What was due before is due now.
     done: list[int] = []
@@ -98,9 +90,11 @@ def test_a_frame_ends_a_wait_when_it_arrives() -> None:
             context.emit("got", us=context.now_us(), numbers=buffer[:2, 14].tolist(), lengths=lengths.tolist())
             assert interface.receive()[1].tolist() == []
 
-    agents, _ = agents_of(network_of("h1", "h2"), {"h1": h1, "h2": h2})
+    agents, _ = agents_of({"h1": h1, "h2": h2})
     got = agents.event("got")
     assert (got["us"], got["numbers"], got["lengths"]) == (1200, [5, 6], [60, 60])
+    with pytest.raises(UserError, match="without any agent"):
+        agents.event()
 
 
 def test_a_wait_on_several_interfaces_ends_with_either() -> None:
@@ -128,7 +122,7 @@ def test_a_wait_on_several_interfaces_ends_with_either() -> None:
                 interface.send(frame(receiver, ether_type, number))
                 context.wait(context.now_us() + 10)
 
-    network = network_of("h1", "h2", "h3")
+    network = Star(3)
     clock = VirtualClock(network)
     launcher = VirtualLauncher(clock, network.cards)
     SCRIPTS.update(relay=relay, h3=h3)
@@ -165,7 +159,7 @@ def test_a_wait_that_a_frame_ended_ends_no_later_one() -> None:
             context.wait(5000)
             context.emit("times", us=[*times, context.now_us()])
 
-    agents, _ = agents_of(network_of("h1"), {"h1": h1}, compute_us=lambda job, name: 3000)
+    agents, _ = agents_of({"h1": h1}, compute_us=lambda job, name: 3000)
     assert agents.event("times")["us"] == [200, 3200, 3200, 5000]
 
 
@@ -182,8 +176,7 @@ def test_agents_that_something_reaches_at_one_moment_act_in_the_order_in_which_i
             assert len(interface.receive()[1]) == 1
             order.append(context.name)
 
-    network = network_of("h1", "h2", "h3", "h4")
-    _, clock = agents_of(network, {"h1": receives, "h2": receives, "h3": receives, "h4": sends})
+    _, clock = agents_of({"h1": receives, "h2": receives, "h3": receives, "h4": sends})
     while clock.step():
         pass
     assert order == ["h3", "h1", "h2"]
@@ -199,7 +192,7 @@ def test_an_interface_opened_beside_another_gets_nothing_of_before() -> None:
                     buffer, lengths = interface.receive()
                     context.emit(name, numbers=buffer[: len(lengths), 14].tolist())
 
-    agents, _ = agents_of(network_of("h1"), {"h1": h1})
+    agents, _ = agents_of({"h1": h1})
     assert [agents.event(name)["numbers"] for name in ("first", "second")] == [[7], []]
 
 
@@ -217,7 +210,7 @@ def test_what_came_before_an_interface_was_opened_is_not_received() -> None:
             buffer, lengths = interface.receive()
             context.emit("got", numbers=buffer[: len(lengths), 14].tolist())
 
-    agents, _ = agents_of(network_of("h1", "h2"), {"h1": h1, "h2": h2})
+    agents, _ = agents_of({"h1": h1, "h2": h2})
     assert agents.event("got")["numbers"] == [2]
 
 
@@ -230,7 +223,7 @@ def test_begin_and_stop_are_read_where_an_agent_waits() -> None:
         context.wait()
         context.emit("final", statistics={"stopped": context.stopped, "us": context.now_us()})
 
-    agents, clock = agents_of(network_of("h1"), {"h1": h1}, compute_us=lambda job, name: 3000)
+    agents, clock = agents_of({"h1": h1}, compute_us=lambda job, name: 3000)
     agents.begin()
     agents.event("ready")
     clock.step()
@@ -250,7 +243,7 @@ def test_stop_goes_by_rank() -> None:
         return follow
 
     SCRIPTS.update({name: script(name) for name in ("h1", "h2", "h3")})
-    agents, _ = virtual_agents(network_of("h1", "h2", "h3"))
+    agents, _ = virtual_agents(Star(3))
     agents.launch([spec("h1", stop_rank=2), spec("h2", stop_rank=1), spec("h3", stop_rank=1)])
     assert agents.stop() == {}
     assert order == [("h2", 10), ("h3", 10), ("h1", 20)]
@@ -261,7 +254,7 @@ def test_an_agent_that_does_not_stop_is_ended() -> None:
         while True:
             context.wait()
 
-    agents, clock = agents_of(network_of("h1"), {"h1": h1})
+    agents, clock = agents_of({"h1": h1})
     with pytest.raises(UserError, match="h1: does not end when it is stopped"):
         agents.stop()
     assert clock.now_ns == 5_000_000_000
@@ -282,7 +275,7 @@ def test_a_killed_agent_says_nothing_more_and_its_interfaces_are_closed(starts: 
                 with pytest.raises(UserError, match="was closed"):
                     interface.send(frame("h2"))
 
-    agents, clock = agents_of(network_of("h1", "h2"), {"h1": h1})
+    agents, clock = agents_of({"h1": h1})
     if starts:
         clock.step()
     agents.kill(1, "h1")
@@ -303,7 +296,7 @@ def test_when_all_wait_and_nothing_comes_one_line_says_who() -> None:
         context.wait(250)
         context.wait_for_begin()
 
-    agents, _ = agents_of(network_of("h1", "h2"), {"h1": waits, "h2": waits_to_begin})
+    agents, _ = agents_of({"h1": waits, "h2": waits_to_begin})
     expected = r"^nothing can happen any more: at 0.000250 s, h1 waits for frames, h2 waits for begin$"
     with pytest.raises(UserError, match=expected):
         agents.event()
@@ -314,7 +307,7 @@ def test_an_agent_that_lets_no_time_pass_is_ended_with_one_line() -> None:
         while True:
             context.wait(0)
 
-    agents, _ = agents_of(network_of("h1"), {"h1": h1})
+    agents, _ = agents_of({"h1": h1})
     with pytest.raises(UserError, match="h1: RuntimeError: waited 100000 times for what is over"):
         agents.event()
 
@@ -324,7 +317,7 @@ def test_an_agent_for_ever_at_nothing_ends_after_an_hour() -> None:
         while True:
             context.wait(context.now_us() + 1_000_000_000)
 
-    agents, _ = agents_of(network_of("h1"), {"h1": h1})
+    agents, _ = agents_of({"h1": h1})
     with pytest.raises(UserError, match=r"no agent has said anything for 3600 s: at 4000.000000 s, h1 waits"):
         agents.event()
 
@@ -341,39 +334,13 @@ def test_errors_are_one_line_and_names_are_checked() -> None:
         ({"h2": h2}, "^h2: TCP needs the real clock: use --clock real$"),
         ({"h3": h1}, "^launcher: there is no interface h3-eth0$"),
     ):
-        agents, _ = agents_of(network_of("h1", "h2"), scripts)
+        agents, _ = agents_of(scripts, hosts=2)
         with pytest.raises(UserError, match=expected):
             agents.event()
-    agents, _ = agents_of(network_of("h1"), {"h1": lambda context: context.wait()})
+    agents, _ = agents_of({"h1": lambda context: context.wait()})
     agents.launch([spec("h1")])
     with pytest.raises(UserError, match="job 1 has an agent h1 already"):
         agents.event()
-
-
-def test_agents_in_the_hosts_of_the_data_plane() -> None:
-    """A fabric's interfaces are cards: a frame crosses three links, 100 us each and 1 us a byte."""
-
-    def h1(context: AgentContext) -> None:
-        with context.open() as interface:
-            interface.send(np.frombuffer(pass_through(2) + pass_through(1) + b"hello", np.uint8)[None])
-
-    def h2(context: AgentContext) -> None:
-        with context.open() as interface:
-            context.wait()
-            buffer, lengths = interface.receive()
-            context.emit("got", us=context.now_us(), text=buffer[0, : lengths[0]].tobytes().decode())
-
-    SCRIPTS.update(h1=h1, h2=h2)
-    with instructed_fabric() as fabric:
-        clock = VirtualClock(fabric)
-        cards = {"h1-eth0": fabric.interface(1, 1), "h2-eth0": fabric.interface(2, 1)}
-        agents = Agents(Path(), Places(), launcher=VirtualLauncher(clock, cards))
-        agents.launch([spec("h1"), spec("h2")])
-        got = agents.event("got")
-        frame_bytes = [len(pass_through(1)) * passes + len("hello") for passes in range(3)]
-        assert (got["text"], got["us"]) == ("hello", 300 + sum(frame_bytes))
-        with pytest.raises(UserError, match="without any agent"):
-            agents.event()
 
 
 PORT = 0x4742
@@ -424,7 +391,6 @@ def is_wanted(content: bytes) -> bool:
 
 
 def test_frames_leave_at_their_times_and_tell_them() -> None:
-    network = network_of("h1", "h2")
     arrived: list[tuple[int, int]] = []
 
     def sender(context: AgentContext) -> None:
@@ -442,7 +408,7 @@ def test_frames_leave_at_their_times_and_tell_them() -> None:
                 for row, length, time_ns in zip(buffer, lengths, interface.times_ns, strict=True):
                     arrived.append((int.from_bytes(row[length - 8 : length].tobytes(), "big"), int(time_ns)))
 
-    _, clock = agents_of(network, {"h1": sender, "h2": receiver})
+    _, clock = agents_of({"h1": sender, "h2": receiver})
     while clock.step():
         pass
     # Two links of 100 us.
@@ -450,7 +416,6 @@ def test_frames_leave_at_their_times_and_tell_them() -> None:
 
 
 def test_a_quiet_interface_does_not_end_a_wait() -> None:
-    network = network_of("h1", "h2")
     looked: list[tuple[int, int]] = []
 
     def sender(context: AgentContext) -> None:
@@ -462,7 +427,7 @@ def test_a_quiet_interface_does_not_end_a_wait() -> None:
             context.wait(5000)
             looked.append((context.now_us(), len(interface.receive()[1])))
 
-    _, clock = agents_of(network, {"h1": sender, "h2": receiver})
+    _, clock = agents_of({"h1": sender, "h2": receiver})
     while clock.step():
         pass
     assert looked == [(5000, 1)]

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
 import pytest
 
 from common.errors import UserError
+from controller.planning.entries import congestion_threshold, ipv4_route, multicast_route
+from controller.planning.plan import MulticastGroup, Plan, SwitchPlan
+from controller.southbound.p4runtime.local import LocalSouthbound
+from controller.southbound.p4runtime.pipeline import Pipeline
+from controller.systems.aggregation.entries import aggregation_role
+from controller.systems.aggregation.slots import SlotRange
+from experiments.programs import P4_SOURCES
 from experiments.systems.aggregation.agents import agent_specs, server_spec
 from experiments.testbeds.agents import Agents
 from formats.lanes import frame_bytes
 from hosts.agents.description import parse_description
+from hosts.agents.virtual.clock import VirtualClock
 from hosts.learning.reference import reference, synthetic_reference
 from hosts.learning.settings import SyntheticSettings, TrainingSettings
 from hosts.systems.aggregation.description import JobDescription
-from tests.unit.hosts.agents.virtual_network import SimulatedNetwork, by_destination, virtual_agents
-from tests.unit.hosts.aggregation.frame_switch import FrameSwitch
+from switch.program_cache import compiled_files
+from tests.unit.hosts.star import LINK, Star, virtual_agents
+from topo.link import LinkModel
 
+JOB, OWN_NUMBER, SLOTS = 3, 9, 16
 TRAINING = {"kind": "training", "hidden_units": 8, "rounds": 4, "batch_samples": 16}
 GROUP = {"ip": "239.66.0.3", "mac": "01:00:5e:42:00:03"}
 
@@ -24,33 +35,47 @@ GROUP = {"ip": "239.66.0.3", "mac": "01:00:5e:42:00:03"}
 def address(number: int) -> dict[str, str]:
     return {
         "name": f"h{number}",
-        "ip": f"10.0.0.{number + 1}",
+        "ip": f"10.0.0.{number}",
         "mac": f"02:00:00:00:00:{number:02x}",
         "gateway_mac": f"02:00:00:00:01:{number:02x}",
     }
 
 
 def job_of(workers: int, **fields: Any) -> JobDescription:
-    """The server on h0, workers on h1 and so on."""
+    """The server on h1, workers on h2 and so on."""
     return parse_description(
         JobDescription,
         {
-            "job": 3,
-            "server": address(0),
-            "workers": [{"index": index, **address(index + 1)} for index in range(workers)],
+            "job": JOB,
+            "server": address(1),
+            "workers": [{"index": index, **address(index + 2)} for index in range(workers)],
             "lanes": 64,
             **fields,
         },
     )
 
 
-def hosts_of(job: JobDescription) -> dict[str, str]:
-    return {agent.ip: agent.name for agent in (job.server, *job.workers)}
+def agents_of(job: JobDescription, link: LinkModel = LINK, **options: Any) -> tuple[Agents, VirtualClock]:
+    return virtual_agents(Star(1 + len(job.workers), link), **options)
 
 
-def routed(job: JobDescription, **links: Any) -> SimulatedNetwork:
-    hosts = hosts_of(job)
-    return SimulatedNetwork(hosts.values(), by_destination(hosts), **links)
+def summing_star(job: JobDescription, link: LinkModel, threshold: int) -> Star:
+    """Its switch runs p4src/aggregation.p4. threshold: as many packets that wait for the server are congestion."""
+    agents = (job.server, *job.workers)
+    star = Star(len(agents), link, forwards=False)
+    defines = {"LANES": str(job.lanes), "SLOTS": str(SLOTS)}
+    files = compiled_files(P4_SOURCES / "aggregation.p4", defines)
+    pipeline = Pipeline.load("aggregation", files.json, files.p4info)
+    entries = [
+        *(ipv4_route(IPv4Network(f"{agent.ip}/32"), port, agent.mac) for port, agent in enumerate(agents, 1)),
+        multicast_route(IPv4Address(GROUP["ip"]), 1),
+        aggregation_role(JOB, OWN_NUMBER, job.slot_policy, SlotRange(0, SLOTS)),
+        congestion_threshold(1, threshold),
+    ]
+    group = MulticastGroup(id=1, ports=tuple(range(2, 1 + len(agents))))
+    southbound = LocalSouthbound(star, {"s1": 1}, {"aggregation": pipeline})
+    southbound.start(Plan(switches={"s1": SwitchPlan.of("aggregation", entries, [group])}))
+    return star
 
 
 def run(agents: Agents, job: JobDescription) -> tuple[list[dict[str, Any]], dict[str, dict[str, Any]]]:
@@ -74,33 +99,28 @@ def assert_equals_reference(rounds: list[dict[str, Any]], job: JobDescription) -
 
 
 @pytest.mark.parametrize(
-    ("slot_policy", "headroom_bits", "loss", "mark"),
-    [("dynamic", 6, 0.03, 0.0), ("static", -2, 0.03, 0.1)],
+    ("slot_policy", "headroom_bits", "rate_bps"),
+    [("dynamic", 6, None), ("static", -2, 20_000_000)],
     ids=["dynamic slots", "static slots, overflows and marks"],
 )
 def test_sums_in_a_switch_with_loss_and_duplicates(
-    slot_policy: str, headroom_bits: int, loss: float, mark: float
+    slot_policy: str, headroom_bits: int, rate_bps: int | None
 ) -> None:
-    """Aggregation, multicast ACKs, repairs, packet numbers past 2^32; frames counted as the cards do."""
+    """Aggregation, multicast ACKs, repairs, packet numbers past 2^32."""
     workers = 3
     job = job_of(
         workers,
         workload={**TRAINING, "headroom_bits": headroom_bits},
-        designations=[[{"switch_number": 9, "fan_in": workers}]] * workers,
+        designations=[[{"switch_number": OWN_NUMBER, "fan_in": workers}]] * workers,
         slot_policy=slot_policy,
         window_fragments=16,
         multicast=[GROUP],
         first_packet_number=(1 << 32) - 20,
     )
-    switch = FrameSwitch(job, 9, slots=16, mark=mark)
-    network = SimulatedNetwork(hosts_of(job).values(), switch.forward, loss=loss, duplicate=loss)
-    agents, _ = virtual_agents(network)
+    link = LinkModel(rate_bps, 100, loss=0.03, duplicate=0.03)
+    agents, _ = virtual_agents(summing_star(job, link, threshold=2))
     rounds, statistics = run(agents, job)
     assert_equals_reference(rounds, job)
-    for host, name in ((0, "server"), *((index + 1, f"worker {index}") for index in range(workers))):
-        for suffix, counted in (("sent", "sent"), ("received", "received")):
-            frames = sum(statistics[name][f"{kind}_{suffix}"]["frames"] for kind in ("gradient", "acknowledgement"))
-            assert frames == getattr(network.cards[f"h{host}-eth0"], counted)
     server, *others = (statistics[name] for name in ("server", *(f"worker {index}" for index in range(workers))))
     assert server["merged_partials"] > 0
     assert sum(worker["timeout_resends"] + worker["early_resends"] for worker in others) > 0
@@ -112,31 +132,16 @@ def test_sums_in_a_switch_with_loss_and_duplicates(
         # A fragment that the server asks for before it was sent goes directly at once.
         surplus = worker["gradient_sent"]["frames"] - fragments - repeated
         assert 0 <= surplus <= worker["direct_copies"]
-        assert (worker["window"]["congestion_marks"] > 0) == (mark > 0)
+        assert (worker["window"]["congestion_marks"] > 0) == (rate_bps is not None)
     for kind in ("overflows", "requests", "shifted_acks"):
         assert (server[kind] > 0) == (headroom_bits < 0), kind
-    assert (server["congestion_marks"] > 0) == (mark > 0)
-
-
-@pytest.mark.parametrize("exchange", ["server", "ring"])
-def test_the_same_run_again_is_the_same_to_the_last_byte(exchange: str) -> None:
-    job = job_of(3, exchange=exchange, workload={"kind": "synthetic", "values": 2000, "rounds": 3})
-
-    def once(seed: int) -> tuple[Any, ...]:
-        network = routed(job, loss=0.05, duplicate=0.02, jitter_us=300, seed=seed)
-        agents, _ = virtual_agents(network, compute_us=lambda job, name: 700 + 100 * int(name[-1]))
-        rounds, statistics = run(agents, job)
-        assert_equals_reference(rounds, job)
-        return rounds, statistics, network.trace, network.now_ns
-
-    assert once(1) == once(1)
-    assert once(1) != once(2)
+    assert (server["congestion_marks"] > 0) == (rate_bps is not None)
 
 
 def test_without_losses_a_round_takes_what_links_and_computation_take() -> None:
     """One fragment: gradient there and ACK back, over two links each way; computing counts for the whole."""
     job = job_of(2, workload={"kind": "synthetic", "values": 10, "rounds": 2})
-    agents, clock = virtual_agents(routed(job, delay_us=250), compute_us=lambda job, name: 5000)
+    agents, clock = agents_of(job, LinkModel(delay_us=250), compute_us=lambda job, name: 5000)
     rounds, statistics = run(agents, job)
     assert_equals_reference(rounds, job)
     assert [event["seconds"] for event in rounds] == [0.001] * 4
@@ -149,7 +154,7 @@ def test_without_losses_a_round_takes_what_links_and_computation_take() -> None:
 def test_what_comes_while_an_agent_computes_waits_for_it() -> None:
     """The second worker computes so long that the first one's timers would run out many times, if they ran."""
     job = job_of(2, workload={"kind": "synthetic", "values": 1000, "rounds": 2}, min_timeout_us=1000)
-    agents, _ = virtual_agents(routed(job), compute_us=lambda job, name: 2_000_000 if name == "worker 1" else 0)
+    agents, _ = agents_of(job, compute_us=lambda job, name: 2_000_000 if name == "worker 1" else 0)
     rounds, statistics = run(agents, job)
     assert_equals_reference(rounds, job)
     assert statistics["worker 1"]["timeout_resends"] == 0
@@ -159,8 +164,7 @@ def test_what_comes_while_an_agent_computes_waits_for_it() -> None:
 @pytest.mark.parametrize("exchange", ["server", "ring"])
 def test_a_worker_gives_up_when_nobody_replies(exchange: str) -> None:
     job = job_of(2, exchange=exchange, workload={"kind": "synthetic", "values": 9, "rounds": 1})
-    network = SimulatedNetwork(hosts_of(job).values(), lambda frame: [])
-    agents, clock = virtual_agents(network)
+    agents, clock = virtual_agents(Star(3, forwards=False))
     agents.start(agent_specs(job))
     agents.begin()
     with pytest.raises(UserError, match=r"worker \d: no .* for 30 s in round 0 \(1 of 1 fragments missing\)"):
@@ -170,14 +174,14 @@ def test_a_worker_gives_up_when_nobody_replies(exchange: str) -> None:
 
 def test_a_job_whose_workers_sum_has_no_server() -> None:
     job = job_of(2, exchange="ring", workload=TRAINING)
-    agents, _ = virtual_agents(routed(job))
+    agents, _ = agents_of(job)
     with pytest.raises(UserError, match=r"^server: job 3 has no server: its workers sum \(ring\)$"):
         agents.start([server_spec(job)])
 
 
 def test_stop_in_the_middle_ends_all_without_done() -> None:
     job = job_of(2, workload=TRAINING)
-    agents, _ = virtual_agents(routed(job, loss=1.0))
+    agents, _ = virtual_agents(Star(3, forwards=False))
     agents.start(agent_specs(job))
     agents.begin()
     assert {name for _, name in agents.stop()} == {"server", "worker 0", "worker 1"}
@@ -186,7 +190,7 @@ def test_stop_in_the_middle_ends_all_without_done() -> None:
 def test_a_killed_server_is_started_again_and_the_workers_give_up_nothing() -> None:
     """Between the two, workers send into the void; the sums of the round begun must come from the new server."""
     job = job_of(2, workload={"kind": "synthetic", "values": 500, "rounds": 1})
-    agents, clock = virtual_agents(routed(job), compute_us=lambda job, name: 100)
+    agents, clock = agents_of(job, compute_us=lambda job, name: 100)
     agents.start(agent_specs(job))
     agents.begin()
     agents.kill(3, "server")
@@ -203,7 +207,7 @@ def test_a_killed_server_is_started_again_and_the_workers_give_up_nothing() -> N
 def test_a_job_that_needs_the_kernel_says_so_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hosts.systems.aggregation.agents.prepare", lambda description: None)
     job = job_of(1, exchange="server", workload={"kind": "external"})
-    agents, _ = virtual_agents(routed(job))
+    agents, _ = agents_of(job)
     agents.launch(agent_specs(job)[1:])
     with pytest.raises(UserError, match="needs a script for every worker"):
         agents.event()
