@@ -20,6 +20,7 @@ from experiments.records.results import StudyResults, load_results
 from experiments.scale import Scale
 from experiments.study.definition.expansion import expand, values_at, with_values
 from experiments.study.definition.model import Point, Study, StudyHead, Sweep
+from experiments.study.evaluation.bounds import crossings
 from experiments.study.evaluation.comparison import comparison_tables
 from experiments.study.evaluation.figure_data import write_figure_data
 from experiments.study.evaluation.figures import draw_figures
@@ -49,7 +50,8 @@ class RunOptions:
 
 
 def run_study_file(path: Path, options: RunOptions, *, quick: bool = False, clock: str | None = None) -> int:
-    """Run a study and draw its figures. Exit status 0; 1 if points broke or failed their checks; 130 if interrupted.
+    """Run a study and draw its figures. Exit status 0; 1 if points broke, failed their checks or crossed the bound of
+    a figure, which is not drawn then; 130 if interrupted.
 
     clock: instead of the study's. UserError for what the user can put right.
     """
@@ -64,12 +66,15 @@ def run_study_file(path: Path, options: RunOptions, *, quick: bool = False, cloc
     results = load_results(run.folder)
     console.print(summary_table(study, results))
     _print_comparisons(study, results, console)
-    for figure in draw_figures(results, study.head.figures, study.system.metrics, console.print):
+    crossed = crossings(results, study.head.figures)
+    sound = {name: section for name, section in study.head.figures.items() if name not in crossed}
+    for figure in draw_figures(results, sound, study.system.metrics, console.print):
         console.print(f"figure: {figure}")
-    if study.head.figures:
+    if study.head.figures and not crossed:
         console.print(f"data of figures: {write_figure_data(study, results)}")
     console.print(f"rows and logs: {run.folder}/")
-    return _conclusion(run, study.system.closing(results), console)
+    refused = [f"no figure {name}: {line}" for name, lines in crossed.items() for line in lines]
+    return _conclusion(run, study.system.closing(results), console, refused)
 
 
 def run_single(
@@ -154,7 +159,8 @@ def _run(study: Study, options: RunOptions) -> StudyRun:
     return run_study(study, scale, options.output, options.resume, options.jobs, options.scheduler)
 
 
-def _conclusion(run: StudyRun, assurance: str, console: Console) -> int:
+def _conclusion(run: StudyRun, assurance: str, console: Console, refused: Sequence[str] = ()) -> int:
+    """refused: why figures are not drawn."""
     stored = {point.stored.digest: point for point in run.done}
     # Of a single run the verdict is its own, whatever stands beside it.
     own = {point.stored.digest: point.row for point in run.done if not point.other_clock}
@@ -163,11 +169,14 @@ def _conclusion(run: StudyRun, assurance: str, console: Console) -> int:
     for point in failures:
         for line in point.stored.failures:
             console.print(f"FAILED: {point.place_text}{line}", style="bold red")
+    for line in refused:
+        console.print(f"FAILED: {line}", style="bold red")
     for label, reason in run.broken.items():
         console.print(f"BROKEN: {label}: {reason} (--resume tries it again)", style="bold red")
-    if assurance and not failures and not run.broken:
+    has_failed = bool(failures or refused or run.broken)
+    if assurance and not has_failed:
         console.print(assurance)
-    return 1 if failures or run.broken else 0
+    return int(has_failed)
 
 
 def _say_fidelity(rows: list[dict[str, Any]], console: Console) -> None:

@@ -92,6 +92,22 @@ def test_how_a_study_can_end(tmp_path: Path, gradbed_here: GradbedHere, ends: st
     assert said.status == status and word in said.out
 
 
+def test_a_figure_whose_points_cross_its_bound_is_refused(tmp_path: Path, gradbed_here: GradbedHere) -> None:
+    """With this seed one coin of two shows its head, and two of four."""
+    crossed = "crossed: {x: coins.count, y: limit, bound: heads}"
+    text = STUDY.replace("figures: {", f"figures: {{{crossed}, ")
+    said = gradbed_here("run", write(tmp_path, text), "--output", str(tmp_path))
+    assert said.status == 1
+    assert [line for line in said.out.splitlines() if line.startswith("FAILED")] == [
+        "FAILED: no figure crossed: count=2, seed 1: limit is 2, above its bound (heads), 1",
+        "FAILED: no figure crossed: count=4, seed 1: limit is 4, above its bound (heads), 2",
+    ]
+    assert "heads.svg" in said.out and "crossed.svg" not in said.out and "data of figures" not in said.out
+    assert coin.CoinSystem.assurance not in said.out
+    (folder,) = (path for path in (tmp_path / "tosses").iterdir() if not path.is_symlink())
+    assert {path.stem for path in folder.glob("*.svg")} == {"heads"} and not (folder / "data").exists()
+
+
 def test_the_same_trouble_everywhere_is_one_line_and_status_2(tmp_path: Path, gradbed_here: GradbedHere) -> None:
     file = write(tmp_path, f"{STUDY}coins: {{ends: broken}}")
     said = gradbed_here("run", file, "--output", str(tmp_path))
