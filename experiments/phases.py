@@ -59,8 +59,8 @@ class Measured:
     table "links"). samples: rows by table (experiments.engine.sampling.Sampler.rows), if any were ordered. registers:
     by switch and name, those of the network's setup: their cells that are not zero, as Testbed.registers gives them.
     coverage, trace: since the network is up; coverage is a report for each program, the trace a row for each switch,
-    with what happened there as text. unsettled: in words, why packets were still on their way when it was counted;
-    "": none was. carried: by links, from the network's warm_up_us on until the phase was complete.
+    with what happened there as text. unsettled: in words, when and why packets were still on their way when it was
+    counted; "": none was. carried: by links, from the network's warm_up_us on until the phase was complete.
     hosts: of the agents, by their job (from 1) and name.
     """
 
@@ -82,10 +82,12 @@ class Phase(ABC):
     other.
 
     requests: the jobs, as the system's service is asked for them. waits: whether agents begin only when `take` says
-    so; else they do as soon as all are ready. keep_open: as of NetworkSetup.
+    so; else they do as soon as all are ready. keep_open: as of NetworkSetup. tells_unfinished: whether the point's
+    result says something of the last phase although that was not complete when time stopped (EndlessCircle).
     """
 
     waits: bool = False
+    tells_unfinished: bool = False
     keep_open: Sequence[int] = ()
 
     def __init__(self, name: str, requests: Sequence[BaseModel]) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from common.errors import EndlessCircle
 from emulation.switches.fabric_layout import link_seed
 from experiments.accounts.counts import Counts
 from experiments.configuration.samples import SampleOrder
@@ -22,6 +23,7 @@ from experiments.fidelity.verdict import worst_report
 from experiments.phases import Measured, Phase, PointResult, Progress
 from experiments.setup import PointTask
 from experiments.system import System
+from experiments.testbeds.agents import AgentSpec
 from experiments.testbeds.interface import Testbed
 from experiments.testbeds.opening import open_testbed
 
@@ -53,11 +55,7 @@ def run_point(system: System, task: PointTask, on_progress: OnProgress = lambda 
         result,
         fidelity=worst_report(reports),
         failures=[
-            *(
-                f"after {phase.name} had ended, {found.unsettled}"
-                for phase, found in zip(point.phases, measured, strict=True)
-                if found.unsettled
-            ),
+            *(found.unsettled for found in measured if found.unsettled),
             *result.failures,
         ],
         decisions={
@@ -110,16 +108,20 @@ def run_phase(
             sampler.start()
         schedule(testbed, task.configuration.faults, task.scale, [answer["job"] for answer in answers])
         on_progress(phase.progress())
-        while not phase.complete:
-            more = phase.take(testbed.event())
-            if more is not None:
-                specs += more
-                testbed.start_agents(more)
-                testbed.begin()
-            on_progress(phase.progress())
-        carried_bytes = carried.taken()
-        testbed.cancel_calls()
-        unsettled = settle(testbed, before, longest_stand_s(testbed.topology, task.configuration.faults, task.scale))
+        carried_bytes = None
+        try:
+            specs += _events(testbed, phase, on_progress)
+            carried_bytes = carried.taken()
+            testbed.cancel_calls()
+            still_s = longest_stand_s(testbed.topology, task.configuration.faults, task.scale)
+            unsettled = settle(testbed, before, still_s)
+        except EndlessCircle as circle:
+            if not phase.tells_unfinished:
+                raise
+            testbed.cancel_calls()
+            unsettled = str(circle)
+        if unsettled:
+            unsettled = f"{'after' if phase.complete else 'before'} {phase.name} had ended, {unsettled}"
     final = testbed.stop_agents()
     counts = Counts.read(testbed).since(before)
     cells = {(switch, name): testbed.registers(switch, name) for switch, name in registers}
@@ -130,8 +132,23 @@ def run_phase(
     watched = testbed.coverage(), testbed.trace()
     numbers = {answer["job"]: number for number, answer in enumerate(answers, start=1)}
     hosts = {(numbers[spec.job], spec.name): spec.host for spec in specs}
-    measured = Measured(answers, final, counts, links, sampled, cells, *watched, unsettled, carried_bytes, hosts)
+    measured = Measured(
+        answers, final, counts, links, sampled, cells, *watched, unsettled, carried_bytes or carried.taken(), hosts
+    )
     return measured, meter.report(*socket_counts(final))
+
+
+def _events(testbed: Testbed, phase: Phase, on_progress: OnProgress) -> list[AgentSpec]:
+    """Hand the phase its agents' events until it is complete; the agents that were started because of them."""
+    specs: list[AgentSpec] = []
+    while not phase.complete:
+        more = phase.take(testbed.event())
+        if more is not None:
+            specs += more
+            testbed.start_agents(more)
+            testbed.begin()
+        on_progress(phase.progress())
+    return specs
 
 
 def socket_counts(final: Mapping[tuple[int, str], Mapping[str, Any]]) -> tuple[int, int]:

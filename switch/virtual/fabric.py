@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from common.capabilities import REAL_CLOCK
-from common.errors import UserError
+from common.errors import EndlessCircle, UserError
 from switch.codegen import build_program
 from switch.device import Program
 from switch.engine import Engine
@@ -79,6 +79,7 @@ class VirtualFabric(EngineFabric):
         self._due = (ctypes.c_uint32 * 1)()
         self.now_ns = self.engine.now_ns()
         """The clock, which starts at 0 and moves in run_until alone."""
+        self._stands_still = False
 
     def __enter__(self) -> VirtualFabric:
         return self
@@ -111,12 +112,20 @@ class VirtualFabric(EngineFabric):
         """Let time go on until somebody outside has to act, but not beyond time_ns; None: until nothing is left.
 
         Everything else that happens at the time at which it stops has been done. Raises ValueError for a time that is
-        over, and EndlessCircle when packets go round in circles without time going on.
+        over, and EndlessCircle when packets go round in circles without time going on: from then on packets stay
+        where they are, and time goes on without them.
         """
+        if self._stands_still:
+            self.now_ns = self.now_ns if time_ns is None else time_ns
+            return Stop(self.now_ns, (), (), idle=True)
         while True:
             timer_ns = self._next_timer_ns()
             until_ns = timer_ns if time_ns is None else time_ns if timer_ns is None else min(time_ns, timer_ns)
-            stop = self.engine.run_until(until_ns, self._due, _MAX_EVENTS)
+            try:
+                stop = self.engine.run_until(until_ns, self._due, _MAX_EVENTS)
+            except EndlessCircle:
+                self._stands_still, self.now_ns = True, self.engine.now_ns()
+                raise
             if self.after_running is not None:
                 self.after_running()
             self.now_ns = int(stop.time_ns)

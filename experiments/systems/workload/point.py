@@ -141,6 +141,7 @@ class WorkloadPoint(Point[WorkloadConfiguration]):
             warm_up_us=task.scale.time_us(1000 * configuration.traffic.warm_up_ms),
         )
         self._phase = TrafficPhase(TrafficJob(), self.traffic, self.background, configuration.faults)
+        self._phase.tells_unfinished = True  # a person's program may recirculate for ever
         self.phases = [self._phase]
 
     def _registers(self) -> list[tuple[str, str]]:
@@ -167,7 +168,7 @@ class WorkloadPoint(Point[WorkloadConfiguration]):
             else TrafficResults.of(self.traffic, found.final, phase.job)
         )
         rounds = [] if self.background is None else self.background.rows(found.final, phase.job, self.task.scale)
-        if not phase.packets:
+        if not phase.packets and not found.unsettled:
             raise UserError("no packet was sent: send longer (--duration-ms), or more (--load, --packets)")
         accounts = host_accounts(self.topology, found.counts, found.final)
         metrics = {

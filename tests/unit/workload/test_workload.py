@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -280,9 +281,26 @@ def test_a_trace_goes_through_all_programs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["1", "2"], ids=["recirculate", "resubmit"])
-def test_packets_that_go_round_inside_a_switch_end_the_run(tmp_path: Path, kind: str) -> None:
-    with pytest.raises(UserError, match=r"packets go round in circles, .* clone without end\?"):
-        run(tmp_path, program={"macros": [f"ENDLESS={kind}"]}, traffic={"packets": 1})
+def test_packets_that_go_round_inside_a_switch_fail_the_run(tmp_path: Path, kind: str) -> None:
+    result = run(tmp_path, program={"macros": [f"ENDLESS={kind}"]}, traffic={"packets": 1})
+    (said,) = result.failures
+    assert re.fullmatch(r"after traffic had ended, packets go round in circles, .* clone without end\?", said)
+    assert (result.metrics["sent_packets"], result.metrics["received_packets"]) == (1, 0)
+    assert len(table(result, "pairs")) == 1
+
+
+def test_what_arrived_before_packets_go_round_inside_a_switch_is_kept(tmp_path: Path) -> None:
+    """Time does not go on any more."""
+    macros = ["ENDLESS=2", "RESUBMITS_AFTER=100"]
+    result = run(tmp_path, program={"macros": macros}, traffic={"packets": 3000})
+    (said,) = result.failures
+    assert said.startswith("before traffic had ended, packets go round in circles, more than 10,000,000 events at 0.")
+    (switch,) = table(result, "switches")
+    assert switch["received"] == 101
+    # The others of the hundred wait in queues.
+    left = sum(row["packets"] for row in table(result, "links") if row["from"] == "s1")
+    assert 90 < left == result.metrics["received_packets"] <= 100
+    assert sum(row["received_packets"] for row in table(result, "pairs")) == left
 
 
 def test_packets_that_are_cloned_without_end_fail_the_run(tmp_path: Path) -> None:

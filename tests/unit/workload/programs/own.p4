@@ -1,7 +1,12 @@
 // Routes IPv4 and counts in a register and a counter; drops what has 13 hops left. What
-// ENDLESS is (1: recirculate, 2: resubmit, 3: clone), packets do for ever. With TAGGED they leave with a VLAN tag.
+// ENDLESS is (1: recirculate, 2: resubmit, 3: clone), packets do for ever: resubmitted ones
+// once RESUBMITS_AFTER came before them. With TAGGED they leave with a VLAN tag.
 #include <core.p4>
 #include <v1model.p4>
+
+#ifndef RESUBMITS_AFTER
+#define RESUBMITS_AFTER 0
+#endif
 
 header ethernet_t {
     bit<48> dst_addr;
@@ -73,7 +78,9 @@ control OwnIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
         seen.write(1, number + 1);
         arrived.count(2);
 #if ENDLESS == 2
-        resubmit_preserving_field_list(0);
+        if (number >= RESUBMITS_AFTER) {
+            resubmit_preserving_field_list(0);
+        }
 #endif
         if (hdr.ipv4.ttl == 13) {
             drop();
