@@ -21,8 +21,10 @@ def crossings(results: StudyResults, figures: Mapping[str, FigureSection]) -> di
 
 
 def _above(results: StudyResults, section: FigureSection) -> list[str]:
+    if section.bound is None:
+        return []
     lines: dict[str, None] = {}
-    for point in (*results.points, *results.other_clock) if section.bound is not None else ():
+    for point in (*results.points, *results.other_clock):
         y, bound = point.row.get(section.y), point.row.get(section.bound)
         if point.stored.is_good and y is not None and bound is not None and y > bound * (1 + ROUNDING):
             lines[f"{point.place_text}{section.y} is {y:g}, above its bound ({section.bound}), {bound:g}"] = None
