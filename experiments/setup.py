@@ -14,6 +14,7 @@ from experiments.configuration.point import Configuration, Configuration_co
 from experiments.configuration.samples import SampleOrder
 from experiments.programs import SwitchProgram
 from experiments.scale import Scale
+from hosts.agents.computing import ComputeTimes
 from topo.graph import Topology
 
 
@@ -38,6 +39,12 @@ class PointTask(Generic[Configuration_co]):
     def of(self, configuration: Configuration) -> PointTask[Configuration]:
         """The same with another configuration."""
         return PointTask(configuration, self.seed, self.scale, self.folder, self.capture)
+
+    @property
+    def compute_times(self) -> ComputeTimes:
+        """What an agent's computations take, in the emulated network's time."""
+        timing = self.configuration.timing
+        return ComputeTimes(timing.compute_us / self.scale.factor, timing.compute_distribution, self.seed)
 
 
 @dataclass(frozen=True)

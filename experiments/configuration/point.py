@@ -22,7 +22,9 @@ class TimingSection(Section):
     receive_coalescing_us: int = option(
         0, "A host's card tells of arrivals so long after the first (ethtool -C rx-usecs).", ge=0
     )
-    compute_us: float = option(0.0, "An agent's computation, such as of a gradient (virtual clock).", ge=0)
+    compute_us: float = option(
+        0.0, "An agent's computation, such as of a gradient; on the real clock at least.", ge=0
+    )
     compute_distribution: Literal["constant", "exponential"] = option(
         "constant", "Of compute_us, its mean: constant, or exponential, drawn with the run's seed."
     )

@@ -13,6 +13,7 @@ from pydantic import BaseModel
 
 from common.errors import UserError
 from common.json_lines import JsonLinesProcess, own_program
+from hosts.agents.computing import ComputeTimes
 
 SILENCE_TIMEOUT_S = 60.0
 """Nothing at all of the launcher for so long, which gives signs of life as long as there are agents, is an error."""
@@ -68,14 +69,15 @@ class Agents:
         preload: Sequence[str] = (),
         keep_open: Sequence[int] = (),
         silence_timeout_s: float = SILENCE_TIMEOUT_S,
+        compute: ComputeTimes | None = None,
         launcher: Launcher | None = None,
     ) -> None:
         """hosts: need not be up before the first agent starts. preload: modules that the launcher loads at once.
-        keep_open: descriptors that the agents inherit. launcher: one that is there (hosts.agents.virtual.launcher)
-        instead of a process."""
+        keep_open: descriptors that the agents inherit. compute: what computations take at least. launcher: one that
+        is there (hosts.agents.virtual.launcher) instead of a process."""
         self._launcher: Launcher = launcher or JsonLinesProcess(
             "agent launcher",
-            own_program("hosts.agents.kernel.launcher", *preload),
+            own_program("hosts.agents.kernel.launcher", *(compute.to_arguments() if compute else ()), *preload),
             log=folder / "agents.log",
             keep_open=keep_open,
         )

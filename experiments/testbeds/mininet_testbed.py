@@ -98,7 +98,13 @@ class MininetTestbed(Testbed):
         self.client = ControllerClient(REST_ADDRESS)
         self._controller: JsonLinesProcess | None = None
         self._patience_s = PATIENCE * estimate(setup.topology).time_s
-        self._agents = Agents(task.folder, self.network, preload=setup.preload, keep_open=setup.keep_open)
+        self._agents = Agents(
+            task.folder,
+            self.network,
+            preload=setup.preload,
+            keep_open=setup.keep_open,
+            compute=task.compute_times,
+        )
         self._calls: list[tuple[float, int, Callable[[], None]]] = []
 
     def __enter__(self) -> Self:

@@ -6,7 +6,6 @@ involved in what comes out, no root is needed, and nothing is done in the kernel
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict
@@ -36,7 +35,6 @@ from switch.insight.recorder import as_words, recording
 from switch.virtual import HostInterface, Message, VirtualFabric
 
 if TYPE_CHECKING:
-    from experiments.configuration.point import TimingSection
     from experiments.configuration.sections import SwitchProgramsSection
     from experiments.setup import NetworkSetup, PointTask, Served
     from switch.engine import EngineDevice
@@ -80,7 +78,7 @@ class VirtualTestbed(Testbed):
         self._agents = Agents(
             task.folder,
             _Hosts(self),
-            launcher=VirtualLauncher(self._clock, self._interfaces(), _compute_us(self._timing, task.seed)),
+            launcher=VirtualLauncher(self._clock, self._interfaces(), task.compute_times),
         )
         self._calls: list[Any] = []
 
@@ -250,16 +248,3 @@ def _pipelines(programs: Mapping[str, Program], by: SwitchProgramsSection) -> di
             files = program.compiled(by)
             found[program.name] = Pipeline.load(program.name, files.json, files.p4info, program.routed)
     return found
-
-
-def _compute_us(timing: TimingSection, seed: int) -> Callable[[int, str], int]:
-    """How long each computation takes, drawn with a generator of each agent's own."""
-    draws: dict[tuple[int, str], random.Random] = {}
-
-    def compute_us(job: int, name: str) -> int:
-        if timing.compute_distribution == "constant":
-            return round(timing.compute_us)
-        draw = draws.setdefault((job, name), random.Random(f"{seed} {job} {name}"))
-        return round(draw.expovariate(1 / timing.compute_us)) if timing.compute_us else 0
-
-    return compute_us

@@ -129,7 +129,7 @@ class AgentContext(Protocol):
         """Wait until the agents are told to begin (True, also if they were before) or to stop (False)."""
 
     def compute(self, work: Callable[[], Result]) -> Result:
-        """Do work that takes a host's processor some time: as long as it does, or as long as a simulation says."""
+        """Do work that takes a host's processor some time: as long as it does, or as the run says."""
 
     def require_kernel(self, what: str) -> None:
         """UserError where the network is simulated. what: that goes past the context to the kernel's network."""

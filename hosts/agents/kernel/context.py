@@ -19,8 +19,18 @@ from hosts.agents.tcp import Connections, TcpListener, TcpStream
 class RealContext:
     """The context of an agent that is a process."""
 
-    def __init__(self, job: int, name: str, interfaces: tuple[str, ...], control: int, events: int) -> None:
-        """interfaces: of the present network namespace. control, events: descriptors of the two pipes' ends."""
+    def __init__(
+        self,
+        job: int,
+        name: str,
+        interfaces: tuple[str, ...],
+        control: int,
+        events: int,
+        compute_us: Callable[[], int] = lambda: 0,
+    ) -> None:
+        """interfaces: of the present network namespace. control, events: descriptors of the two pipes' ends.
+        compute_us: how long the next computation takes at least."""
+        self._compute_us = compute_us
         self.job = job
         self.name = name
         self.interfaces = interfaces
@@ -108,7 +118,13 @@ class RealContext:
         return not self.stopped
 
     def compute(self, work: Callable[[], Result]) -> Result:
-        return work()
+        begin_ns = self.now_ns()
+        result = work()
+        end_ns = begin_ns + 1000 * self._compute_us()
+        while not self.stopped and (left_ns := end_ns - self.now_ns()) > 0:
+            if select.select([self._control], [], [], left_ns / 1e9)[0]:
+                self._read_command()
+        return result
 
     def require_kernel(self, what: str) -> None:
         """It is there."""

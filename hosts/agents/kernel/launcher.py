@@ -1,6 +1,6 @@
 """Forks agents from one warmed-up process into the namespaces of their hosts.
 
-    python -m hosts.agents.kernel.launcher [--sign-of-life SECONDS] [MODULE ...]
+    python -m hosts.agents.kernel.launcher [--sign-of-life SECONDS] [--compute US,DISTRIBUTION,SEED] [MODULE ...]
 
 loads the modules and reads JSON lines from standard input:
 
@@ -41,6 +41,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from common.errors import UserError
 from common.parent_death import die_with_parent
 from hosts.agents.channel import BEGIN, STOP, write_event
+from hosts.agents.computing import ComputeTimes
 from hosts.agents.functions import one_line, prepare_agent
 from hosts.agents.kernel.context import RealContext
 from hosts.agents.kernel.namespace import enter_network_namespace
@@ -103,8 +104,9 @@ class _Agent:
 class Launcher:
     """The parent of all agents: passes commands on and notices their ends."""
 
-    def __init__(self, sign_of_life_s: float = SIGN_OF_LIFE_S) -> None:
-        """sign_of_life_s: how often there is an event alive."""
+    def __init__(self, sign_of_life_s: float, compute_us: ComputeTimes) -> None:
+        """sign_of_life_s: how often there is an event alive. compute_us: of an agent's computations."""
+        self._compute_us = compute_us
         self._sign_of_life_interval_s = sign_of_life_s
         self._selector = selectors.DefaultSelector()
         self._agents: dict[int, _Agent] = {}  # by pidfd
@@ -218,7 +220,7 @@ class Launcher:
                 os.close(control_write)
                 for other in self._agents.values():
                     os.close(other.control)
-                status = _run_agent(start, main, description, control_read)
+                status = self._run_agent(start, main, description, control_read)
             finally:
                 os._exit(status)
         os.close(control_read)
@@ -239,6 +241,28 @@ class Launcher:
             reason = f"killed by {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
             write_event(_STDOUT, "error", job=agent.job, name=agent.name, message=f"ended unexpectedly ({reason})")
 
+    def _run_agent(self, start: _Start, main: Any, description: BaseModel, control: int) -> int:
+        """The life of a forked agent; returns its exit status."""
+
+        def compute_us() -> int:
+            return self._compute_us(start.job, start.name)
+
+        # An agent may print to descriptor 1.
+        context = RealContext(start.job, start.name, start.interfaces, control, os.dup(_STDOUT), compute_us)
+        try:
+            enter_network_namespace(start.host_pid)
+            main(context, description)
+            context.emit_interfaces()
+        except UserError as error:
+            context.emit("error", message=str(error))
+            return _REPORTED_ERROR
+        except BrokenPipeError:  # nobody listens any more
+            return _REPORTED_ERROR
+        except Exception as error:
+            context.emit("error", message=one_line(error))
+            return _REPORTED_ERROR
+        return 0
+
 
 def _tell(agent: _Agent, command: bytes) -> None:
     # An agent that has just ended is reaped through its pidfd.
@@ -246,28 +270,12 @@ def _tell(agent: _Agent, command: bytes) -> None:
         os.write(agent.control, command)
 
 
-def _run_agent(start: _Start, main: Any, description: BaseModel, control: int) -> int:
-    """The life of a forked agent; returns its exit status."""
-    # An agent may print to descriptor 1.
-    context = RealContext(start.job, start.name, start.interfaces, control, os.dup(_STDOUT))
-    try:
-        enter_network_namespace(start.host_pid)
-        main(context, description)
-        context.emit_interfaces()
-    except UserError as error:
-        context.emit("error", message=str(error))
-        return _REPORTED_ERROR
-    except BrokenPipeError:  # nobody listens any more
-        return _REPORTED_ERROR
-    except Exception as error:
-        context.emit("error", message=one_line(error))
-        return _REPORTED_ERROR
-    return 0
-
-
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--sign-of-life", type=float, default=SIGN_OF_LIFE_S, metavar="SECONDS")
+    parser.add_argument(
+        "--compute", type=ComputeTimes.of_argument, default=ComputeTimes(), metavar="US,DISTRIBUTION,SEED"
+    )
     parser.add_argument("modules", nargs="*")
     options = parser.parse_args(arguments)
     # The default actions end the process at once; its agents go with it (die_with_parent).
@@ -276,7 +284,7 @@ def main(arguments: Sequence[str]) -> int:
     for module in options.modules:
         importlib.import_module(module)
     try:
-        Launcher(options.sign_of_life).run()
+        Launcher(options.sign_of_life, options.compute).run()
     except BrokenPipeError:  # nobody reads the events
         return 1
     return 0

@@ -20,7 +20,6 @@ STOP_PATIENCE_S = 5
 SILENCE_S = 3600
 """Of simulated time."""
 
-ComputeUs = Callable[[int, str], int]
 """How long an agent's next computation takes, by job and name."""
 
 
@@ -37,7 +36,10 @@ class VirtualLauncher:
     """Starts agents as greenlets. `send` and `event` are those of common.json_lines.JsonLinesProcess."""
 
     def __init__(
-        self, clock: VirtualClock, cards: Mapping[str, Card], compute_us: ComputeUs = lambda job, name: 0
+        self,
+        clock: VirtualClock,
+        cards: Mapping[str, Card],
+        compute_us: Callable[[int, str], int] = lambda job, name: 0,
     ) -> None:
         """cards: by the names of interfaces."""
         self._clock = clock

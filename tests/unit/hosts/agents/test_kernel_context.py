@@ -12,6 +12,7 @@ import pytest
 
 from common.errors import UserError
 from hosts.agents.channel import BEGIN, STOP
+from hosts.agents.computing import ComputeTimes
 from hosts.agents.kernel.context import RealContext
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="raw sockets need root")
@@ -135,3 +136,51 @@ def test_frames_leave_at_their_times_with_the_kernels_stamps(ends: Ends) -> None
             assert sent_ns >= times_ns[[60, 80, 100].index(int(length))]
             assert sent_ns <= arrived_ns + 1_000_000
         assert sender.counts.sent_bytes == 240
+
+
+def test_a_computation_takes_at_least_as_long_as_the_run_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_ns, waited_s = 0, []
+
+    def work() -> str:
+        nonlocal now_ns
+        now_ns += 2_000_000
+        return "done"
+
+    def wait(read: list[int], write: list[int], other: list[int], timeout_s: float) -> tuple[list[int], ...]:
+        nonlocal now_ns
+        now_ns += round(timeout_s * 1e9)
+        waited_s.append(timeout_s)
+        return [], [], []
+
+    monkeypatch.setattr("hosts.agents.kernel.context.time.monotonic_ns", lambda: now_ns)
+    monkeypatch.setattr("hosts.agents.kernel.context.select.select", wait)
+    read, write = os.pipe()
+    times_us = iter((5000, 2000, 0))
+    context = RealContext(7, "worker 3", (), read, write, lambda: next(times_us))
+    assert [context.compute(work) for _ in range(3)] == ["done"] * 3
+    assert waited_s == [0.003]
+    os.close(read)
+    os.close(write)
+
+
+def test_a_stop_ends_a_computation_that_only_waits(ends: Ends) -> None:
+    ends.context._compute_us = lambda: 3_600_000_000
+    os.write(ends.control, BEGIN + STOP)
+    assert ends.context.compute(lambda: 5) == 5
+    assert (ends.context.begun, ends.context.stopped) == (True, True)
+    os.close(ends.control)
+
+
+def test_drawn_times_are_of_each_agent_alone_and_go_by_the_seed() -> None:
+    def times(seed: int, name: str) -> list[int]:
+        sent = ComputeTimes(4000, "exponential", seed).to_arguments()[0].removeprefix("--compute=")
+        drawn = ComputeTimes.of_argument(sent)
+        return [drawn(1, name) for _ in range(2000)]
+
+    first = times(3, "peer 0")
+    assert first == times(3, "peer 0")
+    assert first != times(3, "peer 1")
+    assert first != times(4, "peer 0")
+    assert 3600 < np.mean(first) < 4400
+    assert 3600 < np.std(first) < 4400  # an exponential distribution's is its mean
+    assert [ComputeTimes(1.5e6)(1, "a"), ComputeTimes()(1, "a")] == [1_500_000, 0]
