@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from tests.unit.documented_figures import figure_data, said
 
 PAGE = "docs/interconnect.md"
@@ -36,6 +39,47 @@ def test_sums_on_five_networks() -> None:
     said(PAGE, f"{round_ms('optical-electrical:2'):.1f} ms here, and {round_ms('fat-tree:4'):.1f} ms on the fat-tree")
     without = [round_ms(kind, "none") for kind in kinds]
     said(PAGE, f"without them {min(without):.1f} to {max(without):.1f} ms")
+
+
+def test_training_on_five_networks() -> None:
+    data = figure_data("interconnect_5_training")
+    served = [1e3 * row["round_time_s"] for row in data.rows(exchange="server")]
+    said(PAGE, f"A server takes {min(served):.0f} to {max(served):.0f} ms a round on every network")
+    rings = {row["topology.kind"]: f"{1e3 * row['round_time_s']:.0f}" for row in data.rows(exchange="ring")}
+    [alone] = {rings[kind] for kind in ("fat-tree:4", "leaf-spine:4,2,2", "dragonfly:4,2,1")}
+    [shared] = {rings[kind] for kind in ("optical-electrical:2", "torus:2,2,2")}
+    said(
+        PAGE,
+        f"A ring takes {alone} ms on fat-tree, leaf-spine and dragonfly, and {shared} ms on this network and the "
+        "torus",
+    )
+
+
+def test_latency_from_each_unit_to_the_next() -> None:
+    data = figure_data("interconnect_10_stride")
+
+    def at(policy: str, load: float) -> Mapping[str, Any]:
+        return data.row(policy=policy, load=load)
+
+    saturation = at("least-loaded", 0.7)["saturation_load"]
+    said(PAGE, f"The light paths to one unit are full at {saturation:.2f} of the hosts' rate")
+    most = max(row["accepted_load"] for row in data.rows(policy="fixed-plane"))
+    said(PAGE, f"A fixed plane has half of them: it accepts no more than {most:.2f}")
+    assert all(
+        at("mesh-first", row["traffic.load"]) == {**row, "routing.policy": "mesh-first"}
+        for row in data.rows(policy="least-loaded")
+    )
+    by_load, coin, fixed, hashed = (
+        f"{1e3 * at(policy, 0.6)['latency_s']:.2f}"
+        for policy in ("least-loaded", "random-plane", "fixed-plane", "ecmp")
+    )
+    said(
+        PAGE,
+        f"At 0.6 packets take {by_load} ms by load, {coin} ms over a random plane, {hashed} ms by flow hash, whose",
+    )
+    said(PAGE, f"seeds crowd single light paths, and {fixed} ms over a fixed plane")
+    lost = [100 * at(policy, 0.6)["loss"] for policy in ("ecmp", "fixed-plane")]
+    said(PAGE, f"where {lost[0]:.0f} % and {lost[1]:.0f} % are lost")
 
 
 def test_latency_by_policy() -> None:
