@@ -98,3 +98,15 @@ def test_latency_by_policy() -> None:
         PAGE,
         f"At most {100 * max(row['reordered'] for row in data.rows()):.1f} % of the packets arrive after a later",
     )
+
+
+def test_balance_by_policy() -> None:
+    data = figure_data("interconnect_3_balance")
+    patterns = ("all-to-all", "permutation", "hotspot:0.2", "stride:9")
+    for policy in ("least-loaded", "random-plane", "fixed-plane", "mesh-first", "ecmp"):
+        loads = [f"{data.row(policy=policy, pattern=each)['largest_link_load']:.3f}" for each in patterns]
+        fairness = data.row(policy=policy, pattern="permutation")["light_path_fairness"]
+        said(PAGE, f"| {policy} | {' | '.join(loads)} | {fairness:.2f} |")
+    fixed = data.row(policy="fixed-plane", pattern="stride:9")
+    assert 1 <= fixed["largest_link_load"] < 1.002, "full at half load"
+    assert max(row["light_path_fairness"] for row in data.rows(pattern="stride:9")) < 0.5, "half of them are idle"

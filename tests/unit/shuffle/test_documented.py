@@ -69,8 +69,8 @@ def accuracies() -> str:
     )
     return (
         f"local shuffling is as good as global: {any_local} and {any_global} of the test digits are right in the "
-        "end. Where each worker begins with a few digits only, the mean of their weights learns far more slowly unless "
-        f"samples are shuffled between workers: {few_local} in place of {few_global}."
+        "end. Where each worker begins with a few digits only, the mean of their weights learns far more slowly "
+        f"unless samples are shuffled between workers: {few_local} in place of {few_global}."
     )
 
 
