@@ -1,0 +1,35 @@
+"""The table of Mininet's points beside the virtual clock's (docs/experiments.md) is what the data say."""
+
+from __future__ import annotations
+
+import csv
+from statistics import median
+
+import pytest
+
+from tests.unit.documented_figures import ROOT, said
+
+QUANTITIES = {
+    "iteration_time_s": "time of an iteration",
+    "accepted_load": "accepted load",
+    "largest_link_load": "load of the busiest link",
+    "latency_s": "mean latency",
+    "round_time_s": "time of a round",
+    "counted_hops": "hops counted",
+    "fabric_load_max_over_mean": "busiest core link over mean",
+    "shuffle_time_s": "time of a shuffle",
+}
+
+with (ROOT / "docs" / "data" / "mininet_points.csv").open(newline="", encoding="utf-8") as _file:
+    POINTS = [row for row in csv.DictReader(_file) if row["metric"]]
+
+
+@pytest.mark.parametrize(
+    ("system", "metric"), sorted({(row["study"].split("_")[0], row["metric"]) for row in POINTS})
+)
+def test_a_row(system: str, metric: str) -> None:
+    found = [row for row in POINTS if row["study"].startswith(system) and row["metric"] == metric]
+    ratios = [float(row["real"]) / float(row["virtual"]) for row in found]
+    valid = sum(row["verdict"] == "valid" for row in found)
+    shown = " | ".join(f"{value:.2f}" for value in (min(ratios), median(ratios), max(ratios)))
+    said("docs/experiments.md", f"| {system} | {QUANTITIES[metric]} | {len(found)} | {valid} | {shown} |")
