@@ -8,7 +8,7 @@ import functools
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
@@ -24,7 +24,7 @@ from switch.server.arbitration import Election
 from switch.server.outside_address import OutsideAddress
 from switch.server.pipeline_cache import PipelineCache
 from switch.server.server_tls import ServerTls
-from switch.server.service import P4RuntimeService
+from switch.server.service import ControllersFirst, P4RuntimeService
 from switch.server.target import Target
 from switch.state.device import Device
 from switch.state.pipeline import Build
@@ -55,6 +55,7 @@ class P4RuntimeServer:
 
     `build` turns BMv2 JSON into a program for the devices; it runs in several threads at once.
     `initial`: ForwardingPipelineConfig messages of devices that run a program before any controller comes.
+    `unconfigured`: those of the addresses whose clients find no pipeline before one of them pushes it.
     `tls`: those of the addresses that speak TLS. `outside`: a further address, in another network namespace.
     `election`: who is primary, and may write. `further`: generic gRPC handlers of other services at these addresses.
     """
@@ -66,6 +67,7 @@ class P4RuntimeServer:
         *,
         build: Build = build_program,
         initial: Mapping[int, Any] | None = None,
+        unconfigured: Collection[str] = (),
         tls: Mapping[str, ServerTls] | None = None,
         outside: OutsideAddress | None = None,
         election: type[Election] = Election,
@@ -84,6 +86,7 @@ class P4RuntimeServer:
         self._election = election
         self._further = tuple(further)
         self._initial = dict(initial or {})
+        self._unconfigured = frozenset(unconfigured)
         self._ports: list[int] = []
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -138,19 +141,21 @@ class P4RuntimeServer:
             targets = {i: Target(device, request_threads, self._election) for i, device in self._devices.items()}
             self._targets = targets
             cache = PipelineCache(self._build, build_threads)
-            server = grpc.aio.server(options=_OPTIONS, interceptors=[MalformedRequests()])
-            p4r_grpc.add_P4RuntimeServicer_to_server(P4RuntimeService(targets, cache, request_threads), server)
-            server.add_generic_rpc_handlers(self._further)
+            servers = [self._server(P4RuntimeService(targets, cache, request_threads))]
+            if self._unconfigured:
+                servers.append(self._server(ControllersFirst(targets, cache, request_threads)))
             try:
                 for device_id, config in self._initial.items():
                     await _load(targets[device_id], cache, config)
                 # All of them first: gRPC keeps what it has opened when another address fails.
                 for address in self._addresses:
                     check_free(address)
-                self._ports = [port for a in self._addresses if (port := _listen(server, a, self._tls.get(a)))]
+                opened = [_listen(servers[a in self._unconfigured], a, self._tls.get(a)) for a in self._addresses]
+                self._ports = [port for port in opened if port]
                 if self._outside is not None:
-                    self._ports.append(_listen_outside(server, self._outside))
-                await server.start()
+                    self._ports.append(_listen_outside(servers[0], self._outside))
+                for server in servers:
+                    await server.start()
                 inbox = Inbox(self._loop, targets)
             except BaseException as error:
                 ready.set_exception(error)
@@ -160,7 +165,13 @@ class P4RuntimeServer:
             await self._stopping.wait()
             scanner.cancel()
             inbox.close()
-            await server.stop(STOP_GRACE_S)
+            await asyncio.gather(*(server.stop(STOP_GRACE_S) for server in servers))
+
+    def _server(self, service: P4RuntimeService) -> Any:
+        server = grpc.aio.server(options=_OPTIONS, interceptors=[MalformedRequests()])
+        p4r_grpc.add_P4RuntimeServicer_to_server(service, server)
+        server.add_generic_rpc_handlers(self._further)
+        return server
 
 
 class Inbox:

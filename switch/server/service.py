@@ -76,6 +76,23 @@ class P4RuntimeService:
         return target
 
 
+class ControllersFirst(P4RuntimeService):
+    """Where the program that a device was started with is no pipeline: only a controller sets one."""
+
+    async def _write(self, request: Any) -> Any:
+        self._target(request.device_id).check_not_preset()
+        return await super()._write(request)
+
+    async def _read(self, context: Any, request: Any) -> None:
+        self._target(request.device_id).check_not_preset()
+        await super()._read(context, request)
+
+    async def _get_pipeline(self, request: Any) -> Any:
+        if self._target(request.device_id).is_preset:
+            return p4r.GetForwardingPipelineConfigResponse()
+        return await super()._get_pipeline(request)
+
+
 async def _answer(context: Any, work: Callable[[Any], Awaitable[Any]], request: Any) -> Any:
     """The result of `work`, or the end of the RPC with the status of what it raised, or of a malformed request."""
     details: tuple[tuple[str, bytes], ...] = ()

@@ -60,6 +60,8 @@ class Target(RunningDevice):
         self.elections = {"": self.new_election("")}
         self._cookie: int | None = None
         self._saved: _Saved | None = None
+        self.is_preset = False
+        """The pipeline that runs was there before any controller."""
         self._digest_timer: tuple[int, asyncio.TimerHandle] | None = None
         self._scan: asyncio.Future[None] | None = None
         self._executor = executor
@@ -169,6 +171,7 @@ class Target(RunningDevice):
     def lose_everything(self) -> None:
         self._save(None)
         self._cookie = None
+        self.is_preset = False
         super().lose_everything()
 
     # ---- Entities ----
@@ -248,6 +251,12 @@ class Target(RunningDevice):
     def start_with(self, pipeline: Pipeline) -> None:
         """Run it before the first controller comes."""
         self._commit(pipeline, None)
+        self.is_preset = True
+
+    def check_not_preset(self) -> None:
+        """Raises FAILED_PRECONDITION where what is written and read is of the pipeline that nobody pushed."""
+        if self.is_preset and self._saved is None:
+            raise self.no_pipeline()
 
     def get_pipeline(self, response_type: int) -> Any:
         """The GetForwardingPipelineConfigResponse of what is running; without config if nothing is."""
@@ -278,6 +287,7 @@ class Target(RunningDevice):
     def _commit(self, pipeline: Pipeline, cookie: int | None, updates: Iterable[Any] = ()) -> None:
         state = self.run(pipeline, self.digest_sink)
         self._cookie = cookie
+        self.is_preset = False
         self._save(None)
         failure = next(filter(None, state.write(updates, Role(""))), None)
         if failure is not None:

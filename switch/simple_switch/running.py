@@ -76,6 +76,7 @@ class RunningSwitch:
             {options.device_id: device},
             self.addresses,
             initial=initial,
+            unconfigured=options.grpc_addresses,
             tls=tls,
             election=election,
             further=[basics_handler(options)],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from switch.p4runtime.values.status import failed_precondition, from_exception, invalid
+from switch.p4runtime.values.status import RequestError, failed_precondition, from_exception, invalid
 from switch.state.device import Device, DigestCallback
 from switch.state.digests.lists import DigestLists, Send
 from switch.state.forwarding_state import ForwardingState
@@ -28,8 +28,11 @@ class RunningDevice:
     def running(self) -> ForwardingState:
         """Raises FAILED_PRECONDITION before the first pipeline."""
         if self.state is None:
-            raise failed_precondition(f"no forwarding pipeline config is set for device {self.device.device_id}")
+            raise self.no_pipeline()
         return self.state
+
+    def no_pipeline(self) -> RequestError:
+        return failed_precondition(f"no forwarding pipeline config is set for device {self.device.device_id}")
 
     def run(self, pipeline: Pipeline, digest_sink: DigestCallback | None) -> ForwardingState:
         """Load its program and start with fresh state. If that fails, the old one goes on.

@@ -24,7 +24,9 @@ from scapy.utils import rdpcap, wrpcap
 from switch.simple_switch.cli.client import Client
 from switch.simple_switch.cli.command import Shell
 from tests.unit.p4runtime.certificates import Authority
-from tests.unit.simple_switch.programs import program_json
+from tests.unit.p4runtime.client import INSERT
+from tests.unit.p4runtime.client import Client as Controller
+from tests.unit.simple_switch.programs import everything, program_json
 
 PATIENCE_S = 60.0
 
@@ -159,6 +161,35 @@ def test_a_program_given_at_the_start_runs_and_can_be_written_to(tmp_path: Path)
         assert {table.preamble.name for table in client.p4info.tables} == {"In.routes", "In.rules", "In.hosts"}
         client.close()
     assert "a program was loaded" in (tmp_path / "log.txt").read_text()
+
+
+def test_a_program_given_at_the_start_is_none_to_controllers_before_they_push(tmp_path: Path) -> None:
+    """As with BMv2; by Thrift, where our simple_switch_CLI looks, it is there."""
+    (tmp_path / "everything.json").write_text(json.dumps(program_json()))
+    compiled, table = everything(), p4r.TableEntry()
+    thrift, address = f"127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}"
+    arguments = ["everything.json", "--thrift-port", thrift.rpartition(":")[2], "--", "--grpc-server-addr", address]
+    with running("simple_switch_grpc", *arguments, cwd=tmp_path) as process:
+        wait_until_it_serves(process)
+        shell = Client(thrift, None)
+        assert {each.preamble.name for each in shell.p4info.tables} == {"In.routes", "In.rules", "In.hosts"}
+        controller = Controller(address, device_id=0)
+        stream = controller.become_primary()
+        for request in (lambda: controller.read(table), lambda: controller.write((INSERT, table))):
+            with pytest.raises(grpc.RpcError) as refused:
+                request()
+            assert refused.value.code() == grpc.StatusCode.FAILED_PRECONDITION
+        assert not controller.get_pipeline().HasField("config")
+
+        config = p4r.ForwardingPipelineConfig(p4info=compiled.p4info, p4_device_config=compiled.json_text.encode())
+        controller.push("VERIFY_AND_SAVE", config)
+        assert len(controller.read(table)) == 0  # of the saved pipeline
+        controller.push("COMMIT")
+        assert controller.get_pipeline().config.p4info == compiled.p4info
+        assert len(controller.read(table)) == 0
+        shell.close()
+        stream.close()
+        controller.close()
 
 
 def test_packets_from_files(tmp_path: Path) -> None:
