@@ -87,5 +87,15 @@ def running(options: finsy.SwitchOptions, *, manual_clock: bool = False) -> Iter
             server.stop()
 
 
+def controlled(test: Callable[[Network, finsy.Switch], Coroutine[None, None, None]]) -> Callable[[Network], None]:
+    """A test that is given, beside the network, finsy's connection to its switch."""
+
+    def run(network: Network) -> None:
+        network.run(lambda switch: test(network, switch))
+
+    run.__name__, run.__doc__, run.__module__ = test.__name__, test.__doc__, test.__module__
+    return run
+
+
 async def read(switch: finsy.Switch, *entities: object) -> list:
     return [entity async for entity in switch.read(entities)]
