@@ -22,6 +22,8 @@ from hosts.systems.aggregation.gradient_frames import pack_frames, parse_frames
 from switch.codegen import BuiltProgram
 from switch.device import ActionCall, KeyMatch
 from switch.engine import Engine
+from tests.unit.hosts.aggregation.labels import labels as designation_labels
+from tests.unit.hosts.aggregation.slot_model import Label
 
 LANES, SLOTS = 32, 2
 WORKERS, FRAGMENTS = 4, 3
@@ -35,30 +37,9 @@ EVERYBODY = (1 << WORKERS) - 1
 SERVER = "server"
 
 
-@dataclass(frozen=True)
-class Label:
-    """How one worker's packets of one fragment are labelled."""
-
-    switch_number: int = 0
-    fan_in: int = 0
-    next_switch: int = 0
-    next_fan_in: int = 0
-
-
 def labels(first: Sequence[int], second: bool) -> list[Label]:
     """Of the workers whose first switches these are (0: none); `second`: sums of NEAR go on to FAR."""
-    at_far = sum(number == FAR or (second and number in NEAR) for number in first)
-    return [
-        Label(
-            number,
-            at_far if number == FAR else first.count(number),
-            FAR if second and number in NEAR else 0,
-            at_far if second and number in NEAR else 0,
-        )
-        if number
-        else Label()
-        for number in first
-    ]
+    return [label for (label,) in designation_labels([[number] for number in first], FAR if second else 0)]
 
 
 def digits(bitmap: int) -> int:
