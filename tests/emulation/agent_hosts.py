@@ -1,8 +1,4 @@
-"""Network namespaces with one agent host each, and the launcher's events, for tests.
-
-Every namespace belongs to a sleeping process that the kernel ends together with the test: nothing is left
-behind, however the test ends.
-"""
+"""Network namespaces with one agent host each, and the launcher's events, for tests."""
 
 from __future__ import annotations
 
@@ -23,32 +19,9 @@ from experiments.systems.aggregation.agents import agent_specs
 from experiments.testbeds.agents import AgentSpec
 from hosts.agents.description import parse_description
 from hosts.systems.aggregation.description import JobDescription
+from tests.emulation.namespaces import Namespace
 
 ROOT = Path(__file__).resolve().parents[2]
-_SET_UP = "echo 1 > /proc/sys/net/ipv6/conf/default/disable_ipv6 && ip link set lo up"
-
-
-class Namespace:
-    """A network namespace, kept by a process of its own. Without IPv6, so that only the tests' frames flow."""
-
-    def __init__(self) -> None:
-        self._keeper = subprocess.Popen(
-            ["unshare", "--net", "sh", "-c", f"{_SET_UP} && echo up && exec sleep infinity"],
-            stdout=subprocess.PIPE,
-            preexec_fn=die_with_parent,
-        )
-        assert self._keeper.stdout is not None
-        assert self._keeper.stdout.readline() == b"up\n"
-        self.pid = self._keeper.pid
-
-    def run(self, *command: str) -> str:
-        """Run a command inside; its standard output."""
-        inside = ["nsenter", f"--net=/proc/{self.pid}/ns/net", *command]
-        return subprocess.run(inside, check=True, capture_output=True, text=True).stdout
-
-    def close(self) -> None:
-        self._keeper.kill()
-        self._keeper.communicate()
 
 
 class StarOfHosts:

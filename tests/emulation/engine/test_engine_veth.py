@@ -4,27 +4,24 @@ from __future__ import annotations
 
 import os
 import socket
-import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
 
 import pytest
 
 from common import kernel
 from common.errors import UserError
-from common.namespaces import in_network_namespace
 from switch.codegen import build_program
 from switch.compiler import compile_p4
 from switch.engine import Engine, LinkStatistics
+from tests.emulation.namespaces import Namespace
 from tests.unit.engine.instructed import Egress, instructed_program, pass_through, read_report
 from topo.link import LinkModel
 
 pytestmark = pytest.mark.root
 
-Result = TypeVar("Result")
 ETH_P_ALL = 3
 SO_RCVBUFFORCE = 33
 PERFECT = LinkModel()
@@ -46,31 +43,6 @@ control Compute(inout headers hdr, inout metadata meta) { apply {} }
 control D(packet_out packet, in headers hdr) { apply { packet.emit(hdr.ethernet); } }
 V1Switch(P(), Verify(), In(), Eg(), Compute(), D()) main;
 """
-
-
-class Namespace:
-    """A network namespace that lives as long as a process of ours, which ends with its standard input."""
-
-    def __init__(self) -> None:
-        self._process = subprocess.Popen(["unshare", "--net", "cat"], stdin=subprocess.PIPE)
-        self.pid = self._process.pid
-        ours = os.readlink("/proc/self/ns/net")
-        while os.readlink(f"/proc/{self.pid}/ns/net") == ours:
-            time.sleep(0.001)
-        # The kernel must not send anything of its own.
-        self.run("sh", "-c", "echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6; ip link set lo up")
-
-    def run(self, *command: str) -> str:
-        entered = ["nsenter", f"--target={self.pid}", "--net", *command]
-        return subprocess.run(entered, check=True, capture_output=True, text=True).stdout
-
-    def call(self, function: Callable[[], Result]) -> Result:
-        return in_network_namespace(self.pid, function)
-
-    def close(self) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        self._process.wait()
 
 
 def wait_until_up(namespace: Namespace, interface: str) -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import grpc
 from finsy.proto import U128, p4r, p4r_grpc, rpc_status
 
+from switch.server import P4RuntimeServer
+from tests.unit.p4runtime.fake_device import FakeDevice, FakeProgram
 from tests.unit.p4runtime.sample_program import config
 
 TIMEOUT_S = 20
@@ -154,6 +157,19 @@ class Client:
 
     def close(self) -> None:
         self.channel.close()
+
+
+@contextmanager
+def serving(devices: Mapping[int, FakeDevice], **options: Any) -> Iterator[Client]:
+    """A client, without stream and pipeline, of a server of its own. options: of P4RuntimeServer."""
+    server = P4RuntimeServer(devices, ["127.0.0.1:0"], **{"build": FakeProgram, **options})
+    server.start()
+    client = Client(f"127.0.0.1:{server.ports[0]}")
+    try:
+        yield client
+    finally:
+        client.close()
+        server.stop()
 
 
 def batch_errors(error: Any) -> list[Any]:

@@ -15,9 +15,9 @@ from finsy.proto import U128, p4r
 
 from switch.compiler import compile_p4
 from switch.p4runtime.values.status import Code
-from switch.server import Bmv2Election, P4RuntimeServer
-from tests.unit.p4runtime.client import TIMEOUT_S, Client, Stream
-from tests.unit.p4runtime.fake_device import FakeDevice, FakeProgram
+from switch.server import Bmv2Election
+from tests.unit.p4runtime.client import TIMEOUT_S, Client, Stream, serving
+from tests.unit.p4runtime.fake_device import FakeDevice
 
 BMV2 = os.environ.get("GRADBED_BMV2", "")
 ROOT = Path(__file__).resolve().parents[4]
@@ -32,12 +32,8 @@ DENIED = grpc.StatusCode.PERMISSION_DENIED.name
 def client(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Client]:
     """Nobody is connected, and no pipeline is set."""
     if request.param == "gradbed":
-        server = P4RuntimeServer({1: FakeDevice(1)}, ["127.0.0.1:0"], build=FakeProgram, election=Bmv2Election)
-        server.start()
-        client = Client(f"127.0.0.1:{server.ports[0]}")
-        yield client
-        client.close()
-        server.stop()
+        with serving({1: FakeDevice(1)}, election=Bmv2Election) as client:
+            yield client
         return
     port, thrift = free_port(), free_port()
     command = [BMV2, "--no-p4", "--device-id", "1", "--thrift-port", str(thrift)]

@@ -13,9 +13,8 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from switch.server import P4RuntimeServer
-from tests.unit.p4runtime.client import INSERT, TIMEOUT_S, Client, action, batch_errors, entry, exact
-from tests.unit.p4runtime.fake_device import FakeDevice, FakeProgram
+from tests.unit.p4runtime.client import INSERT, TIMEOUT_S, Client, action, batch_errors, entry, exact, serving
+from tests.unit.p4runtime.fake_device import FakeDevice
 from tests.unit.p4runtime.sample_program import (
     ACL,
     AGING,
@@ -94,14 +93,10 @@ def messages(draw: st.DrawFn, descriptor: Descriptor, depth: int = 7) -> dict[st
 
 @pytest.fixture(scope="module")
 def fuzzed() -> Iterator[Client]:
-    server = P4RuntimeServer({1: FakeDevice(1)}, ["127.0.0.1:0"], build=FakeProgram)
-    server.start()
-    client = Client(f"127.0.0.1:{server.ports[0]}")
-    client.become_primary()
-    client.push_sample()
-    yield client
-    client.close()
-    server.stop()
+    with serving({1: FakeDevice(1)}) as client:
+        client.become_primary()
+        client.push_sample()
+        yield client
 
 
 def status(call: Any) -> str:

@@ -14,7 +14,6 @@ from finsy.proto import p4d, p4r
 
 from common.errors import UserError
 from switch.p4runtime.values.status import Code
-from switch.server import P4RuntimeServer
 from tests.unit.p4runtime.client import (
     DELETE,
     INSERT,
@@ -25,6 +24,7 @@ from tests.unit.p4runtime.client import (
     entry,
     exact,
     lpm,
+    serving,
     texts,
 )
 from tests.unit.p4runtime.fake_device import FakeDevice, FakeProgram
@@ -372,14 +372,10 @@ def test_twenty_pushes_compile_once_and_block_nobody() -> None:
         return FakeProgram(document)
 
     devices = {i: FakeDevice(i) for i in range(1, 22)}
-    server = P4RuntimeServer(devices, ["127.0.0.1:0"], build=build)
-    server.start()
-    client = Client(f"127.0.0.1:{server.ports[0]}")
-    clients = []
-    try:
-        for device_id in devices:
-            clients.append(Client(client.channel, device_id))
-            clients[-1].become_primary()
+    with serving(devices, build=build) as client:
+        clients = [Client(client.channel, device_id) for device_id in devices]
+        for each in clients:
+            each.become_primary()
         with ThreadPoolExecutor(20) as pool:
             pushes = [pool.submit(c.push_sample) for c in clients[:20]]
             assert started.wait(TIMEOUT_S)
@@ -392,10 +388,6 @@ def test_twenty_pushes_compile_once_and_block_nobody() -> None:
                 push.result(TIMEOUT_S)
         assert len(builds) == 1
         assert [device.loads for device in devices.values()] == [1] * 20 + [0]
-    finally:
-        go_on.set()
-        client.close()
-        server.stop()
 
 
 def test_primary_that_is_replaced_while_compiling_does_not_commit() -> None:
@@ -407,10 +399,7 @@ def test_primary_that_is_replaced_while_compiling_does_not_commit() -> None:
         return FakeProgram(document)
 
     device = FakeDevice(1)
-    server = P4RuntimeServer({1: device}, ["127.0.0.1:0"], build=build)
-    server.start()
-    client = Client(f"127.0.0.1:{server.ports[0]}")
-    try:
+    with serving({1: device}, build=build) as client:
         client.become_primary()
         with ThreadPoolExecutor(1) as pool:
             push = pool.submit(refusal, client.push_sample)
@@ -420,10 +409,6 @@ def test_primary_that_is_replaced_while_compiling_does_not_commit() -> None:
             go_on.set()
             assert push.result(TIMEOUT_S)[0] == grpc.StatusCode.PERMISSION_DENIED
         assert device.loads == 0
-    finally:
-        go_on.set()
-        client.close()
-        server.stop()
 
 
 def test_failed_builds_are_tried_again() -> None:
@@ -435,17 +420,11 @@ def test_failed_builds_are_tried_again() -> None:
             raise error
         return FakeProgram(document)
 
-    server = P4RuntimeServer({1: FakeDevice(1)}, ["127.0.0.1:0"], build=build)
-    server.start()
-    client = Client(f"127.0.0.1:{server.ports[0]}")
-    try:
+    with serving({1: FakeDevice(1)}, build=build) as client:
         client.become_primary()
         assert refusal(client.push_sample)[1] == "the pipeline cannot be realized: no C compiler found"
         assert refusal(client.push_sample)[1] == "the pipeline cannot be realized: RuntimeError: gcc refused"
         client.push_sample()
-    finally:
-        client.close()
-        server.stop()
 
 
 def test_new_primary_waits_for_the_writes_of_the_old_one(client: Client, device: FakeDevice) -> None:

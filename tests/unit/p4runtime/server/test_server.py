@@ -14,7 +14,7 @@ from finsy.proto import p4r
 from common.errors import UserError
 from switch.p4runtime.values.status import Code
 from switch.server import P4RuntimeServer
-from tests.unit.p4runtime.client import INSERT, TIMEOUT_S, Client, action, entry, exact
+from tests.unit.p4runtime.client import INSERT, TIMEOUT_S, Client, action, entry, exact, serving
 from tests.unit.p4runtime.fake_device import FakeDevice, FakeProgram
 from tests.unit.p4runtime.sample_program import DROP, HOSTS
 
@@ -124,11 +124,7 @@ def test_hundreds_of_devices_connected_at_once() -> None:
     """Every device has a stream that stays open; writes, reads and packets still get through."""
     count = 320
     devices = {i: FakeDevice(i) for i in range(1, count + 1)}
-    server = P4RuntimeServer(devices, ["127.0.0.1:0"], build=FakeProgram)
-    server.start()
-    address = f"127.0.0.1:{server.ports[0]}"
-    shared = Client(address)
-    try:
+    with serving(devices) as shared:
         clients = [Client(shared.channel, device_id) for device_id in devices]
         streams = []
         for client in clients:
@@ -148,9 +144,6 @@ def test_hundreds_of_devices_connected_at_once() -> None:
             device.packet_in(b"\x00\x00" + device.device_id.to_bytes(2, "big"))
         for device_id, stream in zip(devices, streams, strict=True):
             assert int.from_bytes(stream.next().packet.payload, "big") == device_id
-    finally:
-        shared.close()
-        server.stop()
 
 
 def test_a_large_batch(client: Client, device: FakeDevice) -> None:
