@@ -60,6 +60,12 @@ class TrafficSection(Section):
             raise ValueError(f"flows: {self.sizes} makes flows of its own")
         return self
 
+    @property
+    def is_drawn(self) -> bool:
+        """Whether who sends what, or when, depends on the seed. Of constant arrivals the first of each pair does."""
+        is_regular = self.arrivals == "on-off" and self.bursts == "constant" and self.sizes == "fixed"
+        return not is_regular or (self.matrix is None and self.pattern.startswith("permutation"))
+
     def agent_arrivals(self, scale: Scale) -> Arrivals:
         on_us, off_us = scale.time_us(self.on_us), scale.time_us(self.off_us)
         return Arrivals(kind=self.arrivals, on_us=max(1, on_us), off_us=off_us, bursts=self.bursts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -150,11 +150,6 @@ class ConnectionResults:
         return self.untold + sum(bool(row["received_bytes"] != row["sent_bytes"]) for row in self.rows)
 
     @property
-    def lost(self) -> dict[str, int]:
-        """By reason, how many connections were lost or never came about."""
-        return dict(Counter(row["error"] for row in self.rows if row["error"]))
-
-    @property
     def retransmissions(self) -> int:
         return sum(row["retransmissions"] for row in self.rows)
 
@@ -225,3 +220,12 @@ class ConnectionResults:
 
     def _rate_bps(self, size: int, taken_ns: int | None) -> float | None:
         return self.traffic.scale.nominal_rate(8e9 * size / taken_ns) if taken_ns else None
+
+
+def lost_lines(flows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """For people: a line for each reason for which connections were lost or never came about. flows: flow_rows()."""
+    reasons = Counter(row["error"] for row in flows if row.get("error"))
+    return [
+        f"{count} connection{'s were' if count > 1 else ' was'} lost: {reason}"
+        for reason, count in sorted(reasons.items())
+    ]

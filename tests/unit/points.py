@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from experiments.engine.point import run_point
 from experiments.phases import PointResult
+from experiments.records.run_files import StoredPoint
 from experiments.scale import Scale
 from experiments.setup import PointTask
 from experiments.study.running.execution import run_now
@@ -29,7 +31,17 @@ def virtual_point(
 def differing_metrics(system: str, **sections: Any) -> list[str]:
     """Metrics of a configuration that differ between two seeds. AssertionError where it says that something is
     drawn."""
+    first, second = of_two_seeds(system, sections)
+    return [name for name in find_system(system).metrics if first.row[name] != second.row[name]]
+
+
+def differing_tables(system: str, **sections: Any) -> list[str]:
+    """As differing_metrics, of its further tables."""
+    first, second = of_two_seeds(system, sections)
+    return [name for name in {**first.tables, **second.tables} if first.tables.get(name) != second.tables.get(name)]
+
+
+def of_two_seeds(system: str, sections: Mapping[str, Any]) -> list[StoredPoint]:
     configuration = find_system(system).configuration.model_validate({"clock": "virtual", **sections}).canonical()
     assert not configuration.chance()
-    first, second = (run_now(system, configuration, Scale(), seed).row for seed in (1, 2))
-    return [name for name in find_system(system).metrics if first[name] != second[name]]
+    return [run_now(system, configuration, Scale(), seed) for seed in (1, 2)]

@@ -50,7 +50,9 @@ class InterconnectConfiguration(PointConfiguration):
     samples: SamplesSection = SamplesSection()
 
     def chance(self) -> tuple[str, ...]:
-        return (*super().chance(), "traffic")
+        # The other policies break ties with a coin, or hash with a seed (choose_path.p4).
+        drawn = {"traffic": self.traffic.is_drawn, "ways": self.routing.policy != "fixed-plane"}
+        return (*super().chance(), *(words for words, is_drawn in drawn.items() if is_drawn))
 
     @model_validator(mode="after")
     def _failure_is_a_fault(self) -> InterconnectConfiguration:

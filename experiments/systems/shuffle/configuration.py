@@ -70,4 +70,6 @@ class ShuffleConfiguration(PointConfiguration):
     training: TrainingSection = TrainingSection()
 
     def chance(self) -> tuple[str, ...]:
-        return (*super().chance(), "who stores which samples")
+        # Where everybody stores everything nothing is sent, whoever needs what.
+        is_drawn = self.samples.storage < 1 or self.training.train
+        return (*super().chance(), *(["who stores which samples"] if is_drawn else []))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from experiments.records.results import StudyResults
 from experiments.systems.workload.expectations import parse_expectation
+from experiments.traffic.connections import lost_lines
 
 NOTHING_EXPECTED = "Nothing was expected (--expect), so that whether the program does what it should was not checked."
 
 
 def closing(results: StudyResults) -> str:
-    """Two sentences."""
+    """Two sentences; of many points, whose notes are not shown, also why their connections were lost, a line each."""
     configurations = results.configurations()
     expected = [
         parse_expectation(subject, condition).text
@@ -17,7 +18,8 @@ def closing(results: StudyResults) -> str:
         for subject, condition in configurations[point.stored.digest]["expect"].items()
     ]
     said = f"Expected, and found: {', '.join(dict.fromkeys(expected))}." if expected else NOTHING_EXPECTED
-    return f"{said} {_arrived(results)}"
+    flows = results.table("flows") if len(results.points) > 1 else []
+    return "\n".join([f"{said} {_arrived(results)}", *lost_lines(flows)])
 
 
 def _arrived(results: StudyResults) -> str:

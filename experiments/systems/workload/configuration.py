@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -27,6 +28,9 @@ def _beside_study(path: Path, info: ValidationInfo) -> Path:
     folder: Path = (info.context or {}).get("folder", Path.cwd())
     return (folder / path).absolute()
 
+
+_RANDOM = re.compile(r"(?<!void )\brandom\s*(<[^;]*>\s*)?\(")
+"""A call, not the declaration."""
 
 StudyPath = Annotated[Path, AfterValidator(_beside_study)]
 
@@ -60,6 +64,16 @@ class ProgramSection(SwitchProgramsSection):
         return {
             name: value if equals else "1" for name, equals, value in (each.partition("=") for each in self.macros)
         }
+
+    def draws(self, path: Path | None) -> bool:
+        """Whether a program, if this is one, calls the extern random."""
+        from switch.compiler import files_of
+
+        if path is None or path.suffix not in (".p4", ".json"):
+            return False
+        if path.suffix == ".json":
+            return "modify_field_rng" in path.read_text(encoding="utf-8")  # BMv2's name of it
+        return any(_RANDOM.search(file.text) for file in files_of(path, defines=self.definitions))
 
     def with_digest(self, more: Sequence[Path | None]) -> ProgramSection:
         digest = hashlib.sha256()
@@ -111,11 +125,19 @@ class WorkloadConfiguration(PointConfiguration):
         return expect
 
     def chance(self) -> tuple[str, ...]:
-        return (*super().chance(), "traffic")
+        drawn = {
+            "traffic": self.frames.pcap is None and self.traffic.is_drawn,
+            "what programs draw": any(self.program.draws(path) for path in (self.program.path, *self._beside())),
+        }
+        return (*super().chance(), *(words for words, is_drawn in drawn.items() if is_drawn))
+
+    def _beside(self) -> Sequence[Path | None]:
+        """Further files that the topology's file names: programs of single switches, and entries."""
+        file = topology_file(self.topology.kind)
+        return [] if file is None else file.files(self.program.path)
 
     def canonical(self) -> WorkloadConfiguration:
-        file = topology_file(self.topology.kind)
-        more = [] if file is None else file.files(self.program.path)
+        more = self._beside()
         return self.model_copy(
             update={"program": self.program.with_digest([self.frames.layers, self.frames.pcap, *more])}
         )

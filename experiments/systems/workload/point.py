@@ -36,7 +36,7 @@ from experiments.traffic.agents import MODULE, Traffic, plan_traffic, sending_us
 from experiments.traffic.background import Background, plan_background
 from experiments.traffic.choice import packet_choice
 from experiments.traffic.connections import MODULE as CONNECTIONS
-from experiments.traffic.connections import ConnectionResults, ConnectionTraffic, plan_connections
+from experiments.traffic.connections import ConnectionResults, ConnectionTraffic, lost_lines, plan_connections
 from experiments.traffic.phase import TrafficPhase
 from experiments.traffic.results import TrafficResults
 from experiments.traffic.template import Template
@@ -194,7 +194,7 @@ class WorkloadPoint(Point[WorkloadConfiguration]):
                 "hosts": rows(phase.name, 1, accounts),
                 "coverage": coverage_rows(found.coverage),
                 "trace": found.trace,
-                "notes": [{"note": note} for note in self._notes(metrics, found)],
+                "notes": [{"note": note} for note in self._notes(metrics, found, results)],
             },
             failures=[
                 *self._miscounts(found, results, accounts),
@@ -210,9 +210,15 @@ class WorkloadPoint(Point[WorkloadConfiguration]):
             return []
         return packet_failures(self.topology, found.counts, accounts, results)
 
-    def _notes(self, metrics: Mapping[str, Value], found: Measured) -> list[str]:
+    def _notes(
+        self, metrics: Mapping[str, Value], found: Measured, results: TrafficResults | ConnectionResults
+    ) -> list[str]:
         missing = self.network.trace is not None and not found.trace
-        return [*notes(metrics), *([f"no packet was {self.configuration.program.trace}"] if missing else [])]
+        return [
+            *notes(metrics),
+            *(lost_lines(results.flow_rows()) if isinstance(results, ConnectionResults) else []),
+            *([f"no packet was {self.configuration.program.trace}"] if missing else []),
+        ]
 
     def _write_pages(self, reports: Sequence[Report]) -> None:
         """The sources with counts: coverage.html in the point's folder, of several programs coverage-PROGRAM.html."""

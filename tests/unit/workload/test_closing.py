@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from experiments.records.results import StudyResults
+from experiments.records.run_files import DonePoint, StoredPoint
 from experiments.study.command import RunOptions, run_single
+from experiments.systems.workload.closing import NOTHING_EXPECTED, closing
 from tests.unit.workload.runs import ROUTES, configuration
 
 DROPPED = "tables: {}\n"
@@ -34,3 +38,20 @@ def test_what_was_expected_is_told(tmp_path: Path, capsys: pytest.CaptureFixture
         "Expected, and found: loss == 0, counter:s1:arrived[2] 10..400. "
         "Hosts, links and switches agree on every packet: 300 of 300 arrived."
     )
+
+
+def lost(*reasons: str) -> DonePoint:
+    """A point of connections that were lost for these reasons; empty: it was not."""
+    row = {"sent_packets": None, "verdict": "valid"}
+    flows: list[Mapping[str, Any]] = [{"sender": "h1", "receiver": "h2", "error": reason} for reason in reasons]
+    return DonePoint({}, 0, StoredPoint("point", 1, row, {"flows": flows}, {}, []))
+
+
+def test_why_connections_were_lost_is_told_once_for_each_reason(tmp_path: Path) -> None:
+    resolved = {"points": [{"digest": "point", "configuration": {"expect": {}}}]}
+    points = (lost("Connection reset by peer", "", "No route to host"), lost("No route to host"))
+    assert closing(StudyResults(tmp_path, resolved, points)).splitlines() == [
+        f"{NOTHING_EXPECTED} What kernels sent was not counted beside the links.",
+        "1 connection was lost: Connection reset by peer",
+        "2 connections were lost: No route to host",
+    ]
