@@ -3,9 +3,10 @@ invalid; open diamonds were measured on the other clock."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
+from experiments.fidelity.report import VerdictWord
 from experiments.plotting.series_point import SeriesPoint
 from experiments.plotting.style import COLOURS, MARKERS, OTHER_CLOCK
 from experiments.tables.intervals import Interval, confidence_interval
@@ -16,8 +17,33 @@ Range = tuple[float | None, float | None]
 Places = Mapping[Any, float]
 """Where values of x that are words go: nothing lies between them, so no line joins their points."""
 
+Series = Mapping[Any, Sequence[SeriesPoint]]
+"""Points of a figure by what they are of, such as a value of a swept path."""
+
 GROUP_WIDTH = 0.8
 """Of all series at one word of x; words are 1 apart."""
+
+
+def draw_all(
+    axes: Any,
+    series: Series,
+    *,
+    names: Mapping[Any, str] | None = None,
+    numbers: Mapping[Any, int] | None = None,
+    possible: Range = (0.0, None),
+    is_labelled: bool = True,
+    x_of: Places | None = None,
+) -> None:
+    """Every series, with its key or its name as the label, in the colour of its place or number."""
+    for place, (key, points) in enumerate(series.items()):
+        draw_series(
+            axes,
+            points,
+            label=(names or {}).get(key, str(key)) if is_labelled else None,
+            number=place if numbers is None else numbers[key],
+            possible=possible,
+            x_of=x_of,
+        )
 
 
 def draw_series(
@@ -145,11 +171,17 @@ def draw_saturation(axes: Any, at: Sequence[float], *, label: str | None, number
     axes.plot([], [], "--", color="black", linewidth=1.0, label=label)
 
 
-def explain_marks(axes: Any, verdicts: Sequence[str]) -> None:
+def verdicts(series: Series) -> list[VerdictWord]:
+    """Of all its points."""
+    return [point.verdict for points in series.values() for point in points]
+
+
+def explain_marks(axes: Any, verdicts: Iterable[str]) -> None:
     """Entries in the legend for the marks that the figure has, the diamonds of the other clock among them."""
     if any(line.get_marker() == OTHER_CLOCK and line.get_markersize() == OPEN["markersize"] for line in axes.lines):
         axes.plot([], [], OTHER_CLOCK, color="grey", **OPEN, label="Mininet, real time")
-    if {"doubtful", "unknown"} & set(verdicts):
+    found = set(verdicts)
+    if {"doubtful", "unknown"} & found:
         axes.plot([], [], "o", color="grey", markerfacecolor="white", label="doubtful or unknown (machine)")
-    if "invalid" in verdicts:
+    if "invalid" in found:
         axes.plot([], [], "x", color="grey", label="invalid")

@@ -93,8 +93,8 @@ class StudyResults:
         return [row for point in (*self.points, *self.other_clock) for row in point.table(name)]
 
 
-def load_results(folder: Path) -> StudyResults:
-    """UserError if the folder holds no run of a study."""
+def load_results(folder: Path, files: RunFiles | None = None) -> StudyResults:
+    """files: of the folder, if they are in memory already. UserError if the folder holds no run of a study."""
     try:
         resolved = json.loads((folder / "study.json").read_text(encoding="utf-8"))
         planned = [
@@ -103,7 +103,7 @@ def load_results(folder: Path) -> StudyResults:
         ]
     except (OSError, ValueError, KeyError) as error:
         raise UserError(f"{folder} holds no run of a study: {error}") from None
-    files = RunFiles(folder)
+    files = files or RunFiles(folder)
     points = [
         DonePoint(coordinates, repetition, stored, other_clock)
         for digest, coordinates, repetition, other_clock in planned

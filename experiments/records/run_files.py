@@ -76,10 +76,11 @@ class DonePoint:
 
 
 class RunFiles:
-    """Reads and writes the points of one run folder."""
+    """Reads and writes the points of one run folder, and keeps those that it read or wrote."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._known: dict[str, StoredPoint] = {}
         self.points = path / "points"
         self.points.mkdir(exist_ok=True)
 
@@ -93,11 +94,14 @@ class RunFiles:
         """All or nothing, and on the disk when this returns: a run may be killed at any moment."""
         target = self._file(point.digest)
         scratch = target.with_suffix(".part")
+        text = json.dumps(asdict(point), indent=1)
         with scratch.open("w", encoding="utf-8") as file:
-            json.dump(asdict(point), file, indent=1)
+            file.write(text)
             file.flush()
             os.fsync(file.fileno())
         scratch.replace(target)
+        # As it will be read: JSON has no tuples.
+        self._known[point.digest] = StoredPoint(**json.loads(text))
 
     def log(self, digest: str, details: str) -> None:
         """Why a point broke."""
@@ -107,10 +111,12 @@ class RunFiles:
 
     def read(self, digest: str) -> StoredPoint | None:
         """None if that point is not done."""
-        try:
-            return StoredPoint(**json.loads(self._file(digest).read_text(encoding="utf-8")))
-        except FileNotFoundError:
-            return None
+        if digest not in self._known:
+            try:
+                self._known[digest] = StoredPoint(**json.loads(self._file(digest).read_text(encoding="utf-8")))
+            except FileNotFoundError:
+                return None
+        return self._known[digest]
 
     def _file(self, digest: str) -> Path:
         return self.points / f"{digest}.json"

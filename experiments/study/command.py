@@ -63,7 +63,7 @@ def run_study_file(path: Path, options: RunOptions, *, quick: bool = False, cloc
             f"interrupted: {len(run.done)} of {run.planned} points are done; --resume goes on", style="bold"
         )
         return INTERRUPTED
-    results = load_results(run.folder)
+    results = load_results(run.folder, run.files)
     console.print(summary_table(study, results))
     _print_comparisons(study, results, console)
     crossed = crossings(results, study.head.figures)
@@ -116,7 +116,7 @@ def run_single(
     if run.interrupted:
         return INTERRUPTED
     console = make_console(stderr=script)
-    results = load_results(run.folder)
+    results = load_results(run.folder, run.files)
     _print_comparisons(study, results, console)
     system.present(results, console)
     console.print(f"data: {run.folder}/")

@@ -18,7 +18,8 @@ from experiments.study.definition.expansion import expand, values_at, with_value
 from experiments.study.definition.model import FigureSection, Point, Study, StudyHead
 from experiments.study.definition.schema import known_keys
 from experiments.study.definition.yaml_text import Place, YamlDocument, read_yaml
-from experiments.study.evaluation.figures import KINDS
+from experiments.study.evaluation.figures import kinds
+from experiments.study.evaluation.kinds import panels_of
 from experiments.study.switch_programs import check_switch_programs
 from experiments.system import System
 from experiments.systems import find_system
@@ -211,34 +212,40 @@ def _check_names(document: YamlDocument, head: StudyHead, system: System) -> Non
             )
     if head.compare is not None:
         _check_swept(document, ("compare",), head.compare, head)
-    columns = [*system.metrics, *POINT_COLUMNS]
     for figure, section in head.figures.items():
-        for field in ("x", "series"):
-            path = getattr(section, field)
-            if path is not None:
-                _check_swept(document, ("figures", figure, field), path, head)
-        if section.kind not in KINDS:
+        place = "figures", figure
+        if section.kind not in kinds():
             raise document.error(
-                ("figures", figure, "kind"),
-                f"there is no kind of figure {section.kind!r}{suggestion(section.kind, KINDS)}",
+                (*place, "kind"), f"there is no kind of figure {section.kind!r}{suggestion(section.kind, kinds())}"
             )
-        for field in ("y", "bound", "expected", "saturation"):
-            column: str | None = getattr(section, field)
-            if column is not None and column not in columns:
-                hint = suggestion(column, columns)
-                raise document.error(("figures", figure, field), f"there is no metric {column!r}{hint}")
-        _check_normalised(document, figure, section, system)
+        try:
+            panels = panels_of(section)
+        except ValueError as error:
+            raise document.error((*place, "panels"), f"a panel cannot be: {error}") from None
+        for panel in panels:
+            _check_columns(document, place, panel, head, system)
+
+
+def _check_columns(
+    document: YamlDocument, place: Place, section: FigureSection, head: StudyHead, system: System
+) -> None:
+    for field in ("x", "series"):
+        path = getattr(section, field)
+        if path is not None:
+            _check_swept(document, (*place, field), path, head)
+    columns = [*system.metrics, *POINT_COLUMNS]
+    for field in ("y", "bound", "expected", "saturation"):
+        column: str | None = getattr(section, field)
+        if column is not None and column not in columns:
+            raise document.error((*place, field), f"there is no metric {column!r}{suggestion(column, columns)}")
+    metric = system.metrics.get(section.y)
+    if section.normalised and (metric is None or metric.scales is None):
+        raise document.error(
+            (*place, "normalised"), f"{section.y} does not depend on the link rate, so it has no such form"
+        )
 
 
 def _check_swept(document: YamlDocument, place: Place, path: str, head: StudyHead) -> None:
     if path not in head.sweep.paths:
         hint = suggestion(path, head.sweep.paths) if head.sweep.paths else ""
         raise document.error(place, f"{path} is not swept{hint}")
-
-
-def _check_normalised(document: YamlDocument, figure: str, section: FigureSection, system: System) -> None:
-    metric = system.metrics.get(section.y)
-    if section.normalised and (metric is None or metric.scales is None):
-        raise document.error(
-            ("figures", figure, "normalised"), f"{section.y} does not depend on the link rate, so it has no such form"
-        )

@@ -41,10 +41,35 @@ class Sweep(Section):
         return [*self.product, *self.zip]
 
 
+class CourseSection(Section):
+    """What `kind: course` shows: y over x of a further table, a line for each value of the figure's `series`.
+
+    step: the column by which a point's rows are in order. x: None: the step; cumulative: its sum up to each row.
+    x_times, y_times: for another unit. repetitions: the first one's line, the mean of both columns at each step, or
+    the mean with its interval around it. dashed: the value of a column whose lines are dashed; dashed_label tells so
+    in the legend. label: of a line, with columns in braces.
+    """
+
+    table: str
+    step: str
+    x: str | None = None
+    y: str
+    cumulative: bool = False
+    x_times: float = 1.0
+    y_times: float = 1.0
+    repetitions: Literal["first", "mean", "interval"] = "interval"
+    dashed: dict[str, Any] = Field(default_factory=dict, max_length=1)
+    dashed_label: str | None = None
+    label: str = ""
+
+
 class FigureSection(Section):
     """One figure: lines of y against x, one for each value of `series` (none: a single line).
 
-    kind bars: a bar for each series at every x. lines with words for x: points, as nothing lies between them.
+    kind bars: a bar for each series at every x. lines with words for x: points, as nothing lies between them. course:
+    what further tables tell of a run from step to step (section course). panels: several of these beside each other,
+    each with what differs, by dotted path; they have the legend of the first one. names: what values of the series
+    are called.
     x and series are paths of the sweep; y, bound, expected and saturation are columns of the points table. bound is
     drawn as a dashed line (a limit that y never crosses), expected as a dotted one (an analytic curve), saturation as
     a dashed upright (the x from which on y cannot follow); each of every series, or once if all agree. normalised: y,
@@ -65,6 +90,23 @@ class FigureSection(Section):
     x_label: str | None = None
     y_label: str | None = None
     title: str | None = None
+    names: dict[str, str] = Field(default_factory=dict)
+    x_from: float | None = None
+    y_limits: tuple[float | None, float | None] | None = None
+    """None: from zero, on a linear axis."""
+    legend_columns: int | None = None
+    """Below the panels, in so many columns; None: inside, but below bars, in two."""
+    width_in: float | None = None
+    height_in: float | None = None
+    """Of each panel; None: as the kind has it."""
+    course: CourseSection | None = None
+    panels: list[dict[str, Any]] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _a_course_says_what_it_shows(self) -> FigureSection:
+        if (self.kind == "course") != (self.course is not None):
+            raise ValueError("kind course and a section course go together")
+        return self
 
 
 class RealTimeSection(Section):

@@ -38,6 +38,7 @@ class StudyRun:
     """A run that has ended. done: in the order of the study; broken: by label, why a point has no result."""
 
     folder: Path
+    files: RunFiles
     done: tuple[DonePoint, ...]
     planned: int
     broken: dict[str, str]
@@ -89,7 +90,7 @@ def run_study(
     if not interrupted:
         folder.finish()
     return StudyRun(
-        folder.path, tuple(done), len(planned), {labels[d]: why for d, why in broken.items()}, interrupted
+        folder.path, files, tuple(done), len(planned), {labels[d]: why for d, why in broken.items()}, interrupted
     )
 
 

@@ -2,37 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from itertools import accumulate
-from pathlib import Path
-from typing import Any
-
-from experiments.plotting.series import draw_series, explain_marks
-from experiments.plotting.style import COLOURS, figure, save
-from experiments.records.results import StudyResults
-from experiments.study.definition.model import FigureSection
+from experiments.plotting.series import draw_all, explain_marks, verdicts
+from experiments.records.run_files import DonePoint
+from experiments.study.definition.model import CourseSection
+from experiments.study.evaluation.courses import course_of, draw_line
+from experiments.study.evaluation.kinds import Sheet, figure_kind
 from experiments.systems.aggregation.figures.modes import NUMBERS, mode
-from experiments.tables.metric import Metric
+from experiments.tables.intervals import confidence_interval
 
 TARGET = 0.9
 """Accuracy to reach."""
 
-Course = Sequence[tuple[float, float]]
+COURSE = CourseSection(table="rounds", step="round", x="round_time_s", x_times=1e3, cumulative=True, y="accuracy")
+
+Course = list[tuple[float, float]]
 """(milliseconds of communication so far, accuracy) after each round."""
 
 
-def courses(results: StudyResults) -> Mapping[str, Course]:
-    """By digest of the point."""
-    rounds: dict[str, list[Mapping[str, Any]]] = {}
-    for row in results.table("rounds"):
-        rounds.setdefault(row["digest"], []).append(row)
-    found = {}
-    for digest, rows in rounds.items():
-        # Places of a sweep that share a point have its rows once each.
-        in_order = sorted({row["round"]: row for row in rows}.values(), key=lambda row: row["round"])
-        times = accumulate(1e3 * row["round_time_s"] for row in in_order)
-        found[digest] = [(time, float(row["accuracy"])) for time, row in zip(times, in_order, strict=True)]
-    return found
+def course(point: DonePoint) -> Course:
+    return [(x, y) for _, x, y in course_of(point, COURSE)]
 
 
 def time_to_accuracy_ms(course: Course, target: float = TARGET) -> float | None:
@@ -40,32 +28,25 @@ def time_to_accuracy_ms(course: Course, target: float = TARGET) -> float | None:
     return next((time for time, accuracy in course if accuracy >= target), None)
 
 
-def draw(results: StudyResults, section: FigureSection, metrics: Mapping[str, Metric], path: Path) -> list[Path]:
-    """experiments.study.evaluation.figures.KINDS. Left: the first repetition; right: when each reaches the target."""
-    of_point = courses(results)
-    names = list(dict.fromkeys(mode(point.row) for point in results.points))
-    places = {name: float(index) for index, name in enumerate(names)}
+@figure_kind("aggregation-accuracy", columns=2, width_in=4.4, height_in=3.5)
+def draw(sheet: Sheet) -> None:
+    """Left: the first repetition; right: when each reaches the target."""
+    [left, right], results = sheet.axes, sheet.results
+    of_point = {point.stored.digest: course(point) for point in (*results.points, *results.other_clock)}
     reached = results.derived_series(mode, lambda row: time_to_accuracy_ms(of_point[row["digest"]]), mode)
-    with figure(width_in=4.4, height_in=3.5, columns=2) as (made, axes):
-        for point in results.points:
-            if point.repetition == 0:
-                name = mode(point.row)
-                times, accuracies = zip(*of_point[point.row["digest"]], strict=True)
-                axes[0].plot(
-                    times, [100 * a for a in accuracies], color=COLOURS[NUMBERS[name]], linewidth=1.2, label=name
-                )
-        axes[0].axhline(100 * TARGET, color="grey", linestyle="--", linewidth=0.8)
-        axes[0].set_xlabel("communication so far (ms)")
-        axes[0].set_ylabel("test accuracy (%)")
-        axes[0].set_xlim(left=0)
-        for name, points in reached.items():
-            draw_series(axes[1], points, label=None, number=NUMBERS[name], x_of=places)
-        axes[1].set_xticks(list(places.values()), list(places))
-        axes[1].set_xlim(-0.5, len(names) - 0.5)
-        axes[1].set_ylabel(f"communication until {100 * TARGET:.0f} % (ms)")
-        axes[1].set_ylim(bottom=0)
-        explain_marks(axes[1], [point.verdict for points in reached.values() for point in points])
-        axes[0].legend(loc="lower right")
-        if axes[1].get_legend_handles_labels()[1]:
-            axes[1].legend()
-        return save(made, path, results.heading)
+    for point in results.points:
+        if point.repetition == 0:
+            name = mode(point.row)
+            times, accuracies = zip(*of_point[point.stored.digest], strict=True)
+            percent = [confidence_interval([100 * accuracy]) for accuracy in accuracies]
+            draw_line(left, times, percent, label=name, number=NUMBERS[name])
+    left.axhline(100 * TARGET, color="grey", linestyle="--", linewidth=0.8)
+    left.set(xlabel="communication so far (ms)", ylabel="test accuracy (%)", xlim=(0, None))
+    left.legend(loc="lower right")
+    places = {name: float(index) for index, name in enumerate(dict.fromkeys(mode(p.row) for p in results.points))}
+    draw_all(right, reached, is_labelled=False, numbers=NUMBERS, x_of=places)
+    right.set_xticks(list(places.values()), list(places))
+    right.set(xlim=(-0.5, len(places) - 0.5), ylim=(0, None), ylabel=f"communication until {100 * TARGET:.0f} % (ms)")
+    explain_marks(right, verdicts(reached))
+    if right.get_legend_handles_labels()[1]:
+        right.legend()

@@ -4,62 +4,51 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from experiments.plotting.series import draw_series, explain_marks
-from experiments.plotting.style import COLOURS, figure, save
-from experiments.records.results import StudyResults
-from experiments.study.definition.model import FigureSection
+from experiments.plotting.style import COLOURS
+from experiments.study.evaluation.kinds import Sheet, figure_kind, legend_below
 from experiments.systems.aggregation.metrics import SHARE
-from experiments.tables.metric import Metric
 
 GROUP_WIDTH = 0.75
 """Of the jobs of all series at one place."""
 
 
-def draw(results: StudyResults, section: FigureSection, metrics: Mapping[str, Metric], path: Path) -> list[Path]:
-    """A kind of evaluation/figures.py. Left: every job beside the others, with the bound that it would have alone."""
+@figure_kind("aggregation-jobs", columns=2, width_in=5.0, height_in=3.6)
+def draw(sheet: Sheet) -> None:
+    """Left: every job beside the others, with the bound that it would have alone."""
+    [left, right], results = sheet.axes, sheet.results
     jobs = {(row["digest"], row["job"]): row for row in results.table("jobs")}
     counts = sorted({point.row["workload.jobs"] for point in results.points})
     names = list(dict.fromkeys(point.row["switches.placement"] for point in results.points))
-    with figure(width_in=5.0, height_in=3.6, columns=2) as (made, axes):
-        verdicts = []
-        for number, name in enumerate(names):
-            for job in range(1, max(counts) + 1):
-                measured, bounds = (
-                    results.derived_series(
-                        lambda row: row["workload.jobs"],
-                        partial(_of_job, jobs, name, job, column),
-                        lambda row: row["switches.placement"],
-                    ).get(name, [])
-                    for column in ("throughput_bps", "bound_bps")
-                )
-                for point, bound in zip(measured, bounds, strict=True):
-                    place = counts.index(point.x) + _offset(number, len(names), job, point.x)
-                    draw_series(axes[0], [point], label=None, number=number, x_of={point.x: place}, possible=SHARE)
-                    alone = (*bound.values, *bound.invalid)
-                    axes[0].plot([place], [sum(alone) / len(alone)], "_", color=COLOURS[number], markersize=8)
-                    verdicts.append(point.verdict)
-        fairness = results.derived_series(
-            lambda row: row["workload.jobs"], lambda row: row["fairness"], lambda row: row["switches.placement"]
-        )
-        for number, name in enumerate(names):
-            places = {count: index + 0.12 * (number - 1) for index, count in enumerate(counts)}
-            draw_series(axes[1], fairness[name], label=name, number=number, x_of=places, possible=SHARE)
-        axes[0].set_ylabel("throughput of each job / link rate")
-        axes[0].set_ylim(0, 1.08)
-        axes[1].set_ylabel("Jain's fairness index")
-        axes[1].set_ylim(0, 1.08)
-        axes[1].plot([], [], "_", color="black", markersize=8, label="bound of a job alone")
-        for panel in axes:
-            panel.set_xticks(range(len(counts)), [str(count) for count in counts])
-            panel.set_xlim(-0.6, len(counts) - 0.4)
-            panel.set_xlabel("jobs at the same time")
-        explain_marks(axes[1], verdicts)
-        handles, labels = axes[1].get_legend_handles_labels()
-        made.legend(handles, labels, loc="outside lower center", ncols=3)
-        return save(made, path, results.heading)
+    verdicts = []
+    for number, name in enumerate(names):
+        for job in range(1, max(counts) + 1):
+            measured, bounds = (
+                results.derived_series(
+                    lambda row: row["workload.jobs"],
+                    partial(_of_job, jobs, name, job, column),
+                    lambda row: row["switches.placement"],
+                ).get(name, [])
+                for column in ("throughput_bps", "bound_bps")
+            )
+            for point, bound in zip(measured, bounds, strict=True):
+                place = counts.index(point.x) + _offset(number, len(names), job, point.x)
+                draw_series(left, [point], label=None, number=number, x_of={point.x: place}, possible=SHARE)
+                alone = (*bound.values, *bound.invalid)
+                left.plot([place], [sum(alone) / len(alone)], "_", color=COLOURS[number], markersize=8)
+                verdicts.append(point.verdict)
+    fairness = results.series("workload.jobs", "fairness", "switches.placement")
+    for number, name in enumerate(names):
+        places = {count: index + 0.12 * (number - 1) for index, count in enumerate(counts)}
+        draw_series(right, fairness[name], label=name, number=number, x_of=places, possible=SHARE)
+    right.plot([], [], "_", color="black", markersize=8, label="bound of a job alone")
+    for panel, label in ((left, "throughput of each job / link rate"), (right, "Jain's fairness index")):
+        panel.set_xticks(range(len(counts)), [str(count) for count in counts])
+        panel.set(xlim=(-0.6, len(counts) - 0.4), ylim=(0, 1.08), xlabel="jobs at the same time", ylabel=label)
+    explain_marks(right, verdicts)
+    legend_below(right, 3)
 
 
 def _of_job(

@@ -6,14 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from pathlib import Path
 from typing import Any
 
-from experiments.plotting.series import draw_series, explain_marks
-from experiments.plotting.style import figure, save
-from experiments.records.results import StudyResults
-from experiments.study.definition.model import FigureSection
-from experiments.tables.metric import Metric
+from experiments.plotting.series import draw_all, explain_marks, verdicts
+from experiments.study.evaluation.kinds import Sheet, figure_kind
 from formats.lanes import frame_bytes
 
 X = "topology.link.loss"
@@ -67,8 +63,10 @@ class LossModel:
         return (self.workers + 3) * loss
 
 
-def draw(results: StudyResults, section: FigureSection, metrics: Mapping[str, Metric], path: Path) -> list[Path]:
-    """A kind of evaluation/figures.py. Left: the mean of rounds, since rare timers are what is asked for."""
+@figure_kind("aggregation-loss", columns=2, width_in=4.9, height_in=3.9)
+def draw(sheet: Sheet) -> None:
+    """Left: the mean of rounds, since rare timers are what is asked for."""
+    axes, results = sheet.axes, sheet.results
     policy = itemgetter("workload.congestion_control")
     model = LossModel.of(next(iter(results.configurations().values())))
     each = model.fragments * model.workers
@@ -76,32 +74,26 @@ def draw(results: StudyResults, section: FigureSection, metrics: Mapping[str, Me
     repeats = results.derived_series(itemgetter(X), lambda row: row["resends"] / each if row[X] > 0 else None, policy)
     losses = sorted({point.x for points in repeats.values() for point in points})
     lossless = [value for points in times.values() for point in points if point.x == 0 for value in point.values]
-    bounds = [row["bound_bps_normalised"] for row in (point.row for point in results.points)]
-    with figure(width_in=4.9, height_in=3.9, columns=2) as (made, axes):
-        for panel, series in zip(axes, (times, repeats), strict=True):
-            for number, (name, points) in enumerate(series.items()):
-                draw_series(panel, [point for point in points if point.x > 0], label=WORDS[name], number=number)
-            panel.set_xscale("log")
-            panel.set_xlabel("loss of every link, in either direction (p)")
-        axes[0].axhline(
-            model.fragments * model.packet_ms / max(bounds),
-            color="grey",
-            linestyle="--",
-            linewidth=0.9,
-            label="bound of the linear program",
-        )
-        if lossless and len(losses) > 1:
-            _draw_curves(axes, model, sum(lossless) / len(lossless), _logarithmic(losses[0], losses[-1]))
-        axes[0].set_ylabel("mean round time (ms)")
-        axes[0].set_ylim(0, 1.3 * max(line for points in times.values() for p in points for line in p.values))
-        axes[1].set_yscale("log")
-        axes[1].set_ylim(0.3 * model.repeats(losses[0]), 5 * model.repeats(losses[-1]))
-        axes[1].set_ylabel("resends of a worker for each fragment")
-        explain_marks(axes[0], [point.verdict for points in times.values() for point in points])
-        handles, labels = axes[0].get_legend_handles_labels()
-        more, words = axes[1].get_legend_handles_labels()
-        made.legend([*handles, more[-1]], [*labels, words[-1]], loc="outside lower center", ncols=2)
-        return save(made, path, results.heading)
+    bound = max(point.row["bound_bps_normalised"] for point in results.points)
+    for panel, series in zip(axes, (times, repeats), strict=True):
+        lossy = {name: [point for point in points if point.x > 0] for name, points in series.items()}
+        draw_all(panel, lossy, names=WORDS)
+        panel.set(xscale="log", xlabel="loss of every link, in either direction (p)")
+    least_ms = model.fragments * model.packet_ms / bound
+    axes[0].axhline(least_ms, color="grey", linestyle="--", linewidth=0.9, label="bound of the linear program")
+    if lossless and len(losses) > 1:
+        _draw_curves(axes, model, sum(lossless) / len(lossless), _logarithmic(losses[0], losses[-1]))
+    slowest = max(line for points in times.values() for p in points for line in p.values)
+    axes[0].set(ylabel="mean round time (ms)", ylim=(0, 1.3 * slowest))
+    axes[1].set(
+        yscale="log",
+        ylim=(0.3 * model.repeats(losses[0]), 5 * model.repeats(losses[-1])),
+        ylabel="resends of a worker for each fragment",
+    )
+    explain_marks(axes[0], verdicts(times))
+    handles, labels = axes[0].get_legend_handles_labels()
+    more, words = axes[1].get_legend_handles_labels()
+    axes[0].figure.legend([*handles, more[-1]], [*labels, words[-1]], loc="outside lower center", ncols=2)
 
 
 def _draw_curves(axes: Sequence[Any], model: LossModel, lossless_ms: float, losses: Sequence[float]) -> None:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from experiments.plotting.series import draw_series, explain_marks
 from experiments.plotting.series_point import SeriesPoint
-from experiments.plotting.style import COLOURS, figure, save
+from experiments.plotting.style import COLOURS
 from experiments.records.results import StudyResults
 from experiments.study.definition.model import FigureSection
+from experiments.study.evaluation.kinds import Sheet, figure_kind, legend_below
 from experiments.systems.aggregation.figures.modes import in_link_rates
 from experiments.systems.aggregation.metrics import SHARE
-from experiments.tables.metric import Metric
 
 LIMITED = ("greedy", "greedy-gradients", "exhaustive", "milp", "highest-degree", "random")
 """Methods that choose at most M switches: lines. The others take what they take: places beside the M axis."""
@@ -24,17 +23,20 @@ GAP = 1.6
 DODGE = 0.14
 
 
-def draw(results: StudyResults, section: FigureSection, metrics: Mapping[str, Metric], path: Path) -> list[Path]:
-    """experiments.study.evaluation.figures.KINDS; the section's y is the throughput that is drawn."""
-    kinds = list(dict.fromkeys(point.row["topology.kind"] for point in results.points))
-    with figure(width_in=5.4, height_in=3.9, columns=len(kinds)) as (made, axes):
-        for panel, kind in zip(axes, kinds, strict=True):
-            _draw_panel(panel, results, section, kind)
-        axes[0].set_ylabel("throughput / link rate")
-        explain_marks(axes[0], [point.row["verdict"] for point in results.points])
-        handles, labels = axes[0].get_legend_handles_labels()
-        made.legend(handles, labels, loc="outside lower center", ncols=4)
-        return save(made, path, results.heading)
+def kinds(results: StudyResults) -> list[str]:
+    """Of topologies, in the order of the study."""
+    return list(dict.fromkeys(point.row["topology.kind"] for point in results.points))
+
+
+@figure_kind("aggregation-placement", columns=lambda results, _: len(kinds(results)), width_in=5.4, height_in=3.9)
+def draw(sheet: Sheet) -> None:
+    """The section's y is the throughput that is drawn."""
+    axes, results = sheet.axes, sheet.results
+    for panel, kind in zip(axes, kinds(results), strict=True):
+        _draw_panel(panel, results, sheet.section, kind)
+    axes[0].set_ylabel("throughput / link rate")
+    explain_marks(axes[0], [point.row["verdict"] for point in results.points])
+    legend_below(axes[0], 4)
 
 
 def _draw_panel(axes: Any, results: StudyResults, section: FigureSection, kind: str) -> None:
@@ -60,10 +62,12 @@ def _draw_panel(axes: Any, results: StudyResults, section: FigureSection, kind: 
     axes.set_xticks(list(ticks), list(ticks.values()))
     for label in axes.get_xticklabels()[most + 1 :]:
         label.set(rotation=35, ha="right", rotation_mode="anchor")
-    axes.set_title(kind)
-    axes.set_xlabel("programmable switches besides the server's ToR (M), or a rule without limit")
-    axes.set_xlim(-0.5, most + GAP + len(others) - 0.5)
-    axes.set_ylim(0, 1.08)
+    axes.set(
+        title=kind,
+        xlabel="programmable switches besides the server's ToR (M), or a rule without limit",
+        xlim=(-0.5, most + GAP + len(others) - 0.5),
+        ylim=(0, 1.08),
+    )
     axes.plot([], [], "_", color="black", markersize=11, label="bound of the linear program")
     axes.plot([], [], ".", color="black", markersize=3, label="bound for packets with these labels")
 

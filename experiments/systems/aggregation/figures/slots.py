@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from operator import itemgetter
 from typing import Any
 
-from experiments.plotting.series import draw_series, explain_marks
-from experiments.plotting.style import COLOURS, figure, save
+from experiments.plotting.series import draw_all, explain_marks, verdicts
+from experiments.plotting.style import COLOURS
 from experiments.records.results import StudyResults
-from experiments.study.definition.model import FigureSection
+from experiments.study.evaluation.kinds import Sheet, figure_kind, legend_below
 from experiments.systems.aggregation.figures.modes import in_link_rates
 from experiments.systems.aggregation.metrics import SHARE
-from experiments.tables.metric import Metric
 from formats.lanes import frame_bytes
 
 LINKS = 2
@@ -68,60 +67,47 @@ class SlotModel:
         return min(1.0, window / self.round_trip_packets)
 
 
-def draw(results: StudyResults, section: FigureSection, metrics: Mapping[str, Metric], path: Path) -> list[Path]:
-    """experiments.study.evaluation.figures.KINDS."""
-    configurations = results.configurations()
-    model = SlotModel.of(next(iter(configurations.values())))
+@figure_kind("aggregation-slots", columns=2, width_in=4.9, height_in=3.8)
+def draw(sheet: Sheet) -> None:
+    [left, right], results = sheet.axes, sheet.results
+    model = SlotModel.of(next(iter(results.configurations().values())))
     shares = _summed_shares(results)
 
     def places(row: Mapping[str, Any]) -> float:
         return float(row["switches.slots"]) / model.live
 
-    def policy(row: Mapping[str, Any]) -> str:
-        return str(row["switches.slot_policy"])
-
+    policy = itemgetter("switches.slot_policy")
     throughput = results.derived_series(places, lambda row: in_link_rates(row, "throughput_bps"), policy)
     summed = results.derived_series(places, lambda row: shares.get(row["digest"]), policy)
     numbers = {name: number for number, name in enumerate(throughput)}
     ratios = sorted({point.x for points in throughput.values() for point in points})
     curve = [ratios[0] * (ratios[-1] / ratios[0]) ** (step / 80) for step in range(81)]
-    with figure(width_in=4.9, height_in=3.8, columns=2) as (made, axes):
-        for panel, series in zip(axes, (throughput, summed), strict=True):
-            for name, points in series.items():
-                draw_series(panel, points, label=name, number=numbers[name], possible=SHARE)
-            panel.set_xscale("log", base=2)
-            panel.set_xlabel("slots for each live fragment (A / L)")
-            panel.set_ylim(0, 1.08)
-        dynamic = COLOURS[numbers.get("dynamic", 0)]
-        for model_share, dashes, label in (
-            (lambda x: model.thrown(x, model.live), ":", "(A/L)(1 - (1 - 1/A)$^L$)"),
-            (model.in_turn, "-.", "A / (A + L)"),
-        ):
-            axes[1].plot(curve, [model_share(x) for x in curve], dashes, color=dynamic, linewidth=1.0)
-            axes[0].plot(
-                curve,
-                [model.dynamic_throughput(model_share(x)) for x in curve],
-                dashes,
-                color=dynamic,
-                linewidth=1.0,
-                label=f"dynamic, analytic: {label}",
-            )
-        axes[0].plot(
-            curve,
-            [model.static_throughput(x) for x in curve],
-            ":",
-            color=COLOURS[numbers.get("static", 1)],
-            linewidth=1.0,
-            label="static, analytic: slots / round trip",
-        )
-        alone = [row["bound_bps"] / row["link_rate_bps"] for row in _job_rows(results)]
-        axes[0].axhline(max(alone), color="black", linestyle="--", linewidth=1.0, label="bound of the linear program")
-        axes[0].set_ylabel("throughput of a job / link rate")
-        axes[1].set_ylabel("share summed in the switch")
-        explain_marks(axes[0], [point.verdict for points in throughput.values() for point in points])
-        handles, labels = axes[0].get_legend_handles_labels()
-        made.legend(handles, labels, loc="outside lower center", ncols=2)
-        return save(made, path, results.heading)
+    for panel, series in ((left, throughput), (right, summed)):
+        draw_all(panel, series, numbers=numbers, possible=SHARE)
+        panel.set_xscale("log", base=2)
+        panel.set(xlabel="slots for each live fragment (A / L)", ylim=(0, 1.08))
+    dynamic = {"color": COLOURS[numbers.get("dynamic", 0)], "linewidth": 1.0}
+    for model_share, dashes, label in (
+        (lambda x: model.thrown(x, model.live), ":", "(A/L)(1 - (1 - 1/A)$^L$)"),
+        (model.in_turn, "-.", "A / (A + L)"),
+    ):
+        right.plot(curve, [model_share(x) for x in curve], dashes, **dynamic)
+        reached = [model.dynamic_throughput(model_share(x)) for x in curve]
+        left.plot(curve, reached, dashes, **dynamic, label=f"dynamic, analytic: {label}")
+    left.plot(
+        curve,
+        [model.static_throughput(x) for x in curve],
+        ":",
+        color=COLOURS[numbers.get("static", 1)],
+        linewidth=1.0,
+        label="static, analytic: slots / round trip",
+    )
+    alone = [row["bound_bps"] / row["link_rate_bps"] for row in _job_rows(results)]
+    left.axhline(max(alone), color="black", linestyle="--", linewidth=1.0, label="bound of the linear program")
+    left.set_ylabel("throughput of a job / link rate")
+    right.set_ylabel("share summed in the switch")
+    explain_marks(left, verdicts(throughput))
+    legend_below(left, 2)
 
 
 def _summed_shares(results: StudyResults) -> dict[str, float]:

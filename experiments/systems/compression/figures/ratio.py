@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from operator import itemgetter
-from pathlib import Path
 
-from experiments.plotting.series import draw_series, explain_marks
-from experiments.plotting.style import figure, save
-from experiments.records.results import StudyResults
-from experiments.study.definition.model import FigureSection
+from experiments.plotting.series import draw_all, explain_marks, verdicts
+from experiments.study.evaluation.kinds import Sheet, figure_kind
 from experiments.systems.compression.figures.variants import Row, colour
-from experiments.tables.metric import Metric
 from hosts.systems.compression.ratio import repaired_ratio, source_ratio
 
 NAMES = {"none": "no rule", "source": "the source, to the letter", "repaired": "repaired"}
@@ -33,20 +29,21 @@ def rate_left(row: Row) -> float:
     return rate_bps / float(row["link_rate_bps"])
 
 
-def draw(results: StudyResults, section: FigureSection, metrics: Mapping[str, Metric], path: Path) -> list[Path]:
-    """experiments.study.evaluation.figures.KINDS."""
-    series = results.derived_series(rate_left, itemgetter("ratio"), itemgetter("ratio.rule"))
-    with figure() as (made, (axes,)):
-        for number, (name, points) in enumerate(series.items()):
-            draw_series(axes, points, label=NAMES[name], number=number)
-            if name in RULES:
-                rates = [n / 50 for n in range(1, 51)]
-                ratios = [RULES[name](SENT, 1.0, 1.0, rate) for rate in rates]
-                axes.plot(rates, ratios, ":", color=colour(number), linewidth=1)
-        axes.plot([], [], ":", color="grey", label=f"formula, {SENT:.0%} sent before")
-        axes.set_xlabel("rate that is left / initial rate")
-        axes.set_ylabel("ratio: bytes sent / bytes of the gradient")
-        axes.set_ylim(bottom=0)
-        explain_marks(axes, [point.verdict for points in series.values() for point in points])
-        axes.legend()
-        return save(made, path, results.heading)
+@figure_kind("compression-ratio")
+def draw(sheet: Sheet) -> None:
+    [axes] = sheet.axes
+    series = sheet.results.derived_series(rate_left, itemgetter("ratio"), itemgetter("ratio.rule"))
+    draw_all(axes, series, names=NAMES)
+    rates = [n / 50 for n in range(1, 51)]
+    for number, name in enumerate(series):
+        if name in RULES:
+            ratios = [RULES[name](SENT, 1.0, 1.0, rate) for rate in rates]
+            axes.plot(rates, ratios, ":", color=colour(number), linewidth=1)
+    axes.plot([], [], ":", color="grey", label=f"formula, {SENT:.0%} sent before")
+    axes.set(
+        xlabel="rate that is left / initial rate",
+        ylabel="ratio: bytes sent / bytes of the gradient",
+        ylim=(0, None),
+    )
+    explain_marks(axes, verdicts(series))
+    axes.legend()

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
-from experiments.plotting.style import figure, save
 from experiments.records.results import StudyResults
 from experiments.records.run_files import DonePoint
-from experiments.study.definition.model import FigureSection
+from experiments.study.evaluation.kinds import Sheet, figure_kind, legend_below
 from experiments.systems.compression.figures.variants import Row, colour
-from experiments.tables.metric import Metric
 
 WORKER = "worker 0"
 NAMES = {
@@ -40,29 +37,25 @@ def scenes(results: StudyResults) -> dict[str, list[DonePoint]]:
     return found
 
 
-def draw(results: StudyResults, section: FigureSection, metrics: Mapping[str, Metric], path: Path) -> list[Path]:
-    """experiments.study.evaluation.figures.KINDS."""
-    found = scenes(results)
+@figure_kind("compression-step", columns=3, rows=lambda results, _: len(scenes(results)), width_in=4.0, height_in=3.0)
+def draw(sheet: Sheet) -> str:
+    axes, found = sheet.axes, scenes(sheet.results)
     names = list(dict.fromkeys(name_of(point.row) for points in found.values() for point in points))
-    with figure(columns=3, rows=len(found), width_in=4.0, height_in=3.0) as (made, axes):
-        for row, (scene, points) in enumerate(found.items()):
-            of_scene = axes[3 * row : 3 * row + 3]
-            for point in points:
-                name = name_of(point.row)
-                _draw_point(of_scene, point, name, colour(names.index(name)))
-            for panel, x, y in zip(
-                of_scene,
-                ("time (s)", "iteration", "time (s)"),
-                (f"rate of {WORKER} (Mbit/s)", "ratio, mean of workers", "queue of the server's link (packets)"),
-                strict=True,
-            ):
-                panel.set_title(scene, fontsize=9)
-                panel.set_xlabel(x)
-                panel.set_ylabel(y)
-                panel.set_ylim(bottom=0)
-        handles, labels = axes[0].get_legend_handles_labels()
-        made.legend(handles, labels, loc="outside lower center", ncols=4)
-        return save(made, path, results.heading_of_first)
+    for row, (scene, points) in enumerate(found.items()):
+        of_scene = axes[3 * row : 3 * row + 3]
+        for point in points:
+            name = name_of(point.row)
+            _draw_point(of_scene, point, name, colour(names.index(name)))
+        for panel, x, y in zip(
+            of_scene,
+            ("time (s)", "iteration", "time (s)"),
+            (f"rate of {WORKER} (Mbit/s)", "ratio, mean of workers", "queue of the server's link (packets)"),
+            strict=True,
+        ):
+            panel.set_title(scene, fontsize=9)
+            panel.set(xlabel=x, ylabel=y, ylim=(0, None))
+    legend_below(axes[0], 4)
+    return sheet.results.heading_of_first
 
 
 def _draw_point(axes: Sequence[Any], point: DonePoint, name: str, of_it: str) -> None:

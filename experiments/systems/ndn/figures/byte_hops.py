@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-
-from experiments.plotting.series import draw_companion, draw_series, explain_marks
-from experiments.plotting.style import figure, save
-from experiments.records.results import StudyResults
-from experiments.study.definition.model import FigureSection
-from experiments.tables.metric import Metric
+from experiments.plotting.series import draw_all, draw_companion, explain_marks, verdicts
+from experiments.study.evaluation.kinds import Sheet, figure_kind
 
 EXACT = {
     "unicast": "unicast: sum of all distances",
@@ -20,22 +14,18 @@ EXACT = {
 SUMMED = "sums in every switch: 2 E"
 
 
-def draw(results: StudyResults, section: FigureSection, metrics: Mapping[str, Metric], path: Path) -> list[Path]:
-    """experiments.study.evaluation.figures.KINDS."""
+@figure_kind("ndn-byte-hops", width_in=5.6, height_in=4.2)
+def draw(sheet: Sheet) -> None:
+    [axes], results = sheet.axes, sheet.results
     measured = results.series("workload.peers", "gradient_hops", "workload.exchange")
     exact = results.series("workload.peers", "expected_hops", "workload.exchange")
-    with figure(width_in=5.6, height_in=4.2) as (made, [axes]):
-        for number, (exchange, points) in enumerate(measured.items()):
-            draw_series(axes, points, label=f"{exchange}, measured", number=number)
-        for number, exchange in enumerate(measured):
-            if exchange in EXACT:
-                draw_companion(axes, exact[exchange], label=EXACT[exchange], number=number, dashes=":")
-        for points in results.series("workload.peers", "summed_hops").values():
-            draw_companion(axes, points, label=SUMMED, number=None, dashes="--")
-        axes.set_xlabel("peers (n)")
-        axes.xaxis.get_major_locator().set_params(integer=True)
-        axes.set_yscale("log")
-        axes.set_ylabel("bytes x hops of a round / gradient bytes")
-        explain_marks(axes, [point.verdict for points in measured.values() for point in points])
-        axes.legend(fontsize="small", ncols=2)
-        return save(made, path, results.heading)
+    draw_all(axes, measured, names={exchange: f"{exchange}, measured" for exchange in measured})
+    for number, exchange in enumerate(measured):
+        if exchange in EXACT:
+            draw_companion(axes, exact[exchange], label=EXACT[exchange], number=number, dashes=":")
+    for points in results.series("workload.peers", "summed_hops").values():
+        draw_companion(axes, points, label=SUMMED, number=None, dashes="--")
+    axes.set(xlabel="peers (n)", yscale="log", ylabel="bytes x hops of a round / gradient bytes")
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    explain_marks(axes, verdicts(measured))
+    axes.legend(fontsize="small", ncols=2)

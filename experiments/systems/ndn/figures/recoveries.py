@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
-from pathlib import Path
 
-from experiments.plotting.style import COLOURS, figure, save
+from experiments.plotting.style import COLOURS
 from experiments.records.results import StudyResults
-from experiments.study.definition.model import FigureSection
-from experiments.tables.metric import Metric
+from experiments.study.evaluation.kinds import Sheet, figure_kind
 
 PUBLISHER = None
 """In place of a router's distance."""
@@ -30,31 +27,27 @@ def answers(results: StudyResults) -> Answers:
     return {place: dict(packets) for place, packets in sorted(found.items())}
 
 
-def draw(results: StudyResults, section: FigureSection, metrics: Mapping[str, Metric], path: Path) -> list[Path]:
-    """experiments.study.evaluation.figures.KINDS. A panel with stores, and one without."""
-    found = answers(results)
-    panels = sorted({contents for contents, _ in found}, reverse=True)
+def stores(results: StudyResults) -> list[int]:
+    """The contents of a store that points have, the largest first: a panel for each."""
+    return sorted({contents for contents, _ in answers(results)}, reverse=True)
+
+
+@figure_kind("ndn-recoveries", columns=lambda results, _: len(stores(results)), width_in=4.0, height_in=3.4)
+def draw(sheet: Sheet) -> None:
+    axes, found = sheet.axes, answers(sheet.results)
     distances = sorted({source for packets in found.values() for source in packets if source is not None})
-    with figure(width_in=4.0, height_in=3.4, columns=len(panels)) as (made, axes):
-        for each, contents in zip(axes, panels, strict=True):
-            losses = [loss for stores, loss in found if stores == contents]
-            places = range(len(losses))
-            total = [sum(found[contents, loss].values()) or 1 for loss in losses]
-            below = [0.0] * len(losses)
-            for number, source in enumerate((*distances, PUBLISHER)):
-                share = [
-                    100 * found[contents, loss].get(source, 0) / whole
-                    for loss, whole in zip(losses, total, strict=True)
-                ]
-                label = "the publisher" if source is PUBLISHER else f"a router {source} link{'s' * (source > 1)} away"
-                colour = "#999999" if source is PUBLISHER else COLOURS[number % len(COLOURS)]
-                each.bar(places, share, 0.7, bottom=below, color=colour, label=label)
-                below = [low + part for low, part in zip(below, share, strict=True)]
-            each.set_xticks(list(places), [f"{100 * loss:g} %" for loss in losses])
-            each.set_xlabel("packets that every link loses")
-            each.set_ylim(0, 100)
-            each.grid(visible=False, axis="x")
-            each.set_title(f"{contents} Data in a store" if contents else "no content stores")
-        axes[0].set_ylabel("of the answers to probes (%)")
-        made.legend(*axes[0].get_legend_handles_labels(), loc="outside right center")
-        return save(made, path, results.heading)
+    for panel, contents in zip(axes, stores(sheet.results), strict=True):
+        by_loss = {loss: packets for (stored, loss), packets in found.items() if stored == contents}
+        places, below = range(len(by_loss)), [0.0] * len(by_loss)
+        for number, source in enumerate((*distances, PUBLISHER)):
+            share = [100 * packets.get(source, 0) / (sum(packets.values()) or 1) for packets in by_loss.values()]
+            label = "the publisher" if source is PUBLISHER else f"a router {source} link{'s' * (source > 1)} away"
+            colour = "#999999" if source is PUBLISHER else COLOURS[number % len(COLOURS)]
+            panel.bar(places, share, 0.7, bottom=below, color=colour, label=label)
+            below = [low + part for low, part in zip(below, share, strict=True)]
+        panel.set_xticks(list(places), [f"{100 * loss:g} %" for loss in by_loss])
+        title = f"{contents} Data in a store" if contents else "no content stores"
+        panel.set(xlabel="packets that every link loses", ylim=(0, 100), title=title)
+        panel.grid(visible=False, axis="x")
+    axes[0].set_ylabel("of the answers to probes (%)")
+    axes[0].figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right center")

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
-from pathlib import Path
 
-from experiments.plotting.series import draw_companion, draw_series
-from experiments.plotting.style import COLOURS, figure, save
+from experiments.plotting.series import draw_all, draw_companion
+from experiments.plotting.style import COLOURS
 from experiments.records.results import StudyResults
-from experiments.study.definition.model import FigureSection
+from experiments.study.evaluation.kinds import Sheet, figure_kind, legend_below
 from experiments.systems.shuffle.drawn import MASTER_SCHEDULERS
-from experiments.tables.metric import Metric
 from experiments.tables.tables import Row
 
 BOUNDS = {
@@ -36,28 +33,21 @@ def _on(network: str, column: str, master: bool | None, row: Row) -> float | Non
     return float(row[column]) if is_asked and row["topology.kind"] == network else None
 
 
-def draw(results: StudyResults, section: FigureSection, metrics: Mapping[str, Metric], path: Path) -> list[Path]:
-    """experiments.study.evaluation.figures.KINDS."""
-    found = networks(results)
-    with figure(width_in=3.6, height_in=4.2, columns=len(found)) as (made, axes):
-        for at, network in zip(axes, found, strict=True):
-            series = results.derived_series(
-                _storage, partial(_on, network, section.y, None), lambda row: row["shuffle.scheduler"]
-            )
-            for number, (scheduler, points) in enumerate(series.items()):
-                draw_series(at, points, label=scheduler, number=number)
-            for (column, master), (dashes, word) in BOUNDS.items():
-                for points in results.derived_series(
-                    _storage, partial(_on, network, column, master), lambda row: None
-                ).values():
-                    own = next(n for n, name in enumerate(series) if name in MASTER_SCHEDULERS) if master else None
-                    draw_companion(at, points, label=word, number=own, dashes=dashes)
-            at.set_title(network)
-            at.set_xlabel("samples that a worker stores / all")
-            at.set_xlim(0, 1)
-            at.set_ylim(bottom=0)
-        assert len(series) <= len(COLOURS), "each scheduler has a colour of its own"
-        axes[0].set_ylabel("hops of all packets")
-        handles, labels = axes[-1].get_legend_handles_labels()
-        made.legend(handles, labels, loc="outside lower center", ncols=2 * len(found))
-        return save(made, path, results.heading)
+@figure_kind("shuffle-hops", columns=lambda results, _: len(networks(results)), width_in=3.6, height_in=4.2)
+def draw(sheet: Sheet) -> None:
+    axes, results, found = sheet.axes, sheet.results, networks(sheet.results)
+    for at, network in zip(axes, found, strict=True):
+        series = results.derived_series(
+            _storage, partial(_on, network, sheet.section.y, None), lambda row: row["shuffle.scheduler"]
+        )
+        draw_all(at, series)
+        for (column, master), (dashes, word) in BOUNDS.items():
+            for points in results.derived_series(
+                _storage, partial(_on, network, column, master), lambda row: None
+            ).values():
+                own = next(n for n, name in enumerate(series) if name in MASTER_SCHEDULERS) if master else None
+                draw_companion(at, points, label=word, number=own, dashes=dashes)
+        at.set(title=network, xlabel="samples that a worker stores / all", xlim=(0, 1), ylim=(0, None))
+    assert len(series) <= len(COLOURS), "each scheduler has a colour of its own"
+    axes[0].set_ylabel("hops of all packets")
+    legend_below(axes[-1], 2 * len(found))

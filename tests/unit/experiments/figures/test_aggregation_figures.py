@@ -10,7 +10,7 @@ import pytest
 from common.errors import UserError
 from experiments.study.evaluation.figures import draw_figures
 from experiments.study.make_figures import chosen, studies_of
-from experiments.systems.aggregation.figures.accuracy import courses, time_to_accuracy_ms
+from experiments.systems.aggregation.figures.accuracy import course, time_to_accuracy_ms
 from experiments.systems.aggregation.figures.byte_hops import lower_bound
 from experiments.systems.aggregation.figures.loss import LossModel
 from experiments.systems.aggregation.figures.slots import SlotModel
@@ -108,7 +108,7 @@ def test_ring_bound() -> None:
 
 def test_time_to_accuracy(tmp_path: Path) -> None:
     _, results = made_up_run(7, tmp_path)
-    course = courses(results)[results.points[0].row["digest"]]
+    found = course(results.points[0])
     # 0.1 / 0.2 s a round, nominal whatever the scale; 0.1 + 0.05 n >= 0.9 after round 17.
-    assert time_to_accuracy_ms(course) == pytest.approx(17 * 500)
-    assert time_to_accuracy_ms(course, 0.99) is None
+    assert time_to_accuracy_ms(found) == pytest.approx(17 * 500)
+    assert time_to_accuracy_ms(found, 0.99) is None

@@ -94,6 +94,13 @@ WRONG = [
     ("y: heads", "y: heds", 19, "no metric 'heds'; did you mean 'heads'?"),
     ("x: coins.count", "x: coins.cuont", 19, "coins.cuont is not swept; did you mean 'coins.count'?"),
     ("y: heads", "y: heads, kind: lins", 19, "no kind of figure 'lins'; did you mean 'lines'?"),
+    ("y: heads", "y: heads, panels: [{}, {y: heds}]", 19, "no metric 'heds'; did you mean 'heads'?"),
+    (
+        "y: heads",
+        "y: heads, panels: [{kind: course}]",
+        19,
+        "a panel cannot be: kind course and a section course go together",
+    ),
     ("y: heads", "y: heads, normalised: true", 19, "does not depend on the link rate"),
     ("kind: star:4", "kind: [", 6, "expected"),
     ("kind: star:4", "kind: !!python/name:os.system x", 4, "could not determine a constructor"),

@@ -1,0 +1,121 @@
+"""The kinds of figures: what draws a figure's panels, and how large they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pydantic import ValidationError
+
+from experiments.records.results import StudyResults
+from experiments.study.definition.expansion import with_values
+from experiments.study.definition.model import FigureSection
+from experiments.tables.metric import Metric
+
+Count = int | Callable[[StudyResults, FigureSection], int]
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """What a figure is drawn on and of. axes: of its panels, row by row."""
+
+    axes: Sequence[Any]
+    results: StudyResults
+    section: FigureSection
+    metrics: Mapping[str, Metric]
+
+
+Draw = Callable[[Sheet], str | None]
+"""Returns what stands above the figure, if that is not StudyResults.heading."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Sizes are of each panel, in inches."""
+
+    draw: Draw
+    columns: Count
+    rows: Count
+    width_in: float
+    height_in: float
+
+
+KINDS: dict[str, Kind] = {}
+"""By the word after `kind:` of a figure. Systems may add theirs when their module is imported."""
+
+
+def figure_kind(
+    name: str, *, columns: Count = 1, rows: Count = 1, width_in: float = 4.8, height_in: float = 3.3
+) -> Callable[[Draw], Draw]:
+    """Makes a kind of figure of the function that draws it. It may raise NothingToDraw (experiments.plotting.style),
+    which also comes of a figure without columns or rows."""
+
+    def add(draw: Draw) -> Draw:
+        KINDS[name] = Kind(draw, columns, rows, width_in, height_in)
+        return draw
+
+    return add
+
+
+def panel_kind(*names: str) -> Callable[[Draw], Draw]:
+    """Makes kinds of the function that draws one panel: a figure has one for each that its section asks for."""
+
+    def add(draw_panel: Draw) -> Draw:
+        def draw(sheet: Sheet) -> str | None:
+            heading = None
+            for panel, section in zip(sheet.axes, panels_of(sheet.section), strict=True):
+                heading = draw_panel(replace(sheet, axes=[panel], section=section))
+            _put_legend(sheet.axes[0], sheet.section)
+            return heading
+
+        for name in names:
+            figure_kind(name, columns=lambda _, section: len(panels_of(section)))(draw)
+        return draw_panel
+
+    return add
+
+
+def panels_of(section: FigureSection) -> list[FigureSection]:
+    """One for each of its panels, itself if it has none. ValueError if a panel cannot be."""
+    common = section.model_dump(exclude_unset=True, exclude={"panels"})
+    try:
+        changed = [FigureSection.model_validate(with_values(common, changes)) for changes in section.panels]
+    except KeyError as error:
+        raise ValueError(f"{error.args[0]} has no parts") from None
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        raise ValueError(f"{place + ': ' if place else ''}{first['msg'].removeprefix('Value error, ')}") from None
+    return changed or [section]
+
+
+def _put_legend(panel: Any, section: FigureSection) -> None:
+    # Bars leave no room.
+    columns = section.legend_columns or (2 if section.kind == "bars" else None)
+    if columns is not None:
+        legend_below(panel, columns)
+    elif panel.get_legend_handles_labels()[1]:
+        panel.legend()
+
+
+def legend_below(panel: Any, columns: int) -> None:
+    """What a panel has labels for, below all panels of its figure."""
+    handles, labels = panel.get_legend_handles_labels()
+    if labels:
+        panel.figure.legend(handles, labels, loc="outside lower center", ncols=columns)
+
+
+def label_axes(axes: Any, section: FigureSection, x: str, y: str) -> None:
+    """Names (x and y, unless the section says others), limits and scale of y, as a section has them."""
+    axes.set_yscale(section.y_scale)
+    if section.y_limits is not None:
+        axes.set_ylim(*section.y_limits)
+    elif section.y_scale == "linear":
+        axes.set_ylim(bottom=0)
+    if section.x_from is not None:
+        axes.set_xlim(left=section.x_from)
+    axes.set_xlabel(section.x_label or x)
+    axes.set_ylabel(section.y_label or y)
+    if section.title:
+        axes.set_title(section.title)
