@@ -40,6 +40,20 @@ def test_ring_all_reduce_on_the_same_routers() -> None:
     assert result.metrics["gradient_hops"] > 4 * 15 / 16 * 28
 
 
+@pytest.mark.parametrize("kind", ["fat-tree:4", "leaf-spine:4,4,4"])
+def test_no_link_between_switches_carries_two_flows_of_the_ring(kind: str) -> None:
+    """Neighbours of the ring are neighbours of the network, so that no choice among equal paths could serve it better:
+    a link between switches carries no more than a host sends, gradients to one neighbour and ACKs to the other."""
+    result = run(topology={"kind": kind}, workload={"exchange": "ring", "rounds": 1})
+    assert result.failures == []
+    hosts = {host.name for host in parse_topology(kind).hosts}
+    carried = {(row["from"], row["to"]): row["bytes"] for row in result.tables["links"]}
+    sent = [size for (sender, _), size in carried.items() if sender in hosts]
+    between = [size for ends, size in carried.items() if not hosts.intersection(ends)]
+    assert len(sent) == 16 and len(between) >= 16
+    assert max(between) <= max(sent)
+
+
 def test_synchronous_weights_are_the_references() -> None:
     result = run(workload={"kind": "training", "peers": 4, "rounds": 5})
     assert result.failures == []
