@@ -306,6 +306,17 @@ def test_fingerprints_add_and_tell_a_change_of_one() -> None:
     assert parts % MODULUS == fingerprint(one, VALUES)
 
 
+def test_a_fingerprint_by_places_needs_little_memory() -> None:
+    """Whatever their number; as int64 these values alone would take 2.4 MB."""
+    values, places = np.ones(300_000, np.int32), np.arange(0, 3_000_000, 10)
+    fingerprint(values[:1], 3_000_000, places[:1])  # the weights, once
+    tracemalloc.start()
+    fingerprint(values, 3_000_000, places)
+    _, peak_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak_bytes < 1e6
+
+
 @pytest.mark.parametrize("length", [0, 1, 4095, 4096, 4097, 131_072, 140_000])
 def test_a_fingerprint_is_the_same_by_places_and_at_once(length: int) -> None:
     values = np.random.default_rng(length).integers(-(2**31), 2**31, length).astype(np.int32)
