@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import signal
@@ -132,8 +133,8 @@ def main() -> NoReturn:
     except (KeyboardInterrupt, typer.Abort):
         sys.exit(128 + signal.SIGINT)
     except Exception as error:
-        if isinstance(error, BrokenPipeError) and nobody_reads():
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # for what Python still wants to write at its end
+        if nobody_reads(error):
+            _discard_output()
             sys.exit(128 + signal.SIGPIPE)
         known = trouble(error)
         if known is None:
@@ -143,5 +144,15 @@ def main() -> NoReturn:
 
 
 def _complain(message: str) -> int:
-    print(message, file=sys.stderr)
+    with contextlib.suppress(OSError):
+        print(message, file=sys.stderr, flush=True)
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _discard_output()
     return 2
+
+
+def _discard_output() -> None:
+    """What Python still wants to write at its end, to where that cannot be written."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

@@ -35,9 +35,12 @@ def trouble(error: BaseException | None) -> UserError | None:
     return trouble(error.__cause__ or error.__context__)
 
 
-def nobody_reads() -> bool:
-    """Whether the reader of standard output or standard error has gone (`| head`), so that writing there fails."""
+def nobody_reads(error: BaseException) -> bool:
+    """Whether the error comes of a reader of standard output or standard error that has gone: `| head` (EPIPE), or a
+    terminal that was closed (EIO)."""
+    if not (isinstance(error, OSError) and error.errno in (errno.EPIPE, errno.EIO)):
+        return False
     poller = select.poll()
     for descriptor in (1, 2):
         poller.register(descriptor, 0)
-    return any(events & select.POLLERR for _, events in poller.poll(0))
+    return any(events & (select.POLLERR | select.POLLHUP) for _, events in poller.poll(0))

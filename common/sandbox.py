@@ -276,7 +276,7 @@ def _call(function: Callable[[], int], former_mask: set[int | signal.Signals]) -
         if known is not None:
             print(f"{known.prefix}{known}", file=sys.stderr)
             status = 2
-        elif isinstance(error, BrokenPipeError) and nobody_reads():
+        elif nobody_reads(error):
             status = 128 + signal.SIGPIPE
         else:
             traceback.print_exc()

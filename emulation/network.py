@@ -5,9 +5,7 @@ from __future__ import annotations
 import contextlib
 import resource
 import secrets
-import shutil
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping
 from ipaddress import IPv4Address
 from pathlib import Path
@@ -16,6 +14,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from common.errors import UserError
 from common.namespaces import require_root
+from common.scratch import scratch_folder
 from emulation.fabric import Fabric
 from emulation.links import veth
 from emulation.size import DESCRIPTORS_OF_A_HOST, require_room
@@ -102,6 +101,7 @@ class EmulatedNetwork:
         """What switches and links can do."""
         self._runners: tuple[SwitchRunner, ...] = (p4,) if legacy is None else (p4, legacy)
         self._given_run_dir = run_dir
+        self._scratch = contextlib.ExitStack()
         self._own_run_dir: Path | None = None
         self._mininet: Mininet | None = None
         self._interface_group = 0
@@ -155,7 +155,7 @@ class EmulatedNetwork:
             self._mininet.stop()
             self._mininet = None
         if self._own_run_dir is not None:
-            shutil.rmtree(self._own_run_dir)
+            self._scratch.close()
             self._own_run_dir = None
 
     def host_pid(self, host: str) -> int:
@@ -178,7 +178,7 @@ class EmulatedNetwork:
         for runner in self._runners:
             runner.check()
         if self._given_run_dir is None:
-            self._own_run_dir = Path(tempfile.mkdtemp(prefix="gradbed-"))
+            self._own_run_dir = self._scratch.enter_context(scratch_folder())
         self.run_dir.mkdir(parents=True, exist_ok=True)
         self._add_nodes()
         self._add_links()

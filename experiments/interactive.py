@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 import socket
 import sys
-import tempfile
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from common.capabilities import GRADBED_SWITCHES
 from common.errors import UserError
 from common.namespaces import require_root
 from common.sandbox import run_in_sandbox
+from common.scratch import scratch_folder
 from controller.rest.address import unix_path
 from emulation.size import announce
 from experiments.scale import Scale
@@ -50,9 +49,9 @@ def run_interactive(
     with (
         rest,
         open("/proc/self/ns/net", "rb") as namespace,
-        tempfile.TemporaryDirectory(prefix="gradbed-") as folder,
+        scratch_folder() as folder,
     ):
-        task = PointTask(configuration, seed, Scale(), Path(folder))
+        task = PointTask(configuration, seed, Scale(), folder)
         outside = None
         if p4runtime_address is not None:
             outside = OutsideAddress(p4runtime_address, namespace.fileno(), tls)

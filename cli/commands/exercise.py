@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import shutil
-import tempfile
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from common.errors import UserError
+from common.scratch import scratch_folder
 from common.suggestion import suggestion
 
 EXERCISES = Path(__file__).resolve().parents[1] / "templates" / "exercises"
@@ -96,14 +96,14 @@ def _traffic(folder: Path, study: Path) -> str:
     from experiments.setup import PointTask
     from experiments.study.loading import load_study
 
-    with tempfile.TemporaryDirectory(prefix="gradbed-") as scratch:
-        work = Path(scratch) / "solution"
+    with scratch_folder() as scratch:
+        work = scratch / "solution"
         shutil.copytree(folder, work, ignore=shutil.ignore_patterns("results"))
         shutil.copy(study, work)
         try:
             loaded = load_study(work / study.name)
             for point in loaded.points:
-                task = PointTask(point.configuration, point.seed, Scale(), Path(scratch))
+                task = PointTask(point.configuration, point.seed, Scale(), scratch)
                 result = run_point(loaded.system, task)
                 if result.failures:
                     return "; ".join([result.failures[0], *(str(row["note"]) for row in result.tables["notes"])])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shlex
 import subprocess
-import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from dataclasses import dataclass
 from rich.table import Table
 
 from common.json_lines import own_program
+from common.scratch import scratch_folder
 from experiments.bench.console import bench_console
 from experiments.systems import find_system, systems
 from switch.p4lang.bmv2_programs import find_simple_switch_grpc
@@ -61,7 +61,7 @@ def _runs(only: str | None) -> Iterator[tuple[str, str, str]]:
 
 def _run(name: str, words: str) -> ModelRun:
     start_s = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="gradbed-bench-") as folder:
+    with scratch_folder("bench") as folder:
         command = own_program("cli", "run", name, *shlex.split(words), "--clock", "real", "--delay-us", "0")
         outcome = subprocess.run(
             [*command, "--output", folder], capture_output=True, text=True, check=False, timeout=TIMEOUT_S

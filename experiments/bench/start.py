@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import statistics
 import subprocess
-import tempfile
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from rich.table import Table
 from common.errors import UserError
 from common.json_lines import own_program
 from common.sandbox import run_in_sandbox
+from common.scratch import scratch_folder
 from experiments.bench.console import bench_console
 from experiments.scale import Scale
 from experiments.setup import PointTask
@@ -74,19 +74,19 @@ def run_bench_start(repetitions: int) -> int:
 
 def bring_up(topology: str) -> BringUp:
     """One network, up and down again. UserError if it does not come up."""
-    with tempfile.TemporaryDirectory(prefix="gradbed-") as folder:
-        found = Path(folder) / "bring_up.json"
-        if run_in_sandbox(lambda: _in_sandbox(topology, Path(folder), found), "gradbed bench start") != 0:
+    with scratch_folder() as folder:
+        found = folder / "bring_up.json"
+        if run_in_sandbox(lambda: _in_sandbox(topology, folder, found), "gradbed bench start") != 0:
             raise UserError(f"{topology} did not come up")
         return BringUp(**json.loads(found.read_text()))
 
 
 def whole_command() -> float:
     """Seconds that the experiment takes with one round, from the command line to its end."""
-    with tempfile.TemporaryDirectory(prefix="gradbed-") as folder:
+    with scratch_folder() as folder:
         start_s = time.monotonic()
         outcome = subprocess.run(
-            own_program("cli", "run", DEFAULT_SYSTEM, "--rounds", "1", "--output", folder),
+            own_program("cli", "run", DEFAULT_SYSTEM, "--rounds", "1", "--output", str(folder)),
             capture_output=True,
             text=True,
             timeout=COMMAND_TIMEOUT_S,

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from switch.store import cache_dir
 
 FORMATS = ("png", "svg", "pdf")
 
@@ -53,6 +56,8 @@ def figure(
     """
     if not rows * columns:
         raise NothingToDraw
+    # Its cache, wherever home is, and no style of the user's: figures look alike for all.
+    os.environ.setdefault("MPLCONFIGDIR", str(cache_dir() / "matplotlib"))
     import matplotlib as mpl
 
     mpl.use("Agg")

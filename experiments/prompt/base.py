@@ -48,7 +48,7 @@ class BasePrompt(CLI):  # type: ignore[misc]
         try:
             return super().onecmd(line)
         except (Exception, SystemExit) as error:  # of `px exit()`, for one
-            if isinstance(error, BrokenPipeError) and nobody_reads():
+            if nobody_reads(error):
                 raise
             self.complain(line, error)
             self._settle()

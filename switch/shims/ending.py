@@ -15,8 +15,8 @@ def status_of(command: Callable[[Sequence[str]], int], arguments: Sequence[str])
     try:
         status = command(arguments)
         sys.stdout.flush()
-    except BrokenPipeError:
-        if not nobody_reads():
+    except OSError as error:
+        if not nobody_reads(error):
             raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # for what Python still wants to write at its end
         return 128 + signal.SIGPIPE

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import json
 import re
-import tempfile
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
+from common.scratch import scratch_folder
 from switch.bmv2_json.load import load_program
 from switch.bmv2_json.model import KeyField, Table, ValueSet
 from switch.device import ActionCall, Counts, KeyMatch
@@ -48,7 +47,7 @@ class Bmv2Target(CommandTarget):
         self._is_idle = True
         packets = [statement for statement in script.statements if isinstance(statement, s.Packet)]
         with self._stack as stack:
-            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gradbed-bmv2-")))
+            folder = stack.enter_context(scratch_folder("bmv2"))
             (folder / "program.json").write_text(json.dumps(bmv2_json))
             self._ports = stack.enter_context(PcapPorts(folder, sorted(script.ports), packets))
             thrift_port = free_port()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from queue import SimpleQueue
 import grpc
 from finsy.proto import U128, p4r, p4r_grpc
 
+from common.scratch import scratch_folder
 from controller.southbound.p4runtime.pipeline import Pipeline
 from emulation.switches.fabric_process import FabricProcess, fabric_command
 from experiments.programs import P4_SOURCES
@@ -38,11 +38,11 @@ def writes_per_s(entries: int, rounds: int) -> list[float]:
 
     Messages are made beforehand; what is timed is sending them and waiting for the answers.
     """
-    with tempfile.TemporaryDirectory(prefix="gradbed-bench-") as scratch:
-        config = Path(scratch) / "fabric.json"
+    with scratch_folder("bench") as scratch:
+        config = scratch / "fabric.json"
         switches = (SwitchConfig(device_id=DEVICE_ID, name="s1"),)
         config.write_text(FabricConfig(grpc_addresses=("127.0.0.1:0",), switches=switches).model_dump_json())
-        fabric = FabricProcess(fabric_command(config), Path(scratch) / "fabric.log")
+        fabric = FabricProcess(fabric_command(config), scratch / "fabric.log")
         try:
             fabric.wait_ready()
             address = f"127.0.0.1:{fabric.grpc_ports[0]}"
@@ -126,8 +126,8 @@ def compile_times() -> list[CompileTimes]:
     former = cache_dir()
     times = []
     for source in sorted(P4_SOURCES.glob("*.p4")):
-        with tempfile.TemporaryDirectory(prefix="gradbed-bench-") as empty:
-            os.environ["GRADBED_CACHE"] = empty
+        with scratch_folder("bench") as empty:
+            os.environ["GRADBED_CACHE"] = str(empty)
             try:
                 times.append(CompileTimes(source.name, _load_s(source), min(_load_s(source) for _ in range(3))))
             finally:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import contextlib
 import socket
 import statistics
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import gcd
-from pathlib import Path
 
+from common.scratch import scratch_folder
 from experiments.bench.switch.packet_io import Source
 from experiments.bench.switch.subjects import PROCESSOR_TICK_S, Kind, Subject, processor_s, subject
 from experiments.bench.switch.workloads import Workload
@@ -49,9 +48,9 @@ def measure(
     workload: Workload, wanted: Sequence[tuple[Kind, int]], rounds: int, measure_s: float
 ) -> dict[tuple[Kind, int], Rates]:
     """Build all subjects (kind, number of switches), check that each does its work, and measure them in turns."""
-    with tempfile.TemporaryDirectory(prefix="gradbed-bench-") as scratch, contextlib.ExitStack() as stack:
+    with scratch_folder("bench") as scratch, contextlib.ExitStack() as stack:
         runs = [
-            _Run(stack.enter_context(subject(kind, switches, workload, group, Path(scratch) / str(group))), workload)
+            _Run(stack.enter_context(subject(kind, switches, workload, group, scratch / str(group))), workload)
             for group, (kind, switches) in enumerate(wanted, 1)
         ]
         rates = _in_turns(runs, rounds, measure_s)
@@ -60,12 +59,10 @@ def measure(
 
 def compare(workloads: Sequence[Workload], rounds: int, measure_s: float) -> list[Rates]:
     """The rates of one of our switches under several workloads, measured in turns."""
-    with tempfile.TemporaryDirectory(prefix="gradbed-bench-") as scratch, contextlib.ExitStack() as stack:
+    with scratch_folder("bench") as scratch, contextlib.ExitStack() as stack:
         return _in_turns(
             [
-                _Run(
-                    stack.enter_context(subject("gradbed", 1, workload, group, Path(scratch) / str(group))), workload
-                )
+                _Run(stack.enter_context(subject("gradbed", 1, workload, group, scratch / str(group))), workload)
                 for group, workload in enumerate(workloads, 1)
             ],
             rounds,

@@ -9,16 +9,15 @@ import multiprocessing
 import os
 import signal
 import sys
-import tempfile
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any, Protocol
 
 from common.errors import UserError, trouble
 from common.parent_death import die_with_parent
+from common.scratch import scratch_folder
 from experiments.configuration.point import PointConfiguration
 from experiments.records.run_files import StoredPoint
 from experiments.scale import Scale
@@ -47,9 +46,9 @@ Outcome = StoredPoint | Broken
 
 def run_now(system: str, configuration: PointConfiguration, scale: Scale, seed: int = 1) -> StoredPoint:
     """One point, outside any study; UserError if it breaks."""
-    with tempfile.TemporaryDirectory(prefix="gradbed-point-") as folder:
+    with scratch_folder("point") as folder:
         plain = configuration.model_dump(mode="json")
-        order = PointOrder("point", system, plain, seed, scale.factor, Path(folder))
+        order = PointOrder("point", system, plain, seed, scale.factor, folder)
         outcome = run_sandboxed(order) if configuration.clock == "real" else attempt(order)
     if isinstance(outcome, Broken):
         raise UserError(outcome.reason)
@@ -110,8 +109,8 @@ def run_sandboxed(order: PointOrder, bars: bool = False) -> Outcome:
     """One point in a sandbox of its own. KeyboardInterrupt if it was interrupted."""
     from common.sandbox import run_in_sandbox
 
-    with tempfile.TemporaryDirectory(prefix="gradbed-point-") as folder:
-        told = Path(folder) / "outcome.json"
+    with scratch_folder("point") as folder:
+        told = folder / "outcome.json"
 
         def body() -> int:
             told.write_text(json.dumps(_as_plain(attempt(order, bars))), encoding="utf-8")
@@ -209,8 +208,8 @@ def _attempt_remotely(order: PointOrder) -> dict[str, Any]:
     """On a worker, whose files are its own: captures stay there, rows come back."""
     if order.folder.is_dir():
         return _attempt_plain(order)
-    with tempfile.TemporaryDirectory(prefix="gradbed-point-") as folder:
-        return _attempt_plain(PointOrder(**{**vars(order), "folder": Path(folder)}))
+    with scratch_folder("point") as folder:
+        return _attempt_plain(PointOrder(**{**vars(order), "folder": folder}))
 
 
 @contextlib.contextmanager
@@ -219,7 +218,11 @@ def _dask_client(address: str) -> Iterator[Any]:
     from distributed import Client, LocalCluster
 
     if address == "local":
-        with LocalCluster(threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client:
+        with (
+            scratch_folder("dask") as folder,
+            LocalCluster(threads_per_worker=1, dashboard_address=None, local_directory=str(folder)) as cluster,
+            Client(cluster) as client,
+        ):
             yield client
         return
     try:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import pty
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import typer
+from typer.testing import CliRunner
+
+from cli.commands.demo import demo
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -75,3 +82,58 @@ def test_a_full_disk_where_the_output_goes() -> None:
     assert outcome.returncode == 2
     assert outcome.stderr.startswith("gradbed: no space left on the disk")
     assert len(outcome.stderr.splitlines()) == 1
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+def test_an_introduction_for_a_full_disk_is_one_line_too() -> None:
+    with open("/dev/full", "w") as full:
+        process = subprocess.run(
+            [sys.executable, "-m", "cli"], cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert (process.returncode, len(process.stderr.splitlines())) == (2, 1), process.stderr
+
+
+def test_a_terminal_that_is_closed_ends_a_command_that_goes_on_without_it(tmp_path: Path) -> None:
+    """As under nohup(1), or after `disown`: SIGHUP is ignored, and writing fails (EIO)."""
+    terminal, end = pty.openpty()
+    with subprocess.Popen(
+        [
+            "nohup",
+            sys.executable,
+            "-m",
+            "cli",
+            "p4",
+            "compile",
+            "p4src/aggregation.p4",
+            "--output",
+            str(tmp_path / "a"),
+        ],
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        stdout=end,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        os.close(end)
+        os.close(terminal)
+        assert process.stderr is not None
+        said = process.stderr.read()
+    assert (process.returncode, said) == (128 + signal.SIGPIPE, "")
+
+
+@pytest.mark.parametrize(("user", "clock"), [(0, "real"), (1000, "virtual")])
+def test_the_demo_takes_the_clock_that_its_user_may_have(
+    user: int, clock: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def single_run(system: str, defaults: object, beside: object) -> Callable[..., int]:
+        return lambda **values: ran.append((values["clock"], beside is not None)) or 0
+
+    ran: list[tuple[str, bool]] = []
+    monkeypatch.setattr("os.geteuid", lambda: user)
+    monkeypatch.setattr("cli.commands.run.single_run", single_run)
+    app = typer.Typer()
+    app.command()(demo)
+    outcome = CliRunner().invoke(app, [])
+    assert outcome.exit_code == 0, outcome.output
+    assert ran == [(clock, clock == "real")]
+    assert ("sudo ./gradbed demo" in outcome.output) == (clock == "virtual")

@@ -1,0 +1,38 @@
+"""Temporary folders that do not outlive their process for long, even if it is killed: the next one sweeps them."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+PREFIX = "gradbed-"
+LOCK = ".lock"
+"""Is locked (flock(2)) for as long as the folder's process lives: the kernel lets go of it when that is killed."""
+
+
+@contextlib.contextmanager
+def scratch_folder(purpose: str = "") -> Iterator[Path]:
+    """A folder of its own, gradbed-PURPOSE-..., with all in it removed at the end."""
+    sweep()
+    with (
+        tempfile.TemporaryDirectory(prefix=f"{PREFIX}{purpose}-" if purpose else PREFIX) as folder,
+        (Path(folder) / LOCK).open("w") as lock,
+    ):
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield Path(folder)
+
+
+def sweep() -> None:
+    """Remove the folders of this user whose processes have been killed."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+        # Another one may sweep at the same time.
+        with contextlib.suppress(OSError), (folder / LOCK).open("r+") as lock:
+            if folder.is_symlink() or os.fstat(lock.fileno()).st_uid != os.geteuid():
+                continue
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(folder, ignore_errors=True)

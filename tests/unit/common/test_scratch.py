@@ -1,0 +1,61 @@
+"""Temporary folders are removed by the process that made them, or by the next one."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from common.scratch import LOCK, scratch_folder, sweep
+
+KEEPS_ONE = """
+import time
+from common.scratch import scratch_folder
+with scratch_folder("point") as folder:
+    (folder / "links.csv").write_text("1")
+    print(folder, flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.fixture(autouse=True)
+def _place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+
+
+def test_what_is_in_it_ends_with_it() -> None:
+    with scratch_folder("bench") as folder:
+        (folder / "programs").mkdir()
+        assert folder.name.startswith("gradbed-bench-")
+    assert not folder.exists()
+
+
+def test_the_next_one_sweeps_what_a_killed_process_left(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", KEEPS_ONE]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        left = Path(process.stdout.readline().strip())
+        sweep()
+        assert (left / "links.csv").exists(), "its process lives"
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    assert left.exists()
+    with scratch_folder() as folder:
+        assert list(tmp_path.iterdir()) == [folder]
+
+
+def test_other_things_of_that_name_stay(tmp_path: Path) -> None:
+    (tmp_path / "gradbed-notes").mkdir()
+    (tmp_path / "gradbed-1.txt").write_text("mine")
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / LOCK).touch()
+    (tmp_path / "gradbed-link").symlink_to(outside)
+    sweep()
+    assert {path.name for path in tmp_path.iterdir()} == {"gradbed-notes", "gradbed-1.txt", "gradbed-link", "outside"}
+    assert (outside / LOCK).exists()
