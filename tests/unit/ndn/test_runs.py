@@ -42,8 +42,9 @@ def test_ring_all_reduce_on_the_same_routers() -> None:
 
 @pytest.mark.parametrize("kind", ["fat-tree:4", "leaf-spine:4,4,4"])
 def test_no_link_between_switches_carries_two_flows_of_the_ring(kind: str) -> None:
-    """Neighbours of the ring are neighbours of the network, so that no choice among equal paths could serve it better:
-    a link between switches carries no more than a host sends, gradients to one neighbour and ACKs to the other."""
+    """Neighbours of the ring are neighbours of the network, so that no choice among equal paths could serve it
+    better: a link between switches carries no more than a host sends, gradients to one neighbour and ACKs to the
+    other."""
     result = run(topology={"kind": kind}, workload={"exchange": "ring", "rounds": 1})
     assert result.failures == []
     hosts = {host.name for host in parse_topology(kind).hosts}
