@@ -65,3 +65,7 @@ class LinkModel:
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
+
+
+UNLIMITED = LinkModel()
+"""Without rate, delay and loss."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from common.errors import UserError
 from topo.files import read_topology
 from topo.graph import Topology
-from topo.link import LinkModel
+from topo.link import UNLIMITED, LinkModel
 from topo.shapes.bcube import bcube
 from topo.shapes.dragonfly import dragonfly
 from topo.shapes.fat_tree import fat_tree
@@ -64,4 +64,4 @@ def parse_topology(text: str, link: LinkModel | None = None, scale_factor: float
         sizes = []
     if len(sizes) != len(shape.parameters):
         raise UserError(f"topology {text!r} is not of the form {usage(word)} with whole numbers")
-    return shape.build(*sizes, **(link or LinkModel()).to_json())
+    return shape.build(*sizes, link or UNLIMITED)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from topo.link import LinkModel
 from topo.shapes.star import star
 
-TOPOLOGY: dict[str, Any] = star(2, rate_bps=20_000_000).model_dump(mode="json", by_alias=True)
+TOPOLOGY: dict[str, Any] = star(2, LinkModel(rate_bps=20_000_000)).model_dump(mode="json", by_alias=True)
 
 LINK_STATE: dict[str, Any] = {"a": "h2", "b": "s1", "up": True}
 

@@ -16,27 +16,24 @@ level, in the order of the addresses without digit l. Numbers: switches, then re
 
 from __future__ import annotations
 
-from typing import Any
-
 from common.errors import UserError
 from topo.addressing import make_host, make_switch
 from topo.graph import MAX_SWITCH_NUMBER, Endpoint, Link, Topology
 from topo.hops import RELAY
-from topo.link import LinkModel
+from topo.link import UNLIMITED, LinkModel
 
 MAX_PORTS = 509
 """Keeps port numbers below v1model's special ones."""
 
 
-def bcube(n: int, k: int, **link: Any) -> Topology:
-    """BCube(n, k); `link` are the fields of every link's model but those inside servers. UserError for sizes that
-    cannot be built."""
+def bcube(n: int, k: int, model: LinkModel = UNLIMITED) -> Topology:
+    """BCube(n, k); `model`: of every link but those inside servers. UserError for sizes that cannot be
+    built."""
     if not 2 <= n <= MAX_PORTS or not 0 <= k < 16:
         raise UserError(f"a BCube has switches of 2 to {MAX_PORTS} ports and k from 0 to 15, got n={n}, k={k}")
     servers, per_level = n ** (k + 1), n**k
     if servers + (k + 1) * per_level > MAX_SWITCH_NUMBER:
         raise UserError(f"BCube({n}, {k}) has {servers} servers, too many for switch numbers of 16 bits")
-    model = LinkModel(**link)
     switches = [make_switch(f"s{i + 1}", i + 1, f"level-{i // per_level}") for i in range((k + 1) * per_level)]
     relays = [make_switch(f"r{i + 1}", len(switches) + i + 1, RELAY) for i in range(servers)]
     hosts = [make_host(f"h{i + 1}", f"10.{i >> 8}.{i & 0xFF}", 0, relay) for i, relay in enumerate(relays)]

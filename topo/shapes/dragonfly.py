@@ -13,20 +13,19 @@ from __future__ import annotations
 
 from collections import defaultdict
 from itertools import combinations, product
-from typing import Any
 
 from common.errors import UserError
 from topo.addressing import MAX_HOSTS_PER_SWITCH, make_host, make_switch
 from topo.graph import Endpoint, Host, Link, Topology
-from topo.link import LinkModel
+from topo.link import UNLIMITED, LinkModel
 
 MOST = 250
 """Groups, and routers of a group: they are a byte of an address each."""
 
 
-def dragonfly(groups: int, routers: int, hosts: int, **link: Any) -> Topology:
-    """The network of so many groups, routers of a group and hosts of a router; `link` are the fields of every link's
-    model. UserError for sizes that cannot be built."""
+def dragonfly(groups: int, routers: int, hosts: int, model: LinkModel = UNLIMITED) -> Topology:
+    """The network of so many groups, routers of a group and hosts of a router; `model`: of every link. UserError for
+    sizes that cannot be built."""
     for what, count, limit in (
         ("groups", groups, MOST),
         ("routers in a group", routers, MOST),
@@ -36,7 +35,6 @@ def dragonfly(groups: int, routers: int, hosts: int, **link: Any) -> Topology:
             raise UserError(f"a dragonfly has 1 to {limit} {what}, got {count}")
     if groups * routers > 65535:
         raise UserError(f"a dragonfly's routers are numbered with 16 bits, {groups * routers} are too many")
-    model = LinkModel(**link)
     switches = {
         place: make_switch(f"r{place[0]}_{place[1]}", number, "router")
         for number, place in enumerate(product(range(groups), range(routers)), start=1)

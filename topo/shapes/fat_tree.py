@@ -13,22 +13,19 @@ Names count over the whole network (c1.., a1.., e1.., h1..); so do the numbers: 
 
 from __future__ import annotations
 
-from typing import Any
-
 from common.errors import UserError
 from topo.addressing import make_host, make_switch
 from topo.graph import MAX_SWITCH_NUMBER, Endpoint, Host, Link, Topology
-from topo.link import LinkModel
+from topo.link import UNLIMITED, LinkModel
 
 
-def fat_tree(k: int, **link: Any) -> Topology:
-    """The fat-tree of k-port switches; `link` are the fields of every link's model. UserError for an impossible k."""
+def fat_tree(k: int, model: LinkModel = UNLIMITED) -> Topology:
+    """The fat-tree of k-port switches; `model`: of every link. UserError for an impossible k."""
     if k < 2 or k % 2:
         raise UserError(f"a fat-tree needs an even k >= 2, got {k}")
     if 5 * k * k // 4 > MAX_SWITCH_NUMBER:
         raise UserError(f"a fat-tree's switches are numbered with 16 bits, so k is at most 228, got {k}")
     half = k // 2
-    model = LinkModel(**link)
     cores = [make_switch(f"c{i + 1}", i + 1, "core") for i in range(half * half)]
     aggregations = [make_switch(f"a{i + 1}", len(cores) + i + 1, "aggregation") for i in range(k * half)]
     edges = [make_switch(f"e{i + 1}", len(cores) + len(aggregations) + i + 1, "edge") for i in range(k * half)]

@@ -6,19 +6,17 @@ Names: spines s1.., leaves l1.., hosts h1..; numbers count the spines first. Lea
 
 from __future__ import annotations
 
-from typing import Any
-
 from common.errors import UserError
 from topo.addressing import MAX_HOSTS_PER_SWITCH, make_host, make_switch
 from topo.graph import Endpoint, Host, Link, Topology
-from topo.link import LinkModel
+from topo.link import UNLIMITED, LinkModel
 
 MAX_SWITCHES_PER_TIER = 250
 """Keeps every port number below v1model's special ones (510 and 511)."""
 
 
-def leaf_spine(leaves: int, spines: int, hosts_per_leaf: int, **link: Any) -> Topology:
-    """The network; `link` are the fields of every link's model. UserError for sizes that cannot be built."""
+def leaf_spine(leaves: int, spines: int, hosts_per_leaf: int, model: LinkModel = UNLIMITED) -> Topology:
+    """The network; `model`: of every link. UserError for sizes that cannot be built."""
     for what, count, limit in (
         ("leaves", leaves, MAX_SWITCHES_PER_TIER),
         ("spines", spines, MAX_SWITCHES_PER_TIER),
@@ -26,7 +24,6 @@ def leaf_spine(leaves: int, spines: int, hosts_per_leaf: int, **link: Any) -> To
     ):
         if not 1 <= count <= limit:
             raise UserError(f"a leaf-spine network has 1 to {limit} {what}, got {count}")
-    model = LinkModel(**link)
     spine_switches = [make_switch(f"s{i + 1}", i + 1, "spine") for i in range(spines)]
     leaf_switches = [make_switch(f"l{i + 1}", spines + i + 1, "leaf") for i in range(leaves)]
     hosts: list[Host] = []

@@ -16,12 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import combinations, product
-from typing import Any
 
 from common.errors import UserError
 from topo.addressing import MAX_HOSTS_PER_SWITCH, make_host, make_switch
 from topo.graph import Endpoint, Link, Topology
-from topo.link import LinkModel
+from topo.link import UNLIMITED, LinkModel
 
 KIND = "optical-electrical"
 PLANES = 2
@@ -50,11 +49,10 @@ def uplink_port(n: int, plane: int) -> int:
     return 2 * n + plane
 
 
-def optical_electrical(n: int, **link: Any) -> Topology:
-    """The network of N = n; `link` are the fields of every link's model. UserError for an n that cannot be built."""
+def optical_electrical(n: int, model: LinkModel = UNLIMITED) -> Topology:
+    """The network of N = n; `model`: of every link. UserError for an n that cannot be built."""
     if not 1 <= n <= MAX_HOSTS_PER_SWITCH:
         raise UserError(f"an optical and electrical network has 1 to {MAX_HOSTS_PER_SWITCH} units, got {n}")
-    model = LinkModel(**link)
     places = list(product(range(n), repeat=2))
     hybrids = {(x, y): make_switch(hybrid_name(x, y), 1 + x * n + y, HYBRID) for x, y in places}
     opticals = [make_switch(optical_name(i), 1 + n * n + i, OPTICAL) for i in range(PLANES * n)]

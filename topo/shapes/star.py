@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from common.errors import UserError
 from topo.addressing import MAX_HOSTS_PER_SWITCH, make_host, make_switch
 from topo.graph import Endpoint, Link, Topology
-from topo.link import LinkModel
+from topo.link import UNLIMITED, LinkModel
 
 
-def star(hosts: int, **link: Any) -> Topology:
-    """The star of that many hosts; `link` are the fields of every link's model. UserError if it cannot be."""
+def star(hosts: int, model: LinkModel = UNLIMITED) -> Topology:
+    """The star of that many hosts; `model`: of every link. UserError if it cannot be."""
     if not 1 <= hosts <= MAX_HOSTS_PER_SWITCH:
         raise UserError(f"a star has 1 to {MAX_HOSTS_PER_SWITCH} hosts, got {hosts}")
-    model = LinkModel(**link)
     hub = make_switch("s1", 1, "hub")
     members = tuple(make_host(f"h{i + 1}", "10.0.0", i, hub) for i in range(hosts))
     links = tuple(

@@ -10,24 +10,21 @@ from __future__ import annotations
 
 from collections import defaultdict
 from itertools import product
-from typing import Any
 
 from common.errors import UserError
 from topo.addressing import make_host, make_switch
 from topo.graph import Endpoint, Link, Topology
-from topo.link import LinkModel
+from topo.link import UNLIMITED, LinkModel
 
 MOST = 62_500
 """Places: 10.0.0.0/24 to 10.249.249.0/24."""
 
 
-def torus(x: int, y: int, z: int, **link: Any) -> Topology:
-    """The torus of these sizes; `link` are the fields of every link's model. UserError for sizes that cannot be
-    built."""
+def torus(x: int, y: int, z: int, model: LinkModel = UNLIMITED) -> Topology:
+    """The torus of these sizes; `model`: of every link. UserError for sizes that cannot be built."""
     sizes = (x, y, z)
     if min(sizes) < 1 or x * y * z > MOST:
         raise UserError(f"a torus has at least one place in each dimension and at most {MOST}, got {x},{y},{z}")
-    model = LinkModel(**link)
     places = list(product(*map(range, sizes)))
     switches = {
         place: make_switch(f"t{'_'.join(map(str, place))}", i + 1, "router") for i, place in enumerate(places)

@@ -8,6 +8,7 @@ from functools import cached_property
 import networkx
 
 from topo.graph import Host, Topology
+from topo.link import LinkModel
 from topo.shapes.fat_tree import fat_tree
 
 LINK_RATE_BPS = 1_000_000_000
@@ -25,7 +26,7 @@ class Permutation:
 
     @cached_property
     def topology(self) -> Topology:
-        return fat_tree(self.k, rate_bps=LINK_RATE_BPS, delay_us=LINK_DELAY_US)
+        return fat_tree(self.k, LinkModel(rate_bps=LINK_RATE_BPS, delay_us=LINK_DELAY_US))
 
     def flows(self) -> list[tuple[Host, Host]]:
         hosts = self.topology.hosts

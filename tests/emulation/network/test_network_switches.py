@@ -20,6 +20,7 @@ from tests.emulation.programs import PATIENCE_S, descendants, eventually, starte
 from tests.emulation.sandboxed import in_sandbox
 from topo.addressing import host_port_mac, make_host, make_switch
 from topo.graph import Endpoint, Link, Topology
+from topo.link import LinkModel
 from topo.shapes.fat_tree import fat_tree
 from topo.shapes.leaf_spine import leaf_spine
 from topo.shapes.star import star
@@ -66,7 +67,7 @@ def _directions(a: str, b: str) -> tuple[tuple[str, str], tuple[str, str]]:
 def test_loss_and_duplication_are_those_asked_for_and_the_same_each_time(links: str) -> None:
     from tests.emulation.routers import route_everything
 
-    topology = leaf_spine(2, 1, 1, loss=0.2, duplicate=0.2)
+    topology = leaf_spine(2, 1, 1, LinkModel(loss=0.2, duplicate=0.2))
     seen = []
     for _ in range(2):
         with EmulatedNetwork(topology, links=links, seed=5) as net:
@@ -142,7 +143,7 @@ def test_bmv2_routers() -> None:
     except UserError as error:
         pytest.skip(str(error))
     rate_bps = 10_000_000 if kernel.has_htb() else None
-    topology = leaf_spine(2, 1, 1, rate_bps=rate_bps)
+    topology = leaf_spine(2, 1, 1, LinkModel(rate_bps=rate_bps))
     with EmulatedNetwork(topology, switch_kind="bmv2") as net:
         route_everything(net)
         assert "3 received" in net.mininet["h1"].cmd("ping -c 3 -i 0.1 -W 5 10.0.1.2")
@@ -166,7 +167,7 @@ def test_bmv2_links_need_netem_for_delay() -> None:
         pytest.skip("this kernel has netem")
     os.environ["GRADBED_BMV2"] = "true"
     with pytest.raises(UserError, match=r"no netem.*--switch bmv2"):
-        EmulatedNetwork(star(1, delay_us=100), switch_kind="bmv2").start()
+        EmulatedNetwork(star(1, LinkModel(delay_us=100)), switch_kind="bmv2").start()
     assert os.listdir("/sys/class/net") == ["lo"]
 
 

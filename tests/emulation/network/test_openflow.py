@@ -18,6 +18,7 @@ from formats.aggregation import Flags
 from hosts.systems.aggregation.gradient import Gradient, gradient_frame
 from tests.emulation.programs import PATIENCE_S, eventually
 from tests.emulation.sandboxed import in_sandbox
+from topo.link import LinkModel
 from topo.shapes.leaf_spine import leaf_spine
 from topo.shapes.star import star
 
@@ -25,7 +26,7 @@ pytestmark = pytest.mark.root
 
 LANES = 32
 ETH_P_ALL = 3
-TOPOLOGY = leaf_spine(3, 2, 2, delay_us=100)
+TOPOLOGY = leaf_spine(3, 2, 2, LinkModel(delay_us=100))
 PROGRAMMABLE = ("s1", "l1")
 LEGACY = tuple(switch.name for switch in TOPOLOGY.switches if switch.name not in PROGRAMMABLE)
 SERVER, WORKERS = "h1", ("h3", "h4", "h5", "h6")
@@ -256,7 +257,7 @@ def test_links_of_legacy_switches_have_the_same_model(tmp_path: Path) -> None:
     from emulation.network import EmulatedNetwork
 
     require_open_vswitch()
-    topology = star(2, delay_us=20_000, rate_bps=1_000_000).with_links([("h2", "s1")], loss=0.5)
+    topology = star(2, LinkModel(delay_us=20_000, rate_bps=1_000_000)).with_links([("h2", "s1")], loss=0.5)
     os.chdir(tmp_path)
     folder = Path("a folder, " + "with a long name " * 8)
     with EmulatedNetwork(topology, kinds={"s1": "openflow"}, run_dir=folder, seed=3) as network:

@@ -19,10 +19,11 @@ from switch.virtual import VirtualFabric
 from tests.unit.engine.instructed import instructed_program, pass_through
 from tests.unit.engine.links.test_captures import read
 from tests.unit.virtual.test_hosts import rows, texts
+from topo.link import LinkModel
 from topo.shapes.leaf_spine import leaf_spine
 
 DELAY_US = 100
-TOPOLOGY = leaf_spine(2, 1, 1, delay_us=DELAY_US)
+TOPOLOGY = leaf_spine(2, 1, 1, LinkModel(delay_us=DELAY_US))
 """h1 - l1 - s1 - l2 - h2: port 1 of a leaf leads to its host, port 2 up."""
 
 FRAME = pass_through(2) + pass_through(2) + pass_through(1) + b"x"

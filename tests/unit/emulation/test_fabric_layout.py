@@ -15,7 +15,7 @@ from topo.shapes.fat_tree import fat_tree
 
 @pytest.fixture
 def topology() -> Topology:
-    return fat_tree(4, rate_bps=8_000_000).with_links([("h1", "e1"), ("a1", "c1")], loss=0.5)
+    return fat_tree(4, LinkModel(rate_bps=8_000_000)).with_links([("h1", "e1"), ("a1", "c1")], loss=0.5)
 
 
 def _row(device_id: int, port: int, direction: str, packets: int = 0) -> dict:

@@ -20,6 +20,7 @@ from emulation.switches.fabric_layout import fabric_config
 from experiments.programs import Program
 from switch.virtual import HostInterface, VirtualFabric
 from topo.graph import Host, Topology
+from topo.link import LinkModel
 from topo.shapes.optical_electrical import HYBRID, optical_electrical, with_circuits, with_wavelengths
 
 RATE_BPS = 8_000_000
@@ -42,7 +43,7 @@ class Interconnect:
         **settings: Any,
     ) -> None:
         """circuits: slot and guard time in us."""
-        topology = optical_electrical(n, rate_bps=RATE_BPS, delay_us=1, queue_packets=queue_packets)
+        topology = optical_electrical(n, LinkModel(rate_bps=RATE_BPS, delay_us=1, queue_packets=queue_packets))
         if circuits is not None:
             topology = with_circuits(topology, *circuits)
         elif channels:

@@ -43,7 +43,7 @@ def test_one_permutation_for_each_slot_and_everything_arrives(n: int) -> None:
 
 def test_a_light_path_has_its_part_of_the_time() -> None:
     """Light of 104 us begins 8 times in the 800 us of a slot before the guard time."""
-    network = optical_electrical(4, rate_bps=8_000_000)
+    network = optical_electrical(4, LinkModel(rate_bps=8_000_000))
     assert light_share(network, 100) is None
     assert light_share(with_wavelengths(network), 100) == pytest.approx(100 / 104)
     assert light_share(with_circuits(network, SLOT_US, GUARD_US), 100) == pytest.approx(8 * 100 / SLOT_US / 3)

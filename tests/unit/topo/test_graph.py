@@ -27,9 +27,9 @@ link_fields = st.fixed_dictionaries(
     },
 )
 topologies = st.one_of(
-    st.builds(lambda k, link: fat_tree(2 * k, **link), st.integers(1, 3), link_fields),
-    st.builds(lambda a, b, c, link: leaf_spine(a, b, c, **link), *[st.integers(1, 5)] * 3, link_fields),
-    st.builds(lambda n, link: star(n, **link), st.integers(1, 12), link_fields),
+    st.builds(lambda k, link: fat_tree(2 * k, LinkModel(**link)), st.integers(1, 3), link_fields),
+    st.builds(lambda a, b, c, link: leaf_spine(a, b, c, LinkModel(**link)), *[st.integers(1, 5)] * 3, link_fields),
+    st.builds(lambda n, link: star(n, LinkModel(**link)), st.integers(1, 12), link_fields),
 )
 
 
@@ -93,7 +93,7 @@ def test_host_without_link_has_no_attachment() -> None:
 
 
 def test_with_links_changes_only_the_chosen_fields_of_the_chosen_links() -> None:
-    before = fat_tree(4, delay_us=7)
+    before = fat_tree(4, LinkModel(delay_us=7))
     after = before.with_links([("e1", "h1"), ("a1", "c2")], rate_bps=5_000_000)
     assert after.link("h1", "e1").model == LinkModel(rate_bps=5_000_000, delay_us=7)
     changed = [link for link, former in zip(after.links, before.links, strict=True) if link != former]

@@ -140,7 +140,7 @@ def digits(number: int, base: int, count: int) -> list[int]:
 @pytest.mark.parametrize(("n", "k"), [(2, 0), (4, 1), (3, 2)])
 def test_bcube_joins_servers_that_differ_in_one_digit(n: int, k: int) -> None:
     """Guo et al., section 3.1; the links inside servers are as good as none."""
-    topology = bcube(n, k, rate_bps=1_000_000, loss=0.1)
+    topology = bcube(n, k, LinkModel(rate_bps=1_000_000, loss=0.1))
     servers = n ** (k + 1)
     assert (len(topology.hosts), len(topology.switches)) == (servers, servers + (k + 1) * n**k)
     assert len(topology.links) == servers * (k + 2)
@@ -184,10 +184,10 @@ def test_every_link_of_other_topologies_is_a_hop() -> None:
         (lambda: leaf_spine(1, 1, 251), "1 to 250 hosts per leaf, got 251"),
         (lambda: star(0), "1 to 250 hosts, got 0"),
         (lambda: star(251), "1 to 250 hosts, got 251"),
-        (lambda: star(2, rate_bps=0), "link rate must be positive"),
-        (lambda: star(2, delay_us=-1), "must not be negative"),
-        (lambda: fat_tree(2, loss=1.0), "probability"),
-        (lambda: leaf_spine(1, 1, 1, queue_packets=0), "at least one packet"),
+        (lambda: star(2, LinkModel(rate_bps=0)), "link rate must be positive"),
+        (lambda: star(2, LinkModel(delay_us=-1)), "must not be negative"),
+        (lambda: fat_tree(2, LinkModel(loss=1.0)), "probability"),
+        (lambda: leaf_spine(1, 1, 1, LinkModel(queue_packets=0)), "at least one packet"),
     ],
 )
 def test_impossible_sizes_and_models(build, words: str) -> None:

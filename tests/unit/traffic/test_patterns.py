@@ -13,11 +13,12 @@ from experiments.traffic.configuration import TrafficSection
 from experiments.traffic.matrix import read_matrix
 from experiments.traffic.patterns import demands, pods
 from experiments.traffic.rates import pair_rates, shares
+from topo.link import LinkModel
 from topo.shapes.fat_tree import fat_tree
 from topo.shapes.leaf_spine import leaf_spine
 from topo.shapes.star import star
 
-FAT_TREE = fat_tree(4, rate_bps=100_000_000)
+FAT_TREE = fat_tree(4, LinkModel(rate_bps=100_000_000))
 HOSTS = [host.name for host in FAT_TREE.hosts]
 
 
@@ -65,7 +66,7 @@ def test_a_hotspot_gets_its_share_of_every_host() -> None:
 
 
 def test_strides_and_pairs() -> None:
-    assert demands("stride:3", star(4, rate_bps=1000), 1)["h2", "h1"] == 1
+    assert demands("stride:3", star(4, LinkModel(rate_bps=1000)), 1)["h2", "h1"] == 1
     assert set(demands("stride", star(4), 1)) == {("h1", "h3"), ("h2", "h4"), ("h3", "h1"), ("h4", "h2")}
     assert set(demands("pairs", star(5), 1)) == {("h1", "h2"), ("h3", "h4")}
 

@@ -27,6 +27,7 @@ from controller.systems.aggregation.placement.rates.problem import AggregationPr
 from controller.systems.aggregation.placement.rates.rates import RateSolver
 from experiments.bench.console import bench_console
 from experiments.systems.aggregation.bench.random_fabrics import random_fabric
+from topo.link import LinkModel
 from topo.shapes.fat_tree import fat_tree
 
 LINK_RATE_BPS = 10_000_000_000
@@ -94,7 +95,7 @@ def run_bench_placement(sizes: Sequence[tuple[int, int]], instances: int, output
 def measure_growth(k: int, maximum: int) -> Growth:
     """Place `maximum` switches by greedy in a fat-tree, from the graph on (routes included)."""
     wall, cpu = time.perf_counter(), time.process_time()
-    topology = fat_tree(k, rate_bps=LINK_RATE_BPS)
+    topology = fat_tree(k, LinkModel(rate_bps=LINK_RATE_BPS))
     workers, server = choose_hosts(topology, len(topology.hosts) // 2)
     problem = AggregationProblem.of(topology, workers, server)
     solver = RateSolver(problem, returned_sums="by-switch")

@@ -22,6 +22,7 @@ from controller.systems.aggregation.placement.rates.realised import realised_rat
 from formats.aggregation import DIRECT, Designation
 from tests.unit.controller.networks import network
 from tests.unit.controller.placement.examples import problems_with_switches, two_racks
+from topo.link import LinkModel
 from topo.shapes.fat_tree import fat_tree
 
 Labels = dict[str, tuple[Designation, ...]]
@@ -191,7 +192,7 @@ def test_the_planner_takes_named_switches_and_a_demand() -> None:
 )
 def test_packets_come_near_the_bound_on_a_fat_tree(method: str, share: float) -> None:
     """Of gradients alone nearly all gets through; what their sums take on the way back depends on the switches."""
-    topology = fat_tree(4, rate_bps=10_000_000)
+    topology = fat_tree(4, LinkModel(rate_bps=10_000_000))
     routes = shortest_routes(topology)
     workers, server = choose_hosts(topology, 15)
     choice = LpPlanner(3, method).choose(topology, routes, workers, server)

@@ -19,6 +19,7 @@ from controller.systems.aggregation.placement.rates.problem import AggregationPr
 from controller.systems.aggregation.placement.rates.rates import Rates, RateSolver
 from experiments.systems.aggregation.bench.random_fabrics import random_fabric
 from formats.aggregation import Designation
+from topo.link import LinkModel
 from topo.shapes.fat_tree import fat_tree
 
 FABRICS = range(40)
@@ -59,7 +60,7 @@ def test_never_below_highest_degree_in_packets_with_other_limits(
 
 
 def fat_tree_problem() -> AggregationProblem:
-    topology = fat_tree(4, rate_bps=10)
+    topology = fat_tree(4, LinkModel(rate_bps=10))
     return AggregationProblem.of(topology, *choose_hosts(topology, 15))
 
 

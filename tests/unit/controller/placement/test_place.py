@@ -15,6 +15,7 @@ from controller.systems.aggregation.placement.rates.rates import RateSolver
 from experiments.systems.aggregation.bench.random_fabrics import random_fabric
 from tests.unit.controller.networks import network
 from tests.unit.controller.placement.examples import random_problems, two_racks
+from topo.link import LinkModel
 from topo.shapes.fat_tree import fat_tree
 from topo.shapes.leaf_spine import leaf_spine
 
@@ -63,7 +64,7 @@ def test_every_method_chooses(problem: AggregationProblem) -> None:
 
 
 def test_greedy_prefixes_are_the_choices_for_fewer_switches() -> None:
-    topology = leaf_spine(4, 2, 3, rate_bps=10)
+    topology = leaf_spine(4, 2, 3, LinkModel(rate_bps=10))
     server, *workers = [host.name for host in topology.hosts]
     solver = RateSolver(AggregationProblem.of(topology, workers, server))
     gammas = [solver.gamma(place(solver.problem, 4, solver=solver).programmable[:size]) for size in range(5)]
@@ -72,7 +73,7 @@ def test_greedy_prefixes_are_the_choices_for_fewer_switches() -> None:
 
 
 def test_baselines_on_a_fat_tree() -> None:
-    topology = fat_tree(4, rate_bps=10)
+    topology = fat_tree(4, LinkModel(rate_bps=10))
     server, *workers = [host.name for host in topology.hosts]
     problem = AggregationProblem.of(topology, workers, server)
     solver = RateSolver(problem)
@@ -133,7 +134,7 @@ def test_wrong_input() -> None:
     with pytest.raises(UserError, match="rate must be positive"):
         place(problem(), 1, demand_bps=0)
     with pytest.raises(UserError, match="too many to try"):
-        place(AggregationProblem.of(fat_tree(8, rate_bps=10), ["h2"], "h1"), 20, "exhaustive")
+        place(AggregationProblem.of(fat_tree(8, LinkModel(rate_bps=10)), ["h2"], "h1"), 20, "exhaustive")
 
 
 @pytest.mark.parametrize(

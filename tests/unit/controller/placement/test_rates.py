@@ -14,6 +14,7 @@ from controller.systems.aggregation.placement.rates.rate_program import Returned
 from controller.systems.aggregation.placement.rates.rates import SPLITS, RateSolver, solve_rates
 from tests.unit.controller.placement.examples import problems_with_switches, two_racks
 from tests.unit.controller.placement.plain_program import plain_gamma
+from topo.link import LinkModel
 from topo.shapes.fat_tree import fat_tree
 from topo.shapes.star import star
 
@@ -38,7 +39,7 @@ def test_two_racks(programmable: tuple[str, ...], gamma: float) -> None:
 @pytest.mark.parametrize("server_rate", [2, 10, 25])
 @pytest.mark.parametrize("capacity", [None, 1.0, 7.0, 30.0, 200.0])
 def test_star(workers: int, server_rate: int, capacity: float | None) -> None:
-    topology = star(workers + 1, rate_bps=10)
+    topology = star(workers + 1, LinkModel(rate_bps=10))
     server, *others = [host.name for host in topology.hosts]
     tor = topology.attachment(server).name
     topology = topology.with_links([(server, tor)], rate_bps=server_rate)
@@ -120,7 +121,7 @@ def test_arrivals_bind_where_the_server_s_link_is_slow() -> None:
 
 
 def test_alike_programs_are_solved_once() -> None:
-    topology = fat_tree(4, rate_bps=10)
+    topology = fat_tree(4, LinkModel(rate_bps=10))
     server, *workers = [host.name for host in topology.hosts]
     solver = RateSolver(AggregationProblem.of(topology, workers, server))
     gammas = {switch: solver.gamma((switch,)) for switch in solver.problem.candidates}

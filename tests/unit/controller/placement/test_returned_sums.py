@@ -12,12 +12,13 @@ from controller.systems.aggregation.placement.rates.rates import solve_rates
 from controller.systems.aggregation.placement.rates.realised import realised_rates
 from controller.systems.aggregation.placement.rates.returned_sums import returned_sum_links
 from formats.aggregation import Designation
+from topo.link import LinkModel
 from topo.registry import parse_topology
 from topo.shapes.fat_tree import fat_tree
 
 
 def leaf_spine_problem() -> AggregationProblem:
-    topology = parse_topology("leaf-spine:3,1,2", fat_tree(2, rate_bps=10).links[0].model)
+    topology = parse_topology("leaf-spine:3,1,2", fat_tree(2, LinkModel(rate_bps=10)).links[0].model)
     return AggregationProblem.of(topology, ["h3", "h4", "h5", "h6"], "h1")
 
 
@@ -38,7 +39,7 @@ def test_gradients_that_travel_with_returned_sums_share_their_links() -> None:
 
 
 def test_the_program_with_returned_sums_has_room_for_them() -> None:
-    topology = fat_tree(4, rate_bps=10)
+    topology = fat_tree(4, LinkModel(rate_bps=10))
     problem = AggregationProblem.of(topology, *choose_hosts(topology, 8))
     assert solve_rates(problem, ("c1", "c2")).gamma_bps == pytest.approx(10)
     # h3 in the server's pod: z straight to e1 beside all sums, the rest to c1 and c2 beside all returned sums, so
@@ -52,7 +53,7 @@ def test_the_program_with_returned_sums_has_room_for_them() -> None:
 
 @pytest.mark.parametrize(("maximum", "share"), [(0, 1.0), (1, 0.93), (2, 1.0), (4, 1.0)])
 def test_eight_workers_on_a_fat_tree_reach_the_bound_with_returned_sums_counted(maximum: int, share: float) -> None:
-    topology = fat_tree(4, rate_bps=10_000_000)
+    topology = fat_tree(4, LinkModel(rate_bps=10_000_000))
     routes = shortest_routes(topology)
     workers, server = choose_hosts(topology, 8)
     choice = LpPlanner(maximum, "greedy").choose(topology, routes, workers, server)

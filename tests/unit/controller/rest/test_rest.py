@@ -20,9 +20,10 @@ from controller.rest.server import RestServer, inherited_socket, listening_socke
 from controller.southbound.interface import CounterCell, SouthboundError, SouthboundTimeout
 from tests.unit.controller.fake_southbound import FakeSouthbound
 from topo.graph import Topology
+from topo.link import LinkModel
 from topo.shapes.fat_tree import fat_tree
 
-TOPOLOGY = fat_tree(4, rate_bps=10_000_000)
+TOPOLOGY = fat_tree(4, LinkModel(rate_bps=10_000_000))
 PATIENCE_S = 60.0
 SERVICE = "controller.systems.aggregation.service:AggregationService"
 JOBS = "/systems/aggregation/jobs"

@@ -21,6 +21,7 @@ from controller.rest.server import RestServer, listening_socket
 from controller.southbound.interface import CounterCell, SwitchStatus
 from tests.unit.controller.fake_southbound import FakeSouthbound
 from tests.unit.controller.lamps import LAMPS, LampService
+from topo.link import LinkModel
 from topo.shapes.star import star
 
 AGGREGATION = "controller.systems.aggregation.service:AggregationService"
@@ -36,7 +37,7 @@ def description_of(program: str, service: LoadedService) -> FastAPI:
     southbound = AnswerableSouthbound(["s1"])
     southbound.cells = {"port_in": [CounterCell(2, 5, 7270)], "port_out": []}
     southbound.register_cells = {"memory": [0, 0, 7]}
-    return create_app(Controller(star(2, rate_bps=20_000_000), southbound, [service], {"s1": program}))
+    return create_app(Controller(star(2, LinkModel(rate_bps=20_000_000)), southbound, [service], {"s1": program}))
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ from common.errors import UserError
 from controller.planning.routing import shortest_routes
 from controller.systems.compression.service import CompressionService, CompressionSettings, JobRequest
 from topo.graph import Topology
+from topo.link import LinkModel
 from topo.shapes.fat_tree import fat_tree
 
 
@@ -16,7 +17,7 @@ def service(topology: Topology, packets: int | None = None) -> CompressionServic
 
 
 def test_sums_reach_all_workers_along_one_tree() -> None:
-    topology = fat_tree(4, rate_bps=10_000_000)
+    topology = fat_tree(4, LinkModel(rate_bps=10_000_000))
     made = service(topology)
     job = JobRequest(workers=("h3", "h9", "h16"), server="h1")
     plan, answer = made.plan(5, job), made.answer(5, job)

@@ -14,9 +14,10 @@ from emulation.links.link_statistics import DataPlaneStatistics, DirectionStatis
 from experiments.fidelity.machine import MachineTimes, machine_times
 from experiments.fidelity.meter import TICKS_PER_S, FidelityMeter, NetworkCounts, achieved_rates, measures
 from experiments.fidelity.processes import ThreadTimes, thread_times
+from topo.link import LinkModel
 from topo.shapes.star import star
 
-TOPOLOGY = star(3, rate_bps=10_000_000).with_links([("h3", "s1")], rate_bps=5_000_000)
+TOPOLOGY = star(3, LinkModel(rate_bps=10_000_000)).with_links([("h3", "s1")], rate_bps=5_000_000)
 
 
 def link(from_node: str, to_node: str, backlogged_bytes: int, backlogged_ms: int) -> DirectionStatistics:

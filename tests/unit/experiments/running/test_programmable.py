@@ -11,10 +11,11 @@ from experiments.programs import FORWARD
 from experiments.systems.aggregation.configuration import AggregationConfiguration
 from experiments.systems.aggregation.point import programs_of
 from experiments.systems.aggregation.programmable import choose_programmable
+from topo.link import LinkModel
 from topo.shapes.fat_tree import fat_tree
 from topo.shapes.leaf_spine import leaf_spine
 
-TOPOLOGY = fat_tree(4, rate_bps=10_000_000)
+TOPOLOGY = fat_tree(4, LinkModel(rate_bps=10_000_000))
 
 
 def test_what_one_job_chooses_is_what_the_controller_is_told() -> None:

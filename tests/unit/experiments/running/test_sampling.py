@@ -11,6 +11,7 @@ from experiments.configuration.samples import SampleOrder, SamplesSection
 from experiments.scale import Scale
 from experiments.traffic.configuration import TrafficSection
 from tests.unit.traffic.bare import run_sampled
+from topo.link import LinkModel
 from topo.shapes.star import star
 
 INTERVAL_US = 10_000
@@ -20,7 +21,7 @@ INTERVAL_US = 10_000
 def test_the_queue_of_an_overloaded_link_grows(factor: float, tmp_path: Path) -> None:
     """1,000-byte frames at 1.5 times 10 Mbit/s: every 10 ms 12.5 leave, and 6.25 more wait."""
     scale = Scale(factor)
-    topology = star(3, rate_bps=round(10_000_000 * factor), delay_us=0, queue_packets=10_000)
+    topology = star(3, LinkModel(rate_bps=round(10_000_000 * factor), delay_us=0, queue_packets=10_000))
     section = TrafficSection(pattern="incast", load=1.5, arrivals="constant", duration_ms=200)
     order = SampleOrder(scale.time_us(INTERVAL_US), [("s1", "h1"), ("h2", "s1")])
     results, tables = run_sampled(section, topology, tmp_path, order, scale=scale)
@@ -39,7 +40,7 @@ def test_the_queue_of_an_overloaded_link_grows(factor: float, tmp_path: Path) ->
 
 
 def test_drops_are_those_since_the_sample_before(tmp_path: Path) -> None:
-    topology = star(3, rate_bps=10_000_000, queue_packets=5)
+    topology = star(3, LinkModel(rate_bps=10_000_000, queue_packets=5))
     section = TrafficSection(pattern="incast", load=2.0, arrivals="constant", duration_ms=100)
     results, tables = run_sampled(section, topology, tmp_path, SampleOrder(INTERVAL_US))
     assert {(row["from_node"], row["to_node"]) for row in tables["link_samples"]} == {
