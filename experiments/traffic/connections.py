@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any, Literal
 
 import numpy as np
@@ -18,7 +19,7 @@ from experiments.traffic.configuration import TrafficSection
 from experiments.traffic.rates import shares
 from hosts.agents.kernel.iperf3 import find_iperf3
 from hosts.traffic.connections import Connection, ConnectionsDescription
-from hosts.traffic.description import EndpointDescription
+from hosts.traffic.description import EndpointDescription, Stream
 from hosts.traffic.schedule import flow_arrivals
 from hosts.traffic.sizes import has_flows
 from topo.graph import Topology
@@ -55,48 +56,28 @@ def plan_connections(section: TrafficSection, topology: Topology, scale: Scale, 
     each a connection; else every pair has section.flows connections, which carry what they can, or not more than
     the pair's rate where a load or a matrix is given. UserError for what cannot be."""
     flows = has_flows(section.agent_sizes)
-    if section.warm_up_ms:
-        raise UserError(f"--warm-up-ms does not go with --transport {section.transport}")
-    if flows and section.transport == "iperf3":
-        raise UserError(f"--sizes: iperf3 knows no {section.sizes}: use --transport tcp")
-    if section.packets is not None and section.transport == "iperf3":
-        raise UserError("--packets: iperf3 runs for a time: use --duration-ms")
+    _check_options(section, flows)
     planned = plan_traffic(section, topology, scale, seed)
     most = None if section.packets is None or flows else shares(planned.rates_bps, section.packets)
-    is_limited = section.load is not None or section.matrix is not None
-    connections: dict[str, list[Connection]] = {host: [] for host in planned.sources}
-    receivers: dict[str, list[str]] = {host: [] for host in planned.sources}
-    listen: dict[str, list[int]] = {host: [] for host in planned.sources}
-    pairs = 0
+    iperf3_ports = count(IPERF3_PORT)
+    made: dict[str, list[tuple[str, Connection]]] = {host: [] for host in planned.sources}
     for spec in planned.specs:
         description = spec.description
         assert isinstance(description, EndpointDescription)
-        host = spec.host
+        receivers = planned.streams[spec.host]
         if flows:
-            for begin_ns, place, size in flow_arrivals(description):
-                ip = description.streams[place].destination.ip
-                connections[host].append(
-                    Connection(destination=ip, port=TCP_PORT, begin_us=begin_ns // 1000, bytes=size)
-                )
-                receivers[host].append(planned.streams[host][place])
+            made[spec.host] += _flow_connections(description, receivers)
             continue
-        for receiver, stream in zip(planned.streams[host], description.streams, strict=True):
-            port = TCP_PORT if section.transport == "tcp" else IPERF3_PORT + pairs
-            pairs += 1
-            # iperf3 makes its connections itself.
-            parts = section.flows if section.transport == "tcp" else 1
-            size_bytes = None if most is None else most[host, receiver] * section.frame_bytes
-            connections[host] += parts * [
-                Connection(
-                    destination=stream.destination.ip,
-                    port=port,
-                    bytes=None if size_bytes is None else -(-size_bytes // parts),
-                    rate_bps=stream.rate_bps / parts if is_limited else None,
-                    parallel=section.flows // parts,
-                )
-            ]
-            receivers[host] += parts * [receiver]
-            listen[receiver].append(port)
+        for receiver, stream in zip(receivers, description.streams, strict=True):
+            size_bytes = None if most is None else most[spec.host, receiver] * section.frame_bytes
+            port = TCP_PORT if section.transport == "tcp" else next(iperf3_ports)
+            made[spec.host] += [(receiver, each) for each in _pair_connections(section, stream, port, size_bytes)]
+
+    def listen(host: str) -> tuple[int, ...]:
+        if section.transport == "tcp":
+            return (TCP_PORT,)
+        return tuple(each.port for found in made.values() for receiver, each in found if receiver == host)
+
     duration_us = max(1, scale.time_us(1000 * section.duration_ms))
     program: Literal["tcp", "iperf3"] = "tcp" if section.transport == "tcp" else "iperf3"
     specs = tuple(
@@ -106,14 +87,48 @@ def plan_connections(section: TrafficSection, topology: Topology, scale: Scale, 
             NAME.format(host),
             ConnectionsDescription(
                 program=program,
-                connections=tuple(connections[host]),
-                listen=(TCP_PORT,) if program == "tcp" else tuple(listen[host]),
+                connections=tuple(each for _, each in found),
+                listen=listen(host),
                 duration_us=duration_us,
             ),
         )
-        for host in planned.sources
+        for host, found in made.items()
     )
-    return ConnectionTraffic(specs, {host: tuple(found) for host, found in receivers.items()}, scale, flows)
+    receivers_of = {host: tuple(receiver for receiver, _ in found) for host, found in made.items()}
+    return ConnectionTraffic(specs, receivers_of, scale, flows)
+
+
+def _check_options(section: TrafficSection, flows: bool) -> None:
+    """UserError for those that do not go with the transport."""
+    if section.warm_up_ms:
+        raise UserError(f"--warm-up-ms does not go with --transport {section.transport}")
+    if flows and section.transport == "iperf3":
+        raise UserError(f"--sizes: iperf3 knows no {section.sizes}: use --transport tcp")
+    if section.packets is not None and section.transport == "iperf3":
+        raise UserError("--packets: iperf3 runs for a time: use --duration-ms")
+
+
+def _flow_connections(description: EndpointDescription, receivers: Sequence[str]) -> Iterator[tuple[str, Connection]]:
+    """A connection for each flow of a host, with its receiver. receivers: of the description's streams."""
+    for begin_ns, place, size in flow_arrivals(description):
+        ip = description.streams[place].destination.ip
+        yield receivers[place], Connection(destination=ip, port=TCP_PORT, begin_us=begin_ns // 1000, bytes=size)
+
+
+def _pair_connections(section: TrafficSection, stream: Stream, port: int, size_bytes: int | None) -> list[Connection]:
+    """Those of one pair. size_bytes: of all together; None: as much as goes in the time."""
+    # iperf3 makes its connections itself.
+    parts = section.flows if section.transport == "tcp" else 1
+    is_limited = section.load is not None or section.matrix is not None
+    return parts * [
+        Connection(
+            destination=stream.destination.ip,
+            port=port,
+            bytes=None if size_bytes is None else -(-size_bytes // parts),
+            rate_bps=stream.rate_bps / parts if is_limited else None,
+            parallel=section.flows // parts,
+        )
+    ]
 
 
 @dataclass(frozen=True)

@@ -78,7 +78,7 @@ class _Workload(Section):
     baselines: tuple[Baseline, ...] = option(
         (), "To compare with, on the same network: parameter-server, ring, gloo."
     )
-    min_timeout_us: int = option(10_000, "Wait so much longer than a usual round trip before sending again.", ge=1)
+    min_timeout_us: int = option(10_000, "Wait so much longer than a usual round trip before sending again.", ge=1000)
 
 
 class _Gradients(_Workload):

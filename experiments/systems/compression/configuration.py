@@ -71,7 +71,7 @@ class TransportSection(Section):
     congestion_control: Literal["aimd", "ecn", "none"] = option(
         "aimd", "Of the window, without pacing: aimd, ecn (without heed of losses) or none."
     )
-    min_timeout_us: int = option(10_000, "Wait so much longer than a usual round trip before sending again.", ge=1)
+    min_timeout_us: int = option(10_000, "Wait so much longer than a usual round trip before sending again.", ge=1000)
     left_after_us: int = option(5_000_000, "A worker that is silent for so long has left.", ge=1000)
     give_up_us: int = option(30_000_000, "Silence of the server after which a worker ends the run.", ge=1000)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
@@ -15,6 +14,9 @@ from controller.systems.shuffle.scheduling.queues import Timing
 from controller.systems.shuffle.scheduling.schedule import Schedule, Transmission
 from controller.systems.shuffle.scheduling.trees.bits import bits_of
 from controller.systems.shuffle.scheduling.trees.trees import Trees, links_above
+from experiments.configuration.sections import describe
+from experiments.setup import PointTask
+from experiments.systems.shuffle.configuration import ShuffleConfiguration
 from experiments.testbeds.agents import AgentSpec
 from formats.shuffle import frame_overhead_bytes
 from hosts.agents.addresses import worker_addresses
@@ -34,41 +36,28 @@ from topo.hops import is_hop
 AGENT = "hosts.systems.shuffle.agents:worker"
 
 
-@dataclass(frozen=True)
-class Times:
-    """Of an agent, emulated. timeout: without what should have come it asks for it; give_up: after so long without
-    any answer it ends."""
-
-    timeout: int
-    give_up: int
-
-
 class ShuffleJob:
-    """One shuffle, once the service has answered. keep: what each worker holds in the end. variants: of trees, as the
-    service was asked. tell_contents: whether workers tell the bytes that they hold at the end."""
+    """One shuffle of a point, once the service has answered. keep: what each worker holds in the end. Workers that
+    train tell the bytes that they hold at the end."""
 
     def __init__(
         self,
+        task: PointTask[ShuffleConfiguration],
         topology: Topology,
         instance: Instance,
         keep: Sequence[Sequence[int]],
         answer: Mapping[str, Any],
         source: SampleSource,
-        most_fragment_bytes: int,
-        times_us: Times,
-        variants: int,
-        *,
-        tell_contents: bool = False,
     ) -> None:
+        self._task = task
+        options = task.configuration.shuffle
         self.topology = topology
         self.instance = instance
         self.keep = keep
         self.answer = NewShuffle.model_validate(answer)
-        self.fragment_bytes = even_fragment_bytes(instance.sizes_bytes, most_fragment_bytes)
+        self.fragment_bytes = even_fragment_bytes(instance.sizes_bytes, options.fragment_bytes)
         self._source = source
-        self._times_us = times_us
-        self._tell_contents = tell_contents
-        self.trees = Trees(topology, instance.hosts, variants)
+        self.trees = Trees(topology, instance.hosts, options.trees)
         self._workers = worker_addresses(topology, instance.hosts)
 
     @property
@@ -134,7 +123,10 @@ class ShuffleJob:
         is_worker = index < len(instance.workers)
         stored = instance.stored[index] if is_worker else tuple(range(instance.samples))
         met = {*stored, *(s for each in incoming for s in each.samples), *(s for each in own for s in each.samples)}
-        return ShuffleDescription(
+        return describe(
+            ShuffleDescription,
+            self._task.scale,
+            self._task.configuration.shuffle,
             job=self.answer.job,
             index=index,
             workers=self._workers,
@@ -150,9 +142,7 @@ class ShuffleJob:
             repair_routes=(*self._repair_trees(own), *self._repair_groups(own)),
             distances=tuple(map(int, self.trees.distances[index])),
             interval_us=self.interval_us(index),
-            timeout_us=self._times_us.timeout,
-            give_up_us=self._times_us.give_up,
-            tell_contents=self._tell_contents,
+            tell_contents=self._task.configuration.training.train,
         )
 
     def _outgoing(self, each: Transmission) -> Outgoing:

@@ -21,7 +21,7 @@ from experiments.setup import NetworkSetup, PointTask
 from experiments.systems.shuffle.checks import failures
 from experiments.systems.shuffle.configuration import ShuffleConfiguration
 from experiments.systems.shuffle.drawn import draw, scheduler_timing
-from experiments.systems.shuffle.jobs import AGENT, ShuffleJob, Times
+from experiments.systems.shuffle.jobs import AGENT, ShuffleJob
 from experiments.systems.shuffle.loads import counted_loads, load_metrics, repair_hops
 from experiments.systems.shuffle.phase import ShufflePhase
 from experiments.systems.shuffle.planned import below_bound, means, planned_row
@@ -80,17 +80,7 @@ class ShufflePoint(Point[ShuffleConfiguration]):
         )
 
         def job(answer: Mapping[str, Any]) -> ShuffleJob:
-            return ShuffleJob(
-                self.topology,
-                instance,
-                keep,
-                answer,
-                self.source,
-                shuffle.fragment_bytes,
-                Times(self.task.scale.time_us(shuffle.timeout_us), self.task.scale.time_us(shuffle.give_up_us)),
-                shuffle.trees,
-                tell_contents=self.configuration.training.train,
-            )
+            return ShuffleJob(self.task, self.topology, instance, keep, answer, self.source)
 
         return ShufflePhase(f"shuffle {number}", request, job, stopped_agents(self.configuration.faults))
 

@@ -1,0 +1,51 @@
+"""Options that reach agents under their names are refused when they are read, if the agents would refuse them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from experiments.systems.aggregation import configuration as aggregation
+from experiments.systems.compression import configuration as compression
+from experiments.systems.ndn import configuration as ndn
+from experiments.systems.shuffle import configuration as shuffle
+from hosts.systems.aggregation.description import JobDescription as AggregationJob
+from hosts.systems.compression.description import JobDescription as CompressionJob
+from hosts.systems.ndn.description import NdnJob
+from hosts.systems.shuffle.description import ShuffleDescription
+
+DESCRIBED: tuple[tuple[type[BaseModel], type[BaseModel]], ...] = (
+    (aggregation.SyntheticWorkload, AggregationJob),
+    (aggregation.TrainingWorkload, AggregationJob),
+    (compression.CompressionSection, CompressionJob),
+    (compression.RatioSection, CompressionJob),
+    (compression.TransportSection, CompressionJob),
+    (ndn.SyntheticWorkload, NdnJob),
+    (shuffle.ShuffleSection, ShuffleDescription),
+)
+
+
+def limits(model: type[BaseModel], name: str) -> tuple[float, float]:
+    """Least and greatest value; a bound that is excluded counts as one that is not."""
+    found: dict[str, Any] = {}
+    for rule in model.model_fields[name].metadata:
+        found.update({each: getattr(rule, each) for each in ("ge", "gt", "le", "lt") if hasattr(rule, each)})
+    return found.get("ge", found.get("gt", -math.inf)), found.get("le", found.get("lt", math.inf))
+
+
+@pytest.mark.parametrize(
+    ("section", "description"), DESCRIBED, ids=lambda model: f"{model.__module__.split('.')[-2]} {model.__name__}"
+)
+def test_options_are_limited_as_their_descriptions_are(
+    section: type[BaseModel], description: type[BaseModel]
+) -> None:
+    same = section.model_fields.keys() & description.model_fields.keys()
+    assert same
+    for name in same:
+        least, most = limits(section, name)
+        agent_least, agent_most = limits(description, name)
+        # Emulated times are nominal ones or longer.
+        assert least >= agent_least and (name.endswith("_us") or most <= agent_most), name
