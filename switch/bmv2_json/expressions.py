@@ -262,6 +262,11 @@ class MeterArray:
 
 
 @dataclass(frozen=True)
+class ExternInstance:
+    name: str
+
+
+@dataclass(frozen=True)
 class Text:
     value: str
 
@@ -282,6 +287,7 @@ Parameter = (
     | RegisterArray
     | CounterArray
     | MeterArray
+    | ExternInstance
     | Text
     | Vector
 )

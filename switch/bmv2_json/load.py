@@ -61,6 +61,7 @@ class _Loader:
         names.registers = {n["name"].text() for n in root.list("register_arrays")}
         names.counters = {n["name"].text() for n in root.list("counter_arrays")}
         names.meters = {n["name"].text() for n in root.list("meter_arrays")}
+        names.externs = {n["name"].text() for n in root.list("extern_instances")}
         calculations = objects("calculations", "calculation", self._calculation)
         names.calculations = set(calculations)
         value_sets = objects("parse_vsets", "value set", self._value_set)
@@ -87,6 +88,7 @@ class _Loader:
             meters=objects("meter_arrays", "meter array", self._meter),
             value_sets=value_sets,
             profiles=profiles,
+            externs=objects("extern_instances", "extern instance", self._extern),
             digests={n["id"].integer(): self._digest(n) for n in root.list("learn_lists")},
             field_lists={n["id"].integer(): self._field_list(n) for n in root.list("field_lists")},
         )
@@ -364,6 +366,11 @@ class _Loader:
             else:
                 raise item.error(f"calculation input '{kind[:40]}' is not supported")
         return m.CalculationDefinition(node["name"].text(), node["algo"].text(), tuple(inputs), with_payload)
+
+    @staticmethod
+    def _extern(node: Node) -> m.Extern:
+        attributes = {n["name"].text(): n["value"].hexadecimal() for n in node.list("attribute_values")}
+        return m.Extern(node["name"].text(), node["type"].text(), attributes)
 
     def _checksum(self, node: Node) -> m.Checksum:
         verify, update, condition = node.get("verify"), node.get("update"), node.get("if_cond")

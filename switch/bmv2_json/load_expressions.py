@@ -31,6 +31,7 @@ class Names:
         self.registers: set[str] = set()
         self.counters: set[str] = set()
         self.meters: set[str] = set()
+        self.externs: set[str] = set()
 
     def header_type(self, reference: ex.HeaderReference) -> HeaderType:
         if isinstance(reference, ex.NamedHeader):
@@ -183,6 +184,8 @@ def parameter(names: Names, node: Node) -> ex.Parameter:
         return ex.CounterArray(named(value, "counter array", names.counters))
     if kind == "meter_array":
         return ex.MeterArray(named(value, "meter array", names.meters))
+    if kind == "extern":
+        return ex.ExternInstance(named(value, "extern instance", names.externs))
     if kind == "string":
         return ex.Text(value.text())
     if kind in ("parameters_vector", "field_list"):

@@ -335,6 +335,15 @@ class Profile:
 
 
 @dataclass(frozen=True)
+class Extern:
+    """An object of an architecture's own type `kind`. attributes: what its constructor was given."""
+
+    name: str
+    kind: str
+    attributes: dict[str, int]
+
+
+@dataclass(frozen=True)
 class DigestList:
     id: int
     name: str
@@ -370,6 +379,7 @@ class ProgramModel:
     meters: dict[str, Meter]
     value_sets: dict[str, ValueSet]
     profiles: dict[str, Profile]
+    externs: dict[str, Extern]
     digests: dict[int, DigestList]
     field_lists: dict[int, FieldList]
 

@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from switch.bmv2_json.load import load_program
-from switch.bmv2_json.model import ProgramModel, Table
+from switch.bmv2_json.model import Extern, ProgramModel, Table
+from switch.bmv2_json.reader import MalformedProgram
 from switch.build import RUNTIME_DIR, shared_library
 from switch.codegen.build_cache import cache_entry, find_build, note_build
 from switch.codegen.c_text import quoted
 from switch.codegen.emit.calculations_c import calculation_function
 from switch.codegen.emit.deparser_c import DeparserWriter
+from switch.codegen.emit.extern_statements import extern_kind
 from switch.codegen.emit.parser_c import ParserWriter
 from switch.codegen.emit.pipeline_c import METER_UNIT, PipelineWriter, action_function, used_actions
 from switch.codegen.emit.probes import NO_PROBES, DeparserPrimitiveDone, ParserDone, Probes
@@ -94,6 +96,8 @@ class _Generator:
             self._reset_metadata(),
         ]
         lines = ['#include "generated.h"', *(['#include "trace.h"'] if self._probes.recording else []), ""]
+        for kind in dict.fromkeys(extern.kind for extern in model.externs.values()):
+            lines += extern_kind(kind).declarations()
         for function in functions:
             lines.extend(reroll(function) if self._roll else function)
             lines.append("")
@@ -230,6 +234,7 @@ class _Generator:
                 "profiles",
                 [f"{{{quoted(p.name)}, {profile_words[p.name]}, {p.max_size}}}" for p in model.profiles.values()],
             ),
+            ("gb_extern_layout", "externs", [_extern_layout(extern) for extern in model.externs.values()]),
         ]
         for kind, name, items in arrays:
             if items:
@@ -247,6 +252,20 @@ class _Generator:
             f"{self.deparser.max_bytes()}, &layout,",
             "};",
         ]
+
+
+def _extern_layout(extern: Extern) -> str:
+    kind = extern_kind(extern.kind)
+    if extern.attributes.keys() != kind.attributes.keys():
+        raise MalformedProgram(
+            f"BMv2 JSON: extern '{extern.name}' has the attributes {', '.join(extern.attributes) or 'none'}, "
+            f"a {kind.name} takes {', '.join(kind.attributes)}"
+        )
+    for name, (least, most) in kind.attributes.items():
+        if not least <= extern.attributes[name] <= most:
+            raise MalformedProgram(f"BMv2 JSON: {name} of extern '{extern.name}' is outside {least} to {most}")
+    values = ", ".join(f"{extern.attributes[name]}ULL" for name in kind.attributes)
+    return f"{{{quoted(extern.name)}, &{kind.c_name}, {{{values}}}}}"
 
 
 def _data_words(table: Table) -> int:

@@ -14,6 +14,7 @@ from switch.p4runtime.roles import Role
 from switch.p4runtime.values.status import Code, RequestError
 from switch.state.device import Device
 from switch.state.forwarding_state import ForwardingState
+from switch.state.kinds import objects_of
 from switch.state.pipeline import Pipeline
 
 _TIMEOUT_S = 60.0
@@ -102,6 +103,7 @@ def _wanted(info: Any) -> Iterator[tuple[str, int, Any]]:
         ("counters", "counter", info.counters),
         ("meters", "meter", info.meters),
         ("value sets", "value_set", info.value_sets),
+        ("externs", "extern", objects_of(info, "externs")),
     ):
         for thing in things:
             entity = p4r.Entity()

@@ -78,6 +78,7 @@ struct gb_switch {
     void (*log)(struct gb_switch *, const char *line);
     struct gb_value_set **value_sets;
     struct gb_profile **profiles;
+    void **externs;             /* as the kind of each has it: struct gb_extern_kind of state/state.h */
     uint64_t drop_port;         /* GB_PORT_DROP, unless the engine says otherwise */
     uint64_t table_missed;      /* the table that was applied last had no entry for the packet */
 };

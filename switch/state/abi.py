@@ -48,6 +48,7 @@ class SwitchRecord(ctypes.Structure):
         ("log", ctypes.c_void_p),
         ("value_sets", ctypes.POINTER(ctypes.c_void_p)),
         ("profiles", ctypes.POINTER(ctypes.c_void_p)),
+        ("externs", ctypes.POINTER(ctypes.c_void_p)),
     )
 
 

@@ -12,7 +12,6 @@ from switch.p4runtime.values.status import RequestError, denied, from_exception,
 from switch.state.base import EntityKind
 from switch.state.device import Device, DigestCallback
 from switch.state.digests.entity import DigestEntries
-from switch.state.extern_entry import ExternEntries
 from switch.state.kinds import KINDS
 from switch.state.pipeline import Pipeline
 from switch.state.profiles.action_profile_group import ActionProfileGroups
@@ -65,7 +64,6 @@ class ForwardingState:
             PacketReplicationEngine(replication, pipeline.widths_bits),
             *(kind.entities(getattr(state, name), pipeline.others[name]) for name, kind in KINDS.items()),
             self.digests,
-            ExternEntries(),
         ]
         self._kinds: dict[str | None, EntityKind] = {kind.oneof: kind for kind in kinds}
         self._operations = {

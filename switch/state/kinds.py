@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from switch.bmv2_json.model import ProgramModel
@@ -10,6 +10,8 @@ from switch.p4runtime.values.translation import Translations
 from switch.state.base import EntityKind
 from switch.state.counters.codec import counter_array
 from switch.state.counters.entity import CounterEntries
+from switch.state.externs.codec import extern_object
+from switch.state.externs.entity import ExternEntries
 from switch.state.meters.codec import meter_array
 from switch.state.meters.entity import MeterEntries
 from switch.state.registers.codec import register_array
@@ -31,5 +33,12 @@ KINDS = {
     "meters": Kind(meter_array, MeterEntries),
     "counters": Kind(counter_array, CounterEntries),
     "registers": Kind(register_array, RegisterEntries),
+    "externs": Kind(extern_object, ExternEntries),
 }
 """By their name in P4Info, in ProgramModel and in SwitchState alike."""
+
+
+def objects_of(info: Any, kind: str) -> Iterable[Any]:
+    """What P4Info has of a kind, each with a preamble."""
+    found: Iterable[Any] = getattr(info, kind)
+    return [instance for type_ in found for instance in type_.instances] if kind == "externs" else found

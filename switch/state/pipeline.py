@@ -16,7 +16,7 @@ from switch.p4runtime.pipeline.packet_io import ControllerHeader, controller_hea
 from switch.p4runtime.values.status import RequestError, invalid
 from switch.p4runtime.values.translation import Translations
 from switch.state.digests.codec import DigestCodec
-from switch.state.kinds import KINDS
+from switch.state.kinds import KINDS, objects_of
 from switch.state.meters.codec import MeterSpec
 from switch.state.profiles.codec import ProfileCodec
 from switch.state.replication.codec import Widths, widths_bits_of
@@ -72,7 +72,7 @@ def build_pipeline(info: Any, device_config: bytes, build: Build) -> Pipeline:
             if table.match_fields or table.preamble.name in in_program
         ]
         others = {
-            name: {thing.preamble.id: kind.codec(thing, info, model, names) for thing in getattr(info, name)}
+            name: {thing.preamble.id: kind.codec(thing, info, model, names) for thing in objects_of(info, name)}
             for name, kind in KINDS.items()
         }
         digests = [DigestCodec(digest, info, model, names) for digest in info.digests]
@@ -119,7 +119,7 @@ def _objects(info: Any) -> Iterable[Any]:
         info.direct_meters,
         info.controller_packet_metadata,
         info.digests,
-        *(getattr(info, kind) for kind in KINDS),
+        *(objects_of(info, kind) for kind in KINDS),
     )
 
 

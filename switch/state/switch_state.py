@@ -8,6 +8,7 @@ from typing import Any
 
 from switch.device import Program
 from switch.state.counters.access import Counters
+from switch.state.externs.kinds import EXTERNS
 from switch.state.meters.access import Meters
 from switch.state.profiles.access import Profiles
 from switch.state.record import SwitchRecord
@@ -33,3 +34,7 @@ class SwitchState(SwitchRecord):
         self.counters = Counters(self)
         self.meters = Meters(self)
         self.value_sets = ValueSets(self)
+        self.externs = {
+            extern.name: EXTERNS[extern.kind].state(self, number, extern)
+            for number, extern in enumerate(program.model.externs.values())
+        }

@@ -31,6 +31,7 @@ class Assignments:
             "counter": {name: i for i, name in enumerate(model.indirect_counters)},
             "meter": {name: i for i, name in enumerate(model.indirect_meters)},
             "calculation": {name: i for i, name in enumerate(model.calculations)},
+            "extern": {name: i for i, name in enumerate(model.externs)},
         }
         self.values = self._new_values()
 

@@ -8,6 +8,8 @@ from switch.bmv2_json.reader import MalformedProgram
 from switch.codegen.c_text import quoted
 from switch.codegen.emit.assignments import Assignments
 from switch.codegen.layout import DIGEST, FRAME_LENGTH, Layout
+from switch.state.externs.kind import ExternKind
+from switch.state.externs.kinds import EXTERNS
 
 
 class ExternStatements(Assignments):
@@ -53,6 +55,26 @@ class ExternStatements(Assignments):
         cells = f"sw->meters[{self._index['meter'][meter.name]}]"
         colour = f"gb_meter_execute({cells}, {at}, {self._now}, phv[{FRAME_LENGTH}], {old})"
         return self.store_text(target, colour)
+
+    def _method(self, op: str, instance: ex.ExternInstance, given: tuple[ex.Parameter, ...]) -> str:
+        """A call of a method of one of this project's own externs."""
+        kind = extern_kind(self.model.externs[instance.name].kind)
+        method = next((method for method in kind.methods if op == kind.operation(method)), None)
+        roles = kind.methods.get(method or "", ())
+        if method is None or len(given) != len(roles):
+            raise MalformedProgram(f"BMv2 JSON: {kind.name} has no '{op[:60]}' of {len(given)} parameters")
+        arguments, target = [f"sw->externs[{self._index['extern'][instance.name]}]"], None
+        for role, parameter in zip(roles, given, strict=True):
+            if role == "in":
+                arguments.append(self.values.emit(self._number(parameter), 1))
+            elif role == "key" and isinstance(parameter, ex.Calculation):
+                arguments.append(f"calculation_{self._index['calculation'][parameter.name]}(sw, p)")
+            elif role == "out" and isinstance(parameter, ex.Field):
+                target = parameter
+            else:
+                raise MalformedProgram(f"BMv2 JSON: '{op}' takes a {'calculation' if role == 'key' else 'field'}")
+        call = f"{kind.c_name}_{method}({', '.join(arguments)})"
+        return f"{call};" if target is None else self.store_text(target, call)
 
     def _hash(self, target: ex.Parameter, base: ex.Parameter, name: ex.Parameter, size: ex.Parameter) -> str:
         if not isinstance(target, ex.Field) or not isinstance(name, ex.Calculation):
@@ -127,6 +149,13 @@ class ExternStatements(Assignments):
         )
         text = quoted(f"{kind} failed: {source} {source.fragment}" if source else f"{kind} failed")
         return f"if (!{holds}) gb_log(sw, {text});"
+
+
+def extern_kind(name: str) -> ExternKind:
+    kind = EXTERNS.get(name)
+    if kind is None:
+        raise MalformedProgram(f"BMv2 JSON: extern type '{name[:60]}' is not supported")
+    return kind
 
 
 def _format_pieces(text: str) -> list[str]:

@@ -37,6 +37,9 @@ class Statements(ExternStatements):
         op, parameters = primitive.op, primitive.parameters
         if op in ("assert", "assume") and len(parameters) == 1:
             return self.statement(lambda: self._assert(op, parameters[0], primitive.source))
+        first = parameters[0] if parameters else None
+        if isinstance(first, ex.ExternInstance):
+            return self.statement(lambda: self._method(op, first, parameters[1:]))
         handler, count = self._handler(op)
         if handler is None:
             raise MalformedProgram(f"BMv2 JSON: primitive '{op[:60]}' is not supported")

@@ -7,6 +7,7 @@ from switch.compiler import types as t
 from switch.compiler.checker.conversions import castable
 from switch.compiler.source import SourceManager
 from switch.compiler.symbols import Applicable
+from switch.state.externs.kinds import EXTERNS
 
 MAX_SHOWN = 40
 
@@ -35,6 +36,8 @@ def of_unknown_name(name: str) -> str:
         return "write #include <core.p4> and #include <v1model.p4> at the top of the program"
     if name in _V1MODEL_NAMES:
         return "write #include <v1model.p4> at the top of the program"
+    if name in EXTERNS:
+        return "write #include <gradbed.p4> at the top of the program"
     if name in _FOREIGN_TYPES:
         return "numbers have types like bit<32> (without sign) and int<32> (with sign)"
     return ""

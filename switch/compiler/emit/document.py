@@ -52,7 +52,7 @@ def emit_bmv2(program: LoweredProgram, sources: SourceManager, reporter: Reporte
         "pipelines": pipelines_json,
         "checksums": externs.checksums(),
         "force_arith": [],
-        "extern_instances": [],
+        "extern_instances": externs.extern_instances(),
         "field_aliases": _aliases(standard),
         "program": name,
         "__meta__": {"version": list(VERSION), "compiler": COMPILER},

@@ -13,6 +13,7 @@ from switch.compiler.ir import MAX_SIZE
 from switch.compiler.ir.places import ExternObject
 from switch.compiler.ir.result import LoweredProgram
 from switch.compiler.source import SourceManager
+from switch.state.externs.kinds import EXTERNS
 
 SUPPORTED = frozenset(
     ("counter", "direct_counter", "meter", "direct_meter", "register", "action_profile", "action_selector")
@@ -27,7 +28,10 @@ class ExternEmitter:
 
     def emit(self) -> Json:
         for item in self._program.objects:
-            if item.kind not in SUPPORTED:
+            if item.kind in EXTERNS:
+                message = f"BMv2 has no extern '{item.kind}': this program runs on gradbed's switch only"
+                self._reporter.warning(item.node.loc, message, item.node.end, category="unsupported")
+            elif item.kind not in SUPPORTED:
                 self._reporter.error(item.node.loc, f"extern '{item.kind}' is not part of v1model", item.node.end)
             elif "size" in item.arguments:
                 self._size(item)
@@ -95,6 +99,21 @@ class ExternEmitter:
             )
             stored = t.bit(1)
         return {"size": self._size(item), "bitwidth": stored.width}
+
+    def extern_instances(self) -> list[Json]:
+        return self._numbered(self._extern, *EXTERNS)
+
+    def _extern(self, item: ExternObject) -> Json:
+        attributes: list[Json] = []
+        for name, (least, most) in EXTERNS[item.kind].attributes.items():
+            value = item.arguments[name]
+            if not isinstance(value, ir.Const):
+                self._reporter.error(item.node.loc, f"{name} of '{item.node.name}' must be known at compile time")
+            elif not least <= value.value <= most:
+                self._reporter.error(item.node.loc, f"{name} of '{item.node.name}' is outside {least} to {most}")
+            else:
+                attributes.append({"name": name, **hexstr(value.value)})
+        return {"type": item.kind, "attribute_values": attributes}
 
     # --- calculations ---
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from switch.compiler import ir
 from switch.compiler import syntax as s
@@ -30,6 +31,8 @@ from switch.compiler.lower.binding import arguments_of
 from switch.compiler.lower.context import Code, Frame, value_of
 from switch.compiler.lower.copying import as_scalar, assign, read, set_valid
 from switch.compiler.lower.parts import copied, part
+from switch.state.externs.kind import ExternKind
+from switch.state.externs.kinds import EXTERNS
 
 
 @dataclass(frozen=True)
@@ -111,6 +114,8 @@ def call_extern(node: s.Call, target: s.CallTarget, frame: Frame, code: Code) ->
             return Nothing()
         name = receiver.name
         handler, what = _METHODS.get((receiver.kind, target.name)), f"'{receiver.kind}.{target.name}'"
+        if receiver.kind in EXTERNS:
+            handler = partial(_own_method, EXTERNS[receiver.kind])
     if handler is None:
         code.error(node, f"{what} is not part of v1model")
         return default_value(target.return_type)
@@ -320,6 +325,26 @@ def _register_read(call: _Call) -> None:
 @_method("register", "write")
 def _register_write(call: _Call) -> None:
     call.emit("register_write", ir.Ref("register_array", call.object), call.scalar(0), call.scalar(1))
+
+
+def _own_method(kind: ExternKind, call: _Call) -> None:
+    """Of an extern of this project's own, with the parameters in the order of its declaration."""
+    parameters: list[ir.Parameter] = [ir.Ref("extern", call.object)]
+    result = None
+    for position, role in enumerate(kind.methods[call.target.name]):
+        if role == "key":
+            fields = _fields(call.arguments[position], call.node, call.code)
+            parameters.append(ir.Ref("calculation", call.code.program.add_calculation("xxh64", fields, False, 0, 0)))
+        elif role == "in":
+            parameters.append(call.scalar(position))
+        else:
+            result = position
+    operation = kind.operation(call.target.name)
+    if result is None:
+        call.emit(operation, *parameters)
+        return
+    before, after = parameters[: 1 + result], parameters[1 + result :]
+    call.with_result(result, lambda field: call.emit(operation, *before, field, *after))
 
 
 # --- packet_in and packet_out ---

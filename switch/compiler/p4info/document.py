@@ -23,6 +23,7 @@ from switch.compiler.p4info.annotations import (
 )
 from switch.compiler.p4info.identifiers import assign_ids, explicit_id, shortest_suffixes
 from switch.compiler.p4info.type_info import TypeInfo, control_width, padded_bytes
+from switch.state.externs.kinds import EXTERNS
 
 _MATCH_TYPES = {
     "exact": p4i.MatchField.EXACT,
@@ -127,6 +128,7 @@ class _Emitter:
             "meter": objects("meter"),
             "direct_meter": objects("direct_meter"),
             "register": objects("register"),
+            **{name: objects(name) for name in EXTERNS},
             "digest": [
                 (item.name, item.type.node.annotations if isinstance(item.type, t.Struct) else [], item.loc)
                 for item in self._program.digests
@@ -159,6 +161,7 @@ class _Emitter:
             register.type_spec.CopyFrom(self._types.spec(item.type.arguments[0]))
             register.size = _number(item.arguments["size"])
         self._digests()
+        self._externs()
         return self._message
 
     def _preamble(self, message: Any, kind: str, name: str, annotations: Sequence[s.Annotation]) -> None:
@@ -324,6 +327,14 @@ class _Emitter:
             self._preamble(message, "digest", item.name, annotations)
             self._types.mention(item.type)
             message.type_spec.CopyFrom(self._types.spec(item.type))
+
+    def _externs(self) -> None:
+        for kind in EXTERNS.values():
+            found = self._objects(kind.name)
+            if found:
+                message = self._message.externs.add(extern_type_id=kind.type_id, extern_type_name=kind.name)
+                for item in found:
+                    self._preamble(message.instances.add(), kind.name, item.name, item.node.annotations)
 
 
 def _visible_fields(type_: t.Struct) -> Iterator[tuple[str, t.Type, Sequence[s.Annotation]]]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from switch.compiler import syntax as s
 from switch.compiler.diagnostics import Reporter
+from switch.state.externs.kinds import EXTERNS
 
 PREFIX = {
     "action": 0x01,
@@ -20,6 +21,7 @@ PREFIX = {
     "direct_meter": 0x15,
     "register": 0x16,
     "digest": 0x17,
+    **{kind.name: kind.type_id for kind in EXTERNS.values()},
 }
 
 

@@ -48,6 +48,9 @@ static bool create_objects(struct gb_switch *sw, const struct gb_layout *layout)
             return false;
         sw->value_sets[i]->layout = &layout->value_sets[i];
     }
+    for (uint32_t i = 0; i < layout->extern_count; i++)
+        if (!(sw->externs[i] = layout->externs[i].kind->create(layout->externs[i].attributes)))
+            return false;
     return true;
 }
 
@@ -65,8 +68,9 @@ struct gb_switch *gb_switch_create(const struct gb_program *program) {
     sw->meters = array(layout->meter_count, sizeof *sw->meters);
     sw->value_sets = array(layout->value_set_count, sizeof *sw->value_sets);
     sw->profiles = array(layout->profile_count, sizeof *sw->profiles);
+    sw->externs = array(layout->extern_count, sizeof *sw->externs);
     if (!sw->tables || !sw->registers || !sw->counters || !sw->meters || !sw->value_sets || !sw->profiles ||
-        !create_arrays(sw, layout) || !create_objects(sw, layout)) {
+        !sw->externs || !create_arrays(sw, layout) || !create_objects(sw, layout)) {
         gb_switch_free(sw);
         return NULL;
     }
@@ -96,12 +100,16 @@ void gb_switch_free(struct gb_switch *sw) {
         }
     for (uint32_t i = 0; sw->profiles && i < layout->profile_count; i++)
         gb_profile_free(sw->profiles[i]);
+    for (uint32_t i = 0; sw->externs && i < layout->extern_count; i++)
+        if (sw->externs[i])
+            layout->externs[i].kind->free(sw->externs[i]);
     free(sw->tables);
     free(sw->registers);
     free(sw->counters);
     free(sw->meters);
     free(sw->value_sets);
     free(sw->profiles);
+    free(sw->externs);
     free(sw);
 }
 

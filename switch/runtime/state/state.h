@@ -38,14 +38,29 @@ struct gb_meter_layout { const char *name; uint32_t unit, size; };
 struct gb_value_set_layout { const char *name; uint32_t width_bits; };
 struct gb_profile_layout { const char *name; uint32_t data_words, max_members; };
 
+/* Externs that v1model does not have (externs/): what is made with the attributes of their constructors. NULL when
+ * out of memory. The functions of a kind take what `create` made first. */
+struct gb_extern_kind {
+    void *(*create)(const uint64_t *attributes);
+    void (*free)(void *);
+};
+
+#define GB_MOST_ATTRIBUTES 4
+struct gb_extern_layout {
+    const char *name;
+    const struct gb_extern_kind *kind;
+    uint64_t attributes[GB_MOST_ATTRIBUTES];
+};
+
 struct gb_layout {
-    uint32_t table_count, register_count, counter_count, meter_count, value_set_count, profile_count;
+    uint32_t table_count, register_count, counter_count, meter_count, value_set_count, profile_count, extern_count;
     const struct gb_table_layout *tables;
     const struct gb_register_layout *registers;
     const struct gb_counter_layout *counters;
     const struct gb_meter_layout *meters;
     const struct gb_value_set_layout *value_sets;
     const struct gb_profile_layout *profiles;
+    const struct gb_extern_layout *externs;
 };
 
 /* What state-changing calls return when they refuse. */

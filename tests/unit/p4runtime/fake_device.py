@@ -202,6 +202,7 @@ class FakeState:
         )
         self.meters = FakeMeters()
         self.value_sets = FakeValueSets()
+        self.externs: dict[str, Any] = {}
 
     def close(self) -> None:
         pass

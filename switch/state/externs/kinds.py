@@ -1,0 +1,8 @@
+"""The list of this project's own externs: what a new one is registered by."""
+
+from __future__ import annotations
+
+from switch.state.externs.kind import ExternKind
+
+EXTERNS: dict[str, ExternKind] = {kind.name: kind for kind in ()}
+"""By name."""
