@@ -22,12 +22,11 @@ from switch.p4runtime.values.status import RequestError
 from switch.server.addresses import check_address, check_free, is_unix
 from switch.server.arbitration import Election
 from switch.server.outside_address import OutsideAddress
-from switch.server.pipeline_cache import PipelineCache
 from switch.server.server_tls import ServerTls
 from switch.server.service import ControllersFirst, P4RuntimeService
 from switch.server.target import Target
 from switch.state.device import Device
-from switch.state.pipeline import Build
+from switch.state.pipeline import Build, Pipelines
 
 REQUEST_THREADS = 8
 BUILD_THREADS = 2
@@ -140,13 +139,13 @@ class P4RuntimeServer:
         ):
             targets = {i: Target(device, request_threads, self._election) for i, device in self._devices.items()}
             self._targets = targets
-            cache = PipelineCache(self._build, build_threads)
-            servers = [self._server(P4RuntimeService(targets, cache, request_threads))]
+            pipelines = Pipelines(self._build, build_threads)
+            servers = [self._server(P4RuntimeService(targets, pipelines, request_threads))]
             if self._unconfigured:
-                servers.append(self._server(ControllersFirst(targets, cache, request_threads)))
+                servers.append(self._server(ControllersFirst(targets, pipelines, request_threads)))
             try:
                 for device_id, config in self._initial.items():
-                    await _load(targets[device_id], cache, config)
+                    await _load(targets[device_id], pipelines, config)
                 # All of them first: gRPC keeps what it has opened when another address fails.
                 for address in self._addresses:
                     check_free(address)
@@ -215,10 +214,10 @@ async def _scan_idle_timeouts(targets: Sequence[Target]) -> None:
         await asyncio.sleep(IDLE_SCAN_S if timed else IDLE_REST_S)
 
 
-async def _load(target: Target, cache: PipelineCache, config: Any) -> None:
+async def _load(target: Target, pipelines: Pipelines, config: Any) -> None:
     """Raises UserError where the device cannot realize the config."""
     try:
-        target.start_with(await cache.get(config))
+        target.start_with(await asyncio.wrap_future(pipelines.get(config)))
     except RequestError as error:
         raise UserError(error.message) from None
 

@@ -12,9 +12,9 @@ from typing import Any
 from finsy.proto import p4r
 
 from switch.p4runtime.values.status import DETAILS_KEY, GRPC_CODES, BatchError, Code, RequestError, not_found
-from switch.server.pipeline_cache import PipelineCache
 from switch.server.stream import StreamSession
 from switch.server.target import Target
+from switch.state.pipeline import Pipelines
 
 LOG = logging.getLogger(__name__)
 
@@ -24,9 +24,9 @@ API_VERSION = "1.4.1"
 class P4RuntimeService:
     """Method names are those of the protocol, for add_P4RuntimeServicer_to_server."""
 
-    def __init__(self, targets: Mapping[int, Target], cache: PipelineCache, executor: Executor) -> None:
+    def __init__(self, targets: Mapping[int, Target], pipelines: Pipelines, executor: Executor) -> None:
         self._targets = targets
-        self._cache = cache
+        self._pipelines = pipelines
         self._executor = executor
 
     async def Write(self, request: Any, context: Any) -> Any:
@@ -58,7 +58,7 @@ class P4RuntimeService:
             await context.write(response)
 
     async def _set_pipeline(self, request: Any) -> Any:
-        await self._target(request.device_id).set_pipeline(request, self._cache)
+        await self._target(request.device_id).set_pipeline(request, self._pipelines)
         return p4r.SetForwardingPipelineConfigResponse()
 
     async def _get_pipeline(self, request: Any) -> Any:

@@ -21,10 +21,9 @@ from switch.p4runtime.values.status import (
     unimplemented,
 )
 from switch.server.arbitration import Controller, Election
-from switch.server.pipeline_cache import PipelineCache
 from switch.state.device import Device, DigestCallback
 from switch.state.forwarding_state import ForwardingState
-from switch.state.pipeline import Pipeline
+from switch.state.pipeline import Pipeline, Pipelines
 from switch.state.running_device import RunningDevice
 
 Result = TypeVar("Result")
@@ -222,7 +221,7 @@ class Target(RunningDevice):
 
     # ---- Pipelines ----
 
-    async def set_pipeline(self, request: Any, cache: PipelineCache) -> None:
+    async def set_pipeline(self, request: Any, pipelines: Pipelines) -> None:
         election = self._writer(request)
         if not election.role.can_push_pipeline:
             raise denied(f"role {election.role.name!r} may not set the pipeline")
@@ -236,7 +235,8 @@ class Target(RunningDevice):
             return
         if not request.HasField("config"):
             raise invalid("the request has no config")
-        pipeline = await cache.get(request.config)
+        # A client that gives up does not take the work away from those who wait for the same program.
+        pipeline = await asyncio.shield(asyncio.wrap_future(pipelines.get(request.config)))
         if action == _ACTION.VERIFY:
             return
         cookie = request.config.cookie.cookie if request.config.HasField("cookie") else None

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
+from collections import OrderedDict
 from collections.abc import Callable, Iterable
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +27,8 @@ from switch.state.tables.codec import TableCodec
 from switch.store import digest_of
 
 Build = Callable[[dict[str, Any]], Program]
+
+KEPT_PIPELINES = 16
 
 
 @dataclass(frozen=True)
@@ -101,7 +106,41 @@ def build_pipeline(info: Any, device_config: bytes, build: Build) -> Pipeline:
     )
 
 
-def pipeline_digest(config: Any) -> str:
+class Pipelines:
+    """Pipelines by their content, so that a fabric of equal switches verifies and compiles its program once.
+
+    Used from one thread. The work is done there, or in an executor, so that the thread can go on.
+    """
+
+    def __init__(self, build: Build, executor: Executor | None = None) -> None:
+        self._build = build
+        self._executor = executor
+        self._made: OrderedDict[str, Future[Pipeline]] = OrderedDict()
+
+    def get(self, config: Any) -> Future[Pipeline]:
+        """Of a ForwardingPipelineConfig. The future raises RequestError; failures are not kept."""
+        key = _digest(config)
+        made = self._made.get(key)
+        if made is None or (made.done() and made.exception() is not None):
+            made = self._made[key] = self._start(config)
+            while len(self._made) > KEPT_PIPELINES:
+                self._made.popitem(last=False)
+        self._made.move_to_end(key)
+        return made
+
+    def _start(self, config: Any) -> Future[Pipeline]:
+        build = functools.partial(build_pipeline, config.p4info, config.p4_device_config, self._build)
+        if self._executor is not None:
+            return self._executor.submit(build)
+        made: Future[Pipeline] = Future()
+        try:
+            made.set_result(build())
+        except RequestError as error:
+            made.set_exception(error)
+        return made
+
+
+def _digest(config: Any) -> str:
     """Of what a ForwardingPipelineConfig says of the program."""
     return digest_of([config.p4_device_config, config.p4info.SerializeToString(deterministic=True)])
 

@@ -14,10 +14,10 @@ from switch.device import Program
 from switch.engine import Engine
 from switch.engine_fabric import EngineFabric
 from switch.fabric_config import FabricConfig, InterfaceConfig
-from switch.state.pipeline import Build
+from switch.state.pipeline import Build, Pipelines
 from switch.virtual import traffic
 from switch.virtual.interface import HostInterface
-from switch.virtual.target import LocalTarget, Pipelines
+from switch.virtual.target import LocalTarget
 
 _MAX_EVENTS = 10_000_000
 """At one time."""

@@ -7,30 +7,14 @@ from typing import Any
 
 from finsy.proto import p4r
 
-from switch.codegen import build_program
 from switch.device import Program
 from switch.p4runtime.roles import Role
 from switch.p4runtime.values.status import raise_failures
 from switch.state.device import Device
-from switch.state.pipeline import Build, Pipeline, build_pipeline, pipeline_digest
+from switch.state.pipeline import Pipelines
 from switch.state.running_device import RunningDevice
 
 _EVERYTHING = Role("")
-
-
-class Pipelines:
-    """Pipelines by their content, so that equal switches verify and compile their program once."""
-
-    def __init__(self, build: Build = build_program) -> None:
-        self._build = build
-        self._pipelines: dict[str, Pipeline] = {}
-
-    def get(self, config: Any) -> Pipeline:
-        """Of a ForwardingPipelineConfig. Raises RequestError."""
-        key = pipeline_digest(config)
-        if key not in self._pipelines:
-            self._pipelines[key] = build_pipeline(config.p4info, config.p4_device_config, self._build)
-        return self._pipelines[key]
 
 
 class LocalTarget(RunningDevice):
@@ -55,7 +39,7 @@ class LocalTarget(RunningDevice):
 
     def set_pipeline(self, config: Any) -> None:
         """Run the pipeline of a ForwardingPipelineConfig from now on, with fresh state (VERIFY_AND_COMMIT)."""
-        self.run(self._pipelines.get(config), self._digest)
+        self.run(self._pipelines.get(config).result(), self._digest)
         self.device.on_packet_in(self._packet_in)
 
     def write(self, updates: Iterable[Any]) -> None:
