@@ -197,7 +197,6 @@ MOST_FILES, MOST_LINES, MOST_LINES_OF_FUNCTION = 15, 500, 60
 FULL_FOLDERS = {"switch/runtime/engine"}
 
 LONG_FUNCTIONS = {
-    "experiments/traffic/connections.py:plan_connections",
     "tests/unit/controller/placement/plain_program.py:plain_gamma",
     "tests/unit/experiments/running/test_random_aggregations.py:watched",
     "tests/unit/p4runtime/sample_program.py:bmv2_json",
