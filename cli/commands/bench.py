@@ -12,7 +12,6 @@ from typer.models import CommandInfo
 
 from cli import layers
 from cli.commands.run import LAYERS
-from common.errors import UserError
 
 
 class BenchGroup(TyperGroup):
@@ -90,10 +89,7 @@ def virtual(
     repetitions: Annotated[int, typer.Option(min=1, help="Measurements of each size; medians are shown.")] = 3,
 ) -> int:
     """Packet hops per processor second on the virtual clock, and ns-3's where libns3-dev is installed."""
+    from experiments.bench.options import sizes_of
     from experiments.bench.virtual.run import run_bench_virtual
 
-    try:
-        wanted = [int(k) for k in sizes.split(",")]
-    except ValueError:
-        raise UserError(f"--sizes: {sizes!r} is not of the form K,K,... with whole numbers") from None
-    return run_bench_virtual(wanted, repetitions)
+    return run_bench_virtual([k for (k,) in sizes_of(sizes)], repetitions)

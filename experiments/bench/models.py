@@ -6,14 +6,13 @@ import re
 import shlex
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-
-from rich.table import Table
+from functools import partial
 
 from common.json_lines import own_program
 from common.scratch import scratch_folder
-from experiments.bench.console import bench_console
+from experiments.bench.report import Columns, bench_console, rows_table
 from experiments.systems import find_system, systems
 from switch.p4lang.bmv2_programs import find_simple_switch_grpc
 
@@ -35,22 +34,32 @@ def run_bench_models(only: str | None, scale: float) -> int:
     """Exit status 1 if a run is not exact. UserError without BMv2."""
     find_simple_switch_grpc()
     console = bench_console()
-    table = Table(title=f"links at {scale:g} of their rate, without delay", title_justify="left")
-    for title in ("system", "run", *(f"{model}: {what}" for model in MODELS for what in ("exact", "verdict", "s"))):
-        table.add_column(title)
-    failed = False
+    rows = []
     for name, label, words in _runs(only):
-        cells = []
+        found = {}
         for model in MODELS:
             console.print(f"{name}, {label}, on {model} ...")
-            found = _run(name, f"{words} --switch {model} --scale {scale}")
-            cells += ["yes" if found.exact else "NO", found.verdict, f"{found.seconds:.1f}"]
-            if not found.exact:
-                failed = True
-                console.print(found.said, markup=False)
-        table.add_row(name, label, *cells)
-    console.print(table)
-    return 1 if failed else 0
+            found[model] = _run(name, f"{words} --switch {model} --scale {scale}")
+            if not found[model].exact:
+                console.print(found[model].said, markup=False)
+        rows.append((name, label, found))
+    columns: Columns = (
+        ("system", lambda row: row[0]),
+        ("run", lambda row: row[1]),
+        *(
+            (f"{model}: {what}", partial(_cell, model, what))
+            for model in MODELS
+            for what in ("exact", "verdict", "s")
+        ),
+    )
+    title = f"links at {scale:g} of their rate, without delay"
+    console.print(rows_table(title, columns, rows, words=[name for name, _ in columns]))
+    return int(any(not run.exact for *_, found in rows for run in found.values()))
+
+
+def _cell(model: str, what: str, row: tuple[str, str, Mapping[str, ModelRun]]) -> str:
+    run = row[2][model]
+    return {"exact": "yes" if run.exact else "NO", "verdict": run.verdict, "s": f"{run.seconds:.1f}"}[what]
 
 
 def _runs(only: str | None) -> Iterator[tuple[str, str, str]]:

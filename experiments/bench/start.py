@@ -8,19 +8,18 @@ caches and is not counted.
 from __future__ import annotations
 
 import json
+import math
 import statistics
 import subprocess
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from rich.table import Table
-
 from common.errors import UserError
 from common.json_lines import own_program
 from common.sandbox import run_in_sandbox
 from common.scratch import scratch_folder
-from experiments.bench.console import bench_console
+from experiments.bench.report import Columns, Goal, bench_console, exit_status, rows_table
 from experiments.scale import Scale
 from experiments.setup import PointTask
 from experiments.systems import DEFAULT_SYSTEM, find_system
@@ -49,27 +48,29 @@ class BringUp:
 
 def run_bench_start(repetitions: int) -> int:
     """Measure and print a table. Exit status 0; 1 if a goal is missed."""
-    table = Table(title="Start, medians")
-    for column in ("", "network", "job and agents", "together", "at most"):
-        table.add_column(column, justify="left" if not column else "right")
-    missed = False
+    rows = []
     for topology, goal_s in GOALS_S.items():
         bring_up(topology)
         found = [bring_up(topology) for _ in range(repetitions)]
-        total_s = statistics.median(each.total_s for each in found)
-        missed |= total_s > goal_s
-        table.add_row(
-            f"{topology}, {WORKERS} workers",
-            f"{statistics.median(each.network_s for each in found):.2f} s",
-            f"{statistics.median(each.agents_s for each in found):.2f} s",
-            f"{total_s:.2f} s",
-            f"{goal_s:.0f} s",
+        network_s, agents_s, total_s = (
+            statistics.median(getattr(each, stage) for each in found)
+            for stage in ("network_s", "agents_s", "total_s")
         )
+        goal = Goal(f"{topology}, {WORKERS} workers", goal_s, total_s, at_most=True)
+        rows.append((goal, f"{network_s:.2f} s", f"{agents_s:.2f} s"))
     whole_command()
     command_s = statistics.median(whole_command() for _ in range(repetitions))
-    table.add_row(f"gradbed run {DEFAULT_SYSTEM} --rounds 1, as a whole", "", "", f"{command_s:.2f} s", "")
-    bench_console().print(table)
-    return int(missed)
+    whole = Goal(f"gradbed run {DEFAULT_SYSTEM} --rounds 1, as a whole", math.inf, command_s, at_most=True)
+    rows.append((whole, "", ""))
+    columns: Columns = (
+        ("", lambda row: row[0].name),
+        ("network", lambda row: row[1]),
+        ("job and agents", lambda row: row[2]),
+        ("together", lambda row: f"{row[0].measured:.2f} s"),
+        ("at most", lambda row: f"{row[0].wanted:.0f} s" if row[0].wanted < math.inf else None),
+    )
+    bench_console().print(rows_table("Start, medians", columns, rows, words=("",)))
+    return exit_status(goal for goal, *_ in rows)
 
 
 def bring_up(topology: str) -> BringUp:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,13 +16,13 @@ from finsy.proto import U128, p4r, p4r_grpc
 from common.scratch import scratch_folder
 from controller.southbound.p4runtime.pipeline import Pipeline
 from emulation.switches.fabric_process import FabricProcess, fabric_command
+from experiments.bench.measure import empty_cache
 from experiments.programs import P4_SOURCES
 from switch.codegen import build_program
 from switch.engine import Engine
 from switch.fabric_config import FabricConfig, SwitchConfig
 from switch.program_cache import compiled_files
 from switch.runtime.library import runtime_library
-from switch.store import cache_dir
 
 BATCH_UPDATES = 1000
 DEVICE_ID = 1
@@ -123,15 +122,10 @@ class CompileTimes:
 def compile_times() -> list[CompileTimes]:
     """Of every program in p4src/, with an empty cache and then from it. The runtime library is there already."""
     runtime_library()
-    former = cache_dir()
     times = []
     for source in sorted(P4_SOURCES.glob("*.p4")):
-        with scratch_folder("bench") as empty:
-            os.environ["GRADBED_CACHE"] = str(empty)
-            try:
-                times.append(CompileTimes(source.name, _load_s(source), min(_load_s(source) for _ in range(3))))
-            finally:
-                os.environ["GRADBED_CACHE"] = str(former)
+        with empty_cache():
+            times.append(CompileTimes(source.name, _load_s(source), min(_load_s(source) for _ in range(3))))
     return times
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
+from experiments.bench.report import Goal
 from experiments.bench.switch.control_plane import CompileTimes
 from experiments.bench.switch.rates import Rates
 from experiments.bench.switch.subjects import Kind
@@ -19,28 +19,6 @@ LARGE_TO_SMALL = 0.50
 WRITES_PER_S = 20_000.0
 FIRST_COMPILE_S = 5.0
 CACHED_COMPILE_S = 0.2
-
-
-@dataclass(frozen=True)
-class Goal:
-    """A number that should be at least (or, if at_most, at most) so large.
-
-    measured None: there was nothing to compare with. by_processor_time: the same ratio for equal processor time.
-    """
-
-    name: str
-    wanted: float
-    measured: float | None
-    unit: str = ""
-    at_most: bool = False
-    by_processor_time: float | None = None
-
-    @property
-    def verdict(self) -> str:
-        if self.measured is None:
-            return "not measured"
-        reached = self.measured <= self.wanted if self.at_most else self.measured >= self.wanted
-        return "met" if reached else "falls short"
 
 
 def rate_goals(program: str, rates: Mapping[tuple[Kind, int], Rates]) -> Iterator[Goal]:

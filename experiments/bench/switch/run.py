@@ -5,15 +5,15 @@ from __future__ import annotations
 import importlib
 import os
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 from rich.console import Console
 from rich.table import Table
 
-from experiments.bench.console import bench_console
+from experiments.bench.report import Columns, Goal, bench_console, goals_table, rows_table
 from experiments.bench.switch import packet_io, workloads
 from experiments.bench.switch.control_plane import compile_times, writes_per_s
-from experiments.bench.switch.goals import PATH_SWITCHES, Goal, control_goals, rate_goals, table_goal
+from experiments.bench.switch.goals import PATH_SWITCHES, control_goals, rate_goals, table_goal
 from experiments.bench.switch.rates import CALIBRATION_S, WARM_UP_S, WINDOWS, Rates, compare, measure
 from experiments.bench.switch.subjects import Kind, bmv2_is_installed, which_bmv2
 from experiments.bench.switch.workloads import Workload
@@ -21,7 +21,13 @@ from experiments.systems import find_system, systems
 
 ROUTES, RULES = 100_000, 10_000
 WRITTEN_ENTRIES = 40_000
-RATE_COLUMNS = ("frames/s", "least", "most", "CPU us", "window")
+RATE_COLUMNS: Columns = (
+    ("frames/s", lambda row: f"{row.median_per_s:,.0f}"),
+    ("least", lambda row: f"{min(row.per_s):,.0f}"),
+    ("most", lambda row: f"{max(row.per_s):,.0f}"),
+    ("CPU us", lambda row: f"{statistics.median(row.processor_us):.2f}"),
+    ("window", lambda row: row.window),
+)
 
 
 def run_bench_switch(rounds: int, measure_s: float) -> int:
@@ -40,10 +46,10 @@ def run_bench_switch(rounds: int, measure_s: float) -> int:
         (workloads.small_acl(), workloads.large_acl(RULES), f"acl.p4, {RULES:,} ternary rules"),
     ):
         one, many = compare([small, large], rounds, measure_s)
-        console.print(_table_size_table(name, [(small.name, one), (large.name, many)]))
+        console.print(_table_size_table(name, {small.name: one, large.name: many}))
         goals.append(table_goal(one, many, name))
     goals += control_goals(statistics.median(writes_per_s(WRITTEN_ENTRIES, rounds)), compile_times())
-    console.print(_goal_table(goals))
+    console.print(goals_table(goals))
     return 0
 
 
@@ -84,52 +90,22 @@ def _explain(console: Console, rounds: int, measure_s: float, with_bmv2: bool) -
 
 
 def _program_table(workload: Workload, rates: Mapping[tuple[Kind, int], Rates]) -> Table:
-    table = Table(title=workload.name)
-    table.add_column("switches, links")
-    for name in (*RATE_COLUMNS, "/ bare", "/ BMv2"):
-        table.add_column(name, justify="right")
-    for (_, switches), row in rates.items():
-        bare, bmv2 = rates.get(("bare", switches)), rates.get(("BMv2", switches))
-        table.add_row(
-            row.subject.label,
-            *_rate_cells(row),
-            f"{row.ratio(bare):.2f}" if bare else "",
-            f"{row.ratio(bmv2):.1f}" if bmv2 else "",
-        )
-    return table
+    def ratio(row: Rates, kind: Kind, digits: int) -> str | None:
+        other = rates.get((kind, row.subject.switches))
+        return f"{row.ratio(other):.{digits}f}" if other else None
 
-
-def _table_size_table(title: str, rows: Sequence[tuple[str, Rates]]) -> Table:
-    table = Table(title=title)
-    table.add_column("table holds")
-    for name in RATE_COLUMNS:
-        table.add_column(name, justify="right")
-    for name, row in rows:
-        table.add_row(name, *_rate_cells(row))
-    return table
-
-
-def _rate_cells(row: Rates) -> tuple[str, ...]:
-    return (
-        *(f"{rate:,.0f}" for rate in (row.median_per_s, min(row.per_s), max(row.per_s))),
-        f"{statistics.median(row.processor_us):.2f}",
-        str(row.window),
+    columns: Columns = (
+        ("switches, links", lambda row: row.subject.label),
+        *RATE_COLUMNS,
+        ("/ bare", lambda row: ratio(row, "bare", 2)),
+        ("/ BMv2", lambda row: ratio(row, "BMv2", 1)),
     )
+    return rows_table(workload.name, columns, rates.values(), words=("switches, links",))
 
 
-def _goal_table(goals: Sequence[Goal]) -> Table:
-    table = Table(title="goals")
-    table.add_column("what")
-    for name in ("goal", "measured", "by CPU time"):
-        table.add_column(name, justify="right")
-    table.add_column("verdict")
-    for goal in goals:
-        bound = "<=" if goal.at_most else ">="
-        measured = "" if goal.measured is None else _number(goal.measured, goal.unit)
-        by_time = "" if goal.by_processor_time is None else _number(goal.by_processor_time, goal.unit)
-        table.add_row(goal.name, f"{bound} {_number(goal.wanted, goal.unit)}", measured, by_time, goal.verdict)
-    return table
-
-
-def _number(value: float, unit: str) -> str:
-    return f"{value:,.0f} {unit}" if value >= 1000 else f"{value:.2f} {unit}"
+def _table_size_table(title: str, rows: Mapping[str, Rates]) -> Table:
+    columns: Columns = (
+        ("table holds", lambda row: row[0]),
+        *((name, lambda row, cell=cell: cell(row[1])) for name, cell in RATE_COLUMNS),
+    )
+    return rows_table(title, columns, rows.items(), words=("table holds",))

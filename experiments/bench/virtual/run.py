@@ -6,13 +6,13 @@ import json
 import statistics
 import subprocess
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from rich.console import Console
-from rich.table import Table
 
 from common.errors import UserError
 from common.json_lines import own_program
-from experiments.bench.console import bench_console
+from experiments.bench.report import Columns, Goal, bench_console, exit_status, rows_table
 from experiments.bench.virtual.measure import Measured
 from experiments.bench.virtual.ns3 import Ns3Measured, measure_ns3, ns3_version
 from experiments.bench.virtual.workload import (
@@ -33,6 +33,31 @@ _HOPS_PER_MILLISECOND = 25 * 6
 """Of a host, at most: its packets and their hops."""
 
 
+@dataclass(frozen=True)
+class Row:
+    """Of one k: hops a second, ours, ns-3's with its own routes and with ours; the goal is of the ratio."""
+
+    found: Sequence[Measured]
+    rate: float
+    own: float | None
+    same: float | None
+    goal: Goal
+
+
+COLUMNS: Columns = (
+    ("k", lambda row: row.found[0].k),
+    ("hosts", lambda row: row.found[0].hosts),
+    ("switches", lambda row: row.found[0].switches),
+    ("virtual clock", lambda row: f"{row.rate / 1000:,.0f}"),
+    ("set-up s", lambda row: f"{statistics.median(each.setup_s for each in row.found):.1f}"),
+    ("MB", lambda row: f"{max(each.memory_bytes for each in row.found) / 1e6:,.0f}"),
+    ("ns-3", lambda row: f"{row.own / 1000:,.1f}" if row.own else None),
+    ("same routes", lambda row: f"{row.same / 1000:,.1f}" if row.same else None),
+    ("ratio", lambda row: f"{row.goal.measured:,.0f}" if row.goal.measured else None),
+    ("goal", lambda row: row.goal.wanted or None),
+)
+
+
 def run_bench_virtual(sizes: Sequence[int], repetitions: int) -> int:
     """Measure and print a table. Exit status 0; 1 if a goal is missed. UserError for a k that cannot be."""
     for k in sizes:
@@ -41,41 +66,14 @@ def run_bench_virtual(sizes: Sequence[int], repetitions: int) -> int:
     console = bench_console()
     version = ns3_version()
     _explain(console, version)
-    table = Table(title="Packet hops per processor second, in thousands (medians)")
-    for column in (
-        "k",
-        "hosts",
-        "switches",
-        "virtual clock",
-        "set-up s",
-        "MB",
-        "ns-3",
-        "same routes",
-        "ratio",
-        "goal",
-    ):
-        table.add_column(column, justify="right")
-    missed = False
+    rows = []
     for k in sizes:
         found = [measure_apart(k, milliseconds(k, HOPS)) for _ in range(repetitions)]
         rate = statistics.median(each.hops_per_s for each in found)
         own, same = _ns3_rates(k, repetitions) if version and k <= NS3_GREATEST_K else (None, None)
-        ratio = rate / own if own else None
-        missed |= ratio is not None and ratio < GOALS.get(k, 0)
-        table.add_row(
-            str(k),
-            str(found[0].hosts),
-            str(found[0].switches),
-            f"{rate / 1000:,.0f}",
-            f"{statistics.median(each.setup_s for each in found):.1f}",
-            f"{max(each.memory_bytes for each in found) / 1e6:,.0f}",
-            f"{own / 1000:,.1f}" if own else "",
-            f"{same / 1000:,.1f}" if same else "",
-            f"{ratio:,.0f}" if ratio else "",
-            str(GOALS.get(k, "")),
-        )
-    console.print(table)
-    return int(missed)
+        rows.append(Row(found, rate, own, same, Goal(f"k = {k}", GOALS.get(k, 0), rate / own if own else None)))
+    console.print(rows_table("Packet hops per processor second, in thousands (medians)", COLUMNS, rows))
+    return exit_status(row.goal for row in rows)
 
 
 def milliseconds(k: int, hops: int) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from experiments.records.results import StudyResults
 from experiments.study.definition.model import FigureSection
+from experiments.study.evaluation.kinds import panels_of
 
 ROUNDING = 1e-6
 """Of sums and linear programs; a share."""
@@ -16,7 +17,10 @@ def crossings(results: StudyResults, figures: Mapping[str, FigureSection]) -> di
 
     Points that failed or are invalid claim nothing.
     """
-    found = {name: _above(results, section) for name, section in figures.items()}
+    found = {
+        name: list(dict.fromkeys(line for panel in panels_of(section) for line in _above(results, panel)))
+        for name, section in figures.items()
+    }
     return {name: lines for name, lines in found.items() if lines}
 
 

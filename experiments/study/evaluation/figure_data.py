@@ -9,6 +9,7 @@ from typing import Any
 from experiments.records.results import StudyResults
 from experiments.records.run_files import DonePoint
 from experiments.study.definition.model import Study
+from experiments.study.evaluation.kinds import panels_of
 from experiments.tables.intervals import confidence_interval
 from experiments.tables.tables import replace_file, write_csv
 
@@ -36,7 +37,7 @@ def write_figure_data(study: Study, results: StudyResults) -> Path:
 def _columns(study: Study) -> list[str]:
     """All metrics where a study names none."""
     found = list(study.head.metrics or study.system.metrics)
-    for section in study.head.figures.values():
+    for section in (panel for figure in study.head.figures.values() for panel in panels_of(figure)):
         suffix = "_normalised" if section.normalised else ""
         drawn = [f"{name}{suffix}" for name in (section.y, section.bound, section.expected) if name is not None]
         found += [*drawn, *([section.saturation] if section.saturation is not None else [])]

@@ -15,9 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from rich.table import Table
-
-from experiments.bench.console import bench_console
+from experiments.bench.report import Columns, bench_console, rows_table
 from experiments.calibration import study_scale
 from experiments.fidelity.report import FidelityReport
 from experiments.records.run_files import StoredPoint
@@ -113,30 +111,29 @@ class Compared:
         return "agrees" if agrees else "differs" if self.verdict == "valid" else "open"
 
 
+COLUMNS: Columns = (
+    ("setting", lambda row: row.setting.name),
+    ("virtual", lambda row: _time(row.virtual)),
+    ("real", lambda row: _time(row.real)),
+    ("difference", lambda row: f"{100 * row.difference:+.1f} %"),
+    ("counts", lambda row: None if row.setting.is_random else ", ".join(row.unequal) or "equal"),
+    ("fidelity", lambda row: row.verdict),
+    ("", lambda row: row.judgement),
+)
+
+
 def run_bench_clocks(settings: Sequence[Setting] = SETTINGS, factor: float | None = None) -> int:
     """Measure all settings and print a table. Exit status 0; 1 if clocks differ where the machine kept up, or sums
     were wrong."""
     scale = study_scale() if factor is None else Scale(factor)
-    table = Table(title=f"Mean round time on both clocks; real links at {scale.factor:g} of their rate")
-    for name in ("setting", "virtual", "real", "difference", "counts", "fidelity", ""):
-        table.add_column(name, justify="left" if name in ("setting", "fidelity", "") else "right", no_wrap=True)
-    judgements = []
+    rows = []
     for setting in settings:
-        compared = compare(setting, scale)
-        judgements.append(compared.judgement)
-        table.add_row(
-            setting.name,
-            _time(compared.virtual),
-            _time(compared.real),
-            f"{100 * compared.difference:+.1f} %",
-            "" if setting.is_random else ", ".join(compared.unequal) or "equal",
-            compared.verdict,
-            compared.judgement,
-        )
+        rows.append(compared := compare(setting, scale))
         why = "; ".join([compared.verdict, *compared.reasons[:1]])
         print(f"{setting.name}: {100 * compared.difference:+.1f} % ({why})", file=sys.stderr, flush=True)
-    bench_console().print(table)
-    return 1 if {"differs", "wrong"} & set(judgements) else 0
+    title = f"Mean round time on both clocks; real links at {scale.factor:g} of their rate"
+    bench_console().print(rows_table(title, COLUMNS, rows, words=("setting", "fidelity", ""), tight=True))
+    return int(any(row.judgement in ("differs", "wrong") for row in rows))
 
 
 def compare(setting: Setting, scale: Scale) -> Compared:

@@ -7,8 +7,6 @@ from typing import Annotated
 
 import typer
 
-from common.errors import UserError
-
 Scale = Annotated[
     float | None,
     typer.Option(min=0.001, max=1.0, help="Emulated over nominal link rate, instead of this machine's factor."),
@@ -59,13 +57,7 @@ def placement(
     output: Annotated[Path | None, typer.Option(help="Folder for a figure of how the time grows.")] = None,
 ) -> int:
     """How long the placement of programmable switches takes, and how near it comes to the optimum."""
+    from experiments.bench.options import sizes_of
     from experiments.systems.aggregation.bench.placement import run_bench_placement
 
-    return run_bench_placement(_sizes(sizes), instances, output)
-
-
-def _sizes(text: str) -> list[tuple[int, int]]:
-    try:
-        return [(int(k), int(maximum)) for k, maximum in (size.split(":") for size in text.split(","))]
-    except ValueError:
-        raise UserError(f"--sizes: {text!r} is not of the form K:M,K:M,... with whole numbers") from None
+    return run_bench_placement([(k, maximum) for k, maximum in sizes_of(sizes, "K:M")], instances, output)

@@ -9,18 +9,15 @@ given as a figure (KERNEL_US) and added, since it is what more lanes save.
 from __future__ import annotations
 
 import json
-import os
 import statistics
-import tempfile
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from rich.table import Table
 
 from controller.systems.aggregation.slots import DEFAULT_SLOTS
-from experiments.bench.console import bench_console
+from experiments.bench.measure import empty_cache, median_s
+from experiments.bench.report import Columns, bench_console, rows_table
 from experiments.programs import P4_SOURCES
 from formats.lanes import HEADER_BYTES, frame_bytes
 from hosts.protocols.datagram_frames import as_bytes
@@ -29,7 +26,6 @@ from switch.codegen import build_program
 from switch.compiler import compile_p4
 from switch.device import ActionCall, KeyMatch
 from switch.engine import Engine
-from switch.store import cache_dir
 
 LANES = (32, 64, 128, 192, 256, 320, 352)
 WORKERS = 8
@@ -60,33 +56,18 @@ def run_bench_lanes(repetitions: int) -> int:
     """Measure and print a table. Exit status 0."""
     rows = [measure(lanes, repetitions) for lanes in LANES]
     best = max(row.gradient_mb_per_s for row in rows)
-    table = Table(
-        title=f"{WORKERS} workers into one switch, medians of {repetitions}; kernel {KERNEL_US:g} us a packet"
+    columns: Columns = (
+        ("lanes", lambda row: row.lanes),
+        ("frame B", lambda row: frame_bytes(row.lanes)),
+        ("headers", lambda row: f"{HEADER_BYTES / frame_bytes(row.lanes):.1%}"),
+        ("P4 to JSON s", lambda row: f"{row.p4_s:.2f}"),
+        ("JSON to code s", lambda row: f"{row.c_s:.2f}"),
+        ("switch us/packet", lambda row: f"{row.packet_us:.2f}"),
+        ("MB/s", lambda row: f"{row.gradient_mb_per_s:.1f}"),
+        ("of best", lambda row: f"{row.gradient_mb_per_s / best:.0%}"),
     )
-    for name in (
-        "lanes",
-        "frame B",
-        "headers",
-        "P4 to JSON s",
-        "JSON to code s",
-        "switch us/packet",
-        "MB/s",
-        "of best",
-    ):
-        table.add_column(name, justify="right")
-    for row in rows:
-        size = frame_bytes(row.lanes)
-        table.add_row(
-            str(row.lanes),
-            str(size),
-            f"{HEADER_BYTES / size:.1%}",
-            f"{row.p4_s:.2f}",
-            f"{row.c_s:.2f}",
-            f"{row.packet_us:.2f}",
-            f"{row.gradient_mb_per_s:.1f}",
-            f"{row.gradient_mb_per_s / best:.0%}",
-        )
-    bench_console().print(table)
+    title = f"{WORKERS} workers into one switch, medians of {repetitions}; kernel {KERNEL_US:g} us a packet"
+    bench_console().print(rows_table(title, columns, rows))
     return 0
 
 
@@ -97,29 +78,15 @@ def measure(lanes: int, repetitions: int) -> Measurement:
     bmv2_json = json.loads(compiled.json_text)
     return Measurement(
         lanes,
-        _median_s(lambda: compile_p4(source, defines={"LANES": str(lanes)}), repetitions),
-        _median_s(lambda: _build_afresh(bmv2_json), repetitions),
+        median_s(lambda: compile_p4(source, defines={"LANES": str(lanes)}), repetitions),
+        median_s(lambda: _build_afresh(bmv2_json), repetitions),
         1e6 * statistics.median(_packet_s(bmv2_json, lanes) for _ in range(repetitions)),
     )
 
 
-def _median_s(work: Callable[[], object], repetitions: int) -> float:
-    times = []
-    for _ in range(repetitions):
-        start = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - start)
-    return statistics.median(times)
-
-
 def _build_afresh(bmv2_json: dict[str, object]) -> None:
-    former = cache_dir()
-    with tempfile.TemporaryDirectory() as empty:
-        os.environ["GRADBED_CACHE"] = empty
-        try:
-            build_program(bmv2_json)
-        finally:
-            os.environ["GRADBED_CACHE"] = str(former)
+    with empty_cache():
+        build_program(bmv2_json)
 
 
 def _packet_s(bmv2_json: dict[str, object], lanes: int) -> float:

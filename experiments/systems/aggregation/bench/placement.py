@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import statistics
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -25,7 +24,9 @@ from controller.systems.aggregation.placement.greedy import exchanged, greedy, g
 from controller.systems.aggregation.placement.packet_greedy import packet_rate_bps, refined
 from controller.systems.aggregation.placement.rates.problem import AggregationProblem
 from controller.systems.aggregation.placement.rates.rates import RateSolver
-from experiments.bench.console import bench_console
+from experiments.bench.measure import Stopwatch
+from experiments.bench.report import Columns, bench_console, rows_table, seconds_goal
+from experiments.plotting.style import figure, save
 from experiments.systems.aggregation.bench.random_fabrics import random_fabric
 from topo.link import LinkModel
 from topo.shapes.fat_tree import fat_tree
@@ -94,7 +95,7 @@ def run_bench_placement(sizes: Sequence[tuple[int, int]], instances: int, output
 
 def measure_growth(k: int, maximum: int) -> Growth:
     """Place `maximum` switches by greedy in a fat-tree, from the graph on (routes included)."""
-    wall, cpu = time.perf_counter(), time.process_time()
+    spent = Stopwatch()
     topology = fat_tree(k, LinkModel(rate_bps=LINK_RATE_BPS))
     workers, server = choose_hosts(topology, len(topology.hosts) // 2)
     problem = AggregationProblem.of(topology, workers, server)
@@ -104,11 +105,11 @@ def measure_growth(k: int, maximum: int) -> Growth:
     gammas, times = [], []
     chosen: tuple[str, ...] = ()
     for chosen in greedy_rounds(solver, maximum):
-        times.append(time.process_time() - cpu)
+        times.append(spent.cpu_s)
         gammas.append(solver.gamma(chosen) * solver.model.scale_bps)
     asked, solved = solver.asked, solver.solved
     chosen = refined(solver, chosen, maximum)
-    cpu_s, wall_s = time.process_time() - cpu, time.perf_counter() - wall
+    cpu_s, wall_s = spent.cpu_s, spent.wall_s
     return Growth(
         k,
         maximum,
@@ -158,73 +159,63 @@ def measure_quality(seed: int) -> list[Quality]:
     return found
 
 
+GROWTH: Columns = (
+    ("k", lambda row: row.k),
+    ("switches", lambda row: row.switches),
+    ("workers", lambda row: row.workers),
+    ("M", lambda row: row.maximum),
+    ("gamma", lambda row: f"{row.gammas_bps[-1] / LINK_RATE_BPS:.4f}"),
+    ("packets", lambda row: f"{row.packets_bps / LINK_RATE_BPS:.4f}"),
+    ("solved", lambda row: row.solved),
+    ("CPU s", lambda row: f"{row.cpu_s:.1f}"),
+    ("wall s", lambda row: f"{row.wall_s:.1f}"),
+    ("goal s", lambda row: seconds_goal(GOALS_S.get((row.k, row.maximum)), row.wall_s)),
+)
+
+
 def growth_table(grown: Sequence[Growth]) -> Table:
-    # Without padding all columns fit into 80.
-    table = Table(title="Greedy placement on fat-trees, gamma and packets in shares of a link's rate", padding=0)
-    for name in ("k", "switches", "workers", "M", "gamma", "packets", "solved", "CPU s", "wall s", "goal s"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for row in grown:
-        goal_s = GOALS_S.get((row.k, row.maximum))
-        met = "" if goal_s is None else f"{goal_s:g}: {'met' if row.wall_s <= goal_s else 'missed'}"
-        table.add_row(
-            str(row.k),
-            str(row.switches),
-            str(row.workers),
-            str(row.maximum),
-            f"{row.gammas_bps[-1] / LINK_RATE_BPS:.4f}",
-            f"{row.packets_bps / LINK_RATE_BPS:.4f}",
-            str(row.solved),
-            f"{row.cpu_s:.1f}",
-            f"{row.wall_s:.1f}",
-            met,
-        )
-    return table
+    title = "Greedy placement on fat-trees, gamma and packets in shares of a link's rate"
+    return rows_table(title, GROWTH, grown, tight=True)
+
+
+SHARES = {
+    "greedy-gradients of the optimum": "greedy_gradients",
+    "greedy of the optimum with returned sums": "greedy",
+    "packets, greedy, of the best": "packets",
+    "packets, greedy-gradients, of the best": "packets_gradients",
+    "packets, highest-degree, of the best": "packets_degree",
+    "gamma with arrivals of gamma": "arrivals",
+    "packets of gamma": "packets_of_gamma",
+}
+QUALITY: Columns = (
+    ("M", lambda row: row[0]),
+    ("share of", lambda row: row[1]),
+    ("mean", lambda row: f"{statistics.mean(row[2]):.4f}"),
+    ("least", lambda row: f"{min(row[2]):.3f}"),
+    ("all of it", lambda row: f"{sum(share > 1 - 1e-6 for share in row[2]) / len(row[2]):.0%}"),
+)
 
 
 def quality_table(qualities: Sequence[Quality], instances: int) -> Table:
-    table = Table(title=f"{instances} random networks of 7 switches, each without and with a capacity of switches")
-    for name in ("M", "share of", "mean", "least", "all of it"):
-        table.add_column(name, justify="left" if name == "share of" else "right")
-    for maximum in QUALITY_MAXIMA:
-        rows = [quality for quality in qualities if quality.maximum == maximum]
-        for name, shares in (
-            ("greedy-gradients of the optimum", [row.greedy_gradients for row in rows]),
-            ("greedy of the optimum with returned sums", [row.greedy for row in rows]),
-            ("packets, greedy, of the best", [row.packets for row in rows]),
-            ("packets, greedy-gradients, of the best", [row.packets_gradients for row in rows]),
-            ("packets, highest-degree, of the best", [row.packets_degree for row in rows]),
-            ("gamma with arrivals of gamma", [row.arrivals for row in rows]),
-            ("packets of gamma", [row.packets_of_gamma for row in rows]),
-        ):
-            whole = sum(share > 1 - 1e-6 for share in shares) / len(shares)
-            table.add_row(str(maximum), name, f"{statistics.mean(shares):.4f}", f"{min(shares):.3f}", f"{whole:.0%}")
-    return table
+    rows = [
+        (maximum, name, [getattr(quality, share) for quality in qualities if quality.maximum == maximum])
+        for maximum in QUALITY_MAXIMA
+        for name, share in SHARES.items()
+    ]
+    title = f"{instances} random networks of 7 switches, each without and with a capacity of switches"
+    return rows_table(title, QUALITY, rows, words=("share of",))
 
 
 def draw(grown: Sequence[Growth], folder: Path) -> list[Path]:
-    """Processor time after each round, and gamma: placement.png and placement.pdf in `folder`."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
-
-    plt.rcParams.update({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False})
-    figure, (times, gammas) = plt.subplots(1, 2, figsize=(8, 3.2), layout="constrained")
-    for row in grown:
-        chosen = range(1, len(row.gammas_bps) + 1)
-        label = f"k = {row.k}: {row.switches} switches, {row.workers} workers"
-        times.plot(chosen, row.round_cpu_s, marker=".", label=label)
-        gammas.plot(chosen, [gamma / LINK_RATE_BPS for gamma in row.gammas_bps], marker=".")
-    times.set_yscale("log")
-    times.set_ylabel("processor time (s)")
-    times.legend(frameon=False, fontsize=7)
-    gammas.set_ylabel("gamma / link rate")
-    gammas.set_ylim(bottom=0)
-    for axes in (times, gammas):
-        axes.set_xlabel("programmable switches chosen")
+    """Processor time after each round, and gamma: placement in every format of figures, in `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
-    written = [folder / f"placement{suffix}" for suffix in (".png", ".pdf")]
-    for path in written:
-        figure.savefig(path, dpi=150)
-    plt.close(figure)
-    return written
+    with figure(4.0, 3.2, columns=2) as (made, [times, gammas]):
+        for row in grown:
+            chosen = range(1, len(row.gammas_bps) + 1)
+            label = f"k = {row.k}: {row.switches} switches, {row.workers} workers"
+            times.plot(chosen, row.round_cpu_s, marker=".", label=label)
+            gammas.plot(chosen, [gamma / LINK_RATE_BPS for gamma in row.gammas_bps], marker=".")
+        times.set(xlabel="programmable switches chosen", yscale="log", ylabel="processor time (s)")
+        times.legend()
+        gammas.set(xlabel="programmable switches chosen", ylabel="gamma / link rate", ylim=(0, None))
+        return save(made, folder / "placement")

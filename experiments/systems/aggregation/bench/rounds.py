@@ -14,9 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rich.table import Table
-
-from experiments.bench.console import bench_console
+from experiments.bench.report import Columns, bench_console, rows_table
 from experiments.scale import Scale
 from experiments.study.running.execution import run_now
 from experiments.systems.aggregation.configuration import AggregationConfiguration
@@ -65,12 +63,9 @@ def run_bench_rounds(repetitions: int = 3) -> int:
         f"A round of eight workers with {FRAGMENTS} fragments each takes {round_s:.2f} s of processor time "
         f"(median of {repetitions}; goal: less than {GOAL_S:g} s)."
     )
-    table = Table(title="Where a run's time goes, as a profiler sees it")
-    table.add_column("module")
-    table.add_column("of the time", justify="right")
-    for module, share in parts(LONG_ROUNDS)[:SHOWN]:
-        table.add_row(module, f"{100 * share:.0f} %")
-    console.print(table)
+    columns: Columns = (("module", lambda row: row[0]), ("of the time", lambda row: f"{100 * row[1]:.0f} %"))
+    title = "Where a run's time goes, as a profiler sees it"
+    console.print(rows_table(title, columns, parts(LONG_ROUNDS)[:SHOWN], words=("module",)))
     return int(round_s >= GOAL_S)
 
 

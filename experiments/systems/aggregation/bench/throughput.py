@@ -6,9 +6,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rich.table import Table
-
-from experiments.bench.console import bench_console
+from experiments.bench.report import Columns, bench_console, rows_table
 from experiments.calibration import study_scale
 from experiments.fidelity.report import FidelityReport, VerdictWord
 from experiments.scale import Scale
@@ -82,28 +80,27 @@ class Reached:
         return "missed" if self.verdict == "valid" else "open"
 
 
+COLUMNS: Columns = (
+    ("setting", lambda row: row.setting.name),
+    ("measured", lambda row: f"{row.throughput:.3f}"),
+    ("bound", lambda row: f"{row.bound:.3f}"),
+    ("share", lambda row: f"{100 * row.share:.1f} %"),
+    ("fidelity", lambda row: "; ".join([row.verdict, *row.reasons[:1]])),
+    ("80 %", lambda row: row.judgement),
+)
+
+
 def run_bench_throughput(settings: Sequence[Setting] = SETTINGS, factor: float | None = None) -> int:
     """Measure all settings and print a table. Exit status 1 if throughput exceeded the bound, sums were wrong, or
     less than LEAST_SHARE was reached though the machine was not the limit."""
     used = study_scale() if factor is None else Scale(factor)
-    table = Table(title=f"Throughput / link rate, links at {used.factor:g} of 100 Mbit/s")
-    for name in ("setting", "measured", "bound", "share", "fidelity", "80 %"):
-        table.add_column(name, justify="left" if name in ("setting", "fidelity") else "right")
-    judgements = []
+    rows = []
     for setting in settings:
-        reached = measure(setting, used)
-        judgements.append(reached.judgement)
-        table.add_row(
-            setting.name,
-            f"{reached.throughput:.3f}",
-            f"{reached.bound:.3f}",
-            f"{100 * reached.share:.1f} %",
-            "; ".join([reached.verdict, *reached.reasons[:1]]),
-            reached.judgement,
-        )
+        rows.append(reached := measure(setting, used))
         print(f"{setting.name}: {100 * reached.share:.1f} % ({reached.verdict})", file=sys.stderr, flush=True)
-    bench_console().print(table)
-    return 1 if {"exceeded", "missed", "wrong"} & set(judgements) else 0
+    title = f"Throughput / link rate, links at {used.factor:g} of 100 Mbit/s"
+    bench_console().print(rows_table(title, COLUMNS, rows, words=("setting", "fidelity")))
+    return int(any(row.judgement in ("exceeded", "missed", "wrong") for row in rows))
 
 
 def measure(setting: Setting, scale: Scale) -> Reached:

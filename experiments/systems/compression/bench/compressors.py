@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 import math
-import statistics
 import time
 import tracemalloc
 from collections.abc import Callable
@@ -19,9 +18,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import Console
-from rich.table import Table
 
+from experiments.bench.measure import median_s
+from experiments.bench.report import Columns, bench_console, rows_table
 from formats.addresses import MulticastAddress
 from hosts.agents.addresses import AgentAddress, WorkerAddress
 from hosts.compressors.content import Content
@@ -53,30 +52,38 @@ class Found:
     copies: float | None
 
 
+COLUMNS: Columns = (
+    ("path", lambda row: row[0]),
+    ("ms", lambda row: f"{row[1].milliseconds:.1f}"),
+    ("copies of the gradient", lambda row: None if row[1].copies is None else f"{row[1].copies:.2f}"),
+    ("right", lambda row: row[2]),
+)
+
+
 def run_bench_compressors(values: int, part: float, repetitions: int) -> int:
     """Print a table. Exit status 1 if our path missed a goal (of 25 million values or fewer) or was wrong."""
     drawn = np.random.default_rng(1).standard_normal(values, dtype=np.float32)
     gradient = np.rint(drawn * 2**20).astype(np.int32)
     k = math.ceil(part * values)
-    table = Table(title=f"{k:,} of {values:,} values, processor time of one core, medians of {repetitions}")
-    for name in ("path", "ms", "copies of the gradient", "right"):
-        table.add_column(name, justify="right")
     ours = measured(lambda: our_path(values, part), gradient, repetitions)
     right = sends_the_largest(our_path(values, part), gradient, k)
-    table.add_row("gradbed", f"{ours.milliseconds:.1f}", f"{ours.copies:.2f}", str(right))
-    numpy_path = measured(lambda: numpys_path(values, k), drawn, 1)
-    table.add_row("numpy.argpartition", f"{numpy_path.milliseconds:.1f}", f"{numpy_path.copies:.2f}", "")
+    rows: list[tuple[str, Found, bool | None]] = [
+        ("gradbed", ours, right),
+        ("numpy.argpartition", measured(lambda: numpys_path(values, k), drawn, 1), None),
+    ]
     torch_path = _torchs_path(values, k)
     if torch_path is not None:
         torchs = measured(lambda: torch_path, drawn, repetitions, counts_memory=False)
-        table.add_row("torch.topk, one thread", f"{torchs.milliseconds:.1f}", "", "")
-    checks_ms = _median_ms(lambda: [fingerprint(gradient, values) for _ in range(2)], repetitions)
-    table.add_row("checks of a run, besides", f"{checks_ms:.1f}", "", "")
-    Console().print(table)
+        rows.append(("torch.topk, one thread", torchs, None))
+    checks_s = median_s(lambda: [fingerprint(gradient, values) for _ in range(2)], repetitions, time.process_time)
+    rows.append(("checks of a run, besides", Found(1e3 * checks_s, None), None))
+    console = bench_console()
+    title = f"{k:,} of {values:,} values, processor time of one core, medians of {repetitions}"
+    console.print(rows_table(title, COLUMNS, rows))
     if torch_path is None:
-        Console().print("without torch.topk: PyTorch is not installed (gradbed run torch --install)")
+        console.print("without torch.topk: PyTorch is not installed (gradbed run torch --install)")
     met = right and (ours.copies or 0) <= GOAL_COPIES and (ours.milliseconds <= GOAL_MS or values > GOAL_VALUES)
-    Console().print(f"goals: {GOAL_MS:g} ms, {GOAL_COPIES:g} copies: {'met' if met else 'missed'}")
+    console.print(f"goals: {GOAL_MS:g} ms, {GOAL_COPIES:g} copies: {'met' if met else 'missed'}")
     return 0 if met else 1
 
 
@@ -86,7 +93,7 @@ def measured(
     """Of a path that is made anew for time and for memory."""
     path = make()
     path(gradient)  # what happens once: weights of fingerprints, pages of what is held back
-    time_ms = _median_ms(functools.partial(path, gradient), repetitions)
+    time_ms = 1e3 * median_s(functools.partial(path, gradient), repetitions, time.process_time)
     del path
     if not counts_memory:
         return Found(time_ms, None)
@@ -95,15 +102,6 @@ def measured(
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     return Found(time_ms, peak / gradient.nbytes)
-
-
-def _median_ms(what: Callable[[], object], repetitions: int) -> float:
-    times_ms = []
-    for _ in range(repetitions):
-        start_ns = time.process_time_ns()
-        what()
-        times_ms.append((time.process_time_ns() - start_ns) / 1e6)
-    return statistics.median(times_ms)
 
 
 # ---- Paths ----

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from rich.table import Table
 
 from controller.systems.interconnect.policies import PolicyName
-from experiments.study.command import make_console
+from experiments.bench.measure import Stopwatch
+from experiments.bench.report import Columns, bench_console, rows_table
 from experiments.systems.interconnect.comparison import PACKET_S, ROUTES, Case, Compared, compare, packets
 from experiments.systems.interconnect.model.optical_electrical import OpticalElectrical
 from experiments.systems.interconnect.model.shortest_paths import ShortestPaths
@@ -77,7 +77,7 @@ def largest_loads(n: int, patterns: tuple[str, ...], seeds: range, load: float, 
 
 def run_bench(largest: int, slots: int) -> int:
     """Exit status: 1 if the model misses its goals."""
-    console = make_console()
+    console = bench_console()
     compared = [compare(case) for case in COMMON]
     console.print(comparison_table(compared))
     for n in (2, 3):
@@ -90,60 +90,81 @@ def meets(compared: Compared) -> bool:
     return abs(compared.accepted_off) <= ACCEPTED_GOAL and abs(compared.latency_off) <= LATENCY_GOAL
 
 
+COMPARISON: Columns = (
+    ("network", lambda row: row.case.topology),
+    ("pattern", lambda row: row.case.pattern),
+    ("policy", lambda row: row.case.policy),
+    ("load", lambda row: row.case.load),
+    ("accepted", lambda row: f"{row.accepted[0]:.3f}"),
+    ("model", lambda row: f"{row.accepted[1]:.3f}"),
+    ("off", lambda row: f"{100 * row.accepted_off:+.1f} %"),
+    ("latency us", lambda row: f"{1e6 * row.latency_s[0]:.0f}"),
+    ("model", lambda row: f"{1e6 * row.latency_s[1]:.0f}"),
+    ("off", lambda row: f"{100 * row.latency_off:+.1f} %"),
+)
+
+
 def comparison_table(rows: list[Compared]) -> Table:
-    table = Table(title="model and packets")
-    for title in ("network", "pattern", "policy", "load", "accepted", "model", "off", "latency us", "model", "off"):
-        table.add_column(title)
-    for row in rows:
-        case = row.case
-        table.add_row(
-            case.topology,
-            case.pattern,
-            case.policy,
-            str(case.load),
-            *(f"{value:.3f}" for value in row.accepted),
-            f"{100 * row.accepted_off:+.1f} %",
-            *(f"{1e6 * value:.0f}" for value in row.latency_s),
-            f"{100 * row.latency_off:+.1f} %",
-        )
-    return table
+    return rows_table("model and packets", COMPARISON, rows, words=("network", "pattern", "policy"))
+
+
+LARGEST: Columns = (
+    ("N", lambda row: row.n),
+    ("pattern", lambda row: row.pattern),
+    ("seed", lambda row: row.seed),
+    ("load", lambda row: row.load),
+    *((policy, lambda row, policy=policy: f"{row.loads[policy]:.3f}") for policy in ("least-loaded", *SETTLED)),
+    ("above the better", lambda row: f"{100 * row.worse:+.1f} %"),
+)
 
 
 def largest_table(rows: list[Largest]) -> Table:
-    table = Table(title="largest load of a link between switches (packets)")
-    for title in ("N", "pattern", "seed", "load", "least-loaded", *SETTLED, "above the better"):
-        table.add_column(title)
-    for row in rows:
-        values = (f"{row.loads[policy]:.3f}" for policy in ("least-loaded", *SETTLED))
-        table.add_row(str(row.n), row.pattern, str(row.seed), str(row.load), *values, f"{100 * row.worse:+.1f} %")
-    return table
+    return rows_table("largest load of a link between switches (packets)", LARGEST, rows, words=("pattern",))
+
+
+@dataclass(frozen=True)
+class Modelled:
+    """A network under all-to-all in the model: what it carries at full load, its latency at half, and the time that
+    both took."""
+
+    n: int
+    network: str
+    hosts: int
+    accepted: float
+    latency_s: float
+    cpu_s: float
+
+
+MODELLED: Columns = (
+    ("N", lambda row: row.n),
+    ("network", lambda row: row.network),
+    ("hosts", lambda row: row.hosts),
+    ("accepted at 1.0", lambda row: f"{row.accepted:.3f}"),
+    ("latency us at 0.5", lambda row: f"{1e6 * row.latency_s:.0f}"),
+    ("seconds", lambda row: f"{row.cpu_s:.1f}"),
+)
 
 
 def networks_table(sizes: range, slots: int) -> Table:
-    """The model alone, all-to-all at full load: what the network carries, and its latency at 0.5."""
-    table = Table(title="the model: all-to-all")
-    for title in ("N", "network", "hosts", "accepted at 1.0", "latency us at 0.5", "seconds"):
-        table.add_column(title)
-    for n in sizes:
-        for name, fabric in networks(n):
-            began = time.process_time()
-            full, half = (
-                simulate(
-                    fabric,
-                    of_pattern("all-to-all", fabric.hosts, load, 1),
-                    slots=slots // 4,
-                    warm_up_slots=slots // 16,
-                    queue_packets=32,
-                    seed=1,
-                )
-                for load in (1.0, 0.5)
-            )
-            latency_s = half.latency_s(PACKET_S, 5e-6) or 0.0
-            taken = time.process_time() - began
-            table.add_row(
-                str(n), name, str(fabric.hosts), f"{full.accepted_load:.3f}", f"{1e6 * latency_s:.0f}", f"{taken:.1f}"
-            )
-    return table
+    rows = [modelled(n, name, fabric, slots) for n in sizes for name, fabric in networks(n)]
+    return rows_table("the model: all-to-all", MODELLED, rows, words=("network",))
+
+
+def modelled(n: int, name: str, fabric: Fabric, slots: int) -> Modelled:
+    spent = Stopwatch()
+    full, half = (
+        simulate(
+            fabric,
+            of_pattern("all-to-all", fabric.hosts, load, 1),
+            slots=slots // 4,
+            warm_up_slots=slots // 16,
+            queue_packets=32,
+            seed=1,
+        )
+        for load in (1.0, 0.5)
+    )
+    latency_s = half.latency_s(PACKET_S, 5e-6) or 0.0
+    return Modelled(n, name, fabric.hosts, full.accepted_load, latency_s, spent.cpu_s)
 
 
 def networks(n: int) -> Iterator[tuple[str, Fabric]]:

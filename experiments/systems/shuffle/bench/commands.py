@@ -6,8 +6,6 @@ from typing import Annotated
 
 import typer
 
-from common.errors import UserError
-
 
 def shuffle(
     sizes: Annotated[
@@ -19,13 +17,8 @@ def shuffle(
     ] = True,
 ) -> int:
     """How many hops schedules take beside bounds and optimum, and how long making them takes."""
+    from experiments.bench.options import sizes_of
     from experiments.systems.shuffle.bench.run import run_bench_shuffle
 
-    return run_bench_shuffle(_sizes(sizes), share, quality)
-
-
-def _sizes(text: str) -> list[tuple[int, int]]:
-    try:
-        return [(int(k), int(samples)) for k, samples in (size.split(":") for size in text.split(",") if size)]
-    except ValueError:
-        raise UserError(f"--sizes: {text!r} is not of the form K:SAMPLES,K:SAMPLES,... with whole numbers") from None
+    pairs = [(k, samples) for k, samples in sizes_of(sizes, "K:SAMPLES")] if sizes else []
+    return run_bench_shuffle(pairs, share, quality)

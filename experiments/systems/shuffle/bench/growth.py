@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import resource
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,6 +15,8 @@ from controller.systems.shuffle.scheduling.storage import epochs
 from controller.systems.shuffle.scheduling.tree_choice import with_trees_chosen
 from controller.systems.shuffle.scheduling.trees.trees import Trees
 from controller.systems.shuffle.scheduling.unicast import Unicast
+from experiments.bench.measure import Stopwatch
+from experiments.bench.report import Columns, rows_table, seconds_goal
 from topo.shapes.fat_tree import fat_tree
 
 GOALS_S = {(8, 50_000): 60.0, (16, 200_000): 3600.0}
@@ -43,12 +44,12 @@ class Growth:
 def measure_growth(k: int, samples: int, share: float) -> Growth:
     topology = fat_tree(k)
     instance = next(epochs([host.name for host in topology.hosts], [1000] * samples, share, seed=1))
-    wall, cpu = time.perf_counter(), time.process_time()
+    spent = Stopwatch()
     trees = Trees(topology, instance.hosts, variants=k)
     schedule = with_trees_chosen(
         Improved().schedule(instance, trees, seed=1), instance, trees, "least-loaded", seed=1
     )
-    cpu_s, wall_s = time.process_time() - cpu, time.perf_counter() - wall
+    cpu_s, wall_s = spent.cpu_s, spent.wall_s
     memory_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     check_schedule(instance, schedule, topology)
     return Growth(
@@ -66,22 +67,22 @@ def measure_growth(k: int, samples: int, share: float) -> Growth:
     )
 
 
+COLUMNS: Columns = (
+    ("k", lambda row: row.k),
+    ("workers", lambda row: row.workers),
+    ("samples", lambda row: row.samples),
+    ("demands", lambda row: row.demands),
+    ("packets", lambda row: row.packets),
+    ("hops", lambda row: row.hops),
+    ("/nearest", lambda row: f"{row.hops / row.nearest_hops:.3f}"),
+    ("/bound", lambda row: f"{row.hops / row.bound:.3f}"),
+    ("CPU s", lambda row: f"{row.cpu_s:.1f}"),
+    ("wall s", lambda row: f"{row.wall_s:.1f}"),
+    ("MB", lambda row: f"{row.memory_bytes / 1e6:.0f}"),
+    ("goal s", lambda row: seconds_goal(GOALS_S.get((row.k, row.samples)), row.cpu_s)),
+)
+
+
 def growth_table(grown: Sequence[Growth], share: float) -> Table:
-    table = Table(title=f"Our scheduler on fat-trees, each worker stores {share:g} of all samples", padding=0)
-    for name in (
-        *("k", "workers", "samples", "demands", "packets", "hops", "/nearest", "/bound"),
-        *("CPU s", "wall s", "MB", "goal s"),
-    ):
-        table.add_column(name, justify="right", no_wrap=True)
-    for row in grown:
-        goal_s = GOALS_S.get((row.k, row.samples))
-        table.add_row(
-            *map(str, (row.k, row.workers, row.samples, row.demands, row.packets, row.hops)),
-            f"{row.hops / row.nearest_hops:.3f}",
-            f"{row.hops / row.bound:.3f}",
-            f"{row.cpu_s:.1f}",
-            f"{row.wall_s:.1f}",
-            f"{row.memory_bytes / 1e6:.0f}",
-            "" if goal_s is None else f"{goal_s:g}: {'met' if row.cpu_s <= goal_s else 'missed'}",
-        )
-    return table
+    title = f"Our scheduler on fat-trees, each worker stores {share:g} of all samples"
+    return rows_table(title, COLUMNS, grown, tight=True)

@@ -16,6 +16,7 @@ from controller.systems.shuffle.scheduling.clusters.improved import Improved
 from controller.systems.shuffle.scheduling.hop_aware import HopAware, Limits
 from controller.systems.shuffle.scheduling.schedule import Scheduler
 from controller.systems.shuffle.scheduling.unicast import Unicast
+from experiments.bench.report import Columns, rows_table
 from experiments.systems.shuffle.bench.instances import PublicInstance
 
 SOURCE, OURS, OPTIMUM = "source", "ours", "optimum"
@@ -64,43 +65,43 @@ def measure_quality(public: PublicInstance, compared: Collection[str] = (*COMPAR
     return Quality(public, len(instance.demands), bound, hops)
 
 
+COLUMNS: Columns = (
+    ("instance", lambda row: row.instance.name),
+    ("demands", lambda row: row.demands),
+    ("bound", lambda row: row.bound),
+    *((name, lambda row, name=name: row.hops.get(name)) for name in (*COMPARED, OPTIMUM)),
+    ("/source", lambda row: f"{row.of_the_source:.3f}"),
+    ("/optimum", lambda row: f"{row.hops[OURS] / row.hops[OPTIMUM]:.3f}" if OPTIMUM in row.hops else None),
+    ("/bound", lambda row: f"{row.hops[OURS] / row.bound:.3f}"),
+)
+
+
 def quality_table(qualities: Sequence[Quality]) -> Table:
-    table = Table(title=f"Hops on {len(qualities)} public instances; ratios are those of our scheduler", padding=0)
-    table.add_column("instance", no_wrap=True)
-    for name in ("demands", "bound", *COMPARED, OPTIMUM, "/source", "/optimum", "/bound"):
-        table.add_column(name, justify="right")
-    for row in qualities:
-        ours = row.hops[OURS]
-        table.add_row(
-            row.instance.name,
-            str(row.demands),
-            str(row.bound),
-            *(str(row.hops.get(name, "")) for name in (*COMPARED, OPTIMUM)),
-            f"{row.of_the_source:.3f}",
-            f"{ours / row.hops[OPTIMUM]:.3f}" if OPTIMUM in row.hops else "",
-            f"{ours / row.bound:.3f}",
-        )
-    return table
+    title = f"Hops on {len(qualities)} public instances; ratios are those of our scheduler"
+    return rows_table(title, COLUMNS, qualities, words=("instance",), tight=True)
 
 
 def summary_table(qualities: Sequence[Quality]) -> Table:
     """Our hops as shares of others': of all hops together, and on the instance where the share is largest."""
     low, high = SHARES_OF_THE_GOAL
     chosen = [row for row in qualities if low <= row.instance.share <= high]
-    table = Table(title=f"Our hops where a worker stores {low:g} to {high:g} of all ({len(chosen)} instances)")
-    for name in ("as a share of", "mean", "all hops together", "largest", "largest of all instances"):
-        table.add_column(name, justify="left" if name == "as a share of" else "right")
-    for name in (*COMPARED, OPTIMUM):
-        if name == OURS:
-            continue
-        pairs = [(row.hops[OURS], row.hops[name]) for row in chosen if name in row.hops]
-        everywhere = [row.hops[OURS] / row.hops[name] for row in qualities if name in row.hops]
-        if pairs:
-            table.add_row(
-                name,
-                f"{statistics.mean(ours / other for ours, other in pairs):.3f}",
-                f"{sum(ours for ours, _ in pairs) / sum(other for _, other in pairs):.3f}",
-                f"{max(ours / other for ours, other in pairs):.3f}",
-                f"{max(everywhere):.3f}",
-            )
-    return table
+
+    def pairs(name: str, rows: Sequence[Quality]) -> list[tuple[int, int]]:
+        return [(row.hops[OURS], row.hops[name]) for row in rows if name in row.hops]
+
+    def largest(name: str, rows: Sequence[Quality]) -> str:
+        return f"{max(ours / other for ours, other in pairs(name, rows)):.3f}"
+
+    columns: Columns = (
+        ("as a share of", str),
+        ("mean", lambda name: f"{statistics.mean(ours / other for ours, other in pairs(name, chosen)):.3f}"),
+        (
+            "all hops together",
+            lambda name: f"{sum(o for o, _ in pairs(name, chosen)) / sum(o for _, o in pairs(name, chosen)):.3f}",
+        ),
+        ("largest", lambda name: largest(name, chosen)),
+        ("largest of all instances", lambda name: largest(name, qualities)),
+    )
+    others = [name for name in (*COMPARED, OPTIMUM) if name != OURS and pairs(name, chosen)]
+    title = f"Our hops where a worker stores {low:g} to {high:g} of all ({len(chosen)} instances)"
+    return rows_table(title, columns, others, words=("as a share of",))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from experiments.bench.console import bench_console
+from experiments.bench.report import bench_console
 from experiments.systems.shuffle.bench.growth import growth_table, measure_growth
 from experiments.systems.shuffle.bench.instances import PUBLIC_INSTANCES
 from experiments.systems.shuffle.bench.quality import measure_quality, quality_table, summary_table

@@ -1,0 +1,86 @@
+"""What all benchmarks print: tables of rows, goals, and whether these were met."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+WIDTH_OF_FILES = 200
+"""Columns where output is no terminal: rich would cut tables off at 80."""
+
+Columns = Sequence[tuple[str, Callable[[Any], object]]]
+"""Titles, and what a row has there; None is an empty cell."""
+
+
+def bench_console() -> Console:
+    """Standard output, wide enough for a table."""
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(highlight=False, width=WIDTH_OF_FILES)
+
+
+def rows_table(
+    title: str, columns: Columns, rows: Iterable[Any], *, words: Sequence[str] = (), tight: bool = False
+) -> Table:
+    """words: the columns that are no numbers, and so begin on the left. tight: for many columns, without
+    padding, and nothing folded."""
+    table = Table(title=title, padding=(0, 0 if tight else 1))
+    for name, _ in columns:
+        table.add_column(name, justify="left" if name in words else "right", no_wrap=tight)
+    for row in rows:
+        cells = [cell(row) for _, cell in columns]
+        table.add_row(*("" if cell is None else str(cell) for cell in cells))
+    return table
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A number that should be at least (or, if at_most, at most) so large.
+
+    measured None: there was nothing to compare with. by_processor_time: the same ratio for equal processor time.
+    """
+
+    name: str
+    wanted: float
+    measured: float | None
+    unit: str = ""
+    at_most: bool = False
+    by_processor_time: float | None = None
+
+    @property
+    def verdict(self) -> str:
+        if self.measured is None:
+            return "not measured"
+        reached = self.measured <= self.wanted if self.at_most else self.measured >= self.wanted
+        return "met" if reached else "missed"
+
+    def number(self, value: float | None) -> str | None:
+        if value is None:
+            return None
+        return f"{value:,.0f} {self.unit}" if value >= 1000 else f"{value:.2f} {self.unit}"
+
+
+def seconds_goal(wanted_s: float | None, measured_s: float) -> str | None:
+    """A cell: the goal, and whether it was met; None where there is none."""
+    if wanted_s is None:
+        return None
+    return f"{wanted_s:g}: {Goal('', wanted_s, measured_s, at_most=True).verdict}"
+
+
+def goals_table(goals: Iterable[Goal]) -> Table:
+    columns: Columns = (
+        ("what", lambda goal: goal.name),
+        ("goal", lambda goal: f"{'<=' if goal.at_most else '>='} {goal.number(goal.wanted)}"),
+        ("measured", lambda goal: goal.number(goal.measured)),
+        ("by CPU time", lambda goal: goal.number(goal.by_processor_time)),
+        ("verdict", lambda goal: goal.verdict),
+    )
+    return rows_table("goals", columns, goals, words=("what", "verdict"))
+
+
+def exit_status(goals: Iterable[Goal]) -> int:
+    """1 if a goal was missed."""
+    return int(any(goal.verdict == "missed" for goal in goals))
