@@ -46,6 +46,13 @@ class Switch:
             out.setdefault(left_by, []).append(frame)
         return out
 
+    def mark_above(self, threshold: int) -> None:
+        """On the way to the server, if so many packets wait there."""
+        call = ActionCall("CompressionEgress.congestion.mark_above", (threshold,))
+        self.device.state.tables.insert(
+            "CompressionEgress.congestion.congestion_thresholds", [KeyMatch(SERVER)], call, 0
+        )
+
     def counted(self, name: str) -> dict[int, tuple[int, int]]:
         cells = self.device.state.counters.read_all(f"Compression{name}")
         return {index: cell for index, cell in enumerate(cells) if cell != (0, 0)}
@@ -71,12 +78,6 @@ def switch() -> Iterator[Switch]:
             "CompressionIngress.forwarding.multicast_routes",
             [KeyMatch(GROUP_IP)],
             ActionCall("CompressionIngress.forwarding.replicate", (16,)),
-            0,
-        )
-        device.state.tables.insert(
-            "CompressionEgress.congestion.congestion_thresholds",
-            [KeyMatch(SERVER)],
-            ActionCall("CompressionEgress.congestion.mark_above", (3,)),
             0,
         )
         yield Switch(engine, device)
@@ -115,11 +116,16 @@ def test_sums_go_to_all_workers(switch: Switch) -> None:
     assert {port: len(frames) for port, frames in switch.after(frame, port=SERVER).items()} == {WORKER: 1, OTHER: 1}
 
 
-def test_queues_are_watched_and_long_ones_marked(switch: Switch) -> None:
+@pytest.mark.parametrize("threshold", [None, 1, 3, 6])
+def test_queues_are_watched_and_long_ones_marked(switch: Switch, threshold: int | None) -> None:
     """The first is sent at once and the second waits alone, so packet n finds n - 1 others."""
+    if threshold is not None:
+        switch.mark_above(threshold)
     found = switch.after(*parts(8))[SERVER]
-    assert [Ether(frame)[IP].tos & ECN_MASK == CE for frame in found] == [n - 1 >= 3 for n in range(8)]
-    assert switch.counted("Egress.queue.marked") == {SERVER: (4, sum(map(len, found[4:])))}
+    marked = [threshold is not None and n - 1 >= threshold for n in range(8)]
+    assert [Ether(frame)[IP].tos & ECN_MASK == CE for frame in found] == marked
+    sizes = [len(frame) for frame, is_marked in zip(found, marked, strict=True) if is_marked]
+    assert switch.counted("Egress.queue.marked") == ({SERVER: (len(sizes), sum(sizes))} if sizes else {})
     register = "CompressionEgress.queue.longest_queue"
     assert switch.device.state.registers.read_all(register)[:3] == [0, 6, 0]
     switch.after(*parts(2))
