@@ -157,6 +157,85 @@ def bmv2_json(routes: str = "Ingress.routes") -> dict[str, Any]:
     }
 
 
+OBJECTS = [
+    (
+        "action_profiles",
+        ECMP,
+        "Ingress.ecmp",
+        f"table_ids: {INDIRECT} with_selector: true size: 16 max_group_size: 8",
+    ),
+    ("action_profiles", NEXTHOP_PROFILE, "Ingress.nexthop_profile", f"table_ids: {NEXTHOPS} size: 2"),
+    ("meters", PORT_METER, "Ingress.port_meter", "spec { unit: BYTES } size: 4"),
+    (
+        "meters",
+        SINGLE_RATE_METER,
+        "Ingress.single_rate_meter",
+        "spec { unit: BYTES type: SINGLE_RATE_THREE_COLOR } size: 1",
+    ),
+    (
+        "meters",
+        TWO_COLOUR_METER,
+        "Ingress.two_colour_meter",
+        "spec { unit: BYTES type: SINGLE_RATE_TWO_COLOR } size: 1",
+    ),
+    ("direct_meters", HOST_METER, "Ingress.host_meter", f"spec {{ unit: PACKETS }} direct_table_id: {METERED}"),
+    ("value_sets", ETHER_TYPES, "Parser.ether_types", "match { id: 1 bitwidth: 16 match_type: EXACT } size: 4"),
+    (
+        "value_sets",
+        SPECIALS,
+        "Parser.specials",
+        """
+        match { id: 1 name: "kind" bitwidth: 8 match_type: EXACT }
+        match { id: 2 name: "value" bitwidth: 16 match_type: TERNARY }
+        match { id: 3 name: "prefix" bitwidth: 8 match_type: LPM }
+        match { id: 4 name: "ports" bitwidth: 8 match_type: RANGE }
+        match { id: 5 name: "maybe" bitwidth: 8 match_type: OPTIONAL } size: 4
+        """,
+    ),
+    ("digests", LEARN, "learn_t", 'type_spec { struct { name: "learn_t" } }'),
+    ("counters", PORT_COUNTER, "Ingress.port_counter", "spec { unit: BOTH } size: 8"),
+    ("direct_counters", ROUTE_COUNTER, "Ingress.route_counter", f"spec {{ unit: BOTH }} direct_table_id: {ROUTES}"),
+    ("direct_counters", KIND_COUNTER, "Ingress.kind_counter", f"spec {{ unit: BOTH }} direct_table_id: {KINDS}"),
+    ("registers", TOTALS, "Ingress.totals", "type_spec { bitstring { bit { bitwidth: 33 } } } size: 4"),
+    ("registers", OFFSETS, "Ingress.offsets", "type_spec { bitstring { int { bitwidth: 12 } } } size: 4"),
+    ("registers", FLAGS, "Ingress.flags", "type_spec { bool { } } size: 4"),
+    (
+        "controller_packet_metadata",
+        0x04000001,
+        "packet_in",
+        """
+        metadata { id: 1 name: "ingress_port" bitwidth: 32 type_name { name: "PortId" } }
+        metadata { id: 2 name: "reason" bitwidth: 7 }
+        """,
+    ),
+    (
+        "controller_packet_metadata",
+        0x04000002,
+        "packet_out",
+        'metadata { id: 1 name: "egress_port" bitwidth: 9 } metadata { id: 2 name: "pad" bitwidth: 7 }',
+    ),
+]
+"""All but tables and actions, as P4Info has them: kind, id, name, and what else is said of them."""
+
+TYPES = """
+    type_info {
+        new_types { key: "PortId" value { translated_type { uri: "port" sdn_bitwidth: 32 } } }
+        structs {
+            key: "learn_t" value {
+                members { name: "src" type_spec { bitstring { bit { bitwidth: 48 } } } }
+                members { name: "port" type_spec { new_type { name: "PortId" } } }
+                members { name: "odd" type_spec { bool { } } }
+            }
+        }
+    }"""
+
+
+def described(kind: str, object_id: int, name: str, more: str) -> str:
+    """Of P4Info, as text."""
+    alias = name.split(".")[-1]
+    return f'{kind} {{ preamble {{ id: {object_id} name: "{name}" alias: "{alias}" }} {more} }}\n'
+
+
 def p4info(routes: str = "Ingress.routes") -> Any:
     tables = [
         (ROUTES, routes, 4, [("LPM", 32)], f"direct_resource_ids: {ROUTE_COUNTER}"),
@@ -185,105 +264,16 @@ def p4info(routes: str = "Ingress.routes") -> Any:
             matches += (
                 f'match_fields {{ id: {i} name: "f{i}" bitwidth: {width_bits} match_type: {kind} {type_name} }}'
             )
-        text += f"""
-            tables {{
-                preamble {{ id: {table_id} name: "{name}" alias: "{name.split(".")[-1]}" }}
-                size: {size} {matches} {more}
-                action_refs {{ id: {NO_ACTION} }} action_refs {{ id: {DROP} }} action_refs {{ id: {MARK} }}
-                action_refs {{ id: {FORWARD} scope: TABLE_ONLY }}
-                action_refs {{ id: {DEFAULT_ONLY} scope: DEFAULT_ONLY }}
-            }}"""
-    for action_id, (name, parameters) in zip(
-        (NO_ACTION, DROP, FORWARD, MARK, DEFAULT_ONLY), ACTIONS.items(), strict=True
-    ):
+        actions = "".join(f"action_refs {{ id: {number} }}" for number in (NO_ACTION, DROP, MARK))
+        actions += f"action_refs {{ id: {FORWARD} scope: TABLE_ONLY }}"
+        actions += f"action_refs {{ id: {DEFAULT_ONLY} scope: DEFAULT_ONLY }}"
+        text += described("tables", table_id, name, f"size: {size} {matches} {more} {actions}")
+    for action_id, (name, parameters) in zip(range(NO_ACTION, DEFAULT_ONLY + 1), ACTIONS.items(), strict=True):
         params = "".join(f'params {{ id: {i} name: "{n}" bitwidth: {w} }}' for i, (n, w) in enumerate(parameters, 1))
-        alias = name.split(".")[-1]
-        text += f'actions {{ preamble {{ id: {action_id} name: "{name}" alias: "{alias}" }} {params} }}'
-    text += f"""
-        action_profiles {{
-            preamble {{ id: {ECMP} name: "Ingress.ecmp" alias: "ecmp" }}
-            table_ids: {INDIRECT} with_selector: true size: 16 max_group_size: 8
-        }}
-        action_profiles {{
-            preamble {{ id: {NEXTHOP_PROFILE} name: "Ingress.nexthop_profile" alias: "nexthop_profile" }}
-            table_ids: {NEXTHOPS} size: 2
-        }}
-        meters {{
-            preamble {{ id: {PORT_METER} name: "Ingress.port_meter" alias: "port_meter" }}
-            spec {{ unit: BYTES }} size: 4
-        }}
-        meters {{
-            preamble {{ id: {SINGLE_RATE_METER} name: "Ingress.single_rate_meter" alias: "single_rate_meter" }}
-            spec {{ unit: BYTES type: SINGLE_RATE_THREE_COLOR }} size: 1
-        }}
-        meters {{
-            preamble {{ id: {TWO_COLOUR_METER} name: "Ingress.two_colour_meter" alias: "two_colour_meter" }}
-            spec {{ unit: BYTES type: SINGLE_RATE_TWO_COLOR }} size: 1
-        }}
-        direct_meters {{
-            preamble {{ id: {HOST_METER} name: "Ingress.host_meter" alias: "host_meter" }}
-            spec {{ unit: PACKETS }} direct_table_id: {METERED}
-        }}
-        value_sets {{
-            preamble {{ id: {ETHER_TYPES} name: "Parser.ether_types" alias: "ether_types" }}
-            match {{ id: 1 bitwidth: 16 match_type: EXACT }} size: 4
-        }}
-        value_sets {{
-            preamble {{ id: {SPECIALS} name: "Parser.specials" alias: "specials" }}
-            match {{ id: 1 name: "kind" bitwidth: 8 match_type: EXACT }}
-            match {{ id: 2 name: "value" bitwidth: 16 match_type: TERNARY }}
-            match {{ id: 3 name: "prefix" bitwidth: 8 match_type: LPM }}
-            match {{ id: 4 name: "ports" bitwidth: 8 match_type: RANGE }}
-            match {{ id: 5 name: "maybe" bitwidth: 8 match_type: OPTIONAL }} size: 4
-        }}
-        digests {{
-            preamble {{ id: {LEARN} name: "learn_t" alias: "learn_t" }}
-            type_spec {{ struct {{ name: "learn_t" }} }}
-        }}
-        counters {{
-            preamble {{ id: {PORT_COUNTER} name: "Ingress.port_counter" alias: "port_counter" }}
-            spec {{ unit: BOTH }} size: 8
-        }}
-        direct_counters {{
-            preamble {{ id: {ROUTE_COUNTER} name: "Ingress.route_counter" alias: "route_counter" }}
-            spec {{ unit: BOTH }} direct_table_id: {ROUTES}
-        }}
-        direct_counters {{
-            preamble {{ id: {KIND_COUNTER} name: "Ingress.kind_counter" alias: "kind_counter" }}
-            spec {{ unit: BOTH }} direct_table_id: {KINDS}
-        }}
-        registers {{
-            preamble {{ id: {TOTALS} name: "Ingress.totals" alias: "totals" }}
-            type_spec {{ bitstring {{ bit {{ bitwidth: 33 }} }} }} size: 4
-        }}
-        registers {{
-            preamble {{ id: {OFFSETS} name: "Ingress.offsets" alias: "offsets" }}
-            type_spec {{ bitstring {{ int {{ bitwidth: 12 }} }} }} size: 4
-        }}
-        registers {{
-            preamble {{ id: {FLAGS} name: "Ingress.flags" alias: "flags" }}
-            type_spec {{ bool {{ }} }} size: 4
-        }}
-        controller_packet_metadata {{
-            preamble {{ id: 0x04000001 name: "packet_in" alias: "packet_in" }}
-            metadata {{ id: 1 name: "ingress_port" bitwidth: 32 type_name {{ name: "PortId" }} }}
-            metadata {{ id: 2 name: "reason" bitwidth: 7 }}
-        }}
-        controller_packet_metadata {{
-            preamble {{ id: 0x04000002 name: "packet_out" alias: "packet_out" }}
-            metadata {{ id: 1 name: "egress_port" bitwidth: 9 }}
-            metadata {{ id: 2 name: "pad" bitwidth: 7 }}
-        }}
-        type_info {{ new_types {{
-            key: "PortId" value {{ translated_type {{ uri: "port" sdn_bitwidth: 32 }} }}
-        }}
-        structs {{
-            key: "learn_t" value {{
-                members {{ name: "src" type_spec {{ bitstring {{ bit {{ bitwidth: 48 }} }} }} }}
-                members {{ name: "port" type_spec {{ new_type {{ name: "PortId" }} }} }}
-                members {{ name: "odd" type_spec {{ bool {{ }} }} }}
-            }}
-        }} }}"""
+        text += described("actions", action_id, name, params)
+    for kind, object_id, name, more in OBJECTS:
+        text += described(kind, object_id, name, more)
+    text += TYPES
     return text_format.Parse(text, p4i.P4Info())
 
 
