@@ -9,8 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from controller.client import ControllerClient
 from controller.config import ControllerConfig
 from tests.unit.controller.fake_p4runtime import FakeP4Runtime
 from tests.unit.controller.p4info import aggregation_p4info
+from tests.waiting import wait_until
 from topo.shapes.leaf_spine import leaf_spine
 
 ROOT = Path(__file__).parents[3]
@@ -122,13 +122,6 @@ def test_the_configuration_can_be_named_on_standard_input(config: dict[str, Any]
     assert [(outcome.returncode, outcome.stdout) for outcome in outcomes] == [(2, ""), (2, "")]
     assert outcomes[0].stderr.startswith(f"error: {path}: switches: Field required")
     assert outcomes[1].stderr == "error: no configuration: standard input said ''\n"
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.02)
 
 
 def listening_tcp_ports(pid: int) -> set[int]:

@@ -29,14 +29,19 @@ def frame(
     return mac(destination) + mac(source) + ether_type.to_bytes(2, "big") + payload
 
 
+def write_program(program: Path, directory: Path) -> tuple[Path, Path]:
+    """Files with a P4 program's JSON and P4Info."""
+    result = compile_p4(program)
+    json, p4info = directory / "program.json", directory / "program.p4info.txt"
+    json.write_text(result.json_text)
+    p4info.write_text(result.p4info_text)
+    return json, p4info
+
+
 def compiled(program: str, directory: Path) -> finsy.SwitchOptions:
     """Options of a controller that pushes one of the programs beside this file."""
-    result = compile_p4(Path(__file__).with_name(program))
-    (directory / "program.p4info.txt").write_text(result.p4info_text)
-    (directory / "program.json").write_text(result.json_text)
-    return finsy.SwitchOptions(
-        p4info=directory / "program.p4info.txt", p4blob=directory / "program.json", p4force=True, fail_fast=True
-    )
+    json, p4info = write_program(Path(__file__).with_name(program), directory)
+    return finsy.SwitchOptions(p4info=p4info, p4blob=json, p4force=True, fail_fast=True)
 
 
 @dataclass
@@ -46,7 +51,7 @@ class Network:
     engine: Engine
     device: EngineDevice
     address: str
-    options: finsy.SwitchOptions
+    options: finsy.SwitchOptions | None
     manual_clock: bool
 
     def exchange(self, port: int, sent: bytes) -> dict[int, bytes]:
@@ -71,8 +76,8 @@ class Network:
 
 
 @contextmanager
-def running(options: finsy.SwitchOptions, *, manual_clock: bool = False) -> Iterator[Network]:
-    """`manual_clock`: time passes in the data plane only when its engine is told so."""
+def running(options: finsy.SwitchOptions | None = None, *, manual_clock: bool = False) -> Iterator[Network]:
+    """options: of finsy, if that is the controller. manual_clock: the data plane waits to be told of time."""
     with Engine(manual_clock=manual_clock) as engine:
         device = engine.add_switch(1, "s1", CPU_PORT)
         for port in (1, 2, 3):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -20,13 +20,12 @@ from controller.southbound.p4runtime.p4runtime import P4RuntimeSouthbound
 from controller.southbound.p4runtime.pipeline import Pipeline
 from controller.southbound.target import Target
 from controller.switches import unrouted_programs
-from switch.compiler import compile_p4
-from switch.engine import Engine
-from switch.server import P4RuntimeServer
+from tests.unit.p4runtime.network import Network, frame, running, write_program
+from tests.waiting import wait_until
 from topo.shapes.star import star
 
 PATIENCE_S = 30.0
-CPU_PORT = 510
+PROGRAM = Path(__file__).parents[1] / "learning.p4"
 TOPOLOGY = star(3)
 
 
@@ -74,28 +73,17 @@ class LearningService(Service[NoSettings, Nothing, Nothing, Nothing]):
         return state
 
 
-class Network:
-    """One switch, its P4Runtime server, and a controller of the learning service alone."""
+class LearningSwitch:
+    """A controller of the learning service alone, for the switch of a network."""
 
-    def __init__(self, directory: Path) -> None:
-        compiled = compile_p4(Path(__file__).parents[1] / "learning.p4")
-        (directory / "learning.json").write_text(compiled.json_text)
-        (directory / "learning.p4info.txt").write_text(compiled.p4info_text)
-        self.pipelines = {
-            "learning": Pipeline.load("learning", directory / "learning.json", directory / "learning.p4info.txt")
-        }
-        self.engine = Engine()
-        device = self.engine.add_switch(1, "s1", cpu_port=CPU_PORT)
-        for port in (1, 2, 3):
-            self.engine.add_open_port(1, port)
-        self.engine.start()
-        self.address = f"unix:{directory}/p4rt.sock"
-        self.server = P4RuntimeServer({1: device}, [self.address])
-        self.server.start()
+    def __init__(self, network: Network, directory: Path) -> None:
+        files = write_program(PROGRAM, directory)
+        self.network = network
+        self.pipelines = {"learning": Pipeline.load("learning", *files)}
         self.start_controller()
 
     def start_controller(self, keep_pipelines: bool = False) -> None:
-        southbound = P4RuntimeSouthbound({"s1": Target(self.address, 1)}, self.pipelines, keep_pipelines)
+        southbound = P4RuntimeSouthbound({"s1": Target(self.network.address, 1)}, self.pipelines, keep_pipelines)
         self.controller = Controller(
             TOPOLOGY,
             southbound,
@@ -117,78 +105,60 @@ class Network:
         assert isinstance(service, LearningService)
         return service
 
-    def exchange(self, port: int, frame: bytes) -> dict[int, bytes]:
-        """Send a frame in; what came out, by port."""
-        self.engine.inject(1, port, frame)
-        assert self.engine.quiesce(PATIENCE_S)
-        return {port: received for _, port, received in self.engine.drain()}
 
-    def close(self) -> None:
-        self.stop_controller()
-        self.server.stop()
-        self.engine.close()
+@contextmanager
+def learning_switch(directory: Path) -> Iterator[LearningSwitch]:
+    with running() as network:
+        learning = LearningSwitch(network, directory)
+        yield learning
+        learning.stop_controller()
 
 
 @pytest.fixture
-def network(tmp_path: Path) -> Iterator[Network]:
-    network = Network(tmp_path)
-    yield network
-    network.close()
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.01)
-
-
-def frame(destination: int, source: int) -> bytes:
-    return destination.to_bytes(6, "big") + source.to_bytes(6, "big") + b"\x88\xb5payload"
+def learning(tmp_path: Path) -> Iterator[LearningSwitch]:
+    with learning_switch(tmp_path) as learning:
+        yield learning
 
 
 H1, H2 = 0x020000000001, 0x020000000002
 
 
-def test_what_is_learnt_from_packets_is_forwarded_by(network: Network) -> None:
-    assert network.exchange(1, frame(H2, H1)) == {}
-    wait_until(lambda: len(network.service.messages) == 2)
-    digests = [message for message in network.service.messages if isinstance(message, Digest)]
-    packets = [message for message in network.service.messages if isinstance(message, PacketIn)]
+def test_what_is_learnt_from_packets_is_forwarded_by(learning: LearningSwitch) -> None:
+    assert learning.network.exchange(1, frame(H2, H1)) == {}
+    wait_until(lambda: len(learning.service.messages) == 2)
+    digests = [message for message in learning.service.messages if isinstance(message, Digest)]
+    packets = [message for message in learning.service.messages if isinstance(message, PacketIn)]
     assert digests == [Digest("learn_t", ({"address": H1, "port": 1, "local": 1},))]
     assert [(packet.payload, packet.metadata["ingress_port"]) for packet in packets] == [(frame(H2, H1), 1)]
     # The digest's plan is in the switch: the answer finds its way, and is learnt from in turn.
-    wait_until(lambda: network.exchange(2, frame(H1, H2)) == {1: frame(H1, H2)})
-    wait_until(lambda: network.exchange(1, frame(H2, H1)) == {2: frame(H2, H1)})
-    assert network.service.port_of == {H1: 1, H2: 2}
+    wait_until(lambda: learning.network.exchange(2, frame(H1, H2)) == {1: frame(H1, H2)})
+    wait_until(lambda: learning.network.exchange(1, frame(H2, H1)) == {2: frame(H2, H1)})
+    assert learning.service.port_of == {H1: 1, H2: 2}
 
 
 def test_every_digest_is_acknowledged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else the switch would keep an equal one back; here for longer than anybody waits."""
     monkeypatch.setattr(codec, "DIGEST_ACK_TIMEOUT_NS", 3_600_000_000_000)
-    network = Network(tmp_path)
-    try:
-        network.service.learns = False
+    with learning_switch(tmp_path) as learning:
+        learning.service.learns = False
 
         def another_has_come() -> bool:
-            network.exchange(3, frame(0, H1))
-            return sum(isinstance(message, Digest) for message in network.service.messages) >= 3
+            learning.network.exchange(3, frame(0, H1))
+            return sum(isinstance(message, Digest) for message in learning.service.messages) >= 3
 
         wait_until(another_has_come)
-    finally:
-        network.close()
 
 
-def test_a_successor_that_keeps_the_pipeline_hears_digests_too(network: Network) -> None:
-    network.exchange(1, frame(H2, H1))
-    wait_until(lambda: network.service.port_of == {H1: 1})
-    network.stop_controller()
-    network.start_controller(keep_pipelines=True)
-    network.exchange(2, frame(0, H2))
-    wait_until(lambda: network.service.port_of == {H2: 2})
+def test_a_successor_that_keeps_the_pipeline_hears_digests_too(learning: LearningSwitch) -> None:
+    learning.network.exchange(1, frame(H2, H1))
+    wait_until(lambda: learning.service.port_of == {H1: 1})
+    learning.stop_controller()
+    learning.start_controller(keep_pipelines=True)
+    learning.network.exchange(2, frame(0, H2))
+    wait_until(lambda: learning.service.port_of == {H2: 2})
 
 
-def test_registers_are_read(network: Network) -> None:
-    network.exchange(3, frame(H1, H2))
+def test_registers_are_read(learning: LearningSwitch) -> None:
+    learning.network.exchange(3, frame(H1, H2))
     for name in ("last_source", "LearningIngress.last_source"):
-        assert network.controller.southbound.registers("s1", name) == [0, 0, 0, H2, 0, 0, 0, 0]
+        assert learning.controller.southbound.registers("s1", name) == [0, 0, 0, H2, 0, 0, 0, 0]

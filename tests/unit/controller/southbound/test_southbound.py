@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from tests.unit.controller.fake_p4runtime import FakeDevice, FakeP4Runtime
 from tests.unit.controller.fake_southbound import News
 from tests.unit.controller.networks import routes_alone, shared_path_job
 from tests.unit.controller.p4info import aggregation_p4info
+from tests.waiting import wait_until
 from topo.shapes.leaf_spine import leaf_spine
 
 TOPOLOGY = leaf_spine(3, 2, 2)
@@ -82,13 +82,6 @@ def network(tmp_path: Path) -> Iterator[Network]:
     network = Network(tmp_path)
     yield network
     network.close()
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.01)
 
 
 def test_every_switch_gets_pipeline_and_plan(network: Network) -> None:

@@ -30,7 +30,7 @@ def config() -> p4r.ForwardingPipelineConfig:
 
 @pytest.fixture
 def network() -> Iterator[Network]:
-    with running(options=None, manual_clock=True) as network:  # type: ignore[arg-type]  # no finsy here
+    with running(manual_clock=True) as network:
         yield network
 
 

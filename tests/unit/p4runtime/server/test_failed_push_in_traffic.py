@@ -29,7 +29,7 @@ def config() -> CONFIG:
 
 @pytest.fixture
 def network() -> Iterator[Network]:
-    with running(options=None) as network:  # type: ignore[arg-type]  # no finsy here
+    with running() as network:
         yield network
 
 
