@@ -10,17 +10,9 @@ import numpy as np
 import pytest
 
 from tests.command import rows, run_well
-from tests.emulation.real_point import real_point
 from tests.emulation.torch_example import torch_digits
 
 pytestmark = pytest.mark.root
-
-
-def test_one_point_on_the_real_clock(tmp_path: Path) -> None:
-    small = "--topology star:4 --workers 2 --rounds 3 --hidden-units 16 --scale 0.1"
-    point = real_point("compression", f"{small} --background-load 0.3 --background-ms 20", tmp_path)
-    assert point["failures"] == ""
-    assert 0 < float(point["accuracy"]) <= 1 and float(point["server_bytes"]) > 0
 
 
 TWO_LEAVE = """

@@ -49,9 +49,3 @@ def test_an_interruption_ends_all(gradbed_here: GradbedHere, monkeypatch: pytest
     monkeypatch.setattr(experiments.study.make_figures, "run_study_file", run_study_file)
     assert gradbed_here("figures", "aggregation").status == 130
     assert len(calls) == 1
-
-
-def test_a_figure_that_there_is_not(gradbed_here: GradbedHere) -> None:
-    said = gradbed_here("figures", "aggregation", "--only", "8")
-    assert said.status == 2
-    assert said.err == "gradbed: --only: aggregation has no figure '8'; there are: 1, 2, 3, 4, 5, 6, 7\n"

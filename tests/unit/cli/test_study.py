@@ -70,14 +70,6 @@ def test_a_wrong_study_is_one_line_and_status_2(
     assert not (tmp_path / "tosses").exists()
 
 
-def test_a_study_that_is_not_there(tmp_path: Path, gradbed_here: GradbedHere) -> None:
-    said = gradbed_here("run", str(tmp_path / "missing.yaml"))
-    assert (said.status, said.err) == (
-        2,
-        f"gradbed: cannot read {tmp_path}/missing.yaml: No such file or directory\n",
-    )
-
-
 @pytest.mark.parametrize(
     ("ends", "status", "word"),
     [
@@ -132,9 +124,3 @@ def test_a_system_is_a_command_that_runs_one_point(tmp_path: Path, gradbed_here:
     ):
         said = gradbed_here(*arguments, "--scale", "1", *wrong)
         assert (said.status, said.err) == (2, f"gradbed: {line}\n")
-
-
-def test_commands_of_run_are_still_there(gradbed_here: GradbedHere) -> None:
-    said = gradbed_here("run", "aggregation", "--workers", "0")
-    assert said.status == 2 and "workers" in said.err
-    assert gradbed_here("run", "nonsense").status == 2

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,14 +62,9 @@ class Network:
         assert self.engine.quiesce(10)
         return {port: received for _, port, received in self.engine.drain()}
 
-    @asynccontextmanager
-    async def switch(self) -> AsyncIterator[finsy.Switch]:
-        async with finsy.Switch("s1", self.address, self.options) as switch:
-            yield switch
-
     def run(self, work: Callable[[finsy.Switch], Coroutine[None, None, None]]) -> None:
         async def connected() -> None:
-            async with self.switch() as switch:
+            async with finsy.Switch("s1", self.address, self.options) as switch:
                 await work(switch)
 
         asyncio.run(asyncio.wait_for(connected(), TIMEOUT_S))

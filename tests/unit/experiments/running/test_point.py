@@ -57,6 +57,18 @@ def test_right_sums_and_counts(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert "FAILED" not in capsys.readouterr().out
 
 
+def test_every_job_has_a_table_and_a_figure_of_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, results = run(
+        tmp_path, topology={"kind": "star:6"}, workload={"jobs": 2, "baselines": ["parameter-server"]}
+    )
+    assert status == 0
+    assert {path.name for path in results.folder.glob("figure*.p*")} == {
+        f"figure-job-{number}.{suffix}" for number in (1, 2) for suffix in ("png", "pdf")
+    }
+    printed = capsys.readouterr().out
+    assert "job 1 of 2" in printed and "job 2 of 2" in printed
+
+
 def test_the_same_run_twice_is_the_same_to_the_last_byte(tmp_path: Path) -> None:
     link = {"loss": 0.02, "duplicate": 0.02, "jitter_us": 20, "reorder": True}
     timing = {"compute_us": 300, "compute_distribution": "exponential"}

@@ -289,18 +289,6 @@ def test_const_entries(client: Client) -> None:
     assert client.read(entry(KINDS)) == entries
 
 
-def test_preinitialised_entries_can_be_changed(client: Client, device: FakeDevice) -> None:
-    first, second = client.read(entry(PRESET))
-    assert (first.priority, second.priority) == (2, 1)
-    assert first.match[0].ternary.mask == b"\xff" and second.match[0].ternary.mask == b"\x0f"
-    assert not first.is_const
-    first.action.CopyFrom(action(DROP))
-    assert client.outcomes((MODIFY, first), (DELETE, second)) == [Code.OK, Code.OK]
-    assert list(device.state.tables["Ingress.preset"].entries) == [0]
-    assert device.state.tables["Ingress.preset"].entries[0][1] == ActionCall("Ingress.drop")
-    assert client.read(entry(PRESET)) == [first]
-
-
 def test_wildcard_reads(client: Client) -> None:
     lower = entry(ACL, *RULE.match, action=action(MARK, b"\x01"), priority=4)
     client.write((INSERT, ROUTE), (INSERT, RULE), (INSERT, lower))

@@ -88,23 +88,6 @@ def test_same_pipeline_is_not_pushed_again(address: str, device: FakeDevice, opt
     assert device.loads == 1
 
 
-def test_packets(address: str, device: FakeDevice, options: finsy.SwitchOptions) -> None:
-    async def work() -> None:
-        async with finsy.Switch("s1", address, options) as switch:
-            packets = switch.read_packets()
-            waiting = asyncio.ensure_future(anext(packets))
-            await switch.write([finsy.P4PacketOut(b"out", egress_port=5, pad=0)])
-            while not device.sent:
-                await asyncio.sleep(0.001)
-            device.packet_in(b"\x02\x83in")
-            packet = await waiting
-            assert packet.payload == b"in"
-            assert (packet["ingress_port"], packet["reason"]) == (5, 3)
-
-    run(work)
-    assert device.sent == [b"\x02\x80out"]
-
-
 def test_second_controller_takes_over(address: str, options: finsy.SwitchOptions) -> None:
     """Both start with the same election id: the second steps back, and asks for the place when the first is gone."""
 

@@ -1,0 +1,56 @@
+"""Points of systems on the real clock: the programs, plans, agents and checks of the virtual one, in processes."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.command import rows
+from tests.emulation.real_point import real_point
+
+pytestmark = pytest.mark.root
+
+Row = dict[str, str]
+HYBRID = "--topology optical-electrical:2 --packets 560 --scale 0.05 --load 0.3"
+CASES: list[tuple[str, str, Callable[[Row], bool]]] = [
+    ("interconnect", HYBRID, lambda point: point["loss"] == "0.0"),
+    # Crossbars of Open vSwitch under the os-ken application.
+    ("interconnect", f"{HYBRID} --optical openflow --channels uplink", lambda point: point["loss"] == "0.0"),
+    # The run fails where a link did not carry what the schedule says, or a sample is not the original one.
+    (
+        "shuffle",
+        "--topology bcube:2,1 --samples 24 --storage 0.5 --scheduler coded-largest --timeout-us 200000",
+        lambda point: float(point["counted_hops"]) == float(point["hops"]) > 0,
+    ),
+    (
+        "ndn",
+        "--workload synthetic --topology leaf-spine:2,1,2 --peers 4 --rounds 2 --scale 0.1",
+        lambda point: float(point["expected_transmissions"]) == 4 * 6,
+    ),
+    # Computations take as long as the run says.
+    (
+        "ndn",
+        "--topology star:3 --peers 3 --rounds 3 --compute-us 10000 --slow-peers 1 --slowness 4 --scale 0.2",
+        lambda point: float(point["total_time_s"]) > 3 * 4 * 0.01,
+    ),
+    (
+        "compression",
+        "--topology star:4 --workers 2 --rounds 3 --hidden-units 16 --scale 0.1"
+        " --background-load 0.3 --background-ms 20",
+        lambda point: 0 < float(point["accuracy"]) <= 1 and float(point["server_bytes"]) > 0,
+    ),
+]
+
+
+@pytest.mark.parametrize(("system", "options", "is_right"), CASES, ids=[" ".join(case[:2]) for case in CASES])
+def test_one_point(system: str, options: str, is_right: Callable[[Row], bool], tmp_path: Path) -> None:
+    if "openflow" in options and shutil.which("ovs-vswitchd") is None:
+        pytest.skip("needs Open vSwitch")
+    point = real_point(system, options, tmp_path)
+    assert point["failures"] == "" and is_right(point), point
+    if system == "interconnect":
+        pairs = rows(tmp_path / "interconnect" / "latest" / "pairs.csv")
+        assert sum(int(row["received_packets"]) for row in pairs) == 560
