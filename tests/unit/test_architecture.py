@@ -199,8 +199,6 @@ FULL_FOLDERS = {"switch/runtime/engine"}
 LONG_FUNCTIONS = {
     "tests/unit/controller/placement/plain_program.py:plain_gamma",
     "tests/unit/experiments/running/test_random_aggregations.py:watched",
-    "tests/unit/p4runtime/sample_program.py:bmv2_json",
-    "tests/unit/p4runtime/sample_program.py:p4info",
 }
 
 

@@ -52,12 +52,44 @@ def table(name: str, keys: list[tuple[str, str, str]], **more: Any) -> dict[str,
     }
 
 
-def bmv2_json(routes: str = "Ingress.routes") -> dict[str, Any]:
-    headers: dict[str, list[list[Any]]] = {}
-    for (header, field), width_bits in FIELD_WIDTHS_BITS.items():
-        headers.setdefault(header, []).append([field, width_bits, False])
-    headers["packet_in"] = [["ingress_port", 9, False], ["reason", 7, False]]
-    headers["standard_metadata"] += [["egress_spec", 9, False], ["mcast_grp", 16, False], ["egress_rid", 16, False]]
+STATE: dict[str, Any] = {
+    "meter_arrays": [
+        {"name": "Ingress.port_meter", "is_direct": False, "size": 4, "type": "bytes"},
+        {"name": "Ingress.single_rate_meter", "is_direct": False, "size": 1, "type": "bytes"},
+        {"name": "Ingress.two_colour_meter", "is_direct": False, "size": 1, "type": "bytes"},
+        {
+            "name": "Ingress.host_meter",
+            "is_direct": True,
+            "binding": "Ingress.metered",
+            "type": "packets",
+            "result_target": ["udp", "dst_port"],
+        },
+    ],
+    "parse_vsets": [
+        {"name": "Parser.ether_types", "compressed_bitwidth": 16, "max_size": 4},
+        {"name": "Parser.specials", "compressed_bitwidth": 48, "max_size": 4},
+    ],
+    "learn_lists": [
+        {
+            "name": "learn_t",
+            "id": 1,
+            "elements": [
+                {"type": "field", "value": ["eth", "dst"]},
+                {"type": "field", "value": ["standard_metadata", "ingress_port"]},
+                {"type": "field", "value": ["eth", "odd"]},
+            ],
+        }
+    ],
+    "register_arrays": [
+        {"name": "Ingress.totals", "size": 4, "bitwidth": 33},
+        {"name": "Ingress.offsets", "size": 4, "bitwidth": 12},
+        {"name": "Ingress.flags", "size": 4, "bitwidth": 1},
+    ],
+}
+"""Of BMv2's JSON: what no table has to do with."""
+
+
+def tables(routes: str) -> list[dict[str, Any]]:
     kinds = [
         {"match_key": [{"match_type": "exact", "key": "0x06"}], "action_entry": EMPTY_CALL, "priority": 1},
         {
@@ -74,6 +106,44 @@ def bmv2_json(routes: str = "Ingress.routes") -> dict[str, Any]:
         }
         for mask, value, priority in (("0xff", "0x1", 1), ("0x0f", "0x2", 2))
     ]
+    return [
+        table(
+            routes,
+            [("lpm", "ipv4", "dst")],
+            with_counters=True,
+            default_entry={"action_id": 1, "action_data": []},
+        ),
+        table(
+            "Ingress.acl",
+            [
+                ("ternary", "ipv4", "src"),
+                ("range", "udp", "dst_port"),
+                ("ternary", "standard_metadata", "ingress_port"),
+                ("exact", "ipv4", "protocol"),
+            ],
+        ),
+        table("Ingress.hosts", [("exact", "eth", "dst")]),
+        table("Ingress.kinds", [("exact", "ipv4", "protocol")], entries=kinds, with_counters=True),
+        table("Ingress.preset", [("ternary", "ipv4", "protocol")], entries=preset),
+        table("Ingress.indirect", [("exact", "ipv4", "src")], default_entry=None),
+        table("Ingress.nexthops", [("exact", "ipv4", "src")], default_entry=None),
+        table("Ingress.aging", [("exact", "ipv4", "src")], support_timeout=True),
+        table("Ingress.metered", [("exact", "eth", "dst")], direct_meters="Ingress.host_meter"),
+        table("Ingress.keyless", []),
+        table("Ingress.ports", [("exact", "standard_metadata", "ingress_port")]),
+    ]
+
+
+def bmv2_json(routes: str = "Ingress.routes") -> dict[str, Any]:
+    headers: dict[str, list[list[Any]]] = {}
+    for (header, field), width_bits in FIELD_WIDTHS_BITS.items():
+        headers.setdefault(header, []).append([field, width_bits, False])
+    headers["packet_in"] = [["ingress_port", 9, False], ["reason", 7, False]]
+    headers["standard_metadata"] += [["egress_spec", 9, False], ["mcast_grp", 16, False], ["egress_rid", 16, False]]
+    profiles = [
+        {"name": "Ingress.ecmp", "max_size": 16, "selector": {"algo": "crc16", "input": []}},
+        {"name": "Ingress.nexthop_profile", "max_size": 2},
+    ]
     return {
         "header_types": [{"name": f"{name}_t", "fields": fields} for name, fields in headers.items()],
         "headers": [
@@ -83,77 +153,12 @@ def bmv2_json(routes: str = "Ingress.routes") -> dict[str, Any]:
             {"name": name, "id": i, "runtime_data": [{"name": n, "bitwidth": w} for n, w in parameters]}
             for i, (name, parameters) in enumerate(ACTIONS.items())
         ],
-        "pipelines": [
-            {
-                "name": "ingress",
-                "tables": [
-                    table(
-                        routes,
-                        [("lpm", "ipv4", "dst")],
-                        with_counters=True,
-                        default_entry={"action_id": 1, "action_data": []},
-                    ),
-                    table(
-                        "Ingress.acl",
-                        [
-                            ("ternary", "ipv4", "src"),
-                            ("range", "udp", "dst_port"),
-                            ("ternary", "standard_metadata", "ingress_port"),
-                            ("exact", "ipv4", "protocol"),
-                        ],
-                    ),
-                    table("Ingress.hosts", [("exact", "eth", "dst")]),
-                    table("Ingress.kinds", [("exact", "ipv4", "protocol")], entries=kinds, with_counters=True),
-                    table("Ingress.preset", [("ternary", "ipv4", "protocol")], entries=preset),
-                    table("Ingress.indirect", [("exact", "ipv4", "src")], default_entry=None),
-                    table("Ingress.nexthops", [("exact", "ipv4", "src")], default_entry=None),
-                    table("Ingress.aging", [("exact", "ipv4", "src")], support_timeout=True),
-                    table("Ingress.metered", [("exact", "eth", "dst")], direct_meters="Ingress.host_meter"),
-                    table("Ingress.keyless", []),
-                    table("Ingress.ports", [("exact", "standard_metadata", "ingress_port")]),
-                ],
-                "action_profiles": [
-                    {"name": "Ingress.ecmp", "max_size": 16, "selector": {"algo": "crc16", "input": []}},
-                    {"name": "Ingress.nexthop_profile", "max_size": 2},
-                ],
-            }
-        ],
-        "meter_arrays": [
-            {"name": "Ingress.port_meter", "is_direct": False, "size": 4, "type": "bytes"},
-            {"name": "Ingress.single_rate_meter", "is_direct": False, "size": 1, "type": "bytes"},
-            {"name": "Ingress.two_colour_meter", "is_direct": False, "size": 1, "type": "bytes"},
-            {
-                "name": "Ingress.host_meter",
-                "is_direct": True,
-                "binding": "Ingress.metered",
-                "type": "packets",
-                "result_target": ["udp", "dst_port"],
-            },
-        ],
-        "parse_vsets": [
-            {"name": "Parser.ether_types", "compressed_bitwidth": 16, "max_size": 4},
-            {"name": "Parser.specials", "compressed_bitwidth": 48, "max_size": 4},
-        ],
-        "learn_lists": [
-            {
-                "name": "learn_t",
-                "id": 1,
-                "elements": [
-                    {"type": "field", "value": ["eth", "dst"]},
-                    {"type": "field", "value": ["standard_metadata", "ingress_port"]},
-                    {"type": "field", "value": ["eth", "odd"]},
-                ],
-            }
-        ],
+        "pipelines": [{"name": "ingress", "tables": tables(routes), "action_profiles": profiles}],
         "counter_arrays": [
             {"name": "Ingress.port_counter", "size": 8, "is_direct": False},
             {"name": "Ingress.route_counter", "is_direct": True, "binding": routes},
         ],
-        "register_arrays": [
-            {"name": "Ingress.totals", "size": 4, "bitwidth": 33},
-            {"name": "Ingress.offsets", "size": 4, "bitwidth": 12},
-            {"name": "Ingress.flags", "size": 4, "bitwidth": 1},
-        ],
+        **STATE,
     }
 
 
