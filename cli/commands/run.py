@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 from pydantic import ValidationError
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command_from_info
 from typer.models import CommandInfo
 
@@ -16,12 +16,15 @@ from cli import layers, options
 from cli.model_options import parameters, with_parameters
 from cli.shared_options import every_option, meant
 from experiments.configuration.options import complaint, model_options, nested
-from experiments.systems import find_system, systems
+from experiments.systems import find_system, system_help, systems
 
 LAYERS = ("run", "study")
 """Of cli/layers.py, which one point takes."""
 
 STUDY_SUFFIXES = (".yaml", ".yml")
+
+TORCH = """Train your own PyTorch model over the network, one script in every host: its gradients are summed in the
+switches, or, with an option about compression, compressed on their way to a server."""
 
 
 class StudyOrSystem(TyperGroup):
@@ -37,11 +40,19 @@ class StudyOrSystem(TyperGroup):
         return [*super().list_commands(ctx), "torch", *systems()]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if cmd_name in systems() or cmd_name == "torch":
+        """Of a system its name and help, for lists."""
+        if cmd_name == "torch" or cmd_name in systems():
+            help = TORCH if cmd_name == "torch" else system_help(cmd_name)
+            return TyperCommand(cmd_name, help=help, callback=lambda: None)
+        return super().get_command(ctx, cmd_name)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name, command, rest = super().resolve_command(ctx, args)
+        if name == "torch" or name in systems():
             # Even their options are made of what is not installed yet.
             layers.need(LAYERS)
-            return torch_command() if cmd_name == "torch" else system_command(cmd_name)
-        return super().get_command(ctx, cmd_name)
+            command = torch_command() if name == "torch" else system_command(name)
+        return name, command, rest
 
 
 app = typer.Typer(cls=StudyOrSystem, help="Run an experiment.", no_args_is_help=True)
@@ -114,8 +125,6 @@ def torch_command() -> Any:
         scale: options.Scale = None,
         **given: Any,
     ) -> int:
-        """Train your own PyTorch model over the network, one script in every host: its gradients are summed in the
-        switches, or, with an option about compression, compressed on their way to a server."""
         name, values = meant(options_of, given)
         if install:
             install_torch()
@@ -123,6 +132,7 @@ def torch_command() -> Any:
         of_script = {"workload__path": str(script), "workload__arguments": tuple(arguments or ())}
         return run(seed=seed, output=output, scale=scale, **of_script, **values)
 
+    torch.__doc__ = TORCH
     return _command("torch", with_parameters(torch, parameters(every_option(options_of))))
 
 

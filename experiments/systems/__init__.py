@@ -3,7 +3,9 @@ point of the group "gradbed.systems" (docs/architecture.md, "A system")."""
 
 from __future__ import annotations
 
+import ast
 import importlib
+import importlib.util
 from collections.abc import Mapping
 from functools import cache
 from importlib import metadata
@@ -57,6 +59,17 @@ def find_system(name: str) -> System:
     except (ImportError, AttributeError) as error:
         raise UserError(f"the system {name} cannot be loaded from {known[name]}: {error}") from None
     return system
+
+
+def system_help(name: str) -> str:
+    """What a system's class says of it. It is read and not loaded, which takes seconds for all of them."""
+    module, _, class_name = systems()[name].partition(":")
+    spec = importlib.util.find_spec(module)
+    if spec is None or spec.origin is None:
+        return ""
+    parsed = ast.parse(Path(spec.origin).read_text(encoding="utf-8"))
+    found = next((each for each in parsed.body if isinstance(each, ast.ClassDef) and each.name == class_name), None)
+    return (found and ast.get_docstring(found)) or ""
 
 
 def studies_folder(name: str) -> Path:

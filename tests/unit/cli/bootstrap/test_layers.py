@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from cli import layers
 from cli.main import GradbedCommands
 from common.errors import UserError
 from common.json_lines import own_program
+from experiments.systems import find_system, system_help, systems
 from tests.unit.cli.bootstrap.test_bootstrap import write_program
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -187,3 +189,26 @@ def test_what_an_option_needs_is_installed_and_the_command_starts_again(monkeypa
     monkeypatch.setattr(layers, "is_installed", lambda layer: True)
     with pytest.raises(ModuleNotFoundError):
         main.main()
+
+
+LISTS_SYSTEMS = """
+import sys
+from cli.main import main
+sys.argv = ["gradbed", "run", "--help"]
+try:
+    main()
+finally:
+    print("LOADED", *sorted({name.split(".")[0] for name in sys.modules}))
+"""
+
+
+def test_the_list_of_systems_loads_none_of_them() -> None:
+    outcome = subprocess.run(
+        [sys.executable, "-c", LISTS_SYSTEMS], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+    )
+    shown, _, loaded = outcome.stdout.partition("LOADED")
+    for name in systems():
+        said = system_help(name)
+        assert said == inspect.cleandoc(find_system(name).__doc__ or "")
+        assert f"{name} " in shown and said.split()[0] in shown
+    assert not {"numpy", "scipy", "networkx", "hosts"} & set(loaded.split()), loaded
