@@ -263,7 +263,8 @@ SYSTEM_CASES = {
         ndn_entities,
         defines=(
             ("LANES", str(LANES)), ("CONTENTS", "8"), ("SUBSCRIPTIONS", "4"), ("EPOCH_SHIFT", "40"),
-            # A repetition goes on again after so long; rows are many, since the one that ends first would be evicted.
+            # A repetition goes on again after 67 s: a run is to be shorter. Rows are many, since the one that ends
+            # first would be evicted.
             ("REPEAT_TICKS", "0xFFFF"), ("PENDING", "4096"),
         ),
         frame=ndn_frame,

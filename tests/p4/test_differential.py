@@ -22,6 +22,7 @@ from tests.p4.differential import (
     UDP,
     Case,
     Names,
+    Outputs,
     ipv4_marker,
     is_ipv4_marker,
     make_interfaces,
@@ -271,7 +272,7 @@ def compare(name: str, seed: int, frames: int, folder: Path) -> None:
     pair, one = first
     for other, its in others:
         for number, (our, their) in enumerate(zip(one.frames, its.frames, strict=True)):
-            assert our == their, f"seed {seed}, frame {number}: {pair} and {other}"
+            assert our == their, f"seed {seed}, frame {number}: {pair} {_shown(our)}, {other} {_shown(their)}"
         # p4c leaves out registers that decide nothing.
         for part in one.state.keys() & its.state.keys():
             differ = one.state[part].items() ^ its.state[part].items()
@@ -280,6 +281,10 @@ def compare(name: str, seed: int, frames: int, folder: Path) -> None:
     # Frames must not merely be dropped by all.
     assert sum(bool(out) for out in one.frames) >= frames // 100
     assert not one.state or any(one.state.values())
+
+
+def _shown(out: Outputs) -> dict[int, list[str]]:
+    return {port: [frame.hex() for frame in frames] for port, frames in out.items()}
 
 
 @needs_bmv2
