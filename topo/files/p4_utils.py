@@ -6,7 +6,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv4Interface
-from typing import Any
+from typing import Annotated, Any
+
+from annotated_types import Len
+from pydantic import BaseModel
 
 from common.errors import UserError
 from topo.files.description import Described, HostDescription, LinkDescription
@@ -49,8 +52,23 @@ class Network:
         return found
 
 
+class _Network(BaseModel):
+    hosts: dict[str, dict[str, Any]]
+    switches: dict[str, dict[str, Any]]
+    links: list[Annotated[list[Any], Len(2, 3)]]
+    default: dict[str, Any] | None = None
+
+
+class _File(BaseModel):
+    """What has to be there, and of which type."""
+
+    topology: _Network
+    p4_src: str | None = None
+
+
 def describe(data: Mapping[str, Any]) -> Described:
-    """What a p4app.json says."""
+    """What a p4app.json says. pydantic.ValidationError."""
+    _File.model_validate(data)
     network = data["topology"]
     usual = network.get("default") or {}
     strategy = network.get("assignment_strategy")

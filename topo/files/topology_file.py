@@ -16,6 +16,18 @@ from topo.graph import Topology
 from topo.link import LinkModel
 
 _SCRIPT, _JSON = ".py", ".json"
+FORMS = "docs/entries.md shows the forms of p4lang/tutorials and p4-utils"
+_OBJECT = "has to be an object"
+_WRONG = {
+    "missing": "is missing",
+    "dict_type": _OBJECT,
+    "model_type": _OBJECT,
+    "list_type": "has to be a list",
+    "string_type": "has to be a text",
+    "too_short": "has too few parts",
+    "too_long": "has too many parts",
+}
+"""By pydantic's types of errors."""
 _LEVELS = 2
 """Folders above the file in which paths are looked for: some are relative to the exercise's, which is above."""
 
@@ -91,8 +103,10 @@ def _read(path: Path) -> Described:
         raise UserError("it is no topology: it holds no object")
     try:
         return p4_utils.describe(data) if "topology" in data else tutorials.describe(data)
-    except (KeyError, TypeError, AttributeError, IndexError) as error:
-        raise UserError(f"it is no topology as p4lang/tutorials or p4-utils write it: {error!r}") from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise UserError(f"{place} {_WRONG.get(first['type'], first['msg'])} ({FORMS})") from None
 
 
 def read_topology(kind: str, link: LinkModel | None = None, scale_factor: float = 1.0) -> Topology | None:

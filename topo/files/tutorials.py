@@ -6,7 +6,10 @@ import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from annotated_types import Len
+from pydantic import BaseModel
 
 from common.errors import UserError
 from topo.files.description import Described, HostDescription, LinkDescription
@@ -15,8 +18,23 @@ _GATEWAY = re.compile(r"(?:default\s+gw|default\s+via)\s+([0-9.]+)")
 _NEIGHBOUR = re.compile(r"(?:arp\s.*-s|neigh\s+add)\s+([0-9.]+)\s+(?:lladdr\s+)?([0-9a-fA-F:]{17})")
 
 
+class _Host(BaseModel):
+    ip: str
+    mac: str | None = None
+    commands: tuple[str, ...] = ()
+
+
+class _File(BaseModel):
+    """What has to be there, and of which type."""
+
+    hosts: dict[str, _Host]
+    switches: dict[str, dict[str, Any]]
+    links: list[Annotated[list[Any], Len(2, 4)]]
+
+
 def describe(data: Mapping[str, Any]) -> Described:
-    """What the file says."""
+    """What the file says. pydantic.ValidationError."""
+    _File.model_validate(data)
     switches = data["switches"]
     return Described(
         hosts=tuple(_host(name, host) for name, host in data["hosts"].items()),

@@ -226,7 +226,17 @@ def test_what_a_file_says_of_its_links_is_scaled(tutorial: str) -> None:
         ({"links": [["h1", "s1-p1"]]}, "host h2 is not linked to any switch"),
         ({"links": [["h1", "s9-p1"], ["h2", "s1-p1"], ["h3", "s1-p2"]]}, "host h1 is not linked to any switch"),
         ({"links": [*TUTORIAL["links"][:3], ["h3", "s2-p1", "5 miles"]]}, "'5 miles' is no time"),
-        ({"hosts": 5}, "it is no topology as p4lang/tutorials or p4-utils write it"),
+        ({"hosts": 5}, "hosts has to be an object"),
+        ({"hosts": {"h1": 5}}, "hosts.h1 has to be an object"),
+        ({"hosts": {"h1": {"mac": "08:00:00:00:00:01"}}}, "hosts.h1.ip is missing"),
+        ({"switches": ["s1", "s2"]}, "switches has to be an object"),
+        ({"links": [["h1"]]}, "links.0 has too few parts"),
+        ({"links": {"h1": "s1"}}, "links has to be a list"),
+        ({"topology": {"hosts": {}, "links": []}}, "topology.switches is missing"),
+        (
+            {"topology": {"hosts": {"h1": {}}, "switches": {"s1": {}}, "links": [["h1", "s1", {}, 5]]}},
+            "links.0 has too",
+        ),
         ({"switches": {"s1": {"runtime_json": "nowhere.json"}, "s2": {}}}, "names nowhere.json, which is not there"),
     ],
 )
