@@ -24,6 +24,7 @@ from experiments.study.evaluation.bounds import crossings
 from experiments.study.evaluation.comparison import comparison_tables
 from experiments.study.evaluation.figure_data import write_figure_data
 from experiments.study.evaluation.figures import draw_figures
+from experiments.study.evaluation.goals import goals_table, judged
 from experiments.study.evaluation.summary import summary_table
 from experiments.study.loading import load_study
 from experiments.study.running.runner import StudyRun, run_study
@@ -50,8 +51,8 @@ class RunOptions:
 
 
 def run_study_file(path: Path, options: RunOptions, *, quick: bool = False, clock: str | None = None) -> int:
-    """Run a study and draw its figures. Exit status 0; 1 if points broke, failed their checks or crossed the bound of
-    a figure, which is not drawn then; 130 if interrupted.
+    """Run a study and draw its figures. Exit status 0; 1 if points broke, failed their checks, missed a goal or
+    crossed the bound of a figure, which is not drawn then; 130 if interrupted.
 
     clock: instead of the study's. UserError for what the user can put right.
     """
@@ -73,7 +74,11 @@ def run_study_file(path: Path, options: RunOptions, *, quick: bool = False, cloc
     if study.head.figures and not crossed:
         console.print(f"data of figures: {write_figure_data(study, results)}")
     console.print(f"rows and logs: {run.folder}/")
-    refused = [f"no figure {name}: {line}" for name, lines in crossed.items() for line in lines]
+    goals = judged(study.head, results)
+    if goals:
+        console.print(goals_table(goals))
+    missed = [goal.words for goal in goals if goal.has_failed]
+    refused = [*missed, *(f"no figure {name}: {line}" for name, lines in crossed.items() for line in lines)]
     return _conclusion(run, study.system.closing(results), console, refused)
 
 
@@ -160,7 +165,7 @@ def _run(study: Study, options: RunOptions) -> StudyRun:
 
 
 def _conclusion(run: StudyRun, assurance: str, console: Console, refused: Sequence[str] = ()) -> int:
-    """refused: why figures are not drawn."""
+    """refused: which goals were missed, and why figures are not drawn."""
     stored = {point.stored.digest: point for point in run.done}
     # Of a single run the verdict is its own, whatever stands beside it.
     own = {point.stored.digest: point.row for point in run.done if not point.other_clock}

@@ -212,6 +212,9 @@ def _check_names(document: YamlDocument, head: StudyHead, system: System) -> Non
             )
     if head.compare is not None:
         _check_swept(document, ("compare",), head.compare, head)
+    for name, goal in head.goals.items():
+        for field in ("metric", "over"):
+            _check_column(document, ("goals", name, field), getattr(goal, field), system)
     for figure, section in head.figures.items():
         place = "figures", figure
         if section.kind not in kinds():
@@ -233,16 +236,19 @@ def _check_columns(
         path = getattr(section, field)
         if path is not None:
             _check_swept(document, (*place, field), path, head)
-    columns = [*system.metrics, *POINT_COLUMNS]
     for field in ("y", "bound", "expected", "saturation"):
-        column: str | None = getattr(section, field)
-        if column is not None and column not in columns:
-            raise document.error((*place, field), f"there is no metric {column!r}{suggestion(column, columns)}")
+        _check_column(document, (*place, field), getattr(section, field), system)
     metric = system.metrics.get(section.y)
     if section.normalised and (metric is None or metric.scales is None):
         raise document.error(
             (*place, "normalised"), f"{section.y} does not depend on the link rate, so it has no such form"
         )
+
+
+def _check_column(document: YamlDocument, place: Place, column: str | None, system: System) -> None:
+    columns = [*system.metrics, *POINT_COLUMNS]
+    if column is not None and column not in columns:
+        raise document.error(place, f"there is no metric {column!r}{suggestion(column, columns)}")
 
 
 def _check_swept(document: YamlDocument, place: Place, path: str, head: StudyHead) -> None:

@@ -109,6 +109,22 @@ class FigureSection(Section):
         return self
 
 
+class GoalSection(Section):
+    """What a metric, or its share of another column (over), is to be at every place of the sweep, in the mean of
+    repetitions. Where it is not, the study fails; too little for at_least is open where the machine was the limit."""
+
+    metric: str
+    over: str | None = None
+    at_least: float | None = None
+    at_most: float | None = None
+
+    @model_validator(mode="after")
+    def _has_a_limit(self) -> GoalSection:
+        if self.at_least is None and self.at_most is None:
+            raise ValueError("a goal has at_least, at_most or both")
+        return self
+
+
 class RealTimeSection(Section):
     """Of a study on the virtual clock: which points are repeated in real time, at the machine's scale, to be drawn on
     top. share: of all points; which ones is drawn with the study's name as the seed."""
@@ -141,6 +157,10 @@ class StudyHead(Section):
     """By file name."""
     compare: str | None = None
     """A swept path whose values are to stand beside each other, in a table of differences to the first one."""
+    goals: dict[str, GoalSection] = Field(default_factory=dict)
+    """By what people call them."""
+    attempts: int = Field(default=1, ge=1)
+    """So often a point in real time is measured at most, as long as the machine cannot keep up."""
     pcap: bool = False
     real_time: RealTimeSection | None = None
 

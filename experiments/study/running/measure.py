@@ -20,7 +20,8 @@ from experiments.systems import find_system
 
 @dataclass(frozen=True)
 class PointOrder:
-    """A point as plain values that can be sent to another process. configuration: as JSON."""
+    """A point as plain values that can be sent to another process. configuration: as JSON. attempts: in real time, as
+    long as the machine cannot keep up."""
 
     digest: str
     system: str
@@ -29,6 +30,7 @@ class PointOrder:
     scale_factor: float
     folder: Path
     capture: bool = False
+    attempts: int = 1
 
 
 def measure(order: PointOrder, on_progress: Callable[[Sequence[Progress]], None] = lambda bars: None) -> StoredPoint:

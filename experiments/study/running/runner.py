@@ -149,6 +149,7 @@ def _order(study: Study, item: PlannedPoint, scale: Scale, files: RunFiles) -> P
         _scale_of(item.point, scale).factor,
         files.folder(item.digest),
         study.head.pcap,
+        study.head.attempts,
     )
 
 

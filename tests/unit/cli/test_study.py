@@ -84,6 +84,21 @@ def test_how_a_study_can_end(tmp_path: Path, gradbed_here: GradbedHere, ends: st
     assert said.status == status and word in said.out
 
 
+def test_a_study_that_misses_a_goal_fails(tmp_path: Path, gradbed_here: GradbedHere) -> None:
+    """With this seed one coin of two shows its head, and two of four."""
+    text = (
+        f"{STUDY}goals: {{many: {{metric: heads, at_least: 2}}, half: {{metric: heads, over: limit, at_most: 0.5}}}}"
+    )
+    said = gradbed_here("run", write(tmp_path, text), "--output", str(tmp_path))
+    assert said.status == 1
+    assert [line for line in said.out.splitlines() if line.startswith("FAILED")] == [
+        "FAILED: goal many, count=2: 1, at least 2: missed",
+    ]
+    assert said.out.count("met") == 3 and coin.CoinSystem.assurance not in said.out
+    said = gradbed_here("run", write(tmp_path, text.replace("at_least: 2", "at_least: 1")), "--output", str(tmp_path))
+    assert said.status == 0 and coin.CoinSystem.assurance in said.out
+
+
 def test_a_figure_whose_points_cross_its_bound_is_refused(tmp_path: Path, gradbed_here: GradbedHere) -> None:
     """With this seed one coin of two shows its head, and two of four."""
     crossed = "crossed: {x: coins.count, y: limit, bound: heads}"

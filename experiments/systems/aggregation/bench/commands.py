@@ -40,13 +40,19 @@ def rounds(
     return run_bench_rounds(repetitions)
 
 
-def throughput(scale: Scale = None) -> int:
+def throughput(
+    scale: Scale = None,
+    output: Annotated[Path, typer.Option(help="Folder for results.")] = Path("results"),
+    resume: Annotated[bool, typer.Option("--resume", help="Go on where a run stopped.")] = False,
+) -> int:
     """How near one job's throughput comes to the bound of the linear program; at least 80 %, and never above it."""
     from common.namespaces import require_root
-    from experiments.systems.aggregation.bench.throughput import run_bench_throughput
+    from experiments.study.command import RunOptions, run_study_file
+    from experiments.systems import studies_folder
 
     require_root("gradbed bench throughput")
-    return run_bench_throughput(factor=scale)
+    study = studies_folder("aggregation") / "bench_throughput.yaml"
+    return run_study_file(study, RunOptions(output, resume, scale))
 
 
 def placement(

@@ -1,0 +1,85 @@
+"""Did a study reach its goals?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from rich.table import Table
+
+from experiments.records.results import StudyResults
+from experiments.records.run_files import DonePoint
+from experiments.study.definition.model import GoalSection, StudyHead
+from experiments.tables.words import value_words
+
+ROUNDING = 1e-6
+"""Of sums and linear programs; a share."""
+
+KEPT_UP = ("valid", "model")
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A goal at one place of the sweep. value: None where there is none."""
+
+    goal: str
+    place: str
+    value: float | None
+    wanted: str
+    verdict: str
+    """met; missed, exceeded or wrong, which are failures; open: the machine was the limit, or nothing is known."""
+
+    @property
+    def has_failed(self) -> bool:
+        return self.verdict in ("missed", "exceeded", "wrong")
+
+    @property
+    def words(self) -> str:
+        measured = "none" if self.value is None else f"{self.value:g}"
+        return f"goal {self.goal}, {self.place or 'alone'}: {measured}, {self.wanted}: {self.verdict}"
+
+
+def judged(head: StudyHead, results: StudyResults) -> list[Judged]:
+    """Every goal at every place, in the order of the study."""
+    places: dict[str, list[DonePoint]] = {}
+    for point in results.points:
+        place = ", ".join(f"{path.rsplit('.', 1)[-1]}={value_words(v)}" for path, v in point.coordinates.items())
+        places.setdefault(place, []).append(point)
+    return [
+        _judge(name, goal, place, points) for name, goal in head.goals.items() for place, points in places.items()
+    ]
+
+
+def _judge(name: str, goal: GoalSection, place: str, points: Sequence[DonePoint]) -> Judged:
+    found = [value for point in points if (value := _value(goal, point)) is not None]
+    value = fmean(found) if found else None
+    limits = ("at least", goal.at_least), ("at most", goal.at_most)
+    wanted = ", ".join(f"{word} {limit:g}" for word, limit in limits if limit is not None)
+    return Judged(name, place, value, wanted, _verdict(goal, value, points))
+
+
+def _value(goal: GoalSection, point: DonePoint) -> float | None:
+    value, whole = point.row.get(goal.metric), 1.0 if goal.over is None else point.row.get(goal.over)
+    return None if value is None or not whole else float(value) / float(whole)
+
+
+def _verdict(goal: GoalSection, value: float | None, points: Sequence[DonePoint]) -> str:
+    if any(point.stored.failures for point in points):
+        return "wrong"
+    if value is None:
+        return "open"
+    if goal.at_most is not None and value > goal.at_most * (1 + ROUNDING):
+        return "exceeded"
+    if goal.at_least is None or value >= goal.at_least:
+        return "met"
+    return "missed" if all(point.row["verdict"] in KEPT_UP for point in points) else "open"
+
+
+def goals_table(rows: Sequence[Judged]) -> Table:
+    table = Table(title="goals")
+    for title in ("goal", "place", "measured", "wanted", "verdict"):
+        table.add_column(title, justify="right" if title == "measured" else "left")
+    for row in rows:
+        table.add_row(row.goal, row.place, "" if row.value is None else f"{row.value:.3f}", row.wanted, row.verdict)
+    return table
