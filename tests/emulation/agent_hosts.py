@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from pydantic import BaseModel
@@ -49,9 +48,7 @@ class StarOfHosts:
     def __enter__(self) -> StarOfHosts:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         for namespace in (*self.hosts, self.middle):
             namespace.close()
 
@@ -123,9 +120,7 @@ class LauncherProcess:
     def __enter__(self) -> LauncherProcess:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.process.kill()
         self.process.communicate()
 

@@ -7,16 +7,15 @@ import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
 from common import kernel
 from common.errors import UserError
 from switch.codegen import build_program
-from switch.compiler import compile_p4
 from switch.engine import Engine, LinkStatistics
 from tests.emulation.namespaces import Namespace
+from tests.unit.compiler.programs import compile_text, control
 from tests.unit.engine.instructed import Egress, instructed_program, pass_through, read_report
 from topo.link import LinkModel
 
@@ -25,24 +24,6 @@ pytestmark = pytest.mark.root
 ETH_P_ALL = 3
 SO_RCVBUFFORCE = 33
 PERFECT = LinkModel()
-PATCH_PANEL = """
-#include <core.p4>
-#include <v1model.p4>
-header ethernet_t { bit<48> dst; bit<48> src; bit<16> type; }
-struct headers { ethernet_t ethernet; }
-struct metadata {}
-parser P(packet_in packet, out headers hdr, inout metadata meta, inout standard_metadata_t sm) {
-    state start { packet.extract(hdr.ethernet); transition accept; }
-}
-control Verify(inout headers hdr, inout metadata meta) { apply {} }
-control In(inout headers hdr, inout metadata meta, inout standard_metadata_t sm) {
-    apply { sm.egress_spec = sm.ingress_port ^ 3; }
-}
-control Eg(inout headers hdr, inout metadata meta, inout standard_metadata_t sm) { apply {} }
-control Compute(inout headers hdr, inout metadata meta) { apply {} }
-control D(packet_out packet, in headers hdr) { apply { packet.emit(hdr.ethernet); } }
-V1Switch(P(), Verify(), In(), Eg(), Compute(), D()) main;
-"""
 
 
 def wait_until_up(namespace: Namespace, interface: str) -> None:
@@ -294,10 +275,8 @@ def test_the_link_model_keeps_the_books_of_an_interface(bench: Bench, engine: En
     assert len(bench.receive(2, rows[2, "out"].packets)) == rows[2, "out"].packets
 
 
-def test_ping_and_tcp_through_a_compiled_program(bench: Bench, tmp_path: Path) -> None:
-    source = tmp_path / "patch_panel.p4"
-    source.write_text(PATCH_PANEL)
-    program = build_program(compile_p4(source).json)
+def test_ping_and_tcp_through_a_compiled_program(bench: Bench) -> None:
+    program = build_program(compile_text(control("std.egress_spec = std.ingress_port ^ 3;")).json)
     for number, host in enumerate(bench.hosts, 1):
         host.run("ip", "address", "add", f"10.0.0.{number}/24", "dev", "eth0")
     with Engine() as engine:

@@ -19,19 +19,19 @@ from experiments.engine.point import run_phase
 from experiments.phases import PointResult, Progress
 from experiments.scale import Scale
 from experiments.setup import PointTask
-from experiments.systems.aggregation.configuration import AggregationConfiguration
 from experiments.systems.aggregation.counts import event_at
 from experiments.systems.aggregation.system import AggregationSystem
 from experiments.testbeds.mininet_testbed import MininetTestbed
 from tests.emulation.programs import eventually
 from tests.emulation.sandboxed import in_sandbox
+from tests.unit.experiments.virtual_points import LANES, configuration
 
 pytestmark = pytest.mark.root
 
 PATIENT_US = 20_000_000
 """No worker resends for want of an answer, however busy the machine is."""
 
-ROUNDS, LANES, FRAGMENTS = 8, 32, 24
+ROUNDS, FRAGMENTS = 8, 24
 
 Happening = Callable[[MininetTestbed], None]
 
@@ -41,21 +41,10 @@ class Run:
 
     def __init__(self, folder: Path, **sections: Any) -> None:
         """link, switches and workload change single values of their sections."""
-        plain: dict[str, Any] = {
-            "topology": {
-                "kind": "leaf-spine:3,2,2",
-                "link": {"rate_mbps": 20, "delay_us": 100, **sections.pop("link", {})},
-            },
-            "switches": {
-                "placement": "explicit", "named": ["s1", "s2"], "legacy": "none", **sections.pop("switches", {}),
-            },
-            "workload": {
-                "workers": 4, "rounds": ROUNDS, "lanes": LANES, "values": FRAGMENTS * LANES, "window_fragments": 16,
-                **sections.pop("workload", {}),
-            },
-        }  # fmt: skip
-        configuration = AggregationConfiguration.model_validate({**plain, **sections})
-        self._task = PointTask(configuration, 1, Scale(), folder)
+        link = {"rate_mbps": 20, **sections.pop("link", {})}
+        workload = {"rounds": ROUNDS, "values": FRAGMENTS * LANES, **sections.pop("workload", {})}
+        configured = configuration(clock="real", link=link, workload=workload, **sections)
+        self._task = PointTask(configured, 1, Scale(), folder)
         system = AggregationSystem()
         self.point = system.point(self._task)
         self.testbed = MininetTestbed(system, self.point.network, self._task)

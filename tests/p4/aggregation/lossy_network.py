@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from types import TracebackType
 
 import numpy as np
 
@@ -112,9 +111,7 @@ class LossyNetwork:
     def __enter__(self) -> LossyNetwork:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self._engine.close()
 
     # ---- What workers do ----

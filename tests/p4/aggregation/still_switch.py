@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable
-from types import TracebackType
 
 import numpy as np
 
@@ -41,9 +40,7 @@ class StillSwitch:
     def __enter__(self) -> StillSwitch:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self._engine.close()
 
     def give(self, job: int, first_slot: int, slots: int) -> None:

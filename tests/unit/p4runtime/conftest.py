@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from switch.server import P4RuntimeServer
-from tests.unit.p4runtime.client import Client
+from tests.unit.p4runtime.client import Client, Stream
 from tests.unit.p4runtime.fake_device import FakeDevice, FakeProgram
 
 
@@ -46,3 +46,11 @@ def client(bare_client: Client) -> Client:
     bare_client.become_primary()
     bare_client.push_sample(cookie=7)
     return bare_client
+
+
+@pytest.fixture
+def primary(bare_client: Client) -> Stream:
+    """Of device 1, where the sample program runs."""
+    stream = bare_client.become_primary()
+    bare_client.push_sample()
+    return stream

@@ -180,12 +180,6 @@ class TestEntries:
 
 
 class TestStream:
-    @pytest.fixture
-    def primary(self, bare_client: Client) -> Stream:
-        stream = bare_client.become_primary()
-        bare_client.push_sample()
-        return stream
-
     def test_lists_and_acknowledgements(self, primary: Stream, bare_client: Client, device: FakeDevice) -> None:
         bare_client.write((INSERT, digest(max_timeout_ns=FOREVER_NS, max_list_size=2, ack_timeout_ns=FOREVER_NS)))
         assert device.digest is not None

@@ -18,13 +18,6 @@ def metadata(*values: bytes) -> list:
     return [p4r.PacketMetadata(metadata_id=i, value=value) for i, value in enumerate(values, 1)]
 
 
-@pytest.fixture
-def primary(bare_client: Client) -> Stream:
-    stream = bare_client.become_primary()
-    bare_client.push_sample()
-    return stream
-
-
 def test_packet_out(primary: Stream, device: FakeDevice) -> None:
     primary.send(packet=p4r.PacketOut(payload=b"frame", metadata=metadata(b"\x01\x02", b"\x00")))
     primary.send(packet=p4r.PacketOut(payload=b"other", metadata=reversed(metadata(b"\x03", b"\x7f"))))

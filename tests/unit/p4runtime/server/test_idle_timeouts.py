@@ -131,12 +131,6 @@ class TestEntries:
 
 
 class TestNotifications:
-    @pytest.fixture
-    def primary(self, bare_client: Client) -> Stream:
-        stream = bare_client.become_primary()
-        bare_client.push_sample()
-        return stream
-
     def test_content(self, primary: Stream, bare_client: Client, device: FakeDevice) -> None:
         written = aging(idle_timeout_ns=TTL_NS, metadata=b"m", controller_metadata=3)
         bare_client.write((INSERT, written), (INSERT, aging(11)), (INSERT, aging(12, idle_timeout_ns=10**12)))
