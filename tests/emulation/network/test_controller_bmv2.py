@@ -5,11 +5,9 @@ from __future__ import annotations
 import subprocess
 import time
 from pathlib import Path
-from typing import Any
 
-import grpc
 import pytest
-from finsy.proto import p4r, p4r_grpc
+from finsy.proto import p4r
 
 from controller.planning.plan import SwitchPlan
 from controller.planning.routing import shortest_routes
@@ -21,6 +19,7 @@ from switch.program_cache import compiled_files
 from tests.emulation.sandboxed import in_sandbox
 from tests.p4.switch_under_test import BMV2, needs_bmv2
 from tests.unit.controller.networks import routes_alone, shared_path_job
+from tests.unit.p4runtime.client import Client
 from topo.shapes.star import star
 
 PATIENCE_S = 60.0
@@ -50,26 +49,11 @@ class Bmv2:
 
     def held(self, pipeline: Pipeline) -> SwitchPlan:
         """What it reports of its tables and groups."""
-        groups = p4r.PacketReplicationEngineEntry(multicast_group_entry=p4r.MulticastGroupEntry())
-        request = p4r.ReadRequest(
-            device_id=1,
-            entities=[
-                p4r.Entity(table_entry=p4r.TableEntry()),
-                p4r.Entity(packet_replication_engine_entry=groups),
-            ],
-        )
-        with grpc.insecure_channel(self.address) as channel:
-            found: list[Any] = [e for r in p4r_grpc.P4RuntimeStub(channel).Read(request) for e in r.entities]
-        entries = [decode_entry(pipeline.schema, e.table_entry) for e in found if e.HasField("table_entry")]
-        return SwitchPlan.of(
-            pipeline.name,
-            [entry for entry in entries if entry is not None],
-            [
-                decode_group(e.packet_replication_engine_entry.multicast_group_entry)
-                for e in found
-                if e.HasField("packet_replication_engine_entry")
-            ],
-        )
+        client = Client(self.address)
+        entries = [decode_entry(pipeline.schema, found) for found in client.read(p4r.TableEntry())]
+        groups = [decode_group(found.multicast_group_entry) for found in client.read(p4r.MulticastGroupEntry())]
+        client.close()
+        return SwitchPlan.of(pipeline.name, [entry for entry in entries if entry is not None], groups)
 
 
 @needs_bmv2
