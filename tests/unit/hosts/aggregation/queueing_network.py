@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from formats.lanes import frame_bytes
-from tests.unit.hosts.aggregation.labels import labels
 from tests.unit.hosts.aggregation.simulation import JOB, Clock
 from tests.unit.hosts.aggregation.slot_model import Label, Packet, SwitchModel
 from topo.link import LinkModel
@@ -60,11 +59,10 @@ class Direction:
 
 
 class QueueingNetwork:
-    """The server hangs on the tree's root; workers are leaves.
+    """The server hangs on the tree's root, "tor"; workers are leaves.
 
-    parents: of each node that is not the root, its parent's name; the workers are named w0, w1, ...
-    designated: by worker, the switches on its way to the server that sum its gradients, at most two; the second is
-    the same for all.
+    parents: of each node that is not the root, its parent's name; the workers are named w0, w1, ... sums: whether the
+    root sums the gradients of all.
     """
 
     at_server: Arrive
@@ -73,21 +71,19 @@ class QueueingNetwork:
     def __init__(
         self,
         parents: Mapping[str, str],
-        designated: Sequence[Sequence[str]],
+        workers: int,
         model: LinkModel,
         seed: int,
+        *,
+        sums: bool,
         mark_from: int | None = None,
     ) -> None:
         self.clock = Clock()
         self._parents = dict(parents)
         self._children: dict[str, list[str]] = {}
-        names = sorted({name for way in designated for name in way})
-        numbers = {name: number for number, name in enumerate(names, 1)}
-        jobs = frozenset({JOB})
-        self.switches = {name: SwitchModel(number, SLOTS, jobs) for name, number in numbers.items()}
-        (second,) = {way[1] for way in designated if len(way) > 1} or {""}
-        first = [[numbers[way[0]] if way else 0] for way in designated]
-        self._labels = labels(first, numbers.get(second, 0))
+        self._label = Label(1, workers) if sums else Label()
+        self._root = "tor"
+        self.switches = {self._root: SwitchModel(1, SLOTS, frozenset({JOB}))} if sums else {}
         seeds = random.Random(seed)
 
         def direction(arrive: Arrive, marks: bool = True) -> Direction:
@@ -101,13 +97,12 @@ class QueueingNetwork:
                 lambda packet, parent=parent: self._towards_server(parent, packet), marks=child in parents.values()
             )
             self._down[child] = direction(lambda packet, child=child: self._towards_workers(child, packet))
-        (self._root,) = set(self._parents.values()) - set(self._parents)
         self._up[self._root] = direction(lambda packet: self.at_server(packet))
         self.from_server = direction(lambda packet: self._towards_workers(self._root, packet), marks=False)
         self.to_server = self._up[self._root]
 
     def labels(self, worker: int) -> Sequence[Label]:
-        return self._labels[worker]
+        return [self._label]
 
     def send_to_server(self, packet: Packet) -> None:
         self._up[f"w{packet.worker}"].send(packet)
@@ -147,24 +142,6 @@ def fat_tree_of_eight() -> dict[str, str]:
             parents[f"edge{pod}{side}"] = f"aggregation{pod}"
             parents[f"w{2 + 2 * pod + side}"] = f"edge{pod}{side}"
     return parents
-
-
-def two_levels(parents: Mapping[str, str], workers: int) -> list[list[str]]:
-    """For each worker the first switch that it shares with another one, and the ToR."""
-
-    def above(worker: int) -> list[str]:
-        node, out = f"w{worker}", []
-        while node in parents:
-            node = parents[node]
-            out.append(node)
-        return out
-
-    levels = []
-    for worker in range(workers):
-        others = {node for other in range(workers) if other != worker for node in above(other)}
-        shared = [node for node in above(worker) if node in others]
-        levels.append([shared[0]] if shared[0] == "tor" else [shared[0], "tor"])
-    return levels
 
 
 def star(workers: int) -> dict[str, str]:

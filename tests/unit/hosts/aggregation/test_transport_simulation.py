@@ -160,17 +160,23 @@ def test_losses_are_repaired_before_the_timer_in_a_long_round() -> None:
     assert simulation.early_resends > 0
 
 
-def test_retries_leave_switches_their_sums() -> None:
-    """What is lost on the way to a switch costs its way to the server nothing."""
-    hop = Hop(0.01, 0.0, 100, 0)
+@pytest.mark.parametrize(
+    ("designated", "second"),
+    [([[1]] * 8, 0), ([[1]] * 4 + [[2]] * 4, 3)],
+    ids=["one level", "two levels"],
+)
+def test_retries_leave_switches_their_sums(designated: list[list[int]], second: int) -> None:
+    """What is lost on the way to a switch costs its way to the server nothing, and rounds take no longer."""
+    network = {"workers": 8, "switches": 3, "slots": 4096, "designated": designated, "second": second}
     retried, given_up = (
-        simulate(fragments=200, rounds=2, switches=1, slots=4096, window=32, workers=8, hop=hop, retries=retries)
+        simulate(**network, fragments=200, rounds=2, window=32, hop=Hop(0.01, 0.0, 100, 0), retries=retries)
         for retries in (RETRIES, 0)
     )
     assert retried.given_up < 10
     # In the one case lost sums and ACKs alone cost the server packets beyond one for each fragment.
     packets = [s.collector.statistics.merged_singles + s.collector.statistics.duplicates for s in (retried, given_up)]
     assert 2 * packets[0] < packets[1]
+    assert max(retried.round_times_us) < 1.5 * max(given_up.round_times_us)
 
 
 def test_a_switch_that_loses_its_slots_again_and_again_costs_little() -> None:

@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 import pytest
 
 from formats.lanes import frame_bytes
-from hosts.systems.aggregation.sender import RETRIES
 from hosts.transport.congestion_window import CongestionControl
-from tests.unit.hosts.aggregation.queueing_network import QueueingNetwork, fat_tree_of_eight, star, two_levels
+from tests.unit.hosts.aggregation.queueing_network import QueueingNetwork, fat_tree_of_eight, star
 from tests.unit.hosts.aggregation.simulation import JobSettings, JobSimulation
 from topo.link import LinkModel
 
@@ -36,7 +35,7 @@ def simulate(case: Case, in_network: bool, seed: int = 1) -> JobSimulation:
     """Eight workers hang on a fat-tree, other numbers of them on a star."""
     link = LinkModel(case.rate_mbps * 1_000_000, case.delay_us, case.loss, case.duplicate)
     parents = fat_tree_of_eight() if case.workers == 8 else star(case.workers)
-    network = QueueingNetwork(parents, [("tor",) if in_network else ()] * case.workers, link, seed, case.mark_from)
+    network = QueueingNetwork(parents, case.workers, link, seed, sums=in_network, mark_from=case.mark_from)
     job = JobSettings(
         workers=case.workers,
         fragments=case.fragments,
@@ -129,25 +128,6 @@ def test_workers_with_small_windows_do_not_wait_for_each_other_longer_and_longer
     assert statistics.median(simulation.round_times_us) < 6_000_000
 
 
-def two_levels_of_eight(retries: int, seed: int) -> tuple[QueueingNetwork, JobSimulation]:
-    link = LinkModel(20_000_000, 50, 0.02, 0.02)
-    parents = fat_tree_of_eight()
-    network = QueueingNetwork(parents, two_levels(parents, 8), link, seed)
-    job = JobSettings(8, FRAGMENTS, 20, 32, multicast=True, min_timeout_us=50_000, retries=retries, seed=seed)
-    simulation = JobSimulation(job, network)
-    simulation.run()
-    simulation.check()
-    return network, simulation
-
-
-@pytest.mark.parametrize("seed", [1, 2])
-def test_retries_take_half_of_the_packets_off_the_servers_link(seed: int) -> None:
-    """Of what switches would give up; a sum for each fragment remains, and what lost ACKs cost."""
-    (network, retried), (other_network, given_up) = two_levels_of_eight(RETRIES, seed), two_levels_of_eight(0, seed)
-    assert network.to_server.packets < 0.5 * other_network.to_server.packets
-    assert statistics.median(retried.round_times_us) < 1.5 * statistics.median(given_up.round_times_us)
-
-
 def test_marks_keep_queues_short_and_links_busy() -> None:
     """Six workers behind one link, without loss: windows meet at the marks, not at the end of the queue."""
 
@@ -159,7 +139,7 @@ def test_marks_keep_queues_short_and_links_busy() -> None:
     controls: tuple[CongestionControl, ...] = ("aimd", "none")
     for control in controls:
         link = LinkModel(20_000_000, 50, queue_packets=100)
-        network = QueueingNetwork(fat_tree_of_eight(), [()] * 8, link, seed=1, mark_from=16)
+        network = QueueingNetwork(fat_tree_of_eight(), 8, link, seed=1, sums=False, mark_from=16)
         simulation = JobSimulation(job(control), network)
         simulation.run()
         simulation.check()
