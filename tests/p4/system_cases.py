@@ -263,9 +263,9 @@ SYSTEM_CASES = {
         ndn_entities,
         defines=(
             ("LANES", str(LANES)), ("CONTENTS", "8"), ("SUBSCRIPTIONS", "4"), ("EPOCH_SHIFT", "40"),
-            # A repetition goes on again after 67 s: a run is to be shorter. Rows are many, since the one that ends
-            # first would be evicted.
-            ("REPEAT_TICKS", "0xFFFF"), ("PENDING", "4096"),
+            # A repetition goes on again after so long. Rows (PENDING) are as many as by default: where three names meet
+            # in one, the one that ends first is evicted, and of those of one tick the first.
+            ("REPEAT_TICKS", "0xFFFF"),
         ),
         frame=ndn_frame,
         given=frozenset({"fib", "port_sets"}),
