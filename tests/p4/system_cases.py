@@ -178,7 +178,8 @@ def light_frame(rng: random.Random) -> bytes:
 
 LANES = 64
 PUBLISHERS = (b"p", b"q", b"long" * 8)
-LIFETIME_MS = 10_000_000
+LIFETIME_MS = {b"insert": 10_000_000, b"delete": 12_000_000}
+OTHER_LIFETIME_MS = 14_000_000
 NDN_HEADER = ethernet(bytes(6))
 
 
@@ -217,7 +218,9 @@ def ndn_entities(names: Names) -> list[Any]:
 def ndn_frame(rng: random.Random) -> bytes:
     """Subscriptions, pushes, requests and plain names, of few publishers, so that they meet; and what is no packet.
 
-    Interests last for longer than any run: when they end is a matter of the switch's clock."""
+    Interests last for longer than any run: when they end is a matter of the switch's clock. An insertion, a deletion
+    and the name itself meet in one row of two, where the one that ends first is evicted: which one, no clock decides.
+    """
     publisher, training = rng.choice(PUBLISHERS), rng.choice([b"t", b"u"])
     operation = rng.choice([b"insert", b"insert", b"delete", b"distribute", b"distribute", b"", b""])
     parts = [operation, publisher, training] if operation else [training, publisher]
@@ -226,7 +229,7 @@ def ndn_frame(rng: random.Random) -> bytes:
     parts += [b"more"] * rng.choice([0, 0, 0, 0, 0, 1, 3, 5])
     name = [tlv.generic(part) for part in parts]
     if rng.random() < 0.5:
-        frame = _interest(rng, name)
+        frame = _interest(rng, name, LIFETIME_MS.get(operation, OTHER_LIFETIME_MS))
     else:
         lanes = _lanes(rng)
         frame = data_frame(
@@ -237,12 +240,12 @@ def ndn_frame(rng: random.Random) -> bytes:
     return NDN_HEADER + rng.randbytes(rng.randrange(20, 60)) if rng.random() < 0.05 else frame
 
 
-def _interest(rng: random.Random, name: Sequence[bytes]) -> bytes:
+def _interest(rng: random.Random, name: Sequence[bytes], lifetime_ms: int) -> bytes:
     fresh = tlv.tlv(tlv.MUST_BE_FRESH, b"") if rng.random() < 0.2 else b""
     # Always one: a router draws what is missing by chance.
     nonce = tlv.tlv(tlv.NONCE, rng.choice([bytes(4), rng.randbytes(4)]))
     hops = tlv.tlv(tlv.HOP_LIMIT, bytes([rng.choice([0, 1, 2, 32, 255])])) if rng.random() < 0.8 else b""
-    lifetime = tlv.tlv(tlv.LIFETIME, tlv.integer(LIFETIME_MS))
+    lifetime = tlv.tlv(tlv.LIFETIME, tlv.integer(lifetime_ms))
     return NDN_HEADER + tlv.tlv(tlv.INTEREST, tlv.name_tlv(name) + fresh + nonce + lifetime + hops)
 
 
@@ -263,9 +266,8 @@ SYSTEM_CASES = {
         ndn_entities,
         defines=(
             ("LANES", str(LANES)), ("CONTENTS", "8"), ("SUBSCRIPTIONS", "4"), ("EPOCH_SHIFT", "40"),
-            # A repetition goes on again after so long. Rows (PENDING) are as many as by default: where three names meet
-            # in one, the one that ends first is evicted, and of those of one tick the first.
-            ("REPEAT_TICKS", "0xFFFF"),
+            # A repetition goes on again after so long; rows are many, since the one that ends first would be evicted.
+            ("REPEAT_TICKS", "0xFFFF"), ("PENDING", "4096"),
         ),
         frame=ndn_frame,
         given=frozenset({"fib", "port_sets"}),
