@@ -6,42 +6,37 @@ from collections.abc import Iterator
 from ipaddress import IPv4Address
 
 import networkx
-from finsy.proto import p4i, p4r
-from google.protobuf import text_format
+from finsy.proto import p4r
 
 from emulation.network import EmulatedNetwork
-from switch.program_cache import compiled_files
 from tests.emulation.sandboxed import ROOT
 from tests.p4.random_entries import canonical
-from tests.unit.p4runtime.client import INSERT, Client, action, entry, exact, lpm
+from tests.unit.p4runtime.client import INSERT, Client, action, entry, exact, ids, lpm, pipeline_of
 from topo.graph import Switch, Topology
 
 
 def route_everything(network: EmulatedNetwork) -> None:
     """Push the program to all switches, with a route to every host along one shortest path."""
-    program = compiled_files(ROOT / "p4src" / "router.p4", {})
-    p4info = text_format.Parse(program.p4info.read_text(), p4i.P4Info())
-    config = p4r.ForwardingPipelineConfig(p4info=p4info, p4_device_config=program.json.read_bytes())
+    config = pipeline_of(ROOT / "p4src" / "router.p4")
     for switch in network.topology.switches:
         client = Client(network.fabric.control_address(switch.name), switch.number)
         stream = client.become_primary()
         client.push(pipeline=config)
-        client.write(*((INSERT, each) for each in _entries(network.topology, switch, p4info)))
+        client.write(*((INSERT, each) for each in _entries(network.topology, switch, ids(config.p4info))))
         stream.close()
         client.close()
 
 
-def _entries(topology: Topology, switch: Switch, p4info: p4i.P4Info) -> Iterator[p4r.TableEntry]:
-    ids = {each.preamble.alias: each.preamble.id for part in (p4info.tables, p4info.actions) for each in part}
+def _entries(topology: Topology, switch: Switch, of: dict[str, int]) -> Iterator[p4r.TableEntry]:
     distances = dict(networkx.all_pairs_shortest_path_length(topology.graph))
     for neighbour, port in topology.neighbours(switch.name).items():
         node = topology.host(neighbour) if topology.is_host(neighbour) else topology.switch(neighbour)
-        forward = action(ids["forward"], canonical(port), _mac(switch.mac), _mac(node.mac))
-        yield entry(ids["next_hops"], exact(1, canonical(port)), action=forward)
+        forward = action(of["forward"], canonical(port), _mac(switch.mac), _mac(node.mac))
+        yield entry(of["next_hops"], exact(1, canonical(port)), action=forward)
     for host in topology.hosts:
         towards = min(topology.neighbours(switch.name), key=lambda name: distances[name][host.name])
-        set_next_hop = action(ids["set_next_hop"], canonical(topology.port(switch.name, towards)))
-        yield entry(ids["routes"], lpm(1, IPv4Address(host.ip).packed, 32), action=set_next_hop)
+        set_next_hop = action(of["set_next_hop"], canonical(topology.port(switch.name, towards)))
+        yield entry(of["routes"], lpm(1, IPv4Address(host.ip).packed, 32), action=set_next_hop)
 
 
 def _mac(text: str) -> bytes:

@@ -6,11 +6,13 @@ import queue
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import grpc
-from finsy.proto import U128, p4r, p4r_grpc, rpc_status
+from finsy.proto import U128, p4i, p4r, p4r_grpc, rpc_status
 
+from switch.compiler import compile_p4
 from switch.server import P4RuntimeServer
 from tests.unit.p4runtime.fake_device import FakeDevice, FakeProgram
 from tests.unit.p4runtime.sample_program import config
@@ -229,6 +231,17 @@ def optional(field_id: int, value: bytes) -> Any:
 
 def entry(table_id: int, *match: Any, action: Any = None, **more: Any) -> Any:
     return p4r.TableEntry(table_id=table_id, match=match, action=action, **more)
+
+
+def ids(info: p4i.P4Info) -> dict[str, int]:
+    """By alias, of what entries name."""
+    parts = (info.tables, info.actions, info.action_profiles, info.meters)
+    return {described.preamble.alias: described.preamble.id for part in parts for described in part}
+
+
+def pipeline_of(program: Path) -> p4r.ForwardingPipelineConfig:
+    compiled = compile_p4(program)
+    return p4r.ForwardingPipelineConfig(p4info=compiled.p4info, p4_device_config=compiled.json_text.encode())
 
 
 def texts(messages: Iterable[Any]) -> list[str]:

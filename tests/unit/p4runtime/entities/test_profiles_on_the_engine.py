@@ -15,7 +15,7 @@ from switch.p4runtime.roles import Role
 from switch.p4runtime.values.status import Code
 from switch.state.forwarding_state import ForwardingState
 from switch.state.pipeline import build_pipeline
-from tests.unit.p4runtime.client import DELETE, INSERT, MODIFY, action, entity, entry, exact
+from tests.unit.p4runtime.client import DELETE, INSERT, MODIFY, action, entity, entry, exact, ids
 from tests.unit.p4runtime.network import frame
 
 BALANCED = 0x1000
@@ -45,12 +45,8 @@ class Balancer:
         for port in PORTS + WATCHED:
             engine.add_open_port(1, port)
         device.load(pipeline.program)
-        ids = {
-            o.preamble.alias: o.preamble.id
-            for part in (info.tables, info.actions, info.action_profiles)
-            for o in part
-        }
-        self.table, self.profile, self.forward = ids["balanced"], ids["balancer"], ids["forward"]
+        of = ids(info)
+        self.table, self.profile, self.forward = of["balanced"], of["balancer"], of["forward"]
         self.device = device
         self.engine, self.state, self.rng = engine, ForwardingState(device, pipeline), random.Random(seed)
 

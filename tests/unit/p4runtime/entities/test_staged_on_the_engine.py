@@ -7,12 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from finsy.proto import p4i, p4r
-from google.protobuf import text_format
+from finsy.proto import p4r
 
-from switch.compiler import compile_p4
 from switch.p4runtime.values.status import Code
-from tests.unit.p4runtime.client import INSERT, MODIFY, Client, action, entry, exact, texts
+from tests.unit.p4runtime.client import INSERT, MODIFY, Client, action, entry, exact, ids, pipeline_of, texts
 from tests.unit.p4runtime.network import H1, H2, Network, frame, mac, running
 
 AGED, INDIRECT, METERED = 0x1004, 0x1001, 0x1003
@@ -23,9 +21,7 @@ RATES = p4r.MeterConfig(cir=1, cburst=1, pir=1, pburst=1)
 
 @pytest.fixture(scope="module")
 def config() -> p4r.ForwardingPipelineConfig:
-    compiled = compile_p4(Path(__file__).parents[1] / "state.p4")
-    info = text_format.Parse(compiled.p4info_text, p4i.P4Info())
-    return p4r.ForwardingPipelineConfig(p4info=info, p4_device_config=compiled.json_text.encode())
+    return pipeline_of(Path(__file__).parents[1] / "state.p4")
 
 
 @pytest.fixture
@@ -37,27 +33,26 @@ def network() -> Iterator[Network]:
 def test_packets_meet_what_was_staged_once_it_is_committed(
     network: Network, config: p4r.ForwardingPipelineConfig
 ) -> None:
-    def of(objects: Any, alias: str) -> int:
-        return next(o.preamble.id for o in objects if o.preamble.alias == alias)
+    of = ids(config.p4info)
 
     def route(table: str, to: bytes | None, **more: Any) -> p4r.TableEntry:
         call = None if to is None else action(forward, to)
-        return entry(of(config.p4info.tables, table), exact(1, mac(H2)), action=call, **more)
+        return entry(of[table], exact(1, mac(H2)), action=call, **more)
 
     def ports(ether_type: int) -> set[int]:
         return set(network.exchange(1, frame(H2, ether_type=ether_type)))
 
-    forward = of(config.p4info.actions, "forward")
+    forward = of["forward"]
     client = Client(network.address)
     client.become_primary()
     client.push(pipeline=config)
     client.write((INSERT, route("aged", b"\x02")))
     client.push("VERIFY_AND_SAVE", config)
-    profile = of(config.p4info.action_profiles, "next_hops")
+    profile = of["next_hops"]
     member = p4r.ActionProfileMember(action_profile_id=profile, member_id=7, action=action(forward, b"\x03").action)
     referring = route("indirect", None)
     referring.action.action_profile_member_id = 7
-    meter = p4r.MeterEntry(meter_id=of(config.p4info.meters, "port_meter"), index=p4r.Index(index=1), config=RATES)
+    meter = p4r.MeterEntry(meter_id=of["port_meter"], index=p4r.Index(index=1), config=RATES)
     session = p4r.CloneSessionEntry(session_id=SESSION, replicas=[p4r.Replica(port=b"\x03")])
     client.write(
         (INSERT, route("aged", b"\x03", idle_timeout_ns=10**9)),

@@ -13,10 +13,9 @@ import grpc
 import pytest
 from finsy.proto import U128, p4r
 
-from switch.compiler import compile_p4
 from switch.p4runtime.values.status import Code
 from switch.server import Bmv2Election
-from tests.unit.p4runtime.client import TIMEOUT_S, Client, Stream, serving
+from tests.unit.p4runtime.client import TIMEOUT_S, Client, Stream, pipeline_of, serving
 from tests.unit.p4runtime.fake_device import FakeDevice
 
 BMV2 = os.environ.get("GRADBED_BMV2", "")
@@ -54,8 +53,7 @@ def free_port() -> int:
 
 def push(client: Client, election_id: int | None) -> str:
     """The code of the answer."""
-    compiled = compile_p4(ROOT / "p4src" / "router.p4")
-    config = p4r.ForwardingPipelineConfig(p4info=compiled.p4info, p4_device_config=compiled.json_text.encode())
+    config = pipeline_of(ROOT / "p4src" / "router.p4")
     action = p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT
     request = p4r.SetForwardingPipelineConfigRequest(device_id=1, action=action, config=config)
     return answer(client.stub.SetForwardingPipelineConfig, request, election_id)

@@ -9,11 +9,9 @@ from pathlib import Path
 
 import grpc
 import pytest
-from finsy.proto import p4i, p4r
-from google.protobuf import text_format
+from finsy.proto import p4r
 
-from switch.compiler import compile_p4
-from tests.unit.p4runtime.client import INSERT, Client, action, entry, exact
+from tests.unit.p4runtime.client import INSERT, Client, action, entry, exact, ids, pipeline_of
 from tests.unit.p4runtime.network import H2, Network, frame, mac, running
 
 PUSHES = 5
@@ -22,9 +20,7 @@ CONFIG = p4r.ForwardingPipelineConfig
 
 @pytest.fixture(scope="module")
 def config() -> CONFIG:
-    compiled = compile_p4(Path(__file__).parents[1] / "punt.p4")
-    info = text_format.Parse(compiled.p4info_text, p4i.P4Info())
-    return CONFIG(p4info=info, p4_device_config=compiled.json_text.encode())
+    return pipeline_of(Path(__file__).parents[1] / "punt.p4")
 
 
 @pytest.fixture
@@ -77,9 +73,8 @@ def test_traffic_goes_on(network: Network, config: CONFIG, break_: Callable[[CON
     client = Client(network.address)
     client.become_primary()
     client.push(pipeline=config)
-    table = next(t for t in config.p4info.tables if t.preamble.alias == "hosts").preamble.id
-    forward = next(a for a in config.p4info.actions if a.preamble.alias == "forward").preamble.id
-    route = entry(table, exact(1, mac(H2)), action=action(forward, b"\x02"))
+    of = ids(config.p4info)
+    route = entry(of["hosts"], exact(1, mac(H2)), action=action(of["forward"], b"\x02"))
     client.write((INSERT, route))
     traffic = Traffic(network)
     traffic.start()
@@ -93,6 +88,6 @@ def test_traffic_goes_on(network: Network, config: CONFIG, break_: Callable[[CON
     out = network.engine.drain()
     assert len(out) == sent > PUSHES
     assert set(out) == {(1, 2, frame(H2))}
-    assert client.read(entry(table))[0].match == route.match
+    assert client.read(entry(of["hosts"]))[0].match == route.match
     assert client.get_pipeline().config.p4_device_config == config.p4_device_config
     client.close()
