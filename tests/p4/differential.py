@@ -26,7 +26,7 @@ from switch.program_cache import CompiledFiles, compiled_files
 from tests.fuzz.parser_frames import parser_frames
 from tests.p4.random_entries import PORTS, canonical, random_entries
 from tests.p4.switch_under_test import PACKET_TIMEOUT_S, bmv2_switch, open_socket, serve_gradbed
-from tests.unit.p4runtime.client import INSERT, Client, lpm
+from tests.unit.p4runtime.client import INSERT, Client, ids, lpm
 
 ENTRIES = 25
 CHUNK_UPDATES = 200
@@ -37,6 +37,10 @@ Outputs = dict[int, list[bytes]]
 
 Reader = Callable[[Iterable[p4i.Register]], Mapping[str, list[int]]]
 """Of all cells of registers, by name."""
+
+
+Names = Mapping[str, int]
+"""Ids by alias; of the profile of a table by "TABLE.profile"."""
 
 
 @dataclass(frozen=True)
@@ -70,21 +74,10 @@ class Outcome:
     state: dict[str, dict[int, Any]]
 
 
-class Names:
-    """Ids by alias."""
-
-    def __init__(self, info: p4i.P4Info) -> None:
-        self._ids = {
-            described.preamble.alias: described.preamble.id
-            for group in (info.tables, info.actions, info.action_profiles, info.value_sets)
-            for described in group
-        }
-        # A profile's own name is the compiler's choice where the program gives none.
-        tables = {each.preamble.id: each.preamble.alias for each in info.tables}
-        self._ids |= {f"{tables[each.table_ids[0]]}.profile": each.preamble.id for each in info.action_profiles}
-
-    def __getitem__(self, alias: str) -> int:
-        return self._ids[alias]
+def names_of(info: p4i.P4Info) -> Names:
+    # A profile's own name is the compiler's choice where the program gives none.
+    tables = {each.preamble.id: each.preamble.alias for each in info.tables}
+    return ids(info) | {f"{tables[each.table_ids[0]]}.profile": each.preamble.id for each in info.action_profiles}
 
 
 def outcome(case: Case, kind: str, compiler: str, seed: int, frames: int, folder: Path) -> Outcome:
@@ -92,7 +85,7 @@ def outcome(case: Case, kind: str, compiler: str, seed: int, frames: int, folder
     files = _compile(case, compiler)
     info = text_format.Parse(files.p4info.read_text(), p4i.P4Info())
     rng = random.Random(seed)
-    given = case.entities(Names(info))
+    given = case.entities(names_of(info))
     taken = [_key(each) for each in given if isinstance(each, p4r.TableEntry)]
     drawn = [each for each in random_entries(info, rng, ENTRIES, case.given) if _key(each) not in taken]
     updates = [(INSERT, each) for each in (*drawn, *given)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Collection, Iterator
+from typing import Any
 
 from finsy.proto import p4i, p4r
 
@@ -82,3 +83,17 @@ def _call(described: p4i.Action, rng: random.Random) -> p4r.TableAction:
 
 def small(rng: random.Random, width: int) -> int:
     return rng.choice([rng.randrange(4), rng.randrange(4), rng.getrandbits(width)]) & (1 << width) - 1
+
+
+def balanced_ports(profile: int, call: int, *arguments: bytes) -> list[Any]:
+    """A profile's member for each port, with its number, and group 1 of them all. call: of an action that takes the
+    port and the arguments."""
+    members = [
+        p4r.ActionProfileMember(
+            action_profile_id=profile, member_id=port, action=action(call, canonical(port), *arguments).action
+        )
+        for port in range(1, PORTS + 1)
+    ]
+    shares = [p4r.ActionProfileGroup.Member(member_id=port, weight=1) for port in range(1, PORTS + 1)]
+    group = p4r.ActionProfileGroup(action_profile_id=profile, group_id=1, max_size=PORTS, members=shares)
+    return [*members, group]

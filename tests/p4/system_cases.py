@@ -15,7 +15,7 @@ from formats import tlv
 from hosts.systems.ndn.packets.gradient_format import VersionHead, body
 from hosts.systems.ndn.packets.packets import EMPTY_BODY, data_frame, ethernet
 from tests.p4.differential import MARKER, UDP, Case, Names, ipv4_marker, is_ipv4_marker, to_marker
-from tests.p4.random_entries import PORTS, canonical, small
+from tests.p4.random_entries import PORTS, balanced_ports, canonical, small
 from tests.unit.p4runtime.client import action, entry, exact, ternary
 
 P4_SOURCES = Path(__file__).resolve().parents[2] / "p4src"
@@ -129,23 +129,9 @@ def interconnect_entities(names: Names) -> list[Any]:
 
 def _ways(names: Names, table: str, call: int) -> list[Any]:
     """Keys 0 to 3: a group of all ports, or one of them."""
-    profile = names[f"{table}.profile"]
-    members = [
-        p4r.ActionProfileMember(
-            action_profile_id=profile, member_id=port, action=action(call, canonical(port), b"\x07").action
-        )
-        for port in ALL_PORTS
-    ]
-    group = p4r.ActionProfileGroup(
-        action_profile_id=profile,
-        group_id=1,
-        max_size=PORTS,
-        members=[p4r.ActionProfileGroup.Member(member_id=port, weight=1) for port in ALL_PORTS],
-    )
     to_group = p4r.TableAction(action_profile_group_id=1)
     return [
-        *members,
-        group,
+        *balanced_ports(names[f"{table}.profile"], call, b"\x07"),
         *(entry(names[table], exact(1, canonical(key)), action=to_group) for key in (0, 1)),
         *(
             entry(names[table], exact(1, canonical(key)), action=p4r.TableAction(action_profile_member_id=key))

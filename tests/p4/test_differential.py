@@ -29,7 +29,7 @@ from tests.p4.differential import (
     outcome,
     to_marker,
 )
-from tests.p4.random_entries import PORTS, canonical
+from tests.p4.random_entries import PORTS, balanced_ports, canonical
 from tests.p4.switch_under_test import needs_bmv2
 from tests.p4.system_cases import SYSTEM_CASES, ipv4_frame
 from tests.unit.p4runtime.client import action, entry, exact, lpm, ternary
@@ -60,21 +60,9 @@ def router_entities(names: Names) -> list[Any]:
 
 def acl_router_entities(names: Names) -> list[Any]:
     """Next hops 0 to 3 are members and a group of the selector; 60001 on are for the markers."""
-    members = [
-        p4r.ActionProfileMember(
-            action_profile_id=names["ecmp"],
-            member_id=port,
-            action=action(names["forward"], canonical(port), b"\x07").action,
-        )
-        for port in range(1, PORTS + 1)
-    ]
-    group = p4r.ActionProfileGroup(
-        action_profile_id=names["ecmp"],
-        group_id=1,
-        members=[p4r.ActionProfileGroup.Member(member_id=port, weight=1) for port in range(1, PORTS + 1)],
-    )
+    selector = balanced_ports(names["ecmp"], names["forward"], b"\x07")
     to_group = p4r.TableAction(action_profile_group_id=1)
-    entities: list[Any] = [*members, group, entry(names["nexthops"], exact(1, b"\0"), action=to_group)]
+    entities: list[Any] = [*selector, entry(names["nexthops"], exact(1, b"\0"), action=to_group)]
     for port in range(1, PORTS + 1):
         hop, member = canonical(60000 + port), p4r.TableAction(action_profile_member_id=port)
         entities += [

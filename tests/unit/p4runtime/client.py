@@ -235,7 +235,7 @@ def entry(table_id: int, *match: Any, action: Any = None, **more: Any) -> Any:
 
 def ids(info: p4i.P4Info) -> dict[str, int]:
     """By alias, of what entries name."""
-    parts = (info.tables, info.actions, info.action_profiles, info.meters)
+    parts = (info.tables, info.actions, info.action_profiles, info.meters, info.value_sets)
     return {described.preamble.alias: described.preamble.id for part in parts for described in part}
 
 
