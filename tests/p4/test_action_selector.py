@@ -12,10 +12,9 @@ import pytest
 from finsy.proto import p4r
 
 from emulation.links.veth import VethPair, create_pairs
-from switch.compiler import compile_p4
 from tests.emulation.sandboxed import in_sandbox
 from tests.p4.switch_under_test import needs_bmv2, open_socket, serve_bmv2, serve_gradbed
-from tests.unit.p4runtime.client import DELETE, INSERT, MODIFY, Client, action, entry, exact
+from tests.unit.p4runtime.client import DELETE, INSERT, MODIFY, Client, action, entry, exact, ids, pipeline_of
 
 pytestmark = pytest.mark.root
 
@@ -32,15 +31,13 @@ class Balancer:
     """Writes to table `balanced` and action selector `balancer` of a switch, and the choices of many packets."""
 
     def __init__(self, address: str, sockets: Mapping[int, socket.socket]) -> None:
-        compiled = compile_p4(PROGRAM)
+        pipeline = pipeline_of(PROGRAM)
         self._sockets = sockets
         self.client = Client(address)
         self.client.become_primary()
-        config = p4r.ForwardingPipelineConfig(p4info=compiled.p4info, p4_device_config=compiled.json_text.encode())
-        self.client.push(pipeline=config)
-        self._table_id = _id(compiled.p4info.tables, "balanced")
-        self._profile_id = _id(compiled.p4info.action_profiles, "balancer")
-        self._forward_id = _id(compiled.p4info.actions, "forward")
+        self.client.push(pipeline=pipeline)
+        of = ids(pipeline.p4info)
+        self._table_id, self._profile_id, self._forward_id = of["balanced"], of["balancer"], of["forward"]
 
     def call(self, port: int) -> p4r.Action:
         return action(self._forward_id, bytes([port])).action
@@ -77,11 +74,6 @@ class Balancer:
         [out] = [port for port, end in self._sockets.items() if end in ready]
         assert self._sockets[out].recv(2048) == frame
         return out
-
-
-def _id(objects: object, alias: str) -> int:
-    [found] = [thing.preamble.id for thing in objects if thing.preamble.alias == alias]  # type: ignore[attr-defined]
-    return found
 
 
 def members_and_groups(balancer: Balancer) -> Choices:

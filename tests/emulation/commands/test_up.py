@@ -19,6 +19,7 @@ import pytest
 from finsy.proto import p4r, p4r_grpc
 
 from tests.command import ROOT, gradbed
+from tests.emulation.prompt import Prompt
 from tests.unit.p4runtime.certificates import Authority
 
 pytestmark = pytest.mark.root
@@ -159,19 +160,11 @@ def test_p4runtime_over_tls_outside_the_network(tmp_path: Path) -> None:
         address = f"127.0.0.1:{probe.getsockname()[1]}"
     tls = [f"--p4runtime-cert={certificate}", f"--p4runtime-key={key}"]
     mutual = [f"--p4runtime-client-ca={authority.certificate}", f"--p4runtime-address={address}"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "cli", "up", "--topology", "star:2", "--rest-port", "0", *tls, *mutual],
-        cwd=ROOT,
-        stdin=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    prompt = Prompt("--topology", "star:2", *tls, *mutual, folder=ROOT)
     request = p4r.GetForwardingPipelineConfigRequest(device_id=1)
     roots = authority.certificate.read_bytes()
     try:
-        assert process.stderr
-        while f"P4Runtime over TLS at {address}" not in process.stderr.readline():
-            assert process.poll() is None
+        prompt.wait_for(f"P4Runtime over TLS at {address}")
         with (
             grpc.secure_channel(address, grpc.ssl_channel_credentials(roots)) as stranger,
             pytest.raises(grpc.RpcError, match="UNAVAILABLE"),
@@ -181,11 +174,8 @@ def test_p4runtime_over_tls_outside_the_network(tmp_path: Path) -> None:
         with grpc.secure_channel(address, own) as channel:
             answer = p4r_grpc.P4RuntimeStub(channel).GetForwardingPipelineConfig(request, timeout=20)
             assert answer.config.p4info.tables
-        process.communicate("exit\n", timeout=60)
-        assert process.returncode == 0
     finally:
-        process.kill()
-        process.wait()
+        assert prompt.close() == 0
 
 
 def test_a_port_that_is_taken_is_said_in_one_line() -> None:
