@@ -12,8 +12,9 @@ from functools import partial
 
 from common.json_lines import own_program
 from common.scratch import scratch_folder
-from experiments.bench.report import Columns, bench_console, rows_table
+from experiments.bench.report import bench_console
 from experiments.systems import find_system, systems
+from experiments.tables.rows import Columns, rows_table
 from switch.p4lang.bmv2_programs import find_simple_switch_grpc
 
 TIMEOUT_S = 600.0

@@ -1,39 +1,23 @@
-"""What all benchmarks print: tables of rows, goals, and whether these were met."""
+"""What all benchmarks print on, goals, and whether these were met."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
+from experiments.tables.rows import Columns, rows_table
+
 WIDTH_OF_FILES = 200
 """Columns where output is no terminal: rich would cut tables off at 80."""
-
-Columns = Sequence[tuple[str, Callable[[Any], object]]]
-"""Titles, and what a row has there; None is an empty cell."""
 
 
 def bench_console() -> Console:
     """Standard output, wide enough for a table."""
     console = Console(highlight=False)
     return console if console.is_terminal else Console(highlight=False, width=WIDTH_OF_FILES)
-
-
-def rows_table(
-    title: str, columns: Columns, rows: Iterable[Any], *, words: Sequence[str] = (), tight: bool = False
-) -> Table:
-    """words: the columns that are no numbers, and so begin on the left. tight: for many columns, without
-    padding, and nothing folded."""
-    table = Table(title=title, padding=(0, 0 if tight else 1))
-    for name, _ in columns:
-        table.add_column(name, justify="left" if name in words else "right", no_wrap=tight)
-    for row in rows:
-        cells = [cell(row) for _, cell in columns]
-        table.add_row(*("" if cell is None else str(cell) for cell in cells))
-    return table
 
 
 @dataclass(frozen=True)

@@ -19,10 +19,11 @@ from common.errors import UserError
 from common.json_lines import own_program
 from common.sandbox import run_in_sandbox
 from common.scratch import scratch_folder
-from experiments.bench.report import Columns, Goal, bench_console, exit_status, rows_table
+from experiments.bench.report import Goal, bench_console, exit_status
 from experiments.scale import Scale
 from experiments.setup import PointTask
 from experiments.systems import DEFAULT_SYSTEM, find_system
+from experiments.tables.rows import Columns, rows_table
 from experiments.testbeds.mininet_testbed import MininetTestbed
 
 GOALS_S = {"fat-tree:4": 5.0, "fat-tree:6": 15.0}

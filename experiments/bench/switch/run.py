@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from rich.console import Console
 from rich.table import Table
 
-from experiments.bench.report import Columns, Goal, bench_console, goals_table, rows_table
+from experiments.bench.report import Goal, bench_console, goals_table
 from experiments.bench.switch import packet_io, workloads
 from experiments.bench.switch.control_plane import compile_times, writes_per_s
 from experiments.bench.switch.goals import PATH_SWITCHES, control_goals, rate_goals, table_goal
@@ -18,6 +18,7 @@ from experiments.bench.switch.rates import CALIBRATION_S, WARM_UP_S, WINDOWS, Ra
 from experiments.bench.switch.subjects import Kind, bmv2_is_installed, which_bmv2
 from experiments.bench.switch.workloads import Workload
 from experiments.systems import find_system, systems
+from experiments.tables.rows import Columns, rows_table
 
 ROUTES, RULES = 100_000, 10_000
 WRITTEN_ENTRIES = 40_000

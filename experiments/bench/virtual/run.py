@@ -12,7 +12,7 @@ from rich.console import Console
 
 from common.errors import UserError
 from common.json_lines import own_program
-from experiments.bench.report import Columns, Goal, bench_console, exit_status, rows_table
+from experiments.bench.report import Goal, bench_console, exit_status
 from experiments.bench.virtual.measure import Measured
 from experiments.bench.virtual.ns3 import Ns3Measured, measure_ns3, ns3_version
 from experiments.bench.virtual.workload import (
@@ -22,6 +22,7 @@ from experiments.bench.virtual.workload import (
     PAYLOAD_BYTES,
     Permutation,
 )
+from experiments.tables.rows import Columns, rows_table
 
 HOPS = 3_000_000
 """Of one measurement, about: long enough for a clock of processor time."""

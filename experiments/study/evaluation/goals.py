@@ -11,6 +11,7 @@ from rich.table import Table
 from experiments.records.results import StudyResults
 from experiments.records.run_files import DonePoint
 from experiments.study.definition.model import GoalSection, StudyHead
+from experiments.tables.rows import Columns, rows_table
 from experiments.tables.words import value_words
 
 ROUNDING = 1e-6
@@ -76,10 +77,14 @@ def _verdict(goal: GoalSection, value: float | None, points: Sequence[DonePoint]
     return "missed" if all(point.row["verdict"] in KEPT_UP for point in points) else "open"
 
 
+COLUMNS: Columns = (
+    ("goal", lambda row: row.goal),
+    ("place", lambda row: row.place),
+    ("measured", lambda row: None if row.value is None else f"{row.value:.3f}"),
+    ("wanted", lambda row: row.wanted),
+    ("verdict", lambda row: row.verdict),
+)
+
+
 def goals_table(rows: Sequence[Judged]) -> Table:
-    table = Table(title="goals")
-    for title in ("goal", "place", "measured", "wanted", "verdict"):
-        table.add_column(title, justify="right" if title == "measured" else "left")
-    for row in rows:
-        table.add_row(row.goal, row.place, "" if row.value is None else f"{row.value:.3f}", row.wanted, row.verdict)
-    return table
+    return rows_table("goals", COLUMNS, rows, words=("goal", "place", "wanted", "verdict"))

@@ -15,14 +15,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from experiments.bench.report import Columns, bench_console, rows_table
+from experiments.bench.report import bench_console
 from experiments.calibration import study_scale
 from experiments.fidelity.report import FidelityReport
 from experiments.records.run_files import StoredPoint
 from experiments.scale import Scale
+from experiments.study.definition.expansion import with_values
 from experiments.study.running.execution import run_now
 from experiments.systems.aggregation.configuration import AggregationConfiguration
 from experiments.tables.intervals import Interval, confidence_interval
+from experiments.tables.rows import Columns, rows_table
 from experiments.tables.units import engineering
 
 SYSTEM = "aggregation"
@@ -52,13 +54,7 @@ class Setting:
         data: dict[str, Any] = {"clock": clock, "workload": {"values": VALUES, "rounds": ROUNDS}}
         # Nothing is sent again only because a busy machine is late.
         data["workload"]["min_timeout_us"] = 10_000 if "topology.link.loss" in self.values else 40_000
-        for path, value in self.values.items():
-            *sections, last = path.split(".")
-            inner = data
-            for section in sections:
-                inner = inner.setdefault(section, {})
-            inner[last] = value
-        return AggregationConfiguration.model_validate(data)
+        return AggregationConfiguration.model_validate(with_values(data, self.values))
 
 
 STAR = {"topology.kind": "star:9"}

@@ -17,8 +17,9 @@ import numpy as np
 
 from controller.systems.aggregation.slots import DEFAULT_SLOTS
 from experiments.bench.measure import empty_cache, median_s
-from experiments.bench.report import Columns, bench_console, rows_table
+from experiments.bench.report import bench_console
 from experiments.programs import P4_SOURCES
+from experiments.tables.rows import Columns, rows_table
 from formats.lanes import HEADER_BYTES, frame_bytes
 from hosts.protocols.datagram_frames import as_bytes
 from hosts.systems.aggregation.gradient_frames import pack_frames

@@ -25,9 +25,10 @@ from controller.systems.aggregation.placement.packet_greedy import packet_rate_b
 from controller.systems.aggregation.placement.rates.problem import AggregationProblem
 from controller.systems.aggregation.placement.rates.rates import RateSolver
 from experiments.bench.measure import Stopwatch
-from experiments.bench.report import Columns, bench_console, rows_table, seconds_goal
+from experiments.bench.report import bench_console, seconds_goal
 from experiments.plotting.style import figure, save
 from experiments.systems.aggregation.bench.random_fabrics import random_fabric
+from experiments.tables.rows import Columns, rows_table
 from topo.link import LinkModel
 from topo.shapes.fat_tree import fat_tree
 

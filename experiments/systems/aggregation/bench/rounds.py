@@ -14,10 +14,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from experiments.bench.report import Columns, bench_console, rows_table
+from experiments.bench.report import bench_console
 from experiments.scale import Scale
 from experiments.study.running.execution import run_now
 from experiments.systems.aggregation.configuration import AggregationConfiguration
+from experiments.tables.rows import Columns, rows_table
 
 FRAGMENTS = 600
 SHORT_ROUNDS, LONG_ROUNDS = 1, 6

@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.bench.measure import median_s
-from experiments.bench.report import Columns, bench_console, rows_table
+from experiments.bench.report import bench_console
+from experiments.tables.rows import Columns, rows_table
 from formats.addresses import MulticastAddress
 from hosts.agents.addresses import AgentAddress, WorkerAddress
 from hosts.compressors.content import Content

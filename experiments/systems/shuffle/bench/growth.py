@@ -16,7 +16,8 @@ from controller.systems.shuffle.scheduling.tree_choice import with_trees_chosen
 from controller.systems.shuffle.scheduling.trees.trees import Trees
 from controller.systems.shuffle.scheduling.unicast import Unicast
 from experiments.bench.measure import Stopwatch
-from experiments.bench.report import Columns, rows_table, seconds_goal
+from experiments.bench.report import seconds_goal
+from experiments.tables.rows import Columns, rows_table
 from topo.shapes.fat_tree import fat_tree
 
 GOALS_S = {(8, 50_000): 60.0, (16, 200_000): 3600.0}

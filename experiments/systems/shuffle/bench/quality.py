@@ -16,8 +16,8 @@ from controller.systems.shuffle.scheduling.clusters.improved import Improved
 from controller.systems.shuffle.scheduling.hop_aware import HopAware, Limits
 from controller.systems.shuffle.scheduling.schedule import Scheduler
 from controller.systems.shuffle.scheduling.unicast import Unicast
-from experiments.bench.report import Columns, rows_table
 from experiments.systems.shuffle.bench.instances import PublicInstance
+from experiments.tables.rows import Columns, rows_table
 
 SOURCE, OURS, OPTIMUM = "source", "ours", "optimum"
 COMPARED: Mapping[str, Scheduler] = {

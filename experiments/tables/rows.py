@@ -1,0 +1,25 @@
+"""Tables for people, of rows of any kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from rich.table import Table
+
+Columns = Sequence[tuple[str, Callable[[Any], object]]]
+"""Titles, and what a row has there; None is an empty cell."""
+
+
+def rows_table(
+    title: str, columns: Columns, rows: Iterable[Any], *, words: Sequence[str] = (), tight: bool = False
+) -> Table:
+    """words: the columns that are no numbers, and so begin on the left. tight: for many columns, without
+    padding, and nothing folded."""
+    table = Table(title=title, padding=(0, 0 if tight else 1))
+    for name, _ in columns:
+        table.add_column(name, justify="left" if name in words else "right", no_wrap=tight)
+    for row in rows:
+        cells = [cell(row) for _, cell in columns]
+        table.add_row(*("" if cell is None else str(cell) for cell in cells))
+    return table
