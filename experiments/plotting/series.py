@@ -167,8 +167,8 @@ def draw_saturation(axes: Any, at: Sequence[float], *, label: str | None, number
     """Uprights at the x from which on a series (number None: all, in black) cannot follow."""
     colour = "black" if number is None else COLOURS[number % len(COLOURS)]
     for x in sorted(set(at)):
-        axes.axvline(x, color=colour, linestyle="--", linewidth=1.0, zorder=1)
-    axes.plot([], [], "--", color="black", linewidth=1.0, label=label)
+        axes.axvline(x, color=colour, linestyle=":", linewidth=1.2, zorder=1)
+    axes.plot([], [], ":", color="black", linewidth=1.0, label=label)
 
 
 def verdicts(series: Series) -> list[VerdictWord]:

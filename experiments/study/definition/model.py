@@ -72,7 +72,7 @@ class FigureSection(Section):
     are called.
     x and series are paths of the sweep; y, bound, expected and saturation are columns of the points table. bound is
     drawn as a dashed line (a limit that y never crosses), expected as a dotted one (an analytic curve), saturation as
-    a dashed upright (the x from which on y cannot follow); each of every series, or once if all agree. normalised: y,
+    a dotted upright (the x from which on y cannot follow); each of every series, or once if all agree. normalised: y,
     bound and expected in units of the link rate.
     """
 

@@ -54,9 +54,11 @@ def ways(here: Place, there: Place, per_wavelength: bool) -> Iterator[tuple[Memb
                     yield (*light, ("mesh", to_x, y, to_y))
 
 
-def saturation_load(topology: Topology, rates_bps: Mapping[tuple[str, str], float], frame_bytes: int) -> float | None:
-    """What hosts may send on average, over the rate of their links, when all rates are scaled alike until a link is
-    full. frame_bytes: the longest frame. None if links have no rate, or different ones."""
+def saturation_load(
+    topology: Topology, rates_bps: Mapping[tuple[str, str], float], frame_bytes: int, load: float | None
+) -> float | None:
+    """`load`, or if that is None what hosts send on average over the rate of their links, when all rates are scaled
+    alike until a link is full. frame_bytes: the longest frame. None if links have no rate, or different ones."""
     rates = {link.model.rate_bps for link in topology.links}
     rate_bps = next(iter(rates))
     if len(rates) > 1 or not rate_bps:
@@ -71,7 +73,7 @@ def saturation_load(topology: Topology, rates_bps: Mapping[tuple[str, str], floa
     demands = tuple(sorted((here, there, bps / rate_bps) for (here, there), bps in between.items() if here != there))
     share = light_share(topology, frame_bytes)
     largest = max(max(access.values()) / rate_bps, least_largest_load(demands, share))
-    return sum(rates_bps.values()) / len(topology.hosts) / rate_bps / largest
+    return (load or sum(rates_bps.values()) / len(topology.hosts) / rate_bps) / largest
 
 
 def light_share(topology: Topology, frame_bytes: int) -> float | None:

@@ -20,7 +20,7 @@ METRICS: Mapping[str, Metric] = {
     "accepted_load": Metric("", "received by a host, on average, of its link", on_bmv2=False),
     "throughput_bps": Metric("bit/s", "received by all hosts", "rate"),
     "accepted_bound": Metric("", "what could be received by a host, on average, of its link", on_bmv2=False),
-    "saturation_load": Metric("", "offered load at which the best split fills a link"),
+    "saturation_load": Metric("", "--load at which the best split fills a link"),
     "latency_s": Metric("s", "mean latency of packets", "time"),
     "latency_p99_s": Metric("s", "99th percentile of packets' latency", "time"),
     "loss": Metric("", "lost packets, of those sent", possible=SHARE),

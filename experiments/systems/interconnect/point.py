@@ -87,7 +87,9 @@ class InterconnectPoint(Point[InterconnectConfiguration]):
         window = Window.of(found.carried) if known else None
         loads = list(links.loads(self.topology, counts, window, self._frame_bytes))
         values = metrics(results, loads, self.topology, self.task.scale, window)
-        values["saturation_load"] = saturation_load(self.topology, phase.traffic.rates_bps, self._frame_bytes)
+        values["saturation_load"] = saturation_load(
+            self.topology, phase.traffic.rates_bps, self._frame_bytes, self.configuration.traffic.load
+        )
         values["accepted_bound"] = self._accepted_bound(results, window)
         failures = [*disagreements(accounts), *mark_disagreements(results), *self._wrong(results, found)]
         if window is not None:

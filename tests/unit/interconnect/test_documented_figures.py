@@ -110,3 +110,47 @@ def test_balance_by_policy() -> None:
     fixed = data.row(policy="fixed-plane", pattern="stride:9")
     assert 1 <= fixed["largest_link_load"] < 1.002, "full at half load"
     assert max(row["light_path_fairness"] for row in data.rows(pattern="stride:9")) < 0.5, "half of them are idle"
+
+
+def test_throughput_by_pattern() -> None:
+    data = figure_data("interconnect_2_throughput")
+
+    def at(pattern: str, load: float) -> Mapping[str, Any]:
+        return data.row(pattern=pattern, load=load)
+
+    assert all(row["accepted_load"] <= row["accepted_bound"] for row in data.rows())
+    assert all(at("all-to-all", load)["loss"] == 0 for load in (0.2, 0.4, 0.6, 0.8))
+    full, beyond = at("all-to-all", 1.0), at("all-to-all", 1.2)
+    said(PAGE, f"{full['accepted_load']:.3f} at an offered load of 1.0 and {beyond['accepted_load']:.3f} at 1.2")
+    said(PAGE, f"with {100 * beyond['loss']:.0f} % lost: mesh links are full, which they are from")
+    said(PAGE, f"from {full['saturation_load']:.3f} on. The best split of a permutation fills a link at")
+    lost = [100 * at("permutation", load)["loss"] for load in (0.6, 0.8, 1.2)]
+    taken, split = (at("permutation", 1.2)[name] for name in ("accepted_load", "saturation_load"))
+    said(
+        PAGE,
+        f"fills a link at {split:.2f} (mean of five): {lost[0]:.1f} % are lost at",
+    )
+    said(
+        PAGE,
+        f"{lost[1]:.0f} % at 0.8 and {lost[2]:.0f} % at 1.2, where {taken:.3f} is",
+    )
+    said(PAGE, f"From each unit to the next {at('stride:9', 1.2)['accepted_load']:.3f} is all that arrives")
+    hot = at("hotspot:0.1", 1.0)
+    assert hot["saturation_load"] == 1
+    said(PAGE, f"which is full at 1.0, when hosts send {hot['offered_load']:.3f} of their rate on average")
+    said(PAGE, f"alone are lost, {100 * at('hotspot:0.1', 1.2)['loss']:.1f} % at 1.2")
+
+
+def test_wavelengths_fibres_and_circuits() -> None:
+    data = figure_data("interconnect_8_circuits")
+    full = [data.row(channels=channels, load=1.0) for channels in ("wavelength", "uplink", "circuit")]
+    assert all(row["accepted_load"] <= row["accepted_bound"] for row in data.rows())
+    waves, fibre, circuits = (f"{row['saturation_load']:.2f}" for row in full)
+    said(
+        PAGE,
+        f"fills a link at {waves} with wavelengths, {fibre} with a fibre as one channel and {circuits} with",
+    )
+    waves, fibre, circuits = (f"{row['accepted_load']:.2f}" for row in full)
+    said(PAGE, f"At an offered load of 1.0, {waves}, {fibre} and {circuits} are accepted")
+    waves, fibre, circuits = (f"{1e3 * row['latency_s']:.1f}" for row in full)
+    said(PAGE, f"They wait for {waves}, {fibre} and {circuits} ms on average")

@@ -55,6 +55,17 @@ def test_full_meshes_carry_no_more_than_their_rate(tmp_path: Path) -> None:
     assert bound < found.metrics["accepted_load"] <= (4 * bound + 3) / 7
 
 
+def test_a_hot_spot_is_full_at_the_load_at_which_all_others_fill_its_link(tmp_path: Path) -> None:
+    """26 other hosts send it a tenth of theirs each: it is full when they send 1 / 2.6 of their rate."""
+    traffic = {"pattern": "hotspot:0.1", "duration_ms": 5}
+    for load in (0.2, 0.4):
+        found = run(tmp_path, kind="optical-electrical:3", traffic={**traffic, "load": load})
+        sent = found.metrics["offered_load"]
+        assert isinstance(sent, float)
+        assert found.metrics["saturation_load"] == pytest.approx(1)
+        assert sent == pytest.approx(load / 2.6, rel=0.2)
+
+
 def test_losses_of_links_and_queues_are_accounted_for(tmp_path: Path) -> None:
     found = run(tmp_path, link={"loss": 0.05, "duplicate": 0.05, "queue_packets": 4}, traffic={"load": 0.9})
     assert found.failures == []

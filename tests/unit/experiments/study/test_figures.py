@@ -176,7 +176,7 @@ def test_bars_begin_at_zero_and_stand_beside_each_other(tmp_path: Path, monkeypa
 
 def test_a_saturation_is_an_upright(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     axes = drawn(tmp_path, "{x: coins.bias, y: heads, series: coins.verdict, saturation: limit}", monkeypatch)
-    [upright] = [line for line in axes.lines if line.get_linestyle() == "--" and len(line.get_xdata())]
+    [upright] = [line for line in axes.lines if line.get_linestyle() == ":" and len(line.get_xdata())]
     assert list(upright.get_xdata()) == [20, 20]
 
 
