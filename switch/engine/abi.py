@@ -217,7 +217,6 @@ _FUNCTIONS: tuple[tuple[str, object, tuple[object, ...]], ...] = (
     ("statistics", None, (POINTER(EngineStatisticsStruct),)),
     ("add_switch", c_int, (c_uint64, POINTER(SwitchOptionsStruct))),
     ("has_port", c_int, (c_uint64, c_uint32)),
-    ("port_up", c_int, (c_uint64, c_uint32)),
     ("switch_start", c_uint64, (c_uint64,)),
     ("load", c_int, (c_uint64, c_void_p)),
     ("add_link", c_int, (c_uint64, c_uint32, c_uint64, c_uint32, _MODEL, _MODEL)),

@@ -89,10 +89,6 @@ class EngineDevice:
     def has_port(self, port: int) -> bool:
         return 0 <= port < abi.MAX_PORTS and bool(self._engine.call("has_port", self._device_id, port))
 
-    def port_is_up(self, port: int) -> bool:
-        """False while its link is cut (Engine.set_link_up), and while its interface is down or has no carrier."""
-        return 0 <= port < abi.MAX_PORTS and bool(self._engine.call("port_up", self._device_id, port))
-
     def statistics(self) -> DeviceStatistics:
         row = abi.DeviceStatisticsStruct()
         self._engine.call("device_statistics", self._device_id, row)

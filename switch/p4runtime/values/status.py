@@ -6,8 +6,9 @@ P4Runtime specification 1.4, sections "Error Reporting Messages" and "Write RPC,
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import IntEnum
+from functools import partial
 from typing import Any
 
 import grpc
@@ -104,45 +105,22 @@ def _room_for_texts(error_count: int) -> int:
     return next((limit - needed for limit in CLIENT_LIMITS_BYTES if needed < limit), 0)
 
 
-def invalid(message: str) -> RequestError:
-    return RequestError(Code.INVALID_ARGUMENT, message)
+invalid = partial(RequestError, Code.INVALID_ARGUMENT)
+not_found = partial(RequestError, Code.NOT_FOUND)
+denied = partial(RequestError, Code.PERMISSION_DENIED)
+out_of_range = partial(RequestError, Code.OUT_OF_RANGE)
+exists_already = partial(RequestError, Code.ALREADY_EXISTS)
+exhausted = partial(RequestError, Code.RESOURCE_EXHAUSTED)
+failed_precondition = partial(RequestError, Code.FAILED_PRECONDITION)
+unimplemented = partial(RequestError, Code.UNIMPLEMENTED)
 
-
-def not_found(message: str) -> RequestError:
-    return RequestError(Code.NOT_FOUND, message)
-
-
-def denied(message: str) -> RequestError:
-    return RequestError(Code.PERMISSION_DENIED, message)
-
-
-def out_of_range(message: str) -> RequestError:
-    return RequestError(Code.OUT_OF_RANGE, message)
-
-
-def exists_already(message: str) -> RequestError:
-    return RequestError(Code.ALREADY_EXISTS, message)
-
-
-def exhausted(message: str) -> RequestError:
-    return RequestError(Code.RESOURCE_EXHAUSTED, message)
-
-
-def failed_precondition(message: str) -> RequestError:
-    return RequestError(Code.FAILED_PRECONDITION, message)
-
-
-def unimplemented(message: str) -> RequestError:
-    return RequestError(Code.UNIMPLEMENTED, message)
-
-
-_CODES_OF_DEVICE_ERRORS: tuple[tuple[type[Exception], Code], ...] = (
-    (EntryExists, Code.ALREADY_EXISTS),
-    (StateFull, Code.RESOURCE_EXHAUSTED),
-    (StillReferenced, Code.FAILED_PRECONDITION),
-    (IndexError, Code.OUT_OF_RANGE),
-    (ValueError, Code.INVALID_ARGUMENT),
-    (MemoryError, Code.RESOURCE_EXHAUSTED),
+_OF_A_DEVICE: tuple[tuple[type[Exception], Callable[[str], RequestError]], ...] = (
+    (EntryExists, exists_already),
+    (StateFull, exhausted),
+    (StillReferenced, failed_precondition),
+    (IndexError, out_of_range),
+    (ValueError, invalid),
+    (MemoryError, exhausted),
 )
 
 
@@ -151,8 +129,8 @@ def from_exception(error: Exception) -> RequestError:
     if isinstance(error, RequestError):
         return error
     text = " ".join(str(error).split()) or type(error).__name__
-    for kind, code in _CODES_OF_DEVICE_ERRORS:
+    for kind, failure in _OF_A_DEVICE:
         if isinstance(error, kind):
-            return RequestError(code, text)
+            return failure(text)
     LOG.error("unexpected %s", type(error).__name__, exc_info=error)
     return RequestError(Code.INTERNAL, f"{type(error).__name__}: {text}")

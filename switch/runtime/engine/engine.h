@@ -185,9 +185,6 @@ void gb_engine_unlock(struct gb_engine *);
 
 int gb_engine_add_switch(struct gb_engine *, uint64_t device_id, const struct gb_switch_options *);
 int gb_engine_has_port(struct gb_engine *, uint64_t device_id, uint32_t port);     /* 0 or 1 */
-/* 1, or 0 while there is no such port, its link is cut, or its interface is down or without carrier. Members of action
- * selectors that watch the port are left out meanwhile. */
-int gb_engine_port_up(struct gb_engine *, uint64_t device_id, uint32_t port);
 /* The time at which the switch was added: its timestamps count from there. 0 if there is no such switch. */
 uint64_t gb_engine_switch_start(struct gb_engine *, uint64_t device_id);
 /* Let the switch run `state` (NULL: no program) from the next packet on, without multicast groups and clone sessions.

@@ -47,15 +47,6 @@ int gb_engine_set_link_up(struct gb_engine *engine, uint64_t device_id, uint32_t
     return outcome;
 }
 
-int gb_engine_port_up(struct gb_engine *engine, uint64_t device_id, uint32_t port) {
-    engine_lock_control(&engine->lock);
-    struct device *device = engine_device(engine, device_id);
-    int up = device && port < GB_MAX_PORTS && device->ports[port].out &&
-             !(device->ports_down[port / 64] >> port % 64 & 1);
-    engine_unlock(&engine->lock);
-    return up;
-}
-
 static bool runs(unsigned flags) {
     return flags & IFF_UP && flags & IFF_RUNNING;
 }

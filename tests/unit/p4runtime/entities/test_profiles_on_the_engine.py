@@ -17,6 +17,7 @@ from switch.state.forwarding_state import ForwardingState
 from switch.state.pipeline import build_pipeline
 from tests.unit.p4runtime.client import DELETE, INSERT, MODIFY, action, entity, entry, exact, ids
 from tests.unit.p4runtime.network import frame
+from topo.link import LinkModel
 
 BALANCED = 0x1000
 PORTS = (1, 2, 3)
@@ -47,7 +48,7 @@ class Balancer:
         device.load(pipeline.program)
         of = ids(info)
         self.table, self.profile, self.forward = of["balanced"], of["balancer"], of["forward"]
-        self.device = device
+        self.down: set[int] = set()
         self.engine, self.state, self.rng = engine, ForwardingState(device, pipeline), random.Random(seed)
 
     def call(self) -> p4r.Action:
@@ -91,7 +92,11 @@ class Balancer:
         return [getattr(e, e.WhichOneof("entity")) for e in self.state.read(entity(message), EVERYTHING)]
 
     def is_up(self, watcher: p4r.ActionProfileGroup.Member | p4r.ActionProfileAction) -> bool:
-        return not watcher.watch_port or self.device.port_is_up(watcher.watch_port[0])
+        return not watcher.watch_port or watcher.watch_port[0] not in self.down
+
+    def set_link_up(self, port: int, up: bool) -> None:
+        self.engine.set_link_up(1, port, up)
+        self.down = self.down - {port} if up else self.down | {port}
 
     def allowed_ports(self) -> dict[int, set[int]]:
         """By key: where a packet may go, from what is read back."""
@@ -142,7 +147,7 @@ def test_random_writes(seed: int) -> None:
                 choices += [balancer.member(), balancer.group()]
             outcomes.add(balancer.write(rng.choice((INSERT, INSERT, MODIFY, DELETE)), rng.choice(choices)))
             if step % 7 == 0:
-                engine.set_link_up(1, rng.choice(WATCHED), rng.random() < 0.5)
+                balancer.set_link_up(rng.choice(WATCHED), rng.random() < 0.5)
             if step % 25 == 24:
                 allowed = balancer.allowed_ports()
                 for key in KEYS:
@@ -152,25 +157,30 @@ def test_random_writes(seed: int) -> None:
         assert outcomes <= ALLOWED and len(outcomes) >= 4
 
 
+def balanced_group(balancer: Balancer) -> p4r.ActionProfileGroup:
+    """Written: members 1 to 3 by their ports, and an entry for key 1 that uses group 1. Still empty: the group."""
+    for port in PORTS:
+        call = action(balancer.forward, bytes([port])).action
+        member = p4r.ActionProfileMember(action_profile_id=balancer.profile, member_id=port, action=call)
+        assert balancer.write(INSERT, member) is None
+    return p4r.ActionProfileGroup(action_profile_id=balancer.profile, group_id=1)
+
+
+def use(balancer: Balancer, group: p4r.ActionProfileGroup) -> None:
+    uses = entry(balancer.table, exact(1, b"\x01"), action=p4r.TableAction(action_profile_group_id=1))
+    for message in (group, uses):
+        assert balancer.write(INSERT, message) is None
+
+
 def test_ports_that_are_down_are_left_out() -> None:
     """Also when they were down before the group was written, and with all of them down the group is an empty one."""
     with Engine(manual_clock=True) as engine:
         balancer = Balancer(engine, 1)
-        members = [
-            p4r.ActionProfileMember(
-                action_profile_id=balancer.profile,
-                member_id=port,
-                action=action(balancer.forward, bytes([port])).action,
-            )
-            for port in PORTS
-        ]
-        group = p4r.ActionProfileGroup(action_profile_id=balancer.profile, group_id=1)
+        group = balanced_group(balancer)
         group.members.add(member_id=1, weight=1, watch_port=b"\x04")
         group.members.add(member_id=2, weight=3, watch=5)
-        uses = entry(balancer.table, exact(1, b"\x01"), action=p4r.TableAction(action_profile_group_id=1))
         engine.set_link_up(1, 4, False)
-        for message in (*members, group, uses):
-            assert balancer.write(INSERT, message) is None
+        use(balancer, group)
         assert balancer.taken_ports(1) == {2}
         engine.set_link_up(1, 4, True)
         assert balancer.taken_ports(1) == {1, 2}
@@ -182,3 +192,20 @@ def test_ports_that_are_down_are_left_out() -> None:
         assert balancer.write(MODIFY, group) is None
         assert balancer.taken_ports(1) == {3}
         assert balancer.read(p4r.ActionProfileGroup())[0].members == group.members
+
+
+def test_a_port_is_down_at_both_ends_of_a_link_that_is_cut() -> None:
+    with Engine(manual_clock=True) as engine:
+        balancer = Balancer(engine, 1)
+        engine.add_switch(2)
+        engine.add_link((1, 6), (2, 1), LinkModel(), 0)
+        group = balanced_group(balancer)
+        group.members.add(member_id=1, weight=1, watch_port=b"\x06")
+        group.members.add(member_id=2, weight=1)
+        use(balancer, group)
+        assert balancer.taken_ports(1) == {1, 2}
+        for end in ((1, 6), (2, 1)):
+            engine.set_link_up(*end, False)
+            assert balancer.taken_ports(1) == {2}
+            engine.set_link_up(*end, True)
+            assert balancer.taken_ports(1) == {1, 2}
