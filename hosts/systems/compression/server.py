@@ -9,9 +9,9 @@ import numpy as np
 from formats.addresses import ip_integer
 from formats.compression import Flags
 from hosts.agents.context import AgentContext, Interface
+from hosts.compressors.content import Content
 from hosts.compressors.wire import written
 from hosts.protocols.datagram_frames import Frames, met_congestion, only
-from hosts.systems.compression.assembly import Assembly
 from hosts.systems.compression.description import JobDescription
 from hosts.systems.compression.packets.frames import (
     HEADER_BYTES,
@@ -25,8 +25,7 @@ from hosts.systems.compression.packets.frames import (
 )
 from hosts.systems.compression.packets.incoming import Incoming
 from hosts.systems.compression.packets.outgoing import Outgoing
-from hosts.systems.compression.silence import Silence
-from hosts.systems.compression.summation import Summation
+from hosts.systems.compression.parameter_server import ParameterServer, Worker
 from hosts.transport.group_acknowledgement import GroupAcknowledgement
 from hosts.transport.pacing import TokenBucket
 from hosts.transport.packet_numbers import PACKET_NUMBERS, forward_distance
@@ -37,41 +36,34 @@ ACKNOWLEDGE_EVERY = 1
 """Packets of a worker: with fewer acknowledgements its window would open by pairs, and its rate read unsteadily."""
 
 
-@dataclass
-class _Worker:
-    index: int
+@dataclass(kw_only=True)
+class _Worker(Worker):
     route: Route
     incoming: Incoming
-    gradient: Assembly
-    heard_us: int
-    done: bool = False
 
 
-class Server:
-    """The parameter server of a job."""
+class Server(ParameterServer[int, _Worker]):
+    """Over packets of this system. Workers by their IP addresses as integers."""
 
     def __init__(self, job: JobDescription, interface: Interface, context: AgentContext) -> None:
+        super().__init__(job, context)
         self._job = job
         self._interface = interface
-        self._context = context
-        self._sum = Summation(job, context)
-        self._silence = Silence(job.left_after_us)
         first = job.first_packet_number
         now_us = context.now_us()
         gateway = job.server.gateway_mac
         self._workers = {
             ip_integer(worker.ip): _Worker(
-                worker.index,
-                Route(job.job, job.server, worker.ip, gateway),
-                Incoming(first, ACKNOWLEDGE_EVERY),
-                self._sum.assembly(),
-                now_us,
+                index=worker.index,
+                gradient=self._sum.assembly(),
+                heard_us=now_us,
+                route=Route(job.job, job.server, worker.ip, gateway),
+                incoming=Incoming(first, ACKNOWLEDGE_EVERY),
             )
             for worker in job.workers
         }
         self._group = GroupAcknowledgement(self._workers, first)
         self._arrived_bytes = 0
-        self._route = Route(job.job, job.server, job.multicast.ip, job.multicast.mac)
         sender = StreamSender(
             window_packets=job.window_fragments,
             min_timeout_us=job.min_timeout_us,
@@ -99,31 +91,21 @@ class Server:
         context.emit("final", statistics={**self._sender.statistics.to_json(), "rejected": self._sum.rejected})
 
     def _wait(self, now_us: int) -> None:
-        times = [self._outgoing.deadline_us(now_us), self._silence.ends_us(self._workers)]
+        times = [self._outgoing.deadline_us(now_us), self._patience_ends_us()]
         if self._outgoing.bucket is not None and self._outgoing.finished:
             self._outgoing.bucket.rest(now_us)
         self._context.wait(min((each for each in times if each is not None), default=None))
 
     def _find_left(self, now_us: int) -> None:
-        """Nobody waits any longer for workers that have been silent for too long; what has come of them counts."""
-        left = self._silence.left(self._workers, now_us)
+        left = self._silent(now_us)
         for ip in left:
-            worker = self._workers.pop(ip)
-            self._sum.add(worker.index, worker.gradient, is_whole=False)
+            self._leave(ip)
             self._group.leave(ip)
-            self._context.emit("left", worker=worker.index, round=self._sum.round)
         if left:
             self._take_group_news(congested=False)
 
-    def _complete_round(self) -> None:
-        if not self._workers or not all(worker.done for worker in self._workers.values()):
-            return
-        for worker in self._workers.values():
-            self._sum.add(worker.index, worker.gradient)
-            worker.gradient, worker.done = self._sum.assembly(), False
-            worker.heard_us = self._context.now_us()
-        number = self._sum.round
-        made = written(self._sum.finish(), HEADER_BYTES)
+    def _send(self, number: int, content: Content) -> None:
+        made = written(content, HEADER_BYTES)
         self._outgoing.queue(part_frames(self._route, made, number, self._outgoing.next_sequence))
         self._outgoing.queue([end_frame(self._route, number, self._outgoing.next_sequence)])
 
