@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from pathlib import Path
 
+from common.closing import Closing
 from common.errors import UserError
 from switch.engine import Capture, Engine, EngineDevice
 from switch.fabric_config import FabricConfig, InterfaceConfig
@@ -12,7 +13,7 @@ from switch.insight.fabric_recorder import FabricRecorder
 from switch.insight.recorder import Level
 
 
-class EngineFabric(ABC):
+class EngineFabric(Closing):
     """Switches, links and captures of a configuration; what is at the other end of its ports, a subclass says."""
 
     engine: Engine

@@ -66,9 +66,6 @@ class Fabric(EngineFabric):
         self.engine.start()
         return self
 
-    def __exit__(self, *exception: object) -> None:
-        self.close()
-
 
 def serve_commands(fabric: EngineFabric, lines: Iterable[str]) -> Iterator[dict[str, Any]]:
     """The events that answer a stream of commands, up to "stop" or the end."""

@@ -179,7 +179,6 @@ class _Loader:
         variables = [i for i, f in enumerate(fields) if f.variable]
         if len(variables) > 1 or (variables and not max_length_bytes):
             raise node.error("at most one variable-length field, with 'max_length'")
-        length = None
         if variables:
             fixed_bits = sum(f.width for f in fields)
             at = variables[0]
@@ -187,9 +186,7 @@ class _Loader:
             if room < 0 or room % 8:
                 raise node.error("'max_length' does not fit the fixed fields")
             fields[at] = m.FieldType(fields[at].name, room, variable=True)
-            length_node = node.get("length_exp")
-            length = data(self.names, length_node) if length_node else None
-        return m.HeaderType(name, tuple(fields), max_length_bytes, length)
+        return m.HeaderType(name, tuple(fields), max_length_bytes)
 
     def _aliases(self) -> dict[str, ex.Field]:
         aliases: dict[str, ex.Field] = {}

@@ -35,12 +35,9 @@ class FieldType:
 
 @dataclass(frozen=True)
 class HeaderType:
-    """length: bits of the variable-length field as an expression over Argument(field index), in P4_14 style."""
-
     name: str
     fields: tuple[FieldType, ...]
     max_length_bytes: int = 0
-    length: Data | None = None
 
     @property
     def variable_field(self) -> int | None:

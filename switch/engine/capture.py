@@ -8,12 +8,13 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
+from common.closing import Closing
 from common.errors import UserError
 from switch.engine.handle import EngineHandle
 from switch.engine.statistics import Direction
 
 
-class Capture:
+class Capture(Closing):
     """Made by Engine.capture; writes until it is closed, or the engine is. A context manager.
 
     "out" frames are recorded when the port begins to send them, also those that the link then loses; "in" frames when
@@ -42,12 +43,6 @@ class Capture:
                 self.close()
                 reason = "is being captured already" if code == -errno.EEXIST else "does not exist"
                 raise UserError(f"cannot capture {direction!r} of port {port} of switch {device_id}: it {reason}")
-
-    def __enter__(self) -> Capture:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
 
     def close(self) -> int:
         """Finish the file; how many packets it holds. UserError if it could not be written. May be repeated."""

@@ -9,9 +9,9 @@ import os
 import threading
 from collections.abc import Collection, Iterable
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
+from common.closing import Closing
 from common.errors import EndlessCircle, UserError
 from switch.engine import abi
 from switch.engine.capture import Capture
@@ -27,7 +27,7 @@ _FOREVER_NS = 10**18
 _FOREVER = 2**64 - 1
 
 
-class Engine(EngineHandle):
+class Engine(EngineHandle, Closing):
     """Switches, links and ports are added before or after `start`; methods may be called from any thread.
 
     With `manual_clock` there is no thread: time stands still but for `advance`, which does everything that happens
@@ -39,14 +39,6 @@ class Engine(EngineHandle):
         self._manual_clock = manual_clock
         self._devices: dict[int, EngineDevice] = {}
         self._upcall_thread: threading.Thread | None = None
-
-    def __enter__(self) -> Engine:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Stop, and give everything back. The engine and its devices are unusable afterwards."""
@@ -173,32 +165,20 @@ class Engine(EngineHandle):
 
     def add_open_port(self, device_id: int, port: int, link: LinkModel = _DEFAULT_LINK, seed: int = 0) -> None:
         """A port whose other end is in the caller's hand: `inject` and `drain`."""
-        self._device(device_id)
-        _require_one_channel(link)
-        code = self.call(
-            "add_open_port",
-            device_id,
-            port,
-            ctypes.byref(abi.LinkModelStruct.of(link, seed, 1)),
-            ctypes.byref(abi.LinkModelStruct.of(link, seed, 0)),
-        )
-        self._check_port(code, device_id, port)
-        _raise_unless_done(code, f"open port {port} of switch {device_id}")
+        self._add_own_port("add_open_port", device_id, port, link, seed)
 
     def add_memory_port(self, device_id: int, port: int, link: LinkModel, seed: int) -> None:
         """A port to a host that is in this process, with the links and generators of `add_interface`.
 
         Nobody listens there at first: `switch.virtual` has the host's side.
         """
+        self._add_own_port("add_memory_port", device_id, port, link, seed)
+
+    def _add_own_port(self, verb: str, device_id: int, port: int, link: LinkModel, seed: int) -> None:
         self._device(device_id)
         _require_one_channel(link)
-        code = self.call(
-            "add_memory_port",
-            device_id,
-            port,
-            ctypes.byref(abi.LinkModelStruct.of(link, seed, 1)),
-            ctypes.byref(abi.LinkModelStruct.of(link, seed, 0)),
-        )
+        directions = [ctypes.byref(abi.LinkModelStruct.of(link, seed, number)) for number in (1, 0)]
+        code = self.call(verb, device_id, port, *directions)
         self._check_port(code, device_id, port)
         _raise_unless_done(code, f"port {port} of switch {device_id}")
 

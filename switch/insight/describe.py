@@ -18,7 +18,7 @@ class Describer:
         self._parameters = parameters
 
     def primitive(self, primitive: m.Primitive) -> str:
-        if primitive.op in ("assign", "modify_field") and len(primitive.parameters) == 2:
+        if primitive.op == "assign" and len(primitive.parameters) == 2:
             target, value = primitive.parameters
             return f"{self.text(target)} = {self.text(value)}"
         return f"{primitive.op}({', '.join(self.text(part) for part in primitive.parameters)})"

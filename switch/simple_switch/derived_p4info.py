@@ -16,6 +16,7 @@ from finsy.proto import p4i
 from switch.bmv2_json.load import load_program
 from switch.bmv2_json.model import ProgramModel, Table
 from switch.compiler.p4info.identifiers import PREFIX, one_at_a_time
+from switch.state.externs.kinds import EXTERNS
 
 _MATCH = {
     "exact": p4i.MatchField.EXACT,
@@ -65,6 +66,7 @@ class _Identifiers:
             "direct_meter": [name for name, meter in model.meters.items() if meter.table is not None],
             "register": list(model.registers),
             "value_set": list(model.value_sets),
+            **{kind: [name for name, each in model.externs.items() if each.kind == kind] for kind in EXTERNS},
         }
         for kind, names in named.items():
             taken: set[int] = set()
@@ -134,6 +136,11 @@ def _add_arrays(info: Any, model: ProgramModel, ids: _Identifiers) -> None:
         described = info.registers.add(size=register.size)
         ids.name("register", register.name, described)
         described.type_spec.bitstring.bit.bitwidth = register.width
+    for kind in dict.fromkeys(extern.kind for extern in model.externs.values()):
+        type_ = info.externs.add(extern_type_id=EXTERNS[kind].type_id, extern_type_name=kind)
+        for extern in model.externs.values():
+            if extern.kind == kind:
+                ids.name(kind, extern.name, type_.instances.add())
     for value_set in model.value_sets.values():
         described = info.value_sets.add()
         ids.name("value_set", value_set.name, described)

@@ -14,8 +14,8 @@ import time
 from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 
+from common.closing import Closing
 from switch.stf.statements import Packet
 
 _MAGIC, _ETHERNET, _SNAP_LENGTH = 0xA1B2C3D4, 1, 65535
@@ -24,7 +24,7 @@ _RECORD_HEADER = struct.Struct("=IIII")
 _POLL_S = 0.01
 
 
-class PcapPorts:
+class PcapPorts(Closing):
     """folder: where the files are; BMv2 must run there. Interface names are p0, p1, ..."""
 
     def __init__(self, folder: Path, ports: Sequence[int], packets: Sequence[Packet]) -> None:
@@ -52,14 +52,6 @@ class PcapPorts:
         except BaseException:
             self.close()
             raise
-
-    def __enter__(self) -> PcapPorts:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Nothing more comes in by any port."""

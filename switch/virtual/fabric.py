@@ -81,12 +81,6 @@ class VirtualFabric(EngineFabric):
         """The clock, which starts at 0 and moves in run_until alone."""
         self._stands_still = False
 
-    def __enter__(self) -> VirtualFabric:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
-
     def _add_port(self, port: InterfaceConfig) -> None:
         self.engine.add_memory_port(port.device_id, port.port, port.link, port.seed)
 

@@ -10,12 +10,12 @@ import struct
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from types import TracebackType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from common.closing import Closing
 from common.errors import UserError
 from formats.datagram import ETHER_TYPE_IPV4
 from hosts.agents.interface_counts import InterfaceCounts
@@ -42,7 +42,7 @@ SEND_RETRY_MS = 1
 _TRANSIENT = (errno.ENOBUFS, errno.EAGAIN, errno.EINTR)
 
 
-class RawSocket:
+class RawSocket(Closing):
     """hosts.agents.context.Interface: an AF_PACKET socket on an interface of the present network namespace.
 
     Raises UserError when the interface is missing or the right to open raw sockets is.
@@ -85,14 +85,6 @@ class RawSocket:
         self._timed = TimedFrames()
         self.counts = InterfaceCounts()
         self.on_close(self.drops)
-
-    def __enter__(self) -> RawSocket:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         self._resources.close()

@@ -6,7 +6,6 @@ import functools
 import json
 from collections import deque
 from collections.abc import Callable
-from types import TracebackType
 from typing import Any, NoReturn
 
 import numpy as np
@@ -14,6 +13,7 @@ from greenlet import getcurrent, greenlet  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
 from common.capabilities import REAL_CLOCK
+from common.closing import Closing
 from common.errors import UserError
 from formats.datagram import ETHER_TYPE_IPV4, ETHERNET_BYTES, FRAGMENT_MASK, PROTOCOL_UDP
 from hosts.agents.channel import BEGIN, INTERFACES, STOP
@@ -83,7 +83,7 @@ class VirtualPort:
             interface.take(*batch)
 
 
-class VirtualInterface:
+class VirtualInterface(Closing):
     """hosts.agents.context.Interface on a card of a simulated network."""
 
     def __init__(
@@ -111,14 +111,6 @@ class VirtualInterface:
     def waiting(self) -> bool:
         """Something may wait to be received, and an agent is not to wait for more."""
         return not self.quiet and (bool(self._batches) or self._port.told)
-
-    def __enter__(self) -> VirtualInterface:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         if self._is_open:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from switch.bmv2_json import expressions as ex
 from switch.bmv2_json.model import ActionParameter, ProgramModel
 from switch.bmv2_json.reader import MalformedProgram
+from switch.codegen.emit.probes import NO_PROBES, Probes
 from switch.codegen.emit.ranges import unsigned_range
 from switch.codegen.emit.values import Values, register_cell_bits
 from switch.codegen.layout import GROWTH, Layout, field_offsets, field_words, type_words, words_of
@@ -21,11 +22,16 @@ class Assignments:
         layout: Layout,
         parameters: tuple[ActionParameter, ...] = (),
         lookahead: str | None = None,
+        now: str = "now",
+        probes: Probes = NO_PROBES,
     ) -> None:
+        """parameters and lookahead: see Values. now: C for the time in us that meters go by."""
         self.model = model
         self.layout = layout
         self._parameters = parameters
         self._lookahead = lookahead
+        self._now = now
+        self._probes = probes
         self._index = {
             "register": {name: i for i, name in enumerate(model.registers)},
             "counter": {name: i for i, name in enumerate(model.indirect_counters)},

@@ -3,29 +3,17 @@
 from __future__ import annotations
 
 from switch.bmv2_json import expressions as ex
-from switch.bmv2_json.model import ActionParameter, ProgramModel, Source
+from switch.bmv2_json.model import Source
 from switch.bmv2_json.reader import MalformedProgram
 from switch.codegen.c_text import quoted
 from switch.codegen.emit.assignments import Assignments
-from switch.codegen.layout import DIGEST, FRAME_LENGTH, Layout
+from switch.codegen.layout import DIGEST, FRAME_LENGTH
 from switch.state.externs.kind import ExternKind
 from switch.state.externs.kinds import EXTERNS
 
 
 class ExternStatements(Assignments):
     """Externs, and requests to the engine."""
-
-    def __init__(
-        self,
-        model: ProgramModel,
-        layout: Layout,
-        parameters: tuple[ActionParameter, ...] = (),
-        lookahead: str | None = None,
-        now: str = "now",
-    ) -> None:
-        """now: C for the time in us that meters go by."""
-        super().__init__(model, layout, parameters, lookahead)
-        self._now = now
 
     # ---- State ----
 
@@ -94,7 +82,7 @@ class ExternStatements(Assignments):
 
     # ---- Requests to the engine ----
 
-    def _drop(self, *_: ex.Parameter) -> str:
+    def _drop(self, _standard: ex.Parameter) -> str:
         return "p->std.egress_spec = sw->drop_port; p->std.mcast_grp = 0;"
 
     def _clone(self, session: ex.Parameter, field_list: ex.Parameter) -> str:

@@ -140,10 +140,7 @@ class ParserWriter:
             return [*lines, valid, f"at += {fixed_bytes};"]
         slot = f"{first} + {field_offsets(kind)[variable]}"
         if variable_bits is None:
-            # P4_14: the length follows from fields of the header itself.
-            lines.append(self._need(str(fixed_bytes)))
-            lines.extend(load_fields(kind, before, "at", first))
-            variable_bits = _own_fields(kind.length, header)
+            raise MalformedProgram("BMv2 JSON: extract of a variable-length header without its length")
         lines.extend(self._variable_length(variable_bits, kind, fixed_bytes))
         lines.extend(load_fields(kind, before, "at", first))
         lines.append(f"phv[{slot}] = variable_bits;")
@@ -234,19 +231,6 @@ class ParserWriter:
             if mask_word:
                 tests.append(f"({key}[{i}] & {mask_word:#x}ULL) == {value_word:#x}ULL")
         return " && ".join(tests) or "1"
-
-
-def _own_fields(length: ex.Data | None, header: ex.HeaderReference) -> ex.Data:
-    """A P4_14 length expression with the numbers of fields in it turned into fields of `header`."""
-    if length is None:
-        raise MalformedProgram("BMv2 JSON: extract of a variable-length header without its length")
-    if isinstance(length, ex.Argument):
-        return ex.Field(header, length.index)
-    if isinstance(length, ex.Arithmetic):
-        return ex.Arithmetic(length.op, _own_fields(length.left, header), _own_fields(length.right, header))
-    if isinstance(length, ex.Cast):
-        return ex.Cast(length.op, _own_fields(length.operand, header), length.width)
-    return length
 
 
 def _concatenation(parts: tuple[ex.Data, ...], widths: tuple[int, ...]) -> ex.Data:

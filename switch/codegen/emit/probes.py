@@ -211,7 +211,7 @@ def array_accesses(primitive: Primitive) -> list[Access]:
         return [*_cells(parameters[1]), Access("counter", _name(parameters[0]), _index(parameters[1]), True)]
     if op == "execute_meter":
         return [*_cells(parameters[1]), Access("meter", _name(parameters[0]), _index(parameters[1]), False)]
-    if op in ("assign", "modify_field") and isinstance(parameters[0], ex.RegisterCell):
+    if op == "assign" and isinstance(parameters[0], ex.RegisterCell):
         cell = parameters[0]
         return [*_cells(parameters[1]), Access("register", cell.register, cell.index, True)]
     return _cells(parameters)

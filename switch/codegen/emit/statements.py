@@ -5,30 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from switch.bmv2_json import expressions as ex
-from switch.bmv2_json.model import ActionParameter, Primitive, ProgramModel
+from switch.bmv2_json.model import Primitive
 from switch.bmv2_json.reader import MalformedProgram
 from switch.codegen.emit.extern_statements import ExternStatements
-from switch.codegen.emit.probes import NO_PROBES, Access, Probes, Site, array_accesses
-from switch.codegen.layout import Layout
+from switch.codegen.emit.probes import Access, Site, array_accesses
 
 _JUMPS = ("_jump", "_jump_if_zero")
 
 
 class Statements(ExternStatements):
     """Emits primitives. The C text refers to sw, p, phv, and data for the arguments of the action at hand."""
-
-    def __init__(
-        self,
-        model: ProgramModel,
-        layout: Layout,
-        parameters: tuple[ActionParameter, ...] = (),
-        lookahead: str | None = None,
-        now: str = "now",
-        probes: Probes = NO_PROBES,
-    ) -> None:
-        """now: C for the time in us that meters go by."""
-        super().__init__(model, layout, parameters, lookahead, now)
-        self._probes = probes
 
     # ---- Primitives by name ----
 
@@ -50,15 +36,12 @@ class Statements(ExternStatements):
     def _handler(self, op: str) -> tuple[Callable[..., str] | None, int]:
         handlers: dict[str, tuple[Callable[..., str], int]] = {
             "assign": (self.assign, 2),
-            "modify_field": (self.assign, 2),
             "assign_VL": (self.assign_variable, 2),
             "assign_header": (self._assign_header, 2),
-            "copy_header": (self._assign_header, 2),
             "assign_union": (self._assign_union, 2),
             "assign_header_stack": (self._assign_stack, 2),
             "assign_union_stack": (self._assign_stack, 2),
             "add_header": (self._add_header, 1),
-            "add_header_fast": (lambda header: self.make_valid(self._header(header)), 1),
             "remove_header": (self._remove_header, 1),
             "push": (lambda stack, count: self._shift_stack("push", stack, count), 2),
             "pop": (lambda stack, count: self._shift_stack("pop", stack, count), 2),
@@ -69,7 +52,6 @@ class Statements(ExternStatements):
             "modify_field_with_hash_based_offset": (self._hash, 4),
             "modify_field_rng_uniform": (self._random, 3),
             "mark_to_drop": (self._drop, 1),
-            "drop": (self._drop, 0),
             "clone_ingress_pkt_to_egress": (self._clone, 2),
             "clone_egress_pkt_to_egress": (self._clone, 2),
             "resubmit": (lambda fields: self._request("resubmit", fields), 1),
@@ -78,34 +60,8 @@ class Statements(ExternStatements):
             "generate_digest": (self._digest, 2),
             "log_msg": (self._log, 2),
             "exit": (lambda: "return 1;", 0),
-            "no_op": (lambda: "", 0),
         }
-        if op in handlers:
-            return handlers[op]
-        return self._arithmetic_handler(op)
-
-    def _arithmetic_handler(self, op: str) -> tuple[Callable[..., str] | None, int]:
-        """P4_14's primitives that compute."""
-        three = {
-            "add": "+",
-            "subtract": "-",
-            "bit_xor": "^",
-            "bit_or": "|",
-            "bit_and": "&",
-            "shift_left": "<<",
-            "shift_right": ">>",
-        }
-        two = {"add_to_field": "+", "subtract_from_field": "-"}
-
-        def computed(target: ex.Parameter, left: ex.Parameter, right: ex.Parameter) -> str:
-            operator = three.get(op) or two[op]
-            return self.assign(target, ex.Arithmetic(operator, self._number(left), self._number(right)))
-
-        if op in three:
-            return computed, 3
-        if op in two:
-            return (lambda target, value: computed(target, target, value)), 2
-        return None, 0
+        return handlers.get(op, (None, 0))
 
     # ---- Whole actions ----
 

@@ -26,7 +26,7 @@ CATEGORIES = {
     "redefined": "a macro is defined differently a second time",
     "uninitialized_use": "a variable or out parameter is read before it has a value",
     "unreachable": "states, cases and statements that no packet gets to",
-    "unsupported": "something that works here and that p4c, or its back end for BMv2, refuses",
+    "unsupported": "something that works here and that p4c, its back end for BMv2, or BMv2 refuses",
     "unused": "tables, selector keys, actions, controls, parsers, instances and variables that nothing uses",
     "user": "the text of a #warning line",
 }

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from finsy.proto import p4i
 
+from switch.compiler import compile_p4
 from switch.simple_switch.derived_p4info import derived_p4info
 from tests.unit.simple_switch.programs import everything, program_json
 
+COUNTING = Path(__file__).parents[2] / "p4/stf/architecture/count_min_sketch.p4"
 KINDS = ("tables", "counters", "direct_counters", "meters", "registers", "action_profiles", "value_sets", "actions")
 
 
@@ -50,6 +53,11 @@ def test_actions_and_arrays_are_described_alike() -> None:
     assert named(derived, "registers")["In.cells"].type_spec == named(real, "registers")["In.cells"].type_spec
     assert named(derived, "meters")["In.limits"].spec == named(real, "meters")["In.limits"].spec
     assert derived.action_profiles[0].with_selector
+
+
+def test_externs_of_our_own_are_described_alike() -> None:
+    compiled = compile_p4(COUNTING)
+    assert derived_p4info(compiled.json).externs == compiled.p4info.externs
 
 
 def test_what_is_not_bmv2_json() -> None:
