@@ -123,15 +123,19 @@ class RunFiles:
 
 
 def find_run(output: Path, name: str, digests: set[str], quick: bool) -> Path | None:
-    """The newest run of the study, small or full as asked for, that was to make any of these points."""
+    """Of the runs of a study, small or full as asked for, that were to make any of these points, that with most of
+    them done; the newest of several."""
     parent = output / name
-    folders = [path for path in parent.iterdir() if not path.is_symlink()] if parent.is_dir() else []
-    for folder in sorted(folders, key=lambda path: (path.stat().st_mtime, path.name), reverse=True):
+    found = []
+    for folder in parent.iterdir() if parent.is_dir() else ():
+        if folder.is_symlink():
+            continue
         try:
             resolved = json.loads((folder / "study.json").read_text(encoding="utf-8"))
             made = {point["digest"] for point in resolved["points"]}
             if resolved["quick"] == quick and made & digests:
-                return folder
+                done = sum((folder / "points" / f"{digest}.json").exists() for digest in digests)
+                found.append((done, folder.stat().st_mtime, folder.name, folder))
         except (OSError, ValueError, KeyError, TypeError):
             continue  # it holds no run of a study
-    return None
+    return max(found)[-1] if found else None

@@ -181,8 +181,12 @@ def _folder(study: Study, planned: Sequence[PlannedPoint], scale: Scale, output:
         if found is not None:
             folder = RunFolder.reopen(found)
             files = RunFiles(found)
-            done = [point for point in done_points(files, planned) if point.stored.is_good]
-            say(f"going on with {found}: {len(done)} of {len(planned)} points are done")
+            done = done_points(files, planned)
+            bad = sum(not point.stored.is_good for point in done)
+            again = (
+                f"; {bad} of them failed or {'was' if bad == 1 else 'were'} invalid, and are run again" if bad else ""
+            )
+            say(f"going on with {found}: {len(done)} of {len(planned)} points are done{again}")
             write_description(folder, study, planned, scale)
             return folder
         say("there is nothing to go on with (other points, or another version of the program): starting anew")

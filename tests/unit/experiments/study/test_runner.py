@@ -113,6 +113,20 @@ def test_resume_runs_what_is_missing_and_no_more(tmp_path: Path, trace: Path) ->
     assert runs(trace) == []
 
 
+def test_resume_goes_on_with_the_run_that_has_the_most(
+    tmp_path: Path, trace: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A newer run may have been interrupted at once."""
+    most = run(tmp_path)
+    newer = run(tmp_path)
+    for point in newer.done[1:]:
+        (newer.folder / "points" / f"{point.stored.digest}.json").unlink()
+    trace.unlink()
+    assert run(tmp_path, resume=True).folder == most.folder
+    assert runs(trace) == []
+    assert f"going on with {most.folder}: 6 of 6 points are done\n" in capfd.readouterr().err
+
+
 def test_resume_keeps_what_an_extended_study_shares(tmp_path: Path, trace: Path) -> None:
     done = run(tmp_path)
     trace.unlink()
@@ -177,11 +191,14 @@ def test_a_point_that_breaks_is_told_and_does_not_stop_the_others(
     assert "[3/5] count=3, ends=, verdict=invalid, seed 1: invalid: made so" in said
 
 
-def test_resume_repeats_what_failed_or_was_invalid_after_what_is_missing(tmp_path: Path, trace: Path) -> None:
+def test_resume_repeats_what_failed_or_was_invalid_after_what_is_missing(
+    tmp_path: Path, trace: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     first = run(tmp_path, ENDINGS)
     trace.unlink()
     again = run(tmp_path, ENDINGS, resume=True)
     assert again.folder == first.folder
+    assert "3 of 5 points are done; 2 of them failed or were invalid, and are run again" in capfd.readouterr().err
     # What broke left no file: it is missing. A doubtful point is worth keeping.
     assert runs(trace) == ["2 1", "4 1", "1 1", "3 1"]
 
