@@ -29,21 +29,21 @@ class System(ABC, Generic[Configuration]):
     """Runs points of one kind. A system is a subclass, and has the defaults where it brings nothing of its own.
 
     Its docstring is the help of `gradbed run NAME`. configuration: the sections that its studies have. metrics: by
-    name. service: "module:Class" of its part of the controller. assurance: what holds for every point that has not
-    failed, a sentence for people. defaults: what `gradbed run NAME` takes for fields where studies have another
-    default, by dotted path. benches: "module:function" of commands of `gradbed bench`, by name. switch_workloads:
-    "module:function" of what `gradbed bench switch` sends through its programs
-    (experiments.bench.switch.workloads.Workload). on_bmv2: as defaults, where BMv2 cannot do otherwise.
-    model_runs: small ones for `gradbed bench models`, options of `gradbed run NAME` by what they are.
-    script_defaults: of `gradbed run torch`; None: agents of the system
-    do not run PyTorch scripts. network_options: the fields, or whole sections, by dotted path, that `gradbed up` has
-    options for. prompt: "module:Class" of its prompt, a subclass of experiments.prompt.prompt.Prompt with commands of
-    the system's own.
+    name. main_metrics: those of a study that names none; empty: all. service: "module:Class" of its part of the
+    controller. assurance: what holds for every point that has not failed, a sentence for people. defaults: what
+    `gradbed run NAME` takes for fields where studies have another default, by dotted path. benches: "module:function"
+    of commands of `gradbed bench`, by name. switch_workloads: "module:function" of what `gradbed bench switch` sends
+    through its programs (experiments.bench.switch.workloads.Workload). on_bmv2: as defaults, where BMv2 cannot do
+    otherwise. model_runs: small ones for `gradbed bench models`, options of `gradbed run NAME` by what they are.
+    script_defaults: of `gradbed run torch`; None: agents of the system do not run PyTorch scripts. network_options:
+    the fields, or whole sections, by dotted path, that `gradbed up` has options for. prompt: "module:Class" of its
+    prompt, a subclass of experiments.prompt.prompt.Prompt with commands of the system's own.
     """
 
     name: str
     configuration: type[Configuration]
     metrics: Mapping[str, Metric]
+    main_metrics: Sequence[str] = ()
     service: str
     assurance: str
     defaults: Mapping[str, Any] = {}

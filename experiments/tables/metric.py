@@ -35,15 +35,15 @@ class Metric:
 
 
 def metric_table(title: str, metrics: Mapping[str, Metric], row: Mapping[str, Any], model: str) -> Table:
-    """row: of the points table. model: what ran the switches."""
+    """row: of the points table; what has no value in it is left out. model: what ran the switches."""
     table = Table(title=title)
     table.add_column("metric", no_wrap=True)
     table.add_column("value", justify="right", no_wrap=True)
     table.add_column("meaning")
     for name, metric in metrics.items():
-        value = row[name]
-        if value is None and metric.is_untold(model):
-            value = "not on BMv2"
+        value: Any = "not on BMv2" if row[name] is None and metric.is_untold(model) else row[name]
+        if value is None:
+            continue
         is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
         table.add_row(name, engineering(value, metric.unit) if is_number else str(value), metric.meaning)
     return table

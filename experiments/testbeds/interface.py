@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pydantic import BaseModel
 
@@ -16,6 +16,8 @@ from experiments.testbeds.agents import Agents, AgentSpec
 from topo.graph import Topology
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from switch.insight.coverage.coverage import Report as CoverageReport
 
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel
 
@@ -32,6 +32,8 @@ from switch.insight.recorder import Level
 from switch.server.outside_address import OutsideAddress
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from experiments.setup import NetworkSetup, PointTask, Served
     from switch.insight.coverage.coverage import Report as CoverageReport
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
@@ -35,6 +35,8 @@ from switch.insight.recorder import as_words, recording
 from switch.virtual import HostInterface, Message, VirtualFabric
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from experiments.configuration.sections import SwitchProgramsSection
     from experiments.setup import NetworkSetup, PointTask, Served
     from switch.engine import EngineDevice

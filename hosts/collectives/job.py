@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from pydantic import Field, model_validator
 
@@ -14,6 +14,9 @@ from hosts.learning.settings import Settings, TrainingSettings
 from hosts.learning.workload import gradient_values
 from hosts.transport.congestion_window import CongestionControl
 from hosts.transport.packet_numbers import PACKET_NUMBERS
+
+if TYPE_CHECKING:
+    from typing import Self
 
 
 class CollectiveJob(Description):

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 from types import TracebackType
-from typing import NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from switch.bmv2_json.model import ProgramModel, Table, ValueSet
 from switch.device import ActionCall, Counts, KeyMatch
 from switch.stf import names
 from switch.stf import statements as s
 from switch.stf.names import NoFit
+
+if TYPE_CHECKING:
+    from typing import Self
 
 
 class Target(Protocol):

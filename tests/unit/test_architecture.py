@@ -342,6 +342,29 @@ def test_agents_know_time_and_network_by_their_context_alone(room: str) -> None:
     assert wrong == []
 
 
+NEWER = {
+    "typing": {"Self", "Never", "assert_never", "assert_type", "LiteralString", "Required", "Unpack", "override"},
+    "datetime": {"UTC"},
+    "enum": {"StrEnum"},
+    "tomllib": {""},
+    "itertools": {"batched"},
+}
+"""What the standard library has since Python 3.11 or 3.12: Ubuntu 22.04 has 3.10."""
+
+
+def test_nothing_that_python_3_10_lacks_is_imported() -> None:
+    """But for the type checker."""
+    found = []
+    for file in (file for package in MAY_IMPORT for file in files(package)):
+        for statement in ast.parse(file.read_text(encoding="utf-8")).body:
+            if isinstance(statement, ast.ImportFrom):
+                newer = NEWER.get(statement.module or "", set())
+                found += [(file, each.name) for each in statement.names if each.name in newer]
+            elif isinstance(statement, ast.Import):
+                found += [(file, each.name) for each in statement.names if "" in NEWER.get(each.name, ())]
+    assert not found
+
+
 def test_the_readme_leads_to_every_page_of_the_documentation() -> None:
     readme = (ROOT / "README.md").read_text()
     assert [page.name for page in sorted((ROOT / "docs").glob("*.md")) if f"](docs/{page.name})" not in readme] == []

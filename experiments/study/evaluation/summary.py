@@ -19,7 +19,8 @@ CUT = "*"
 def summary_table(study: Study, results: StudyResults) -> Table:
     """A row for each place in the sweep: metrics as mean and half of the interval, and the worst verdict. Points that
     are invalid or failed are left out of the means, as in figures, and marked."""
-    names = study.head.metrics or list(study.system.metrics)
+    names = study.head.metrics or study.system.main_metrics or list(study.system.metrics)
+    names = [name for name in names if any(point.row[name] is not None for point in results.points)]
     places: dict[str, list[DonePoint]] = {}
     for point in results.points:
         places.setdefault(repr(point.coordinates), []).append(point)

@@ -40,6 +40,7 @@ class AggregationSystem(System[AggregationConfiguration]):
     name = "aggregation"
     configuration = AggregationConfiguration
     metrics: Mapping[str, Metric] = METRICS
+    main_metrics = ("throughput_bps", "bound_share", "round_time_s", "server_share", "accuracy")
     service = "controller.systems.aggregation.service:AggregationService"
     assurance = "All sums are bit for bit those of a single process, and switch and host counters agree."
     defaults: Mapping[str, Any] = {

@@ -31,6 +31,7 @@ class CompressionSystem(System[CompressionConfiguration]):
     name = "compression"
     configuration = CompressionConfiguration
     metrics: Mapping[str, Metric] = METRICS
+    main_metrics = ("iteration_time_s", "ratio", "queue_drops", "accuracy")
     service = "controller.systems.compression.service:CompressionService"
     assurance = (
         "All sums are exactly those of what workers sent, what was sent and what is held back are all gradients, and "

@@ -32,6 +32,7 @@ class InterconnectSystem(System[InterconnectConfiguration]):
     name = "interconnect"
     configuration = InterconnectConfiguration
     metrics: Mapping[str, Metric] = METRICS
+    main_metrics = ("accepted_load", "latency_s", "latency_p99_s", "loss", "largest_link_load")
     service = "controller.systems.interconnect.service:InterconnectService"
     assurance = "All packets are accounted for: hosts, switches and links agree."
     defaults: Mapping[str, Any] = {"clock": "virtual", "topology.kind": DEFAULT_TOPOLOGY}

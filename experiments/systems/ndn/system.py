@@ -21,6 +21,7 @@ class NdnSystem(System[NdnConfiguration]):
     name = "ndn"
     configuration = NdnConfiguration
     metrics: Mapping[str, Metric] = METRICS
+    main_metrics = ("round_time_s", "gradient_hops", "transmissions", "recoveries", "accuracy")
     service = "controller.systems.ndn.service:NdnService"
     assurance = "All sums and weights are bit for bit those of a single process, and router and host counters agree."
     switch_workloads = ("experiments.systems.ndn.bench.switch_workload:interests",)

@@ -28,6 +28,7 @@ class ShuffleSystem(System[ShuffleConfiguration]):
     name = "shuffle"
     configuration = ShuffleConfiguration
     metrics: Mapping[str, Metric] = METRICS
+    main_metrics = ("shuffle_time_s", "counted_hops", "samples_per_packet", "requests")
     service = "controller.systems.shuffle.service:ShuffleService"
     assurance = (
         "Every demand is met; where schedules were sent, every worker that was there to the end holds exactly the "

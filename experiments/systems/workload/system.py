@@ -35,6 +35,7 @@ class WorkloadSystem(System[WorkloadConfiguration]):
     name = "workload"
     configuration = WorkloadConfiguration
     metrics: Mapping[str, Metric] = METRICS
+    main_metrics = ("sent_packets", "loss", "throughput_bps", "mean_us", "p99_us", "queue_drops")
     shorthands = WorkloadShorthands
     service = SERVICE
     assurance = "Hosts, links and switches account for every packet."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import statistics
 from dataclasses import replace
 from pathlib import Path
@@ -127,6 +128,25 @@ def test_the_table_at_the_end(tmp_path: Path) -> None:
     assert cells[0] == ["valid", "valid", "doubtful", "doubtful", "invalid", "invalid"]
     assert [cell.split(",")[0] for cell in cells[-1]] == cells[0]
     assert [cell.strip("()") for cell in cells[3]] == ["20"] * 6
+
+
+def test_a_study_without_metrics_shows_the_systems_main_ones_that_have_values(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "study.yaml"
+    file.write_text(re.sub(r"(?m)^metrics:.*\n", "", STUDY))
+    study = load_study(file)
+    results = load_results(run_study(study, Scale(), tmp_path).folder)
+
+    def titles() -> list[str]:
+        return [str(column.header) for column in summary_table(study, results).columns][2:-1]
+
+    every = titles()
+    monkeypatch.setattr(type(study.system), "main_metrics", ("heads", "limit"))
+    assert titles() == ["heads", "limit"] and len(every) > 2
+    for point in results.points:
+        monkeypatch.setitem(point.stored.row, "limit", None)
+    assert titles() == ["heads"]
 
 
 def test_what_all_repetitions_agree_on_has_no_interval() -> None:
