@@ -15,6 +15,7 @@ caller leaves nothing behind.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import select
 import signal
@@ -46,6 +47,11 @@ from common.namespaces import (
 from common.parent_death import die_with_parent
 
 RELAYED = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
+
+IN_CHROOT = (
+    "/ is no mount point, as in a plain chroot; outside, run mount --bind FOLDER FOLDER before chroot FOLDER, or "
+    "take --clock virtual"
+)
 
 SAME_SIGNAL_S = 0.5
 """A relayed signal that init got itself within this time was sent to the whole process group, the function too."""
@@ -84,7 +90,8 @@ def run_in_sandbox(function: Callable[[], int], what: str = "this command") -> i
         init, problem = _read_report(report_read)
         status = _relay_until_exit(monitor, init, wakeups)
     if problem:
-        raise UserError(f"{what} needs namespaces of its own: {problem} (in a container: run it privileged)")
+        advice = "" if problem == IN_CHROOT else " (in a container: run it privileged)"
+        raise UserError(f"{what} needs namespaces of its own: {problem}{advice}")
     return status
 
 
@@ -211,7 +218,10 @@ def _init(
 
 
 def _mount_proc_and_sys() -> None:
-    mount("none", "/", None, MS_REC | MS_PRIVATE)
+    try:
+        mount("none", "/", None, MS_REC | MS_PRIVATE)
+    except OSError as error:
+        raise OSError(error.errno, IN_CHROOT) if error.errno == errno.EINVAL else error from None
     guarded = MS_NOSUID | MS_NODEV | MS_NOEXEC
     mount("proc", "/proc", "proc", guarded)
     # A new sysfs shows the new network namespace; what is mounted below the old one (cgroups) stays visible.

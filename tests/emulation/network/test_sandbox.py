@@ -311,11 +311,25 @@ def fail_to_mount() -> None:
     run_in_sandbox(lambda: 0, "gradbed run")
 
 
+def fail_in_a_chroot() -> None:
+    """mount(2): EINVAL where propagation is changed of what is no mount point."""
+
+    def forbid(*_arguments: object) -> None:
+        raise OSError(22, "Invalid argument")
+
+    sandbox.mount = forbid
+    run_in_sandbox(lambda: 0, "gradbed run")
+
+
 @pytest.mark.parametrize(
     ("program", "reason"),
-    [(fail_to_unshare, "Operation not permitted"), (fail_to_mount, "Permission denied")],
-    ids=["unshare", "mount"],
+    [
+        (fail_to_unshare, "Operation not permitted (in a container: run it privileged)"),
+        (fail_to_mount, "Permission denied (in a container: run it privileged)"),
+        (fail_in_a_chroot, sandbox.IN_CHROOT),
+    ],
+    ids=["unshare", "mount", "chroot"],
 )
 def test_a_kernel_that_forbids_it_is_a_user_error(program: Callable[[], None], reason: str) -> None:
-    line = f"gradbed run needs namespaces of its own: {reason} (in a container: run it privileged)"
+    line = f"gradbed run needs namespaces of its own: {reason}"
     assert run_program(program).stderr.splitlines()[-1] == f"common.errors.UserError: {line}"
