@@ -101,7 +101,9 @@ def features() -> tuple[Feature, ...]:
         feature("packet sockets", "switch ports", has_packet_sockets, privileged),
         feature("veth", "links to hosts", has_veth, "load the kernel module veth"),
         feature("htb", "link rates with BMv2", has_htb, "use the gradbed switch, whose links need no module"),
-        feature("netem", "delay, loss, duplication with BMv2", has_netem, "use the gradbed switch, as above"),
+        feature(
+            "netem", "delay, loss, duplication with BMv2", has_netem, "use the gradbed switch, which does it itself"
+        ),
         Feature(
             "Mininet",
             "hosts and the command line",
