@@ -56,7 +56,8 @@ def parse_topology(text: str, link: LinkModel | None = None, scale_factor: float
     if shape is None:
         words = " or ".join(usage(known) for known in SHAPES)
         raise UserError(
-            f"unknown topology {text!r}: write {words}, or the path of a topology.json, p4app.json or network.py"
+            f"unknown topology {text!r}: write {words}, or the path of a file: .yaml, .graphml, "
+            "topology.json, p4app.json or network.py (docs/topologies.md)"
         )
     try:
         sizes = [int(argument) for argument in arguments.split(",")]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Interface, IPv4Network
 
 from common.errors import UserError
-from topo.addressing import host_mac, make_switch
+from topo.addressing import MAX_HOSTS_PER_SWITCH, host_mac, make_host, make_switch
 from topo.graph import Endpoint, Host, Link, Switch, Topology
 from topo.link import LinkModel
 
@@ -20,13 +21,15 @@ _TIME_US = {"us": 1, "ms": 1_000, "s": 1_000_000}
 
 @dataclass(frozen=True)
 class HostDescription:
-    """ip: "10.0.1.1/24". gateway_ip None: it has none."""
+    """ip: "10.0.1.1/24"; None: the next one below its switch, of 10.0.SWITCH.0/24. gateway_ip None: it has none.
+    on_link: as of topo.graph.Host."""
 
     name: str
-    ip: str
+    ip: str | None = None
     mac: str | None = None
     gateway_ip: str | None = None
     gateway_mac: str | None = None
+    on_link: bool = True
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,8 @@ class LinkDescription:
     rate_mbps: float | None = None
     loss_percent: float | None = None
     queue_packets: int | None = None
+    jitter_us: float | None = None
+    duplicate: float | None = None
 
     def model(self, usual: LinkModel, scale_factor: float) -> LinkModel:
         model = usual
@@ -52,13 +57,17 @@ class LinkDescription:
             model = replace(model, loss=self.loss_percent / 100)
         if self.queue_packets is not None:
             model = replace(model, queue_packets=self.queue_packets)
+        if self.jitter_us is not None:
+            model = replace(model, jitter_us=round(self.jitter_us / scale_factor))
+        if self.duplicate is not None:
+            model = replace(model, duplicate=self.duplicate)
         # Jitter is never more than the delay.
         return replace(model, jitter_us=min(model.jitter_us, model.delay_us))
 
 
 @dataclass(frozen=True)
 class Described:
-    """entries, programs: by switch, as the file spells them. program: for all switches."""
+    """entries, programs, tiers, numbers: by switch, as the file spells them. program: for all switches."""
 
     hosts: tuple[HostDescription, ...]
     switches: tuple[str, ...]
@@ -66,11 +75,13 @@ class Described:
     entries: Mapping[str, str] = field(default_factory=dict)
     programs: Mapping[str, str] = field(default_factory=dict)
     program: str | None = None
+    tiers: Mapping[str, str] = field(default_factory=dict)
+    numbers: Mapping[str, int] = field(default_factory=dict)
 
     def build(self, name: str, usual: LinkModel, scale_factor: float) -> Topology:
         """The network. UserError or ValueError (pydantic's ValidationError) for what cannot be."""
-        numbers = _numbers(self.switches)
-        switches = {name: make_switch(name, numbers[name], TIER) for name in self.switches}
+        numbers = {**_numbers(self.switches), **self.numbers}
+        switches = {name: make_switch(name, numbers[name], self.tiers.get(name, TIER)) for name in self.switches}
         ports = _Ports(self)
         links = [
             Link(
@@ -85,7 +96,8 @@ class Described:
             for node, other in ((link.a, link.b), (link.b, link.a)):
                 if node not in switches and other in switches:
                     first_switch.setdefault(node, switches[other])
-        hosts = [_host(each, first_switch) for each in self.hosts]
+        below: Counter[str] = Counter()
+        hosts = [_host(each, first_switch, below) for each in self.hosts]
         return Topology(name=name, hosts=tuple(hosts), switches=tuple(switches.values()), links=tuple(links))
 
 
@@ -131,9 +143,18 @@ class _Ports:
         return port
 
 
-def _host(host: HostDescription, switches: Mapping[str, Switch]) -> Host:
+def _host(host: HostDescription, switches: Mapping[str, Switch], below: Counter[str]) -> Host:
+    """below: hosts that have got an address so far, by the switch that they hang on."""
     if host.name not in switches:
         raise UserError(f"host {host.name} is not linked to any switch")
+    if host.ip is None:
+        switch = switches[host.name]
+        below[switch.name] += 1
+        if below[switch.name] > MAX_HOSTS_PER_SWITCH:
+            raise UserError(f"more than {MAX_HOSTS_PER_SWITCH} hosts hang on {switch.name}: give them an ip")
+        subnet = f"10.{switch.number >> 8}.{switch.number & 255}"
+        made = make_host(host.name, subnet, below[switch.name] - 1, switch)
+        return made if host.mac is None else made.model_copy(update={"mac": host.mac.lower()})
     interface = IPv4Interface(host.ip)
     return Host(
         name=host.name,
@@ -142,7 +163,7 @@ def _host(host: HostDescription, switches: Mapping[str, Switch]) -> Host:
         mac=(host.mac or host_mac(str(interface.ip))).lower(),
         gateway_ip=host.gateway_ip or str(_other_address(interface)),
         gateway_mac=(host.gateway_mac or switches[host.name].mac).lower(),
-        on_link=True,
+        on_link=host.on_link,
     )
 
 

@@ -10,13 +10,15 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from common.errors import UserError
-from topo.files import network_script, p4_utils, tutorials
+from topo.files import graphml, network_script, own_form, p4_utils, tutorials
 from topo.files.description import Described
 from topo.graph import Topology
 from topo.link import LinkModel
 
-_SCRIPT, _JSON = ".py", ".json"
-FORMS = "docs/entries.md shows the forms of p4lang/tutorials and p4-utils"
+_SCRIPT, _GRAPHML = ".py", ".graphml"
+_YAML = (".yaml", ".yml")
+SUFFIXES = (_SCRIPT, ".json", _GRAPHML, *_YAML)
+FORMS = "docs/topologies.md shows the forms"
 _OBJECT = "has to be an object"
 _WRONG = {
     "missing": "is missing",
@@ -24,6 +26,7 @@ _WRONG = {
     "model_type": _OBJECT,
     "list_type": "has to be a list",
     "string_type": "has to be a text",
+    "extra_forbidden": "is not known",
     "too_short": "has too few parts",
     "too_long": "has too many parts",
 }
@@ -70,7 +73,7 @@ class TopologyFile:
 
 def is_topology_file(kind: str) -> bool:
     """Whether a topology's kind names a file, and not a shape such as "fat-tree:4"."""
-    return Path(kind.strip()).suffix in (_SCRIPT, _JSON)
+    return Path(kind.strip()).suffix in SUFFIXES
 
 
 def topology_file(kind: str, link: LinkModel | None = None, scale_factor: float = 1.0) -> TopologyFile | None:
@@ -82,7 +85,7 @@ def topology_file(kind: str, link: LinkModel | None = None, scale_factor: float 
         return None
     path = Path(kind.strip())
     try:
-        described = network_script.describe(path) if path.suffix == _SCRIPT else _read(path)
+        described = _described(path)
         topology = described.build(path.stem, link or LinkModel(), scale_factor)
     except ValidationError as error:
         raise UserError(f"{path}: {str(error.errors()[0]['msg']).removeprefix('Value error, ')}") from None
@@ -91,8 +94,21 @@ def topology_file(kind: str, link: LinkModel | None = None, scale_factor: float 
     return _with_files(path, topology, described)
 
 
+def _described(path: Path) -> Described:
+    try:
+        if path.suffix == _SCRIPT:
+            return network_script.describe(path)
+        if path.suffix == _GRAPHML:
+            return graphml.describe(path)
+        return own_form.describe(path) if path.suffix in _YAML else _read(path)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"])) or "it"
+        raise UserError(f"{place} {_WRONG.get(first['type'], first['msg'])} ({FORMS})") from None
+
+
 def _read(path: Path) -> Described:
-    """JSON in either form."""
+    """JSON in either form. pydantic.ValidationError."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -101,12 +117,7 @@ def _read(path: Path) -> Described:
         raise UserError(f"it is no JSON: {error}") from None
     if not isinstance(data, dict):
         raise UserError("it is no topology: it holds no object")
-    try:
-        return p4_utils.describe(data) if "topology" in data else tutorials.describe(data)
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        raise UserError(f"{place} {_WRONG.get(first['type'], first['msg'])} ({FORMS})") from None
+    return p4_utils.describe(data) if "topology" in data else tutorials.describe(data)
 
 
 def read_topology(kind: str, link: LinkModel | None = None, scale_factor: float = 1.0) -> Topology | None:

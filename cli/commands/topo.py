@@ -1,0 +1,141 @@
+"""gradbed topo: what a topology is, and the same as a file."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+Kind = Annotated[str, typer.Argument(metavar="TOPOLOGY", help="fat-tree:4, or a file (docs/topologies.md).")]
+Rate = Annotated[float | None, typer.Option("--rate-mbps", help="Of links that do not say it themselves.")]
+Delay = Annotated[int, typer.Option("--delay-us", help="Likewise.")]
+
+app = typer.Typer(help="Show a topology, or write it as a file.", no_args_is_help=True)
+
+
+@app.callback()
+def topo() -> None:
+    """Show a topology, or write it as a file."""
+
+
+@app.command()
+def show(kind: Kind, rate_mbps: Rate = None, delay_us: Delay = 0) -> int:
+    """Say what a topology has: hosts, switches by tier, links, and how far hosts are from each other."""
+    found = _topology(kind, rate_mbps, delay_us)
+    tiers = ", ".join(f"{count} {tier}" for tier, count in Counter(each.tier for each in found.switches).items())
+    print(
+        f"{found.name}: {len(found.hosts)} hosts, {len(found.switches)} switches ({tiers}), {len(found.links)} links"
+    )
+    for model, count in Counter(_model_words(link.model) for link in found.links).items():
+        print(f"{count} x {model}")
+    if len(found.hosts) > 1:
+        apart, a, b = _farthest(found)
+        print(f"farthest hosts: {a} and {b}, {apart} links apart")
+    return 0
+
+
+@app.command()
+def export(
+    kind: Kind,
+    form: Annotated[str, typer.Option("--format", help="yaml, graphml, dot (Graphviz) or svg.")] = "yaml",
+    output: Annotated[Path | None, typer.Option("--output", help="The file; default: standard output.")] = None,
+    rate_mbps: Rate = None,
+    delay_us: Delay = 0,
+) -> int:
+    """Write a topology as a file: --topology takes the YAML and the GraphML again."""
+    from common.errors import UserError
+    from common.suggestion import suggestion
+
+    if form not in FORMS:
+        raise UserError(f"--format: one of {', '.join(FORMS)}, not {form!r}{suggestion(form, FORMS)}")
+    text = FORMS[form](_topology(kind, rate_mbps, delay_us))
+    if output is None:
+        sys.stdout.write(text)
+        return 0
+    try:
+        output.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"--output: {output}: {error.strerror}") from None
+    return 0
+
+
+def _topology(kind: str, rate_mbps: float | None, delay_us: int) -> Any:
+    from topo.link import LinkModel
+    from topo.registry import parse_topology
+
+    return parse_topology(kind, LinkModel(None if rate_mbps is None else round(rate_mbps * 1e6), delay_us))
+
+
+def _model_words(model: Any) -> str:
+    words = ["unlimited" if model.rate_bps is None else f"{model.rate_bps / 1e6:g} Mbit/s", f"{model.delay_us} us"]
+    words += [f"{name} {value:g}" for name, value in (("loss", model.loss), ("jitter us", model.jitter_us)) if value]
+    return ", ".join([*words, f"queues of {model.queue_packets} packets"])
+
+
+def _farthest(topology: Any) -> tuple[int, str, str]:
+    """(links, host, host), the first of the farthest pairs."""
+    import networkx
+
+    hosts = [host.name for host in topology.hosts]
+    lengths = ((a, networkx.single_source_shortest_path_length(topology.graph, a)) for a in hosts)
+    pairs = ((found[b], a, b) for a, found in lengths for b in hosts if b in found)
+    return max(pairs, key=lambda pair: pair[0])
+
+
+def _yaml(topology: Any) -> str:
+    from topo.files.own_form import as_yaml
+
+    return as_yaml(topology)
+
+
+def _graphml(topology: Any) -> str:
+    from topo.files.graphml import as_graphml
+
+    return as_graphml(topology)
+
+
+def _dot(topology: Any) -> str:
+    """Graphviz: hosts are boxes, switches circles; an edge says its rate, if it has one."""
+    lines = [f'graph "{topology.name}" {{']
+    lines += [f"  {host.name} [shape=box];" for host in topology.hosts]
+    lines += [f"  {switch.name} [shape=circle];" for switch in topology.switches]
+    for link in topology.links:
+        rate = "" if link.model.rate_bps is None else f' [label="{link.model.rate_bps / 1e6:g} Mbit/s"]'
+        lines.append(f"  {link.a.node} -- {link.b.node}{rate};")
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def _svg(topology: Any) -> str:
+    """Hosts at the bottom, each switch as high as it is far from the nearest host."""
+    import io
+
+    import networkx
+
+    from experiments.plotting.style import COLOURS, figure
+
+    hosts = [host.name for host in topology.hosts]
+    switches = [switch.name for switch in topology.switches]
+    graph = topology.graph
+    heights = networkx.multi_source_dijkstra_path_length(graph, hosts, weight=None) if hosts else {}
+    rows: dict[int, list[str]] = {}
+    for node in (*hosts, *switches):
+        rows.setdefault(heights.get(node, 0), []).append(node)
+    places = {node: ((x + 0.5) / len(row), y) for y, row in rows.items() for x, node in enumerate(row)}
+    with figure(width_in=max(4.0, 0.45 * max(map(len, rows.values()))), height_in=4.0) as (made, [axes]):
+        for nodes, shape, colour in ((hosts, "s", COLOURS[6]), (switches, "o", COLOURS[4])):
+            networkx.draw_networkx_nodes(
+                graph, places, nodes, node_shape=shape, node_color=colour, node_size=260, ax=axes
+            )
+        networkx.draw_networkx_edges(graph, places, ax=axes, width=0.8)
+        networkx.draw_networkx_labels(graph, places, ax=axes, font_size=7)
+        axes.set_axis_off()
+        target = io.StringIO()
+        made.savefig(target, format="svg")
+    return target.getvalue()
+
+
+FORMS: dict[str, Callable[[Any], str]] = {"yaml": _yaml, "graphml": _graphml, "dot": _dot, "svg": _svg}

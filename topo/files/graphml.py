@@ -1,0 +1,113 @@
+"""Topologies in GraphML, such as those of the Internet Topology Zoo, and of anything that networkx writes.
+
+Nodes with kind="host" are hosts. Where there are none every node is a switch and has one host of its own. Nodes may
+have tier, ip and mac; edges rate_mbps, delay_us, jitter_us, loss, duplicate and queue_packets. Of the Topology Zoo's
+attributes LinkSpeedRaw (bit/s) is the rate, and the way of light between two places (Latitude, Longitude) the delay
+of an edge that names none. Parallel edges are one link: of the sum of their rates, and of the first one's delay.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import networkx
+
+from common.errors import UserError
+from topo.files.description import TIER, Described, HostDescription
+from topo.files.own_form import LinkFields
+from topo.graph import Topology
+
+EARTH_RADIUS_KM = 6371.0
+KM_PER_US = 0.2
+"""Of light in a fibre: two thirds of its speed in vacuum."""
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+_FIELDS = tuple(LinkFields.model_fields)
+
+
+def describe(path: Path) -> Described:
+    """UserError; pydantic.ValidationError for what an edge says."""
+    try:
+        graph = networkx.read_graphml(path)
+    except OSError as error:
+        raise UserError(f"it cannot be read: {error.strerror}") from None
+    except Exception as error:  # of XML parsers, and of networkx, which has no class of its own for it
+        raise UserError(f"it is no GraphML: {' '.join(str(error).split())}") from None
+    hosts = [node for node, data in graph.nodes(data=True) if data.get("kind") == "host"]
+    switches = [node for node in graph if node not in set(hosts)]
+    names = {**_named("s", switches), **_named("h", hosts)}
+    links = [
+        LinkFields.model_validate(fields).described(names[a], names[b])
+        for (a, b), fields in _edges(graph).items()
+        if a != b
+    ]
+    described = [
+        HostDescription(names[node], data.get("ip"), data.get("mac"), on_link=False)
+        for node, data in ((node, graph.nodes[node]) for node in hosts)
+    ]
+    if not hosts:
+        taken = set(names.values())
+        for number, node in enumerate(switches, 1):
+            host = next(name for name in (f"h{number}", f"h{number}_") if name not in taken)
+            described.append(HostDescription(host, on_link=False))
+            links.append(LinkFields().described(host, names[node]))
+    return Described(
+        hosts=tuple(described),
+        switches=tuple(names[node] for node in switches),
+        links=tuple(links),
+        tiers={names[node]: str(graph.nodes[node].get("tier", TIER)) for node in switches},
+    )
+
+
+def _named(letter: str, nodes: list[Any]) -> dict[Any, str]:
+    """Nodes' own names where all can be names here, else a letter and their place."""
+    if all(_NAME.fullmatch(str(node)) for node in nodes):
+        return {node: str(node) for node in nodes}
+    return {node: f"{letter}{number}" for number, node in enumerate(nodes, 1)}
+
+
+def _edges(graph: Any) -> dict[tuple[Any, Any], dict[str, Any]]:
+    found: dict[tuple[Any, Any], dict[str, Any]] = {}
+    for a, b, data in graph.edges(data=True):
+        fields = {name: data[name] for name in _FIELDS if name in data}
+        if "rate_mbps" not in fields and float(data.get("LinkSpeedRaw") or 0) > 0:
+            fields["rate_mbps"] = float(data["LinkSpeedRaw"]) / 1e6
+        if "delay_us" not in fields and (km := _distance_km(graph.nodes[a], graph.nodes[b])) is not None:
+            fields["delay_us"] = round(km / KM_PER_US, 1)
+        key = (a, b) if (b, a) not in found else (b, a)
+        first = found.setdefault(key, fields)
+        if first is not fields and "rate_mbps" in first and "rate_mbps" in fields:
+            first["rate_mbps"] += fields["rate_mbps"]
+    return found
+
+
+def _distance_km(a: Mapping[str, Any], b: Mapping[str, Any]) -> float | None:
+    """Between two places, on a great circle (haversine formula)."""
+    if not all("Latitude" in place and "Longitude" in place for place in (a, b)):
+        return None
+    (a_north, a_east), (b_north, b_east) = (
+        (math.radians(float(place["Latitude"])), math.radians(float(place["Longitude"]))) for place in (a, b)
+    )
+    half = math.sin((b_north - a_north) / 2) ** 2
+    half += math.cos(a_north) * math.cos(b_north) * math.sin((b_east - a_east) / 2) ** 2
+    return 2 * EARTH_RADIUS_KM * math.asin(math.sqrt(min(1.0, half)))
+
+
+def as_graphml(topology: Topology) -> str:
+    """The network with the attributes that `describe` reads."""
+    graph = networkx.Graph(name=topology.name)
+    for host in topology.hosts:
+        graph.add_node(host.name, kind="host", ip=f"{host.ip}/{host.prefix_bits}", mac=host.mac)
+    for switch in topology.switches:
+        graph.add_node(switch.name, kind="switch", tier=switch.tier)
+    for link in topology.links:
+        model = link.model
+        fields = {name: getattr(model, name) for name in _FIELDS if name != "rate_mbps"}
+        if model.rate_bps is not None:
+            fields["rate_mbps"] = model.rate_bps / 1e6
+        graph.add_edge(link.a.node, link.b.node, **fields)
+    return "\n".join(networkx.generate_graphml(graph)) + "\n"

@@ -1,0 +1,148 @@
+"""Topologies in YAML: hosts, switches with tiers, links with what each does to packets (docs/topologies.md)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Annotated, Any
+
+from annotated_types import Len
+from pydantic import BaseModel, ConfigDict, Field
+
+from common.errors import UserError
+from topo.files.description import TIER, Described, HostDescription, LinkDescription
+from topo.graph import Topology
+from topo.link import LinkModel
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class LinkFields(_Part):
+    """What a link says of itself; where it says nothing, the command's options do."""
+
+    rate_mbps: float | None = Field(default=None, gt=0)
+    delay_us: float | None = Field(default=None, ge=0)
+    jitter_us: float | None = Field(default=None, ge=0)
+    loss: float | None = Field(default=None, ge=0, lt=1)
+    duplicate: float | None = Field(default=None, ge=0, lt=1)
+    queue_packets: int | None = Field(default=None, ge=1)
+
+    def described(self, a: str, b: str, ports: tuple[int | None, int | None] = (None, None)) -> LinkDescription:
+        return LinkDescription(
+            a,
+            b,
+            *ports,
+            latency=None if self.delay_us is None else f"{self.delay_us:f}us",
+            rate_mbps=self.rate_mbps,
+            loss_percent=None if self.loss is None else 100 * self.loss,
+            queue_packets=self.queue_packets,
+            jitter_us=self.jitter_us,
+            duplicate=self.duplicate,
+        )
+
+
+class _Link(LinkFields):
+    ports: Annotated[list[int], Len(2, 2)] | None = None
+
+
+class _Host(_Part):
+    ip: str | None = None
+    mac: str | None = None
+    gateway: str | None = None
+    gateway_mac: str | None = None
+
+
+class _Switch(_Part):
+    tier: str = TIER
+    number: int | None = None
+
+
+class _File(_Part):
+    """links: [a, b] or [a, b, {rate_mbps: ...}]. link: of all that do not say it themselves."""
+
+    hosts: dict[str, _Host | None]
+    switches: dict[str, _Switch | None]
+    links: list[Annotated[list[Any], Len(2, 3)]]
+    link: LinkFields = LinkFields()
+
+
+def describe(path: Path) -> Described:
+    """UserError with the line for what is no YAML; pydantic.ValidationError."""
+    import yaml  # none of the layers for help texts has it
+
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"it cannot be read: {error.strerror}") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        mark = getattr(error, "problem_mark", None)
+        where = "" if mark is None else f"line {mark.line + 1}: "
+        raise UserError(f"{where}it is no YAML: {getattr(error, 'problem', None) or error}") from None
+    file = _File.model_validate(data)
+    usual = file.link.model_dump(exclude_none=True)
+    links = []
+    for a, b, *fields in file.links:
+        link = _Link.model_validate({**usual, **(fields[0] if fields else {})})
+        links.append(link.described(str(a), str(b), tuple(link.ports) if link.ports else (None, None)))  # type: ignore[arg-type]
+    switches = {name: each or _Switch() for name, each in file.switches.items()}
+    return Described(
+        hosts=tuple(
+            HostDescription(name, each.ip, each.mac, each.gateway, each.gateway_mac, on_link=False)
+            for name, each in ((name, each or _Host()) for name, each in file.hosts.items())
+        ),
+        switches=tuple(switches),
+        links=tuple(links),
+        tiers={name: each.tier for name, each in switches.items()},
+        numbers={name: each.number for name, each in switches.items() if each.number is not None},
+    )
+
+
+def as_yaml(topology: Topology) -> str:
+    """The network as a file of this form: read again, it is the same. Rates and times are those of its links."""
+    import yaml
+
+    def fields(model: LinkModel) -> dict[str, Any]:
+        found = {
+            "rate_mbps": None if model.rate_bps is None else model.rate_bps / 1e6,
+            "delay_us": model.delay_us,
+            "jitter_us": model.jitter_us,
+            "loss": model.loss,
+            "duplicate": model.duplicate,
+            "queue_packets": model.queue_packets,
+        }
+        return {name: value for name, value in found.items() if value is not None}
+
+    models = Counter(link.model for link in topology.links).most_common(1)
+    usual = fields(models[0][0]) if models else {}
+    switches = {each.name: {"tier": each.tier, "number": each.number} for each in topology.switches}
+    hosts = {
+        host.name: {
+            "ip": f"{host.ip}/{host.prefix_bits}",
+            "mac": host.mac,
+            "gateway": host.gateway_ip,
+            "gateway_mac": host.gateway_mac,
+        }
+        for host in topology.hosts
+    }
+    links = []
+    for each in topology.links:
+        own = {name: value for name, value in fields(each.model).items() if usual.get(name) != value}
+        links.append([each.a.node, each.b.node, {"ports": [each.a.port, each.b.port], **own}])
+
+    def line(value: Any) -> str:
+        return str(yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=10_000)).rstrip("\n")
+
+    return "\n".join(
+        [
+            f"link: {line(usual)}",
+            "switches:",
+            *(f"  {name}: {line(value)}" for name, value in switches.items()),
+            "hosts:" if hosts else "hosts: {}",
+            *(f"  {name}: {line(value)}" for name, value in hosts.items()),
+            "links:" if links else "links: []",
+            *(f"  - {line(value)}" for value in links),
+            "",
+        ]
+    )
