@@ -123,8 +123,8 @@ class RunFiles:
 
 
 def find_run(output: Path, name: str, digests: set[str], quick: bool) -> Path | None:
-    """Of the runs of a study, small or full as asked for, that were to make any of these points, that with most of
-    them done; the newest of several."""
+    """The newest run of the study, small or full as asked for, that was to make any of these points; but rather an
+    older one with some of them done than one that has none."""
     parent = output / name
     found = []
     for folder in parent.iterdir() if parent.is_dir() else ():
@@ -134,7 +134,7 @@ def find_run(output: Path, name: str, digests: set[str], quick: bool) -> Path | 
             resolved = json.loads((folder / "study.json").read_text(encoding="utf-8"))
             made = {point["digest"] for point in resolved["points"]}
             if resolved["quick"] == quick and made & digests:
-                done = sum((folder / "points" / f"{digest}.json").exists() for digest in digests)
+                done = any((folder / "points" / f"{digest}.json").exists() for digest in digests)
                 found.append((done, folder.stat().st_mtime, folder.name, folder))
         except (OSError, ValueError, KeyError, TypeError):
             continue  # it holds no run of a study

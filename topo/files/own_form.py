@@ -6,7 +6,6 @@ from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any
 
-from annotated_types import Len
 from pydantic import BaseModel, ConfigDict, Field
 
 from common.errors import UserError
@@ -44,7 +43,7 @@ class LinkFields(_Part):
 
 
 class _Link(LinkFields):
-    ports: Annotated[list[int], Len(2, 2)] | None = None
+    ports: Annotated[list[int], Field(min_length=2, max_length=2)] | None = None
 
 
 class _Host(_Part):
@@ -64,7 +63,7 @@ class _File(_Part):
 
     hosts: dict[str, _Host | None]
     switches: dict[str, _Switch | None]
-    links: list[Annotated[list[Any], Len(2, 3)]]
+    links: list[Annotated[list[Any], Field(min_length=2, max_length=3)]]
     link: LinkFields = LinkFields()
 
 

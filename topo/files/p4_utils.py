@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from ipaddress import IPv4Interface
 from typing import Annotated, Any
 
-from annotated_types import Len
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from common.errors import UserError
 from topo.files.description import Described, HostDescription, LinkDescription
@@ -55,7 +54,7 @@ class Network:
 class _Network(BaseModel):
     hosts: dict[str, dict[str, Any]]
     switches: dict[str, dict[str, Any]]
-    links: list[Annotated[list[Any], Len(2, 3)]]
+    links: list[Annotated[list[Any], Field(min_length=2, max_length=3)]]
     default: dict[str, Any] | None = None
 
 

@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from annotated_types import Len
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from common.errors import UserError
 from topo.files.description import Described, HostDescription, LinkDescription
@@ -29,7 +28,7 @@ class _File(BaseModel):
 
     hosts: dict[str, _Host]
     switches: dict[str, dict[str, Any]]
-    links: list[Annotated[list[Any], Len(2, 4)]]
+    links: list[Annotated[list[Any], Field(min_length=2, max_length=4)]]
 
 
 def describe(data: Mapping[str, Any]) -> Described:

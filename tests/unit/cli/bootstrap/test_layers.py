@@ -15,7 +15,7 @@ from cli import layers
 from cli.main import GradbedCommands
 from common.errors import UserError
 from common.json_lines import own_program
-from experiments.systems import find_system, system_help, systems
+from experiments.systems import SYSTEMS, find_system, system_help
 from tests.unit.cli.bootstrap.test_bootstrap import write_program
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -207,7 +207,7 @@ def test_the_list_of_systems_loads_none_of_them() -> None:
         [sys.executable, "-c", LISTS_SYSTEMS], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
     )
     shown, _, loaded = outcome.stdout.partition("LOADED")
-    for name in systems():
+    for name in (name for name, place in SYSTEMS.items() if place.startswith("experiments.")):  # tests add theirs
         said = system_help(name)
         assert said == inspect.cleandoc(find_system(name).__doc__ or "")
         assert f"{name} " in shown and said.split()[0] in shown

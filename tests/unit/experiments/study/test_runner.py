@@ -113,18 +113,19 @@ def test_resume_runs_what_is_missing_and_no_more(tmp_path: Path, trace: Path) ->
     assert runs(trace) == []
 
 
-def test_resume_goes_on_with_the_run_that_has_the_most(
+def test_resume_passes_over_a_newer_run_that_was_interrupted_at_once(
     tmp_path: Path, trace: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """A newer run may have been interrupted at once."""
-    most = run(tmp_path)
-    newer = run(tmp_path)
+    older, newer = run(tmp_path), run(tmp_path)
     for point in newer.done[1:]:
         (newer.folder / "points" / f"{point.stored.digest}.json").unlink()
+    assert run(tmp_path, resume=True).folder == newer.folder
+    for point in newer.done:
+        (newer.folder / "points" / f"{point.stored.digest}.json").unlink()
     trace.unlink()
-    assert run(tmp_path, resume=True).folder == most.folder
+    assert run(tmp_path, resume=True).folder == older.folder
     assert runs(trace) == []
-    assert f"going on with {most.folder}: 6 of 6 points are done\n" in capfd.readouterr().err
+    assert f"going on with {older.folder}: 6 of 6 points are done\n" in capfd.readouterr().err
 
 
 def test_resume_keeps_what_an_extended_study_shares(tmp_path: Path, trace: Path) -> None:
