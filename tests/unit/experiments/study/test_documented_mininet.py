@@ -11,6 +11,7 @@ from tests.unit.documented_figures import ROOT, said
 
 QUANTITIES = {
     "iteration_time_s": "time of an iteration",
+    "ratio": "bytes sent of a gradient, after a link has fallen",
     "accepted_load": "accepted load",
     "largest_link_load": "load of the busiest link",
     "latency_s": "mean latency",
@@ -18,6 +19,7 @@ QUANTITIES = {
     "counted_hops": "hops counted",
     "fabric_load_max_over_mean": "busiest core link over mean",
     "shuffle_time_s": "time of a shuffle",
+    "total_time_s": "time of a training with a slow peer",
 }
 
 with (ROOT / "docs" / "data" / "mininet_points.csv").open(newline="", encoding="utf-8") as _file:
