@@ -21,9 +21,11 @@ def scratch_folder(purpose: str = "") -> Iterator[Path]:
     sweep()
     with (
         tempfile.TemporaryDirectory(prefix=f"{PREFIX}{purpose}-" if purpose else PREFIX) as folder,
-        (Path(folder) / LOCK).open("w") as lock,
+        (Path(folder) / f"{LOCK}.new").open("w") as lock,
     ):
+        # It gets its name once it is locked: another process may sweep at any moment.
         fcntl.flock(lock, fcntl.LOCK_EX)
+        Path(lock.name).rename(Path(folder) / LOCK)
         yield Path(folder)
 
 

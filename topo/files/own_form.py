@@ -83,7 +83,10 @@ def describe(path: Path) -> Described:
     usual = file.link.model_dump(exclude_none=True)
     links = []
     for a, b, *fields in file.links:
-        link = _Link.model_validate({**usual, **(fields[0] if fields else {})})
+        own = fields[0] if fields else {}
+        if not isinstance(own, dict):
+            raise UserError(f"the link of {a} and {b}: write [{a}, {b}, {{rate_mbps: 10}}], not {own!r}")
+        link = _Link.model_validate({**usual, **own})
         links.append(link.described(str(a), str(b), tuple(link.ports) if link.ports else (None, None)))  # type: ignore[arg-type]
     switches = {name: each or _Switch() for name, each in file.switches.items()}
     return Described(

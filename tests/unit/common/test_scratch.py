@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import signal
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -33,6 +35,21 @@ def test_what_is_in_it_ends_with_it() -> None:
         (folder / "programs").mkdir()
         assert folder.name.startswith("gradbed-bench-")
     assert not folder.exists()
+
+
+def test_it_is_never_there_with_a_lock_that_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between making the folder and locking it another process sweeps."""
+    locked = fcntl.flock
+
+    def swept_first(lock: IO[str], operation: int) -> None:
+        monkeypatch.setattr(fcntl, "flock", locked)
+        sweep()
+        locked(lock, operation)
+
+    monkeypatch.setattr(fcntl, "flock", swept_first)
+    monkeypatch.setattr("common.scratch.sweep", lambda: None)
+    with scratch_folder() as folder:
+        assert (folder / LOCK).exists()
 
 
 def test_the_next_one_sweeps_what_a_killed_process_left(tmp_path: Path) -> None:

@@ -127,6 +127,7 @@ def test_a_network_of_the_topology_zoo(tmp_path: Path) -> None:
         ("hosts: {h1: {adress: 1}}\nswitches: {s1: }\nlinks: []", "hosts.h1.adress is not known"),
         ("hosts: {h1: }\nswitches: {s1: }\nlinks: [[h1]]", "links.0 has too few parts"),
         ("hosts: {h1: }\nswitches: {s1: }\nlinks: [[h1, s1, {loss: 2}]]", "loss Input should be less than 1"),
+        ("hosts: {h1: }\nswitches: {s1: }\nlinks: [[h1, s1, 5]]", "the link of h1 and s1: write"),
         ("hosts: {h1: }\nswitches: {s1: }\nlinks: [[h1, s2]]", "host h1 is not linked to any switch"),
         ("hosts: {h1: }\nswitches: {s1: {number: 0}}\nlinks: [[h1, s1]]", "greater than or equal to 1"),
     ],
