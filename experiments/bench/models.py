@@ -12,8 +12,8 @@ from functools import partial
 
 from common.json_lines import own_program
 from common.scratch import scratch_folder
-from experiments.bench.report import bench_console
 from experiments.systems import find_system, systems
+from experiments.tables.console import make_console
 from experiments.tables.rows import Columns, rows_table
 from switch.p4lang.bmv2_programs import find_simple_switch_grpc
 
@@ -34,7 +34,7 @@ class ModelRun:
 def run_bench_models(only: str | None, scale: float) -> int:
     """Exit status 1 if a run is not exact. UserError without BMv2."""
     find_simple_switch_grpc()
-    console = bench_console()
+    console = make_console()
     rows = []
     for name, label, words in _runs(only):
         found = {}

@@ -1,23 +1,13 @@
-"""What all benchmarks print on, goals, and whether these were met."""
+"""The goals of benchmarks, and whether they were met."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from rich.console import Console
 from rich.table import Table
 
 from experiments.tables.rows import Columns, rows_table
-
-WIDTH_OF_FILES = 200
-"""Columns where output is no terminal: rich would cut tables off at 80."""
-
-
-def bench_console() -> Console:
-    """Standard output, wide enough for a table."""
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=WIDTH_OF_FILES)
 
 
 @dataclass(frozen=True)

@@ -19,10 +19,11 @@ from common.errors import UserError
 from common.json_lines import own_program
 from common.sandbox import run_in_sandbox
 from common.scratch import scratch_folder
-from experiments.bench.report import Goal, bench_console, exit_status
+from experiments.bench.report import Goal, exit_status
 from experiments.scale import Scale
 from experiments.setup import PointTask
 from experiments.systems import DEFAULT_SYSTEM, find_system
+from experiments.tables.console import make_console
 from experiments.tables.rows import Columns, rows_table
 from experiments.testbeds.mininet_testbed import MininetTestbed
 
@@ -70,7 +71,7 @@ def run_bench_start(repetitions: int) -> int:
         ("together", lambda row: f"{row[0].measured:.2f} s"),
         ("at most", lambda row: f"{row[0].wanted:.0f} s" if row[0].wanted < math.inf else None),
     )
-    bench_console().print(rows_table("Start, medians", columns, rows, words=("",)))
+    make_console().print(rows_table("Start, medians", columns, rows, words=("",)))
     return exit_status(goal for goal, *_ in rows)
 
 

@@ -31,9 +31,7 @@ from experiments.study.running.runner import StudyRun, run_study
 from experiments.study.switch_programs import check_switch_programs
 from experiments.system import System
 from experiments.systems import find_system
-
-FILE_COLUMNS = 200
-"""A file takes what a terminal would have to fold."""
+from experiments.tables.console import make_console
 
 INTERRUPTED = 130
 
@@ -144,13 +142,6 @@ def _print_comparisons(study: Study, results: StudyResults, console: Console) ->
     if study.head.compare is not None:
         for table in comparison_tables(study.head, study.system.metrics, results):
             console.print(table)
-
-
-def make_console(stderr: bool = False) -> Console:
-    console = Console(highlight=False, soft_wrap=True, stderr=stderr)
-    if not console.is_terminal:
-        console.width = FILE_COLUMNS
-    return console
 
 
 def _run(study: Study, options: RunOptions) -> StudyRun:

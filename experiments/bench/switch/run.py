@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from rich.console import Console
 from rich.table import Table
 
-from experiments.bench.report import Goal, bench_console, goals_table
+from experiments.bench.report import Goal, goals_table
 from experiments.bench.switch import packet_io, workloads
 from experiments.bench.switch.control_plane import compile_times, writes_per_s
 from experiments.bench.switch.goals import PATH_SWITCHES, control_goals, rate_goals, table_goal
@@ -18,6 +18,7 @@ from experiments.bench.switch.rates import CALIBRATION_S, WARM_UP_S, WINDOWS, Ra
 from experiments.bench.switch.subjects import Kind, bmv2_is_installed, which_bmv2
 from experiments.bench.switch.workloads import Workload
 from experiments.systems import find_system, systems
+from experiments.tables.console import make_console
 from experiments.tables.rows import Columns, rows_table
 
 ROUTES, RULES = 100_000, 10_000
@@ -34,7 +35,7 @@ RATE_COLUMNS: Columns = (
 def run_bench_switch(rounds: int, measure_s: float) -> int:
     """Measure everything and print it. Call it in a sandbox. Exit status 0, whether goals are met or not."""
     packet_io.build()
-    console = bench_console()
+    console = make_console()
     with_bmv2 = bmv2_is_installed()
     _explain(console, rounds, measure_s, with_bmv2)
     goals: list[Goal] = []

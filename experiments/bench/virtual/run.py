@@ -12,7 +12,7 @@ from rich.console import Console
 
 from common.errors import UserError
 from common.json_lines import own_program
-from experiments.bench.report import Goal, bench_console, exit_status
+from experiments.bench.report import Goal, exit_status
 from experiments.bench.virtual.measure import Measured
 from experiments.bench.virtual.ns3 import Ns3Measured, measure_ns3, ns3_version
 from experiments.bench.virtual.workload import (
@@ -22,6 +22,7 @@ from experiments.bench.virtual.workload import (
     PAYLOAD_BYTES,
     Permutation,
 )
+from experiments.tables.console import make_console
 from experiments.tables.rows import Columns, rows_table
 
 HOPS = 3_000_000
@@ -64,7 +65,7 @@ def run_bench_virtual(sizes: Sequence[int], repetitions: int) -> int:
     for k in sizes:
         if k < 2 or k % 2:
             raise UserError(f"a fat-tree needs an even k >= 2, got {k}")
-    console = bench_console()
+    console = make_console()
     version = ns3_version()
     _explain(console, version)
     rows = []

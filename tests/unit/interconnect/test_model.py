@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from controller.systems.interconnect.policies import PolicyName
-from experiments.study.command import make_console
 from experiments.systems.interconnect.bench.run import (
     COMMON,
     Largest,
@@ -21,6 +20,7 @@ from experiments.systems.interconnect.model.shortest_paths import ShortestPaths
 from experiments.systems.interconnect.model.slots import simulate
 from experiments.systems.interconnect.model.traffic import of_pattern
 from experiments.systems.interconnect.sizes import balanced_dragonfly, size_of_network, sizes
+from experiments.tables.console import make_console
 from topo.registry import parse_topology
 from topo.shapes.optical_electrical import optical_electrical
 

@@ -15,7 +15,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from experiments.bench.report import bench_console
 from experiments.calibration import study_scale
 from experiments.fidelity.report import FidelityReport
 from experiments.records.run_files import StoredPoint
@@ -23,6 +22,7 @@ from experiments.scale import Scale
 from experiments.study.definition.expansion import with_values
 from experiments.study.running.execution import run_now
 from experiments.systems.aggregation.configuration import AggregationConfiguration
+from experiments.tables.console import make_console
 from experiments.tables.intervals import Interval, confidence_interval
 from experiments.tables.rows import Columns, rows_table
 from experiments.tables.units import engineering
@@ -128,7 +128,7 @@ def run_bench_clocks(settings: Sequence[Setting] = SETTINGS, factor: float | Non
         why = "; ".join([compared.verdict, *compared.reasons[:1]])
         print(f"{setting.name}: {100 * compared.difference:+.1f} % ({why})", file=sys.stderr, flush=True)
     title = f"Mean round time on both clocks; real links at {scale.factor:g} of their rate"
-    bench_console().print(rows_table(title, COLUMNS, rows, words=("setting", "fidelity", ""), tight=True))
+    make_console().print(rows_table(title, COLUMNS, rows, words=("setting", "fidelity", ""), tight=True))
     return int(any(row.judgement in ("differs", "wrong") for row in rows))
 
 

@@ -17,8 +17,8 @@ import numpy as np
 
 from controller.systems.aggregation.slots import DEFAULT_SLOTS
 from experiments.bench.measure import empty_cache, median_s
-from experiments.bench.report import bench_console
 from experiments.programs import P4_SOURCES
+from experiments.tables.console import make_console
 from experiments.tables.rows import Columns, rows_table
 from formats.lanes import HEADER_BYTES, frame_bytes
 from hosts.protocols.datagram_frames import as_bytes
@@ -68,7 +68,7 @@ def run_bench_lanes(repetitions: int) -> int:
         ("of best", lambda row: f"{row.gradient_mb_per_s / best:.0%}"),
     )
     title = f"{WORKERS} workers into one switch, medians of {repetitions}; kernel {KERNEL_US:g} us a packet"
-    bench_console().print(rows_table(title, columns, rows))
+    make_console().print(rows_table(title, columns, rows))
     return 0
 
 

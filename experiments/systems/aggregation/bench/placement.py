@@ -25,9 +25,10 @@ from controller.systems.aggregation.placement.packet_greedy import packet_rate_b
 from controller.systems.aggregation.placement.rates.problem import AggregationProblem
 from controller.systems.aggregation.placement.rates.rates import RateSolver
 from experiments.bench.measure import Stopwatch
-from experiments.bench.report import bench_console, seconds_goal
+from experiments.bench.report import seconds_goal
 from experiments.plotting.style import figure, save
 from experiments.systems.aggregation.bench.random_fabrics import random_fabric
+from experiments.tables.console import make_console
 from experiments.tables.rows import Columns, rows_table
 from topo.link import LinkModel
 from topo.shapes.fat_tree import fat_tree
@@ -78,7 +79,7 @@ class Quality:
 
 def run_bench_placement(sizes: Sequence[tuple[int, int]], instances: int, output: Path | None) -> int:
     """sizes: (k, M) of fat-trees. output: folder for the figure. Exit status 0."""
-    console = bench_console()
+    console = make_console()
     grown = []
     for k, maximum in sizes:
         with console.status(f"fat-tree:{k}, M = {maximum}"):

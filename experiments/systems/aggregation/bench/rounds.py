@@ -14,10 +14,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from experiments.bench.report import bench_console
 from experiments.scale import Scale
 from experiments.study.running.execution import run_now
 from experiments.systems.aggregation.configuration import AggregationConfiguration
+from experiments.tables.console import make_console
 from experiments.tables.rows import Columns, rows_table
 
 FRAGMENTS = 600
@@ -59,7 +59,7 @@ def run_bench_rounds(repetitions: int = 3) -> int:
         for _ in range(repetitions)
     ]
     round_s = sorted(spans)[repetitions // 2]
-    console = bench_console()
+    console = make_console()
     console.print(
         f"A round of eight workers with {FRAGMENTS} fragments each takes {round_s:.2f} s of processor time "
         f"(median of {repetitions}; goal: less than {GOAL_S:g} s)."

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.bench.measure import median_s
-from experiments.bench.report import bench_console
+from experiments.tables.console import make_console
 from experiments.tables.rows import Columns, rows_table
 from formats.addresses import MulticastAddress
 from hosts.agents.addresses import AgentAddress, WorkerAddress
@@ -78,7 +78,7 @@ def run_bench_compressors(values: int, part: float, repetitions: int) -> int:
         rows.append(("torch.topk, one thread", torchs, None))
     checks_s = median_s(lambda: [fingerprint(gradient, values) for _ in range(2)], repetitions, time.process_time)
     rows.append(("checks of a run, besides", Found(1e3 * checks_s, None), None))
-    console = bench_console()
+    console = make_console()
     title = f"{k:,} of {values:,} values, processor time of one core, medians of {repetitions}"
     console.print(rows_table(title, COLUMNS, rows))
     if torch_path is None:

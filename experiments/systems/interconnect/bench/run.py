@@ -10,13 +10,13 @@ from rich.table import Table
 
 from controller.systems.interconnect.policies import PolicyName
 from experiments.bench.measure import Stopwatch
-from experiments.bench.report import bench_console
 from experiments.systems.interconnect.comparison import PACKET_S, ROUTES, Case, Compared, compare, packets
 from experiments.systems.interconnect.model.optical_electrical import OpticalElectrical
 from experiments.systems.interconnect.model.shortest_paths import ShortestPaths
 from experiments.systems.interconnect.model.slots import Fabric, simulate
 from experiments.systems.interconnect.model.traffic import of_pattern
 from experiments.systems.interconnect.sizes import balanced_dragonfly
+from experiments.tables.console import make_console
 from experiments.tables.rows import Columns, rows_table
 from topo.shapes.fat_tree import fat_tree
 from topo.shapes.torus import torus
@@ -78,7 +78,7 @@ def largest_loads(n: int, patterns: tuple[str, ...], seeds: range, load: float, 
 
 def run_bench(largest: int, slots: int) -> int:
     """Exit status: 1 if the model misses its goals."""
-    console = bench_console()
+    console = make_console()
     compared = [compare(case) for case in COMMON]
     console.print(comparison_table(compared))
     for n in (2, 3):

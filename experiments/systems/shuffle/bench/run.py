@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from experiments.bench.report import bench_console
 from experiments.systems.shuffle.bench.growth import growth_table, measure_growth
 from experiments.systems.shuffle.bench.instances import PUBLIC_INSTANCES
 from experiments.systems.shuffle.bench.quality import measure_quality, quality_table, summary_table
+from experiments.tables.console import make_console
 
 
 def run_bench_shuffle(sizes: Sequence[tuple[int, int]], share: float, quality: bool) -> int:
     """sizes: (k, samples) of fat-trees. Exit status 0."""
-    console = bench_console()
+    console = make_console()
     grown = []
     for k, samples in sizes:
         with console.status(f"fat-tree:{k}, {samples:,} samples"):
