@@ -66,21 +66,22 @@ struct gb_program;
 
 /* One switch that runs a program: what its P4 code reads and writes. */
 struct gb_switch {
+    /* What every packet takes stands together, in one line of the cache. */
     const struct gb_program *program;
     struct gb_table **tables;
     struct gb_register *registers;
     struct gb_counter *counters;
-    struct gb_meter **meters;
+    uint64_t drop_port;         /* GB_PORT_DROP, unless the engine says otherwise */
+    uint64_t table_missed;      /* the table that was applied last had no entry for the packet */
     uint64_t random_state;
     void *engine;               /* the engine's own record of this switch */
-    /* Upcalls to the engine; never NULL once the engine has adopted the switch. */
-    void (*digest)(struct gb_switch *, uint32_t list_id, const uint64_t *words, uint32_t word_count);
-    void (*log)(struct gb_switch *, const char *line);
+    struct gb_meter **meters;
     struct gb_value_set **value_sets;
     struct gb_profile **profiles;
     void **externs;             /* as the kind of each has it: struct gb_extern_kind of state/state.h */
-    uint64_t drop_port;         /* GB_PORT_DROP, unless the engine says otherwise */
-    uint64_t table_missed;      /* the table that was applied last had no entry for the packet */
+    /* Upcalls to the engine; never NULL once the engine has adopted the switch. */
+    void (*digest)(struct gb_switch *, uint32_t list_id, const uint64_t *words, uint32_t word_count);
+    void (*log)(struct gb_switch *, const char *line);
 };
 
 struct gb_layout;               /* what state the program needs: state/state.h */

@@ -41,14 +41,16 @@ class SwitchRecord(ctypes.Structure):
         ("tables", ctypes.POINTER(ctypes.c_void_p)),
         ("registers", ctypes.POINTER(Register)),
         ("counters", ctypes.POINTER(Counter)),
-        ("meters", ctypes.POINTER(ctypes.c_void_p)),
+        ("drop_port", ctypes.c_uint64),
+        ("table_missed", ctypes.c_uint64),
         ("random_state", ctypes.c_uint64),
         ("engine", ctypes.c_void_p),
-        ("digest", ctypes.c_void_p),
-        ("log", ctypes.c_void_p),
+        ("meters", ctypes.POINTER(ctypes.c_void_p)),
         ("value_sets", ctypes.POINTER(ctypes.c_void_p)),
         ("profiles", ctypes.POINTER(ctypes.c_void_p)),
         ("externs", ctypes.POINTER(ctypes.c_void_p)),
+        ("digest", ctypes.c_void_p),
+        ("log", ctypes.c_void_p),
     )
 
 
