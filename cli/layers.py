@@ -21,7 +21,7 @@ from common.errors import UserError
 ROOT = Path(__file__).resolve().parent.parent
 LOG = ROOT / ".venv-install.log"
 
-MEGABYTES = {"options": 10, "p4": 100, "run": 280, "study": 390, "parquet": 150, "dask": 60, "test": 900}
+MEGABYTES = {"options": 10, "p4": 100, "run": 280, "study": 390, "parquet": 150, "dask": 60, "docs": 110, "test": 900}
 """About what each layer takes up on a disk that has none of them; `options` is what help texts are made with."""
 
 NETWORK_PROGRAMS = {
@@ -39,6 +39,7 @@ DISTRIBUTIONS = {
     "fastapi_offline": "fastapi-offline",
     "google": "finsy",
     "grpc": "finsy",
+    "material": "mkdocs-material",
     "os_ken": "os-ken",
     "starlette": "fastapi",
     "yaml": "PyYAML",

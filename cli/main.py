@@ -65,6 +65,7 @@ class GradbedCommands(Commands):
             ("run", "study"),
             network=True,
         ),
+        "docs": Entry("cli.commands.docs:docs", "Make the documents into a site to browse.", ("docs",)),
         "p4": Entry("cli.p4.commands:app", "Work with P4 programs.", ("p4",), of={"plan": ("run",)}),
         "bench": Entry(
             "cli.commands.bench:app",

@@ -44,11 +44,6 @@ def test_what_it_names_exists(document: Path) -> None:
     assert list(missing(document.read_text(), document.parent)) == []
 
 
-def test_every_document_is_reached_from_the_readme() -> None:
-    linked = {(ROOT / target.split("#")[0]).resolve() for target in LINK.findall(DOCUMENTS[0].read_text())}
-    assert [path.name for path in DOCUMENTS[1:] if path not in linked] == []
-
-
 def test_what_does_not_exist_is_found() -> None:
     text = "[a](docs/nothing.md#top) `p4src/nothing.p4` `nothing.py` `p4src/*.p4` [b](README.md) `results/x` `a/b`"
     assert list(missing(text, ROOT)) == ["docs/nothing.md#top", "p4src/nothing.p4", "nothing.py"]

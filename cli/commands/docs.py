@@ -1,0 +1,19 @@
+"""gradbed docs: the documents as a site."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def docs(
+    folder: Annotated[Path, typer.Argument(metavar="[FOLDER]", help="Where the pages go.")] = Path("results/docs"),
+) -> int:
+    """Make the documents into a folder of pages with search, which any browser opens without a network."""
+    from cli.site.build import build
+
+    build(folder)
+    print(f"made {folder}: open {folder}/index.html in a browser")
+    return 0

@@ -1,0 +1,77 @@
+"""The documents as a folder of static pages."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+from cli.site.sources import ROOT
+from common.errors import UserError
+
+SETTINGS = ROOT / "mkdocs.yml"
+MARK = "gradbed-docs.txt"
+"""Lies in every folder that is made: only such a folder is replaced."""
+
+
+def build(folder: Path) -> None:
+    """Make the site in a folder, or make it anew where one is. What was there stays until the new one is whole.
+
+    UserError if the folder holds something else or cannot be written, or a document has a link that leads nowhere.
+    """
+    if not SETTINGS.exists():
+        raise UserError("the documents are not here: run docs from a checkout of gradbed")
+    if folder.exists() and not _is_ours(folder):
+        raise UserError(f"{folder} holds something else: name a folder that is empty or not there yet")
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".docs-", dir=folder.parent) as scratch:
+            made = Path(scratch) / "site"
+            _run_mkdocs(made)
+            (made / MARK).write_text(
+                "Made by gradbed docs, which replaces this folder as a whole.\n", encoding="utf-8"
+            )
+            if folder.exists():
+                os.replace(folder, Path(scratch) / "before")
+            os.replace(made, folder)
+    except OSError as error:
+        if error.errno is None or error.filename is None:
+            raise
+        raise UserError(f"cannot make {folder}: {error.strerror}") from error
+
+
+def _is_ours(folder: Path) -> bool:
+    return folder.is_dir() and ((folder / MARK).exists() or not any(folder.iterdir()))
+
+
+def _run_mkdocs(site: Path) -> None:
+    """mkdocs build --strict, with its complaints as one UserError."""
+    # Said before the theme is imported, which would print an advertisement.
+    os.environ.setdefault("NO_MKDOCS_2_WARNING", "1")
+    from mkdocs.commands.build import build as build_site
+    from mkdocs.config import load_config
+    from mkdocs.exceptions import MkDocsException
+
+    heard = _Heard()
+    logger = logging.getLogger("mkdocs")
+    logger.addHandler(heard)
+    try:
+        build_site(load_config(str(SETTINGS), site_dir=str(site), strict=True))
+    except MkDocsException as error:
+        shutil.rmtree(site, ignore_errors=True)
+        raise UserError("; ".join(heard.complaints) or str(error)) from error
+    finally:
+        logger.removeHandler(heard)
+
+
+class _Heard(logging.Handler):
+    """What MkDocs warns of."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.complaints: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.complaints.append(record.getMessage())

@@ -1,0 +1,33 @@
+"""The site of the documents in a browser, from a folder: its search works, and no page is wider than its window."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cli.commands.docs import docs
+from tests.browser.browser import BROWSER, WHY_NOT, ask, dom
+
+pytestmark = pytest.mark.skipif(BROWSER is None, reason=WHY_NOT)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("docs") / "site"
+    docs(folder)
+    return folder
+
+
+def test_search_works_from_a_folder(site: Path) -> None:
+    page = dom(f"{(site / 'index.html').as_uri()}?q=persistent+PIT")
+    results = page.partition('class="md-search-result__list"')[2].partition("</ol>")[0]
+    assert 'href="ndn.html' in results.replace(site.as_uri() + "/", ""), results[:2000]
+
+
+@pytest.mark.parametrize("width_px", [360, 1200])
+def test_no_page_is_wider_than_its_window(site: Path, width_px: int) -> None:
+    """What is too wide, as tables are, moves within itself."""
+    for name in ("index", "ndn", "interconnect"):
+        page = site / f"{name}.html"
+        assert ask(page, "page => page.documentElement.scrollWidth", width_px=width_px) <= width_px, name

@@ -1,0 +1,193 @@
+"""The documents as a site (gradbed docs): whole, without a network, and every link leads somewhere."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+import yaml
+
+from cli.commands.docs import docs
+from cli.main import GradbedCommands
+from cli.site import build as site_build
+from cli.site.sources import source_of
+from common.errors import UserError
+
+ROOT = Path(__file__).resolve().parents[3]
+PAGES = sorted((ROOT / "docs").glob("*.md"))
+
+
+class Page(HTMLParser):
+    """Of an HTML file: what it links to, what it loads, and the anchors that it has."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.loads: list[str] = []
+        self.anchors: set[str] = set()
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        self.anchors |= {str(given[name]) for name in ("id", "name") if given.get(name)}
+        if tag == "a" and given.get("href"):
+            self.links.append(str(given["href"]))
+        if tag == "link" and given.get("rel") in ("stylesheet", "icon", "preconnect"):
+            self.loads.append(str(given["href"]))
+        if tag in ("script", "img", "iframe") and given.get("src"):
+            self.loads.append(str(given["src"]))
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("docs") / "site"
+    assert docs(folder) == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def pages(site: Path) -> dict[Path, Page]:
+    return {path: Page(path) for path in site.rglob("*.html") if path.name != "404.html"}
+
+
+def wrong_links(pages: dict[Path, Page]) -> Iterator[str]:
+    for path, page in pages.items():
+        for link in {*page.links, *page.loads}:
+            parts = urlsplit(link)
+            if parts.scheme or parts.netloc:
+                continue
+            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            if not target.is_file():
+                yield f"{path.name} -> {link}"
+            elif parts.fragment and target in pages and unquote(parts.fragment) not in pages[target].anchors:
+                yield f"{path.name} -> {link}: no such place"
+
+
+def test_every_link_leads_to_a_file_and_a_place_in_it(pages: dict[Path, Page]) -> None:
+    assert len(pages) > 100
+    assert list(wrong_links(pages)) == []
+
+
+def test_a_wrong_link_is_found(tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_text('<a href="b.html#here">b</a> <a href="c.html">c</a> <img src="d.png">')
+    (tmp_path / "b.html").write_text('<p id="there">')
+    found = {path: Page(path) for path in tmp_path.iterdir()}
+    assert sorted(wrong_links(found)) == [
+        "a.html -> b.html#here: no such place",
+        "a.html -> c.html",
+        "a.html -> d.png",
+    ]
+
+
+def test_pages_load_nothing_from_elsewhere(site: Path, pages: dict[Path, Page]) -> None:
+    assert [load for page in pages.values() for load in page.loads if urlsplit(load).netloc] == []
+    styles = "".join(path.read_text() for path in site.rglob("*.css"))
+    assert re.findall(r"url\(['\"]?(?:https?:)?//", styles) == []
+
+
+def test_search_has_the_documents_but_not_the_sources(site: Path) -> None:
+    """As a script, since a page from a folder cannot fetch JSON."""
+    index = json.loads((site / "search" / "search_index.js").read_text().removeprefix("var __index = "))
+    found = {entry["location"].split("#")[0] for entry in index["docs"]}
+    assert {f"{page.stem}.html" for page in PAGES} <= found
+    assert [location for location in found if location.startswith("source/")] == []
+
+
+def test_sources_that_a_page_names_are_a_click_away(site: Path, pages: dict[Path, Page]) -> None:
+    page = pages[site / "aggregation.html"]
+    assert "source/p4src/include/aggregation/slots.p4.html" in page.links
+    shown = (site / "source/p4src/include/aggregation/slots.p4.html").read_text()
+    text = re.sub(r"<[^>]+>", "", shown)
+    for line in (ROOT / "p4src/include/aggregation/slots.p4").read_text().splitlines()[:40]:
+        assert line.strip() in text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+
+
+def test_what_names_a_source() -> None:
+    assert source_of("p4src/include/aggregation/slots.p4") == "p4src/include/aggregation/slots.p4"
+    assert source_of("persistent_pit.p4") == "p4src/include/ndn/persistent_pit.p4"
+    for code in (
+        "service.py",
+        "p4src/nothing.p4",
+        "p4src/*.p4",
+        "../x.py",
+        "results/x.csv",
+        "cli/../setup.py",
+        "greedy",
+    ):
+        assert source_of(code) is None, code
+
+
+# ---- What the documents have ----
+
+
+def test_every_page_is_in_the_navigation_once() -> None:
+    nav = yaml.safe_load((ROOT / "mkdocs.yml").read_text().partition("\ntheme:")[0])["nav"]
+    named = re.findall(r"'([\w-]+\.md)'", str(nav))
+    assert sorted(name for name in named if name not in ("contributing.md", "license.md")) == [p.name for p in PAGES]
+
+
+def test_the_first_page_leads_to_every_page_and_the_readme_to_it() -> None:
+    first = (ROOT / "docs" / "index.md").read_text()
+    assert [page.name for page in PAGES if page.name != "index.md" and f"]({page.name})" not in first] == []
+    assert "](docs/index.md)" in (ROOT / "README.md").read_text()
+
+
+def test_every_command_has_its_place_in_a_page() -> None:
+    text = "\n".join(page.read_text() for page in PAGES)
+    assert [name for name in GradbedCommands.entries if not re.search(rf"gradbed {name}\b", text)] == []
+
+
+def test_every_image_is_shown() -> None:
+    text = "\n".join(page.read_text() for page in [*PAGES, ROOT / "README.md"])
+    assert [path.name for path in (ROOT / "docs" / "images").iterdir() if f"images/{path.name}" not in text] == []
+
+
+# ---- The command ----
+
+
+def test_a_folder_with_something_else_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("mine")
+    with pytest.raises(UserError, match="holds something else: name a folder that is empty or not there yet"):
+        docs(tmp_path)
+    with pytest.raises(UserError, match="holds something else"):
+        docs(tmp_path / "mine.txt")
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+
+
+@pytest.fixture
+def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of the documents of a site of one page, with the settings of the real one, but without its hook."""
+    text = (ROOT / "mkdocs.yml").read_text()
+    nav, theme = text.index("nav:"), text.index("\ntheme:")
+    text = (text[:nav] + text[theme:]).replace("hooks:\n  - cli/site/hooks.py\n", "")
+    (tmp_path / "mkdocs.yml").write_text(text)
+    (tmp_path / "docs" / "assets").mkdir(parents=True)
+    (tmp_path / "docs" / "index.md").write_text("# One\n")
+    monkeypatch.setattr(site_build, "SETTINGS", tmp_path / "mkdocs.yml")
+    return tmp_path / "docs"
+
+
+def test_a_site_is_made_anew_and_stays_where_that_fails(small: Path, tmp_path: Path) -> None:
+    target = tmp_path / "site"
+    docs(target)
+    (small / "index.md").write_text("# Two\n")
+    docs(target)
+    assert "Two" in (target / "index.html").read_text()
+    (small / "index.md").write_text("# Three\n\n[away](nowhere.md) [gone](index.md#gone)\n")
+    with pytest.raises(UserError, match=r"nowhere\.md.*; .*#gone"):
+        docs(target)
+    assert "Two" in (target / "index.html").read_text()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["docs", "mkdocs.yml", "site"]
+
+
+def test_a_page_that_is_in_no_navigation_is_refused(small: Path, tmp_path: Path) -> None:
+    settings = tmp_path / "mkdocs.yml"
+    settings.write_text(settings.read_text() + "\nnav: [index.md]\n")
+    (small / "lost.md").write_text("# Lost\n")
+    with pytest.raises(UserError, match=r"lost\.md"):
+        docs(tmp_path / "site")
