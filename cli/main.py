@@ -26,6 +26,7 @@ INTRODUCTION = """Packet-level testbed for the networks of distributed machine l
 To begin with:
 
   sudo ./gradbed demo                train over a network whose switches sum the gradients: a table and a figure
+  ./gradbed demo ndn                 the same of the other systems, without root; ./gradbed demo --help names them
   ./gradbed p4 compile PROGRAM.p4    a P4_16 program to BMv2 JSON and P4Info; p4 trace says what becomes of a packet
   sudo ./gradbed up                  a network to look around in
   sudo ./gradbed run aggregation     an experiment of your own; its options: ./gradbed run aggregation --help
@@ -38,9 +39,8 @@ class GradbedCommands(Commands):
     entries = {  # noqa: RUF012
         "demo": Entry(
             "cli.commands.demo:demo",
-            "Train over a small network, with and without aggregation.",
+            "Show what a system does: a table, a figure, and what they mean.",
             ("run", "study"),
-            network=True,
         ),
         "new": Entry("cli.commands.new:new", "Make a folder with a P4 program of your own that runs."),
         "exercise": Entry(
@@ -119,7 +119,7 @@ def main() -> NoReturn:
         message = " ".join(getattr(error, "format_message", error.__str__)().split())
         if not message:
             sys.exit(0)  # a group without a command has explained itself
-        message = re.sub(INVALID, r"\1: ", message)
+        message = re.sub(INVALID, r"\1: ", message).replace("Value error, ", "")
         sys.exit(_complain(f"gradbed: {message} (see --help)"))
     except UserError as error:
         sys.exit(_complain(f"{error.prefix}{error}"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -14,7 +14,7 @@ Scale = Annotated[
         min=0.001, max=1.0, help="Emulated over nominal link rate, instead of this machine's factor (real clock)."
     ),
 ]
-Clock = Annotated[str | None, typer.Option(help="real or virtual, instead of the study's.")]
+Clock = Annotated[Literal["real", "virtual"] | None, typer.Option(help="Instead of the study's.")]
 Jobs = Annotated[
     int | None,
     typer.Option("--parallel", "-j", min=1, help="Points side by side (virtual clock); default: all cores."),

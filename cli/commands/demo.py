@@ -1,40 +1,43 @@
-"""gradbed demo: aggregation with its defaults."""
+"""gradbed demo: what a system does, in half a minute."""
 
 from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Literal
 
 import typer
 
-VIRTUAL_ROUNDS = 5
-"""On the virtual clock all rounds but the first take nearly the same time."""
-
-
-def _clock() -> str:
-    return "real" if os.geteuid() == 0 else "virtual"
+from cli import options
 
 
 def demo(
+    system: Annotated[
+        str | None, typer.Argument(help="aggregation, ndn, shuffle, compression, interconnect or workload.")
+    ] = None,
     clock: Annotated[
-        str,
+        Literal["real", "virtual"] | None,
         typer.Option(
-            default_factory=_clock,
             help="real: Mininet, as root; virtual: one process, any user.",
-            show_default="real for root, else virtual",
+            show_default="the demo's own, for root",
         ),
-    ],
+    ] = None,
+    output: options.Output = Path("results"),
 ) -> int:
-    """Train a digit classifier over a k=4 fat-tree, with and without aggregation in the switches."""
-    from cli.commands.run import single_run
-    from experiments.systems import DEFAULT_SYSTEM, find_system
+    """Run a system with and without its idea: a table, a figure, and what they mean."""
+    from cli.layers import need_debian
+    from experiments.study.command import RunOptions
+    from experiments.study.demo import load_demo, run_demo
+    from experiments.systems import DEFAULT_SYSTEM
 
-    if clock == "virtual" and os.geteuid() != 0:
+    name = system or DEFAULT_SYSTEM
+    study, _ = load_demo(name, clock)
+    if study.needs_network:
+        need_debian()
+    elif clock is None and system is None and os.geteuid() != 0:
         print(
             "gradbed: on the virtual clock, without root; sudo ./gradbed demo is in Mininet",
             file=sys.stderr,
         )
-    # Whatever else the machine does, the round times of a few rounds on the virtual clock are the network's.
-    beside = {"clock": "virtual", "workload.rounds": VIRTUAL_ROUNDS} if clock == "real" else None
-    return single_run(DEFAULT_SYSTEM, find_system(DEFAULT_SYSTEM).defaults, beside)(clock=clock)
+    return run_demo(name, RunOptions(output), clock)

@@ -25,13 +25,16 @@ def topo() -> None:
 @app.command()
 def show(kind: Kind, rate_mbps: Rate = None, delay_us: Delay = 0) -> int:
     """Say what a topology has: hosts, switches by tier, links, and how far hosts are from each other."""
+    from topo.words import drawing, link_words
+
     found = _topology(kind, rate_mbps, delay_us)
     tiers = ", ".join(f"{count} {tier}" for tier, count in Counter(each.tier for each in found.switches).items())
     print(
         f"{found.name}: {len(found.hosts)} hosts, {len(found.switches)} switches ({tiers}), {len(found.links)} links"
     )
-    for model, count in Counter(_model_words(link.model) for link in found.links).items():
+    for model, count in Counter(link_words(link.model) for link in found.links).items():
         print(f"{count} x {model}")
+    print(drawing(found))
     if len(found.hosts) > 1:
         apart, a, b = _farthest(found)
         print(f"farthest hosts: {a} and {b}, {apart} links apart")
@@ -68,12 +71,6 @@ def _topology(kind: str, rate_mbps: float | None, delay_us: int) -> Any:
     from topo.registry import parse_topology
 
     return parse_topology(kind, LinkModel(None if rate_mbps is None else round(rate_mbps * 1e6), delay_us))
-
-
-def _model_words(model: Any) -> str:
-    words = ["unlimited" if model.rate_bps is None else f"{model.rate_bps / 1e6:g} Mbit/s", f"{model.delay_us} us"]
-    words += [f"{name} {value:g}" for name, value in (("loss", model.loss), ("jitter us", model.jitter_us)) if value]
-    return ", ".join([*words, f"queues of {model.queue_packets} packets"])
 
 
 def _farthest(topology: Any) -> tuple[int, str, str]:

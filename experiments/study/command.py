@@ -55,7 +55,7 @@ def run_study_file(path: Path, options: RunOptions, *, quick: bool = False, cloc
     clock: instead of the study's. UserError for what the user can put right.
     """
     study = load_study(path, quick, clock)
-    run = _run(study, options)
+    run = run_points(study, options)
     console = make_console()
     if run.interrupted:
         console.print(
@@ -77,7 +77,7 @@ def run_study_file(path: Path, options: RunOptions, *, quick: bool = False, cloc
         console.print(goals_table(goals))
     missed = [goal.words for goal in goals if goal.has_failed]
     refused = [*missed, *(f"no figure {name}: {line}" for name, lines in crossed.items() for line in lines)]
-    return _conclusion(run, study.system.closing(results), console, refused)
+    return conclude(run, study.system.closing(results), console, refused)
 
 
 def run_single(
@@ -115,7 +115,7 @@ def run_single(
         changed = system.configuration.model_validate(with_values(values, on_other_clock))
         points.append(Point({}, 0, seed, changed, other_clock=True))
     study = Study(head, system, False, None, tuple(points))
-    run = _run(study, options)
+    run = run_points(study, options)
     if run.interrupted:
         return INTERRUPTED
     console = make_console(stderr=script)
@@ -123,7 +123,7 @@ def run_single(
     _print_comparisons(study, results, console)
     system.present(results, console)
     console.print(f"data: {run.folder}/")
-    return _conclusion(run, "" if script else system.closing(results), console)
+    return conclude(run, "" if script else system.closing(results), console)
 
 
 def _checked(system: System, values: Mapping[str, Any]) -> PointConfiguration:
@@ -144,7 +144,8 @@ def _print_comparisons(study: Study, results: StudyResults, console: Console) ->
             console.print(table)
 
 
-def _run(study: Study, options: RunOptions) -> StudyRun:
+def run_points(study: Study, options: RunOptions) -> StudyRun:
+    """All of a study. UserError before anything has begun, if it needs root."""
     scale = Scale()
     if study.needs_network:
         require_root("gradbed run")
@@ -155,8 +156,10 @@ def _run(study: Study, options: RunOptions) -> StudyRun:
     return run_study(study, scale, options.output, options.resume, options.jobs, options.scheduler)
 
 
-def _conclusion(run: StudyRun, assurance: str, console: Console, refused: Sequence[str] = ()) -> int:
-    """refused: which goals were missed, and why figures are not drawn."""
+def conclude(run: StudyRun, assurance: str, console: Console, refused: Sequence[str] = ()) -> int:
+    """Say how far machine and checks bear a run out; its exit status.
+
+    refused: which goals were missed, and why figures are not drawn."""
     stored = {point.stored.digest: point for point in run.done}
     # Of a single run the verdict is its own, whatever stands beside it.
     own = {point.stored.digest: point.row for point in run.done if not point.other_clock}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import PurePath
 from typing import Any
 
 UNITS = {"bps": "bit/s", "mbps": "Mbit/s", "us": "µs", "ms": "ms", "s": "s"}
@@ -28,10 +29,21 @@ def value_words(value: Any) -> str:
         return " ".join(f"{k} {v:g}" if isinstance(v, int | float) else value_words(v) for k, v in named.items())
     if isinstance(value, list | tuple):
         return ", ".join(map(value_words, value)) or "none"
-    return str(value)
+    return "none" if value is None else str(value)
 
 
 def column_words(name: str) -> str:
     """A metric's name without its unit, which its numbers have: "throughput_bps" is "throughput"."""
     words = name.split("_")
     return " ".join(words[:-1] if words[-1] in UNITS else words)
+
+
+def short_names(values: Sequence[Any]) -> list[str]:
+    """Values for people: of files as many of the last parts as tell different ones apart."""
+    words = [value_words(value) for value in values]
+    parts = {word: PurePath(word).parts for word in words}
+    for depth in range(1, max(map(len, parts.values()), default=0)):
+        names = {word: "/".join(each[-depth:]) for word, each in parts.items()}
+        if len(set(names.values())) == len(names):
+            return [names[word] for word in words]
+    return words

@@ -132,6 +132,17 @@ class RealTimeSection(Section):
     share: float = Field(gt=0, le=1)
 
 
+class DemoSection(Section):
+    """What `gradbed demo` says beside the results. idea: what the system is about, for newcomers. says: by metric,
+    the beginning of a sentence that its values end. next: commands to go on with, and what they show. beside: of a
+    demo on the real clock, with what changes it is repeated on the virtual one, by dotted path; none: it is not."""
+
+    idea: str
+    says: dict[str, str] = Field(default_factory=dict)
+    next: dict[str, str] = Field(default_factory=dict)
+    beside: dict[str, Any] = Field(default_factory=dict)
+
+
 def _file_name(text: str) -> str:
     if not text or not all(c.isalnum() or c in "-_" for c in text):
         raise ValueError("a name is letters, digits, - and _: it becomes a folder's name")
@@ -163,6 +174,7 @@ class StudyHead(Section):
     """So often a point in real time is measured at most, as long as the machine cannot keep up."""
     pcap: bool = False
     real_time: RealTimeSection | None = None
+    demo: DemoSection | None = None
 
     @model_validator(mode="after")
     def _a_seed_for_each_repetition(self) -> StudyHead:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import PurePath
 from typing import Any
 
 from rich.table import Table
@@ -17,7 +16,7 @@ from experiments.tables.intervals import confidence_interval
 from experiments.tables.metric import Metric
 from experiments.tables.tables import write_tables
 from experiments.tables.units import engineering
-from experiments.tables.words import path_words, value_words
+from experiments.tables.words import path_words, short_names
 
 TABLE = "comparison"
 SAME = "="
@@ -106,21 +105,24 @@ def _difference(first: Mapping[int, float], other: Mapping[int, float]) -> Diffe
 # ---- For people ----
 
 
-def comparison_tables(head: StudyHead, metrics: Mapping[str, Metric], results: StudyResults) -> list[Table]:
-    """A table for each place, and the same as the file comparison.csv in the run's folder."""
-    chosen = {name: metric for name, metric in metrics.items() if not head.metrics or name in head.metrics}
+def comparison_tables(
+    head: StudyHead, metrics: Mapping[str, Metric], results: StudyResults, *, in_words: bool = False
+) -> list[Table]:
+    """A table for each place, and the same as the file comparison.csv in the run's folder. in_words: rows are called
+    by what metrics mean."""
+    chosen = {name: metrics[name] for name in head.metrics or metrics}
     found = compared(head, list(chosen), results)
     if found:
         write_tables(_rows(head, chosen, found), results.folder / TABLE)
-    return [_table(head, chosen, each) for each in found]
+    return [_table(head, chosen, each, in_words) for each in found]
 
 
-def _table(head: StudyHead, metrics: Mapping[str, Metric], comparison: Comparison) -> Table:
+def _table(head: StudyHead, metrics: Mapping[str, Metric], comparison: Comparison, in_words: bool) -> Table:
     assert head.compare is not None
     where = ", ".join(f"{path_words(path)} {value}" for path, value in comparison.place.items())
     names = short_names(comparison.values)
     table = Table(title=f"{path_words(head.compare)} compared{': ' if where else ''}{where}")
-    table.add_column("metric", no_wrap=True)
+    table.add_column("" if in_words else "metric", no_wrap=not in_words)
     table.add_column(names[0], justify="right", no_wrap=True)
     for name in names[1:]:
         table.add_column(name, justify="right", no_wrap=True)
@@ -131,7 +133,7 @@ def _table(head: StudyHead, metrics: Mapping[str, Metric], comparison: Compariso
         cells = [means[0] or ""]
         for mean, difference in zip(means[1:], differences, strict=True):
             cells += [mean or "", "" if difference is None else _words(difference, unit)]
-        table.add_row(name, *cells)
+        table.add_row(metrics[name].meaning if in_words else name, *cells)
     return table
 
 
@@ -165,14 +167,3 @@ def _rows(head: StudyHead, metrics: Mapping[str, Metric], comparisons: Sequence[
                         }
                     )
     return rows
-
-
-def short_names(values: Sequence[Any]) -> list[str]:
-    """Values for people: of files as many of the last parts as tell them apart."""
-    words = [value_words(value) for value in values]
-    parts = [PurePath(word).parts for word in words]
-    for depth in range(1, max(map(len, parts))):
-        names = ["/".join(each[-depth:]) for each in parts]
-        if len(set(names)) == len(names):
-            return names
-    return words

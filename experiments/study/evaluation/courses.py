@@ -16,6 +16,7 @@ from experiments.records.run_files import DonePoint
 from experiments.study.definition.model import CourseSection
 from experiments.study.evaluation.kinds import Sheet, label_axes, panel_kind
 from experiments.tables.intervals import Interval, confidence_interval
+from experiments.tables.words import short_names
 
 Row = Mapping[str, Any]
 Key = tuple[Any, bool, str | None]
@@ -98,6 +99,7 @@ def draw_course(sheet: Sheet) -> str | None:
     found = courses(sheet.results, course, section.series)
     if not found:
         raise NothingToDraw
+    rows = [line.row for line in found.values()]
     numbers = {value: number for number, value in enumerate(dict.fromkeys(value for value, *_ in found))}
     metric = sheet.metrics.get(section.y)
     possible = (None, None) if metric is None else metric.possible
@@ -107,7 +109,7 @@ def draw_course(sheet: Sheet) -> str | None:
             axes,
             line.xs,
             line.ys,
-            label=None if dashed and course.dashed_label else _filled_in(course.label, line.row) or None,
+            label=None if dashed and course.dashed_label else _filled_in(course.label, line.row, rows) or None,
             number=numbers[value],
             dashed=dashed,
             has_band=course.repetitions == "interval",
@@ -122,6 +124,11 @@ def draw_course(sheet: Sheet) -> str | None:
     return sheet.results.heading_of_first if course.repetitions == "first" else None
 
 
-def _filled_in(label: str, row: Row) -> str:
-    """Columns in braces are replaced by what the row has there."""
-    return re.sub(r"\{(.+?)\}", lambda found: str(row[found[1]]), label)
+def _filled_in(label: str, row: Row, rows: Sequence[Row]) -> str:
+    """Columns in braces are replaced by what the row has there, as far as it tells it from all others."""
+
+    def words(found: re.Match[str]) -> str:
+        values = [row[found[1]], *(each[found[1]] for each in rows)]
+        return short_names(values)[0]
+
+    return re.sub(r"\{(.+?)\}", words, label)

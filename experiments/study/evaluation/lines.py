@@ -19,7 +19,7 @@ from experiments.records.results import StudyResults
 from experiments.study.definition.model import FigureSection
 from experiments.study.evaluation.kinds import Sheet, label_axes, panel_kind
 from experiments.tables.metric import Metric
-from experiments.tables.words import path_words
+from experiments.tables.words import path_words, short_names
 
 
 @panel_kind("lines", "bars")
@@ -32,12 +32,13 @@ def draw_lines(sheet: Sheet) -> None:
     is_bars = section.kind == "bars"
     places = _places(measured, is_bars)
     metric = sheet.metrics.get(section.y)
+    names = dict(zip(measured, short_names(list(measured)), strict=True))
     for number, (label, points) in enumerate(measured.items()):
         at, width = beside(places, number, len(measured)) if places else (None, None)
         draw_series(
             axes,
             points,
-            label=None if label is None else section.names.get(str(label), str(label)),
+            label=None if label is None else section.names.get(str(label), names[label]),
             number=number,
             statistic=section.statistic,
             x_of=at,
@@ -51,7 +52,7 @@ def draw_lines(sheet: Sheet) -> None:
         _draw_saturations(axes, results, section, section.saturation)
     explain_marks(axes, verdicts(measured))
     if places is not None:
-        axes.set_xticks(list(places.values()), list(map(str, places)))
+        axes.set_xticks(list(places.values()), short_names(list(places)))
     else:
         axes.set_xscale(section.x_scale)
         whole_numbers = all(isinstance(point.x, int) for points in measured.values() for point in points)

@@ -11,7 +11,7 @@ from experiments.study.definition.model import Study
 from experiments.tables.intervals import CONFIDENCE, confidence_interval
 from experiments.tables.metric import Metric
 from experiments.tables.units import engineering
-from experiments.tables.words import column_words, path_words, value_words
+from experiments.tables.words import column_words, path_words, short_names
 
 CUT = "*"
 
@@ -24,10 +24,12 @@ def summary_table(study: Study, results: StudyResults) -> Table:
     places: dict[str, list[DonePoint]] = {}
     for point in results.points:
         places.setdefault(repr(point.coordinates), []).append(point)
+    swept = {path: [points[0].row[path] for points in places.values()] for path in study.head.sweep.paths}
+    coordinates = list(zip(*map(short_names, swept.values()), strict=True)) or [()] * len(places)
     rows = []
-    for points in places.values():
+    for points, coordinate in zip(places.values(), coordinates, strict=True):
         good = [point for point in points if point.stored.is_good]
-        cells = [value_words(points[0].row[path]) for path in study.head.sweep.paths]
+        cells = list(coordinate)
         cells += [_cell(study.system.metrics[name], good or points, name, bool(good)) for name in names]
         left_out = f", {len(points) - len(good)} of {len(points)} left out" if len(good) < len(points) else ""
         rows.append([*cells, worst(p.row["verdict"] for p in good or points) + left_out])

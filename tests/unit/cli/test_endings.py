@@ -8,14 +8,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import typer
-from typer.testing import CliRunner
-
-from cli.commands.demo import demo
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -119,21 +114,3 @@ def test_a_terminal_that_is_closed_ends_a_command_that_goes_on_without_it(tmp_pa
         assert process.stderr is not None
         said = process.stderr.read()
     assert (process.returncode, said) == (128 + signal.SIGPIPE, "")
-
-
-@pytest.mark.parametrize(("user", "clock"), [(0, "real"), (1000, "virtual")])
-def test_the_demo_takes_the_clock_that_its_user_may_have(
-    user: int, clock: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def single_run(system: str, defaults: object, beside: object) -> Callable[..., int]:
-        return lambda **values: ran.append((values["clock"], beside is not None)) or 0
-
-    ran: list[tuple[str, bool]] = []
-    monkeypatch.setattr("os.geteuid", lambda: user)
-    monkeypatch.setattr("cli.commands.run.single_run", single_run)
-    app = typer.Typer()
-    app.command()(demo)
-    outcome = CliRunner().invoke(app, [])
-    assert outcome.exit_code == 0, outcome.output
-    assert ran == [(clock, clock == "real")]
-    assert ("sudo ./gradbed demo" in outcome.output) == (clock == "virtual")

@@ -108,7 +108,7 @@ def test_only_what_is_swept_can_be_compared(tmp_path: Path) -> None:
         (["/x/one/a.p4", "/x/two/b.p4"], ["a.p4", "b.p4"]),
         (["/x/one/a.p4", "/x/two/a.p4"], ["one/a.p4", "two/a.p4"]),
         ([1, 2.5], ["1", "2.5"]),
-        ([None, "/x/e.yaml"], ["None", "e.yaml"]),
+        ([None, "/x/e.yaml"], ["none", "e.yaml"]),
     ],
 )
 def test_paths_are_told_apart_by_their_last_parts(values: list[Any], names: list[str]) -> None:

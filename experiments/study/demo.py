@@ -1,0 +1,149 @@
+"""A system in half a minute: its study demo.yaml, with words for newcomers. What `gradbed demo` does."""
+
+from __future__ import annotations
+
+import os
+import textwrap
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from rich.console import Console
+
+from common.errors import UserError
+from experiments.records.results import StudyResults, load_results
+from experiments.scale import Scale
+from experiments.study.command import INTERRUPTED, RunOptions, conclude, run_points
+from experiments.study.definition.expansion import with_values
+from experiments.study.definition.model import DemoSection, Point, Study
+from experiments.study.evaluation.comparison import Comparison, compared, comparison_tables
+from experiments.study.evaluation.figures import draw_figures
+from experiments.study.loading import load_study
+from experiments.systems import find_system, studies_folder, systems
+from experiments.tables.console import make_console
+from experiments.tables.metric import Metric
+from experiments.tables.units import engineering
+from experiments.tables.words import short_names
+from topo.words import drawing, link_words
+
+FILE = "demo.yaml"
+ALIKE = 0.005
+"""A change below this share is none that a sentence tells."""
+TRUSTED = ("model", "valid")
+"""Verdicts of runs whose times are the network's."""
+MOST_COLUMNS = 100
+"""Of text: longer lines are hard to read, however wide the terminal is."""
+
+
+def demo_file(system: str) -> Path:
+    """UserError if the system has no demo."""
+    find_system(system)
+    if not (path := studies_folder(system) / FILE).is_file():
+        known = [name for name in systems() if (studies_folder(name) / FILE).is_file()]
+        raise UserError(f"{system} has no demo; these have one: {', '.join(known)}")
+    return path
+
+
+def load_demo(system: str, clock: str | None = None) -> tuple[Study, DemoSection]:
+    """clock: instead of that of its file, which is the virtual one for who is not root. On the real clock with the
+    repetition that the file asks for."""
+    path = demo_file(system)
+    study = load_study(path, clock=clock)
+    if clock is None and study.needs_network and os.geteuid() != 0:
+        study = load_study(path, clock="virtual")
+    demo = study.head.demo
+    if demo is None:
+        raise UserError(f"{path}: a demo has a section demo")
+    if study.needs_network and demo.beside:
+        study = replace(study, points=(*study.points, *(_beside(study, point, demo) for point in study.points)))
+    return study, demo
+
+
+def _beside(study: Study, point: Point, demo: DemoSection) -> Point:
+    values = with_values(point.configuration.model_dump(), {"clock": "virtual", **demo.beside})
+    return replace(point, configuration=study.system.configuration.model_validate(values), other_clock=True)
+
+
+def run_demo(system: str, options: RunOptions, clock: str | None = None) -> int:
+    """Run it and say what it shows; exit status as of a study."""
+    study, demo = load_demo(system, clock)
+    console = make_console()
+    _introduce(study, demo, console)
+    run = run_points(study, options)
+    if run.interrupted:
+        return INTERRUPTED
+    results = load_results(run.folder, run.files)
+    if study.head.compare is None:
+        study.system.present(results, console)
+    else:
+        for table in comparison_tables(study.head, study.system.metrics, results, in_words=True):
+            console.print(table)
+        _say(console, "means", [line for each in meanings(study, demo, results) for line in _folded(each, console)])
+        figures = draw_figures(results, study.head.figures, study.system.metrics, console.print)
+        _say(console, "figure", [str(path) for path in figures if path.suffix == ".png"])
+    console.print(f"data: {run.folder}/")
+    status = conclude(run, study.system.closing(results), console)
+    width = max(map(len, demo.next), default=0)
+    _say(console, "next", [f"{command:<{width}}  {shows}" for command, shows in demo.next.items()])
+    return status
+
+
+def _introduce(study: Study, demo: DemoSection, console: Console) -> None:
+    """The idea and the network, to be read while it runs."""
+    console.print("\n".join(_folded(" ".join(demo.idea.split()), console)), markup=False)
+    topology = study.points[0].configuration.topology.build(Scale())
+    models = {link_words(link.model): None for link in topology.links}
+    clock = "Mininet, in real time" if study.needs_network else "the virtual clock"
+    network = f"{topology.name} on {clock}: {drawing(topology)}; links: {' or '.join(models)}"
+    _say(console, "network", _folded(network, console))
+    console.print()
+
+
+def _folded(text: str, console: Console) -> list[str]:
+    """In lines that fit beside the longest word of `_say`."""
+    return textwrap.wrap(text, min(console.width, MOST_COLUMNS) - len("network: "), break_on_hyphens=False)
+
+
+def _say(console: Console, what: str, lines: Sequence[str]) -> None:
+    for number, line in enumerate(lines):
+        console.print(f"{what}: {line}" if not number else f"{' ' * len(what)}  {line}", markup=False)
+
+
+def meanings(study: Study, demo: DemoSection, results: StudyResults) -> list[str]:
+    """A sentence for each metric of which the demo says something, as far as it has values; instead, if the machine
+    had a part in them, how to have the network's."""
+    if not all(point.row["verdict"] in TRUSTED for point in results.points):
+        return [
+            "This machine had a part in the numbers above, so they show little of the network. On any machine: "
+            f"gradbed demo {study.head.system} --clock virtual"
+        ]
+    found = compared(study.head, list(demo.says), results)
+    return [
+        sentence(beginning, study.system.metrics[name], comparison, name)
+        for comparison in found
+        for name, beginning in demo.says.items()
+        if name in comparison.means and None not in comparison.means[name]
+    ]
+
+
+def sentence(beginning: str, metric: Metric, comparison: Comparison, name: str) -> str:
+    """ "A round takes 40 ms with unicast and 30 ms with push: 25 % less." """
+    means = [mean for mean in comparison.means[name] if mean is not None]
+    words = [
+        f"{engineering(mean, metric.unit)} with {value}"
+        for mean, value in zip(means, short_names(comparison.values), strict=True)
+    ]
+    return f"{beginning} {', '.join(words[:-1])} and {words[-1]}{_relation(means[0], means[-1])}."
+
+
+def _relation(first: float, last: float) -> str:
+    if first == last:
+        return ", the same"
+    if not first or not last:
+        return ""
+    change = last / first - 1
+    if abs(change) < ALIKE:
+        return ", nearly the same"
+    if change >= 1:
+        return f": {last / first:.2g} times as much"
+    return f": {abs(change):.0%} {'less' if change < 0 else 'more'}"

@@ -1,0 +1,103 @@
+"""gradbed demo: every system has one, and what it says follows from the numbers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from common.errors import UserError
+from experiments.records.results import load_results
+from experiments.study.command import RunOptions
+from experiments.study.demo import load_demo, meanings, run_demo, sentence
+from experiments.study.evaluation.comparison import Comparison
+from experiments.systems import SYSTEMS
+from experiments.tables.metric import Metric
+from tests.command import rows
+from tests.unit.test_documented_commands import check
+
+TIME = Metric("s", "time")
+OWN = [name for name, place in SYSTEMS.items() if place.startswith("experiments.systems.")]
+"""Tests may have added others."""
+
+
+@pytest.mark.parametrize("system", OWN)
+def test_every_system_has_one_for_any_user(system: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    study, demo = load_demo(system)
+    assert not study.needs_network
+    assert study.head.name == f"{system}_demo"
+    assert set(demo.says) <= set(study.head.metrics)
+    assert study.head.compare is None or (demo.says and demo.next and study.head.figures)
+
+
+@pytest.mark.parametrize("system", OWN)
+def test_what_to_try_next_are_commands(system: str) -> None:
+    for command in load_demo(system, "virtual")[1].next:
+        name, _, rest = command.partition(" ")
+        assert name == "gradbed"
+        check(rest)
+
+
+def test_for_root_aggregation_is_in_mininet_and_beside_it_on_the_virtual_clock(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    study, _ = load_demo("aggregation")
+    assert [(point.configuration.clock, point.other_clock) for point in study.points] == [
+        ("real", False),
+        ("virtual", True),
+    ]
+    alone, _ = load_demo("aggregation", "virtual")
+    assert [point.configuration.clock for point in alone.points] == ["virtual"]
+
+
+def test_a_system_without_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UserError, match="no system is called 'nothing'"):
+        load_demo("nothing")
+    monkeypatch.setattr("experiments.study.demo.FILE", "other.yaml")
+    with pytest.raises(UserError, match="ndn has no demo"):
+        load_demo("ndn")
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "end"),
+    [
+        (0.02, 0.01, "20 ms with a and 10 ms with b: 50% less."),
+        (0.01, 0.015, "10 ms with a and 15 ms with b: 50% more."),
+        (0.01, 0.03, "10 ms with a and 30 ms with b: 3 times as much."),
+        (0.01, 0.01, "10 ms with a and 10 ms with b, the same."),
+        (0.01, 0.010001, "10 ms with a and 10 ms with b, nearly the same."),
+        (0.0, 0.01, "0 s with a and 10 ms with b."),
+        (0.01, 0.0, "10 ms with a and 0 s with b."),
+    ],
+)
+def test_a_sentence_is_true_whichever_way_the_numbers_come_out(first: float, last: float, end: str) -> None:
+    comparison = Comparison({}, ["a", "b"], {"time_s": [first, last]}, {})
+    assert sentence("It takes", TIME, comparison, "time_s") == f"It takes {end}"
+
+
+def test_a_demo_prints_a_table_its_meaning_a_figure_and_what_is_next(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_demo("shuffle", RunOptions(tmp_path, jobs=1)) == 0
+    printed = capsys.readouterr().out
+    (folder,) = (path for path in (tmp_path / "shuffle_demo").iterdir() if not path.is_symlink())
+    unicast, coded = (float(row["counted_hops"]) for row in rows(folder / "points.csv"))
+    assert coded < unicast
+    said = f"{unicast:.0f} with unicast-nearest and {coded:.0f} with improved: {1 - coded / unicast:.0%} less"
+    assert said in " ".join(printed.split())
+    assert "16 hosts --16-- 8 edge --16-- 8 aggregation --16-- 4 core" in printed
+    assert "None" not in printed
+    assert f"figure: {folder / 'demo.png'}" in printed and (folder / "demo.png").stat().st_size > 10_000
+    assert printed.index("means:") < printed.index("figure:") < printed.index("next: gradbed run shuffle")
+
+    # What the machine had a part in shows nothing of the network.
+    study, demo = load_demo("shuffle")
+    results = load_results(folder)
+    assert len(meanings(study, demo, results)) == len(demo.says)
+    point = results.points[0]
+    doubtful = replace(point, stored=replace(point.stored, row={**point.stored.row, "verdict": "doubtful"}))
+    (line,) = meanings(study, demo, replace(results, points=(doubtful, *results.points[1:])))
+    assert "gradbed demo shuffle --clock virtual" in line
