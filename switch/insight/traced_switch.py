@@ -85,8 +85,12 @@ class TracedSwitch:
             self.device.packet_out(frame)
         else:
             self._target.engine.inject(self.device.device_id, port, frame)
+        return self.let_pass(_PACKET_US)
+
+    def let_pass(self, duration_us: float, max_events: int = _MAX_EVENTS) -> Passage:
+        """What happens meanwhile, with the records of all packets."""
         try:
-            self._target.engine.advance(_PACKET_US, _MAX_EVENTS)
+            self._target.engine.advance(duration_us, max_events)
         except RuntimeError:
             raise UserError(
                 "the packet and its copies go round in circles (recirculate, resubmit or clone without end)"

@@ -1,8 +1,11 @@
-"""Calls in processes of their own: one that crashes or never ends costs its own result only."""
+"""Calls in processes of their own: one that crashes or never ends costs its own result only. What a call has started
+goes with it."""
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
+import os
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -66,6 +69,7 @@ def _start(function: Callable[[Argument], Value], argument: Argument, time_limit
 
 
 def _call(function: Callable[[Argument], Value], argument: Argument, result: Connection) -> None:
+    os.setsid()
     result.send(function(argument))
     result.close()
 
@@ -74,7 +78,7 @@ def _end(run: _Running[Argument], done: bool, time_limit_s: float) -> Ended[Argu
     value: Value | None = None
     how = ""
     if not done:
-        run.process.kill()
+        _kill(run.process)
         how = f"took longer than {time_limit_s:g} s"
     else:
         try:
@@ -85,6 +89,13 @@ def _end(run: _Running[Argument], done: bool, time_limit_s: float) -> Ended[Argu
     run.process.join()
     run.result.close()
     return Ended(run.argument, value, how)
+
+
+def _kill(process: BaseProcess) -> None:
+    """With all that it has started, such as a C compiler."""
+    process.kill()
+    with contextlib.suppress(ProcessLookupError):  # it has not begun, or nothing of it is left
+        os.killpg(process.pid or 0, signal.SIGKILL)
 
 
 def _cause(exit_code: int | None) -> str:

@@ -139,7 +139,7 @@ class _Writer:
         yield Line(f"table {table.name}", 1, "bold", table.source)
         for part in table.key:
             yield Line(f"{part.name} = {value_text(part.value, part.width, part.name)}  ({part.match})", 2)
-        yield Line(self._outcome(table), 2, "green" if table.hit else "yellow")
+        yield Line(table_outcome(table), 2, "green" if table.hit else "yellow")
         if table.counted:
             packets, bytes_ = table.counted
             yield Line(f"direct counter: {_count(packets, 'packet')}, {_count(bytes_, 'byte')}", 2)
@@ -150,21 +150,6 @@ class _Writer:
         else:
             yield Line("no action", 2)
         yield from self._statements(table.statements, 3)
-
-    @staticmethod
-    def _outcome(table: e.TableApplication) -> str:
-        if table.entry is None:
-            return "miss: default action" if table.key else "no key: default action"
-        entry = table.entry
-        parts = [f"{p.name}: {match_text(m, p.name)}" for p, m in zip(table.key, entry.match, strict=True)]
-        text = f"hit: {', '.join(parts)}"
-        if entry.priority is not None:
-            text += f", priority {entry.priority}"
-        if entry.group is not None:
-            text += f", group {entry.group}"
-        if entry.member is not None:
-            text += f", member {entry.member}"
-        return text
 
     def _statements(self, statements: Sequence[e.Statement], depth: int) -> Iterator[Line]:
         """Statements in order. Those of one source line, such as a macro over all lanes, are told together."""
@@ -180,7 +165,7 @@ class _Writer:
 
     def _effects(self, statement: e.Statement, depth: int) -> Iterator[Line]:
         for use in statement.cells:
-            yield Line(_cell_text(use), depth, "magenta")
+            yield Line(cell_text(use), depth, "magenta")
         yield from self._changes(statement.changes, depth)
 
     def _checksum(self, step: e.ChecksumStep) -> Iterator[Line]:
@@ -211,7 +196,7 @@ class _Writer:
 
     def _decision(self, decision: e.Decision) -> Iterator[Line]:
         style = "bold red" if decision.kind == "drop" else "bold green"
-        yield Line(f"=> {_decision_text(decision)}", 1, style, decision.source)
+        yield Line(f"=> {decision_text(decision)}", 1, style, decision.source)
         if decision.kind == "sent":
             frame = decision.frame if self._whole else decision.frame[:_FRAME_SHOWN]
             for at in range(0, len(frame), _BYTES_A_LINE):
@@ -234,7 +219,23 @@ def _title(stage: e.Stage) -> str:
     return title
 
 
-def _decision_text(decision: e.Decision) -> str:
+def table_outcome(table: e.TableApplication) -> str:
+    """Which entry it was, or that there was none."""
+    if table.entry is None:
+        return "miss: default action" if table.key else "no key: default action"
+    entry = table.entry
+    parts = [f"{p.name}: {match_text(m, p.name)}" for p, m in zip(table.key, entry.match, strict=True)]
+    text = f"hit: {', '.join(parts)}"
+    if entry.priority is not None:
+        text += f", priority {entry.priority}"
+    if entry.group is not None:
+        text += f", group {entry.group}"
+    if entry.member is not None:
+        text += f", member {entry.member}"
+    return text
+
+
+def decision_text(decision: e.Decision) -> str:
     copies = _count(decision.copies or 0, "copy", "copies")
     if decision.kind == "to_port":
         return f"to port {decision.number}"
@@ -259,7 +260,7 @@ def _request_text(request: Request) -> str:
     return request.request
 
 
-def _cell_text(use: e.CellUse) -> str:
+def cell_text(use: e.CellUse) -> str:
     where = f"{use.array} {use.name}[{use.index}]"
     if use.old is None:
         return where
