@@ -44,7 +44,9 @@ class GradbedCommands(Commands):
         ),
         "new": Entry("cli.commands.new:new", "Make a folder with a P4 program of your own that runs."),
         "exercise": Entry(
-            "cli.commands.exercise:app", "Tasks with starter code and hidden tests.", of={"check": ("run", "study")}
+            "cli.commands.exercise:app",
+            "Tasks with starter code, hints and hidden checks.",
+            of={"check": ("run", "study"), "grade": ("run", "study")},
         ),
         "run": Entry(
             "cli.commands.run:app",

@@ -1,112 +1,207 @@
-"""gradbed exercise: tasks with starter code, and tests that are not shown."""
+"""gradbed exercise: tasks with starter code, hints, and checks that are not in the student's folder."""
 
 from __future__ import annotations
 
-import re
 import shutil
+import sys
+import textwrap
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from common.errors import UserError
-from common.scratch import scratch_folder
-from common.suggestion import suggestion
+
+if TYPE_CHECKING:
+    from experiments.exercises.exercise import Exercise
+    from experiments.exercises.finding import Checked
 
 EXERCISES = Path(__file__).resolve().parents[1] / "templates" / "exercises"
-HIDDEN = "hidden"
-"""A folder of each exercise: packet tests and a study with expectations, which a solution must pass."""
+MOST_COLUMNS, LABEL_COLUMNS = 120, 11
 
 app = typer.Typer(help="Exercises for courses.", no_args_is_help=True)
+
+Name = Annotated[str, typer.Argument(help="Of an exercise (gradbed exercise list).")]
+Folder = Annotated[Path, typer.Argument(help="With your solution.", show_default="this one")]
 
 
 @app.command("list")
 def list_() -> int:
-    """Name the exercises, with the first line of each."""
-    for name in names():
-        first = (EXERCISES / name / "README.md").read_text(encoding="utf-8").splitlines()[0]
-        print(f"{name:12} {first.removeprefix('# ')}")
+    """Name the exercises, in their order, and say how far this folder's are."""
+    from experiments.exercises.work import progress
+
+    known = _exercises()
+    states: dict[str, str] = {}
+    for exercise, folder, state in progress(Path(), known):
+        said = state if folder == Path() else f"{state} ({folder}/)"
+        if exercise.name not in states or state == "passed":
+            states[exercise.name] = said
+    width = max(map(len, known))
+    for name, exercise in known.items():
+        about = exercise.description
+        print(f"{name:{width}}  {about.minutes} min  {about.title}{f': {states[name]}' if name in states else ''}")
     return 0
 
 
 @app.command("start")
 def start(
-    name: Annotated[str, typer.Argument(help="Of an exercise.")],
-    folder: Annotated[Path, typer.Argument(help="A new folder for the starter code.")],
+    name: Name,
+    folder: Annotated[
+        Path | None, typer.Argument(help="A new folder for the starter code.", show_default="named as the exercise")
+    ] = None,
 ) -> int:
-    """Copy an exercise's starter code into a new folder."""
-    try:
-        shutil.copytree(_exercise(name), folder, ignore=shutil.ignore_patterns(HIDDEN))
-    except FileExistsError:
-        raise UserError(f"{folder} is there already: choose another name") from None
-    except OSError as error:
-        raise UserError(f"cannot make {folder}: {error}") from None
-    print(f"made {folder}/: read {folder}/README.md")
+    """Make a folder with an exercise's task and starter code."""
+    from experiments.exercises.work import Record, write_record
+
+    exercise = _named(name)
+    place = folder or Path(name)
+    exercise.start(place)
+    write_record(place, Record(exercise=name))
+    print(f"made {place}/: read {place}/README.md")
     return 0
 
 
 @app.command("check")
-def check(
-    name: Annotated[str, typer.Argument(help="Of an exercise.")],
-    folder: Annotated[Path, typer.Argument(help="With a solution.")],
+def check(folder: Folder = Path()) -> int:
+    """Run the exercise's checks on your solution, and say what is wrong. Exit status 1 if one fails."""
+    from experiments.exercises.checking import check_solution
+    from experiments.exercises.work import Record, digest, exercise_of, read_record, write_record
+
+    exercise = exercise_of(folder, _exercises())
+    before = digest(folder)
+    failed = 0
+    for checked in check_solution(exercise, folder):
+        _tell(checked)
+        failed += checked.finding is not None
+    record = read_record(folder) or Record(exercise=exercise.name)
+    if not failed:
+        write_record(folder, record.model_copy(update={"passed": before}))
+        print("\nAll checks passed. README.md has questions to think about.")
+        return 0
+    if record.hints < len(exercise.hints):
+        print(f"\nA hint: ./gradbed exercise hint {folder}")
+    return 1
+
+
+@app.command("hint")
+def hint(
+    folder: Folder = Path(),
+    again: Annotated[bool, typer.Option("--again", help="Repeat those that you have had.")] = False,
 ) -> int:
-    """Run the exercise's hidden tests on a solution. Exit status 1 if one fails."""
-    exercise = _exercise(name)
-    program = folder / f"{name}.p4"
-    if not program.is_file():
-        raise UserError(f"{folder} has no {program.name}")
-    passed = True
-    for test in sorted((exercise / HIDDEN).iterdir()):
-        found = _packets(program, test) if test.suffix == ".stf" else _traffic(folder, test)
-        print(f"{'FAILED' if found else 'passed'}  {test.stem.replace('_', ' ')}{f': {found}' if found else ''}")
-        passed &= not found
-    return 0 if passed else 1
+    """Give the next hint. The later ones say more."""
+    from experiments.exercises.work import Record, exercise_of, read_record, write_record
+
+    exercise = exercise_of(folder, _exercises())
+    record = read_record(folder) or Record(exercise=exercise.name)
+    hints = exercise.hints
+    if again:
+        if not record.hints:
+            raise UserError("you have had no hint yet: leave --again away")
+        shown = range(record.hints)
+    elif record.hints >= len(hints):
+        raise UserError(
+            f"that were all {len(hints)} hints (--again repeats them): gradbed exercise solution {exercise.name}"
+        )
+    else:
+        shown = range(record.hints, record.hints + 1)
+        write_record(folder, record.model_copy(update={"hints": record.hints + 1}))
+    for number in shown:
+        print(f"Hint {number + 1} of {len(hints)}\n\n{hints[number]}\n")
+    return 0
 
 
-def names() -> list[str]:
-    return sorted(path.name for path in EXERCISES.iterdir() if (path / HIDDEN).is_dir())
+@app.command("solution")
+def solution(
+    name: Name,
+    folder: Annotated[
+        Path | None, typer.Argument(help="A new folder for the whole solution.", show_default="printed")
+    ] = None,
+) -> int:
+    """Print the files of an exercise's solution that differ from the starter code, or put all into a folder."""
+    exercise = _named(name)
+    if folder is not None:
+        exercise.solve(folder)
+        print(f"made {folder}/")
+        return 0
+    for file in exercise.solution:
+        if len(exercise.solution) > 1:
+            print(f"==> {file.name} <==")
+        print(file.read_text(encoding="utf-8"), end="" if file == exercise.solution[-1] else "\n")
+    return 0
 
 
-def _exercise(name: str) -> Path:
-    if name not in names():
-        raise UserError(f"there is no exercise {name!r}{suggestion(name, names())}")
-    return EXERCISES / name
+@app.command("grade")
+def grade(
+    class_folder: Annotated[Path, typer.Argument(help="With a folder for each student.")],
+    exercise: Annotated[str | None, typer.Option(help="This one alone, in place of all that are there.")] = None,
+    csv: Annotated[
+        Path | None, typer.Option("--csv", help="Where the table goes.", show_default="CLASS_FOLDER/grades.csv")
+    ] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Solutions at the same time.")] = 2,
+    time_limit_s: Annotated[float, typer.Option(min=1, help="Of one solution, in seconds.")] = 120.0,
+) -> int:
+    """Check every student's solutions: a table, and the same as CSV. Exit status 0 whatever they are worth."""
+    from rich.console import Console
+
+    from experiments.exercises.grading import grade as grade_all
+    from experiments.exercises.grading import submissions, write_grades
+    from experiments.tables.rows import rows_table
+
+    known = _exercises()
+    found = submissions(class_folder, known, None if exercise is None else _named(exercise))
+    order = {(each.student, each.exercise.name if each.exercise else ""): n for n, each in enumerate(found)}
+    grades = []
+    for done in grade_all(found, jobs=jobs, time_limit_s=time_limit_s):
+        grades.append(done)
+        print(f"{len(grades)} of {len(found)}: {done.student} {done.exercise} {done.result}", file=sys.stderr)
+    grades.sort(key=lambda each: order[each.student, each.exercise])
+    place = csv or class_folder / "grades.csv"
+    write_grades(place, grades)
+    columns = [
+        ("student", lambda row: row.student),
+        ("exercise", lambda row: row.exercise),
+        ("result", lambda row: row.result),
+        ("checks", lambda row: f"{row.passed} of {row.checks}"),
+        ("reason", lambda row: row.reason),
+    ]
+    table = rows_table("", columns, grades, words=("student", "exercise", "result", "reason"))
+    Console(highlight=False, markup=False).print(table)
+    print(f"written: {place}")
+    return 0
 
 
-def _packets(program: Path, test: Path) -> str:
-    """What fails first; "": nothing. Which packet it was says the comment above it in the test."""
-    from switch.codegen import build_program
-    from switch.compiler import compile_p4
-    from switch.stf import read_stf, run_script
+def _exercises() -> Mapping[str, Exercise]:
+    from experiments.exercises.exercise import exercises
 
-    outcome = run_script(build_program(compile_p4(program).json), read_stf(test))
-    if outcome.passed:
-        return ""
-    failures = [failure.removeprefix(f"{test}:").partition(": ") for failure in outcome.failures]
-    number, said = min((int(number), said) for number, _, said in failures)
-    lines = test.read_text(encoding="utf-8").splitlines()[:number]
-    about = [line.removeprefix("# ") for line in lines if line.startswith("#")][-1]
-    return f"{about}: {said.partition('; expected')[0]}"
+    return exercises(EXERCISES)
 
 
-def _traffic(folder: Path, study: Path) -> str:
-    """The first failure of a study whose program and entries are the solution's, and what may be why; "": none."""
-    from experiments.engine.point import run_point
-    from experiments.scale import Scale
-    from experiments.setup import PointTask
-    from experiments.study.loading import load_study
+def _named(name: str) -> Exercise:
+    from experiments.exercises.exercise import named
 
-    with scratch_folder() as scratch:
-        work = scratch / "solution"
-        shutil.copytree(folder, work, ignore=shutil.ignore_patterns("results"))
-        shutil.copy(study, work)
-        try:
-            loaded = load_study(work / study.name)
-            for point in loaded.points:
-                task = PointTask(point.configuration, point.seed, Scale(), scratch)
-                result = run_point(loaded.system, task)
-                if result.failures:
-                    return "; ".join([result.failures[0], *(str(row["note"]) for row in result.tables["notes"])])
-        except UserError as error:
-            return re.sub(rf"^{re.escape(study.name)}:\d+: ", "", str(error).replace(f"{work}/", ""))
-    return ""
+    return named(name, _exercises())
+
+
+def _tell(checked: Checked) -> None:
+    """A line, and below it what helps to find the mistake."""
+    finding = checked.finding
+    columns = min(MOST_COLUMNS, shutil.get_terminal_size((MOST_COLUMNS, 24)).columns)
+    head = "passed  " if finding is None else "FAILED  "
+    said = checked.name if finding is None else f"{checked.name}: {finding.what}"
+    print(_wrapped(head + said, columns, 8))
+    for label, text in finding.details if finding is not None else ():
+        print(_wrapped(f"        {label:{LABEL_COLUMNS}}{text}", columns, 8 + LABEL_COLUMNS + 2), flush=True)
+
+
+def _wrapped(text: str, columns: int, indent: int) -> str:
+    return "\n".join(
+        textwrap.wrap(
+            text,
+            columns,
+            subsequent_indent=" " * indent,
+            replace_whitespace=False,
+            drop_whitespace=True,
+            break_on_hyphens=False,
+        )
+    )

@@ -15,7 +15,6 @@ from experiments.scale import Scale
 from experiments.setup import PointTask
 from experiments.systems.workload.system import WorkloadSystem
 from experiments.traffic.template import Template
-from tests.unit.cli.test_exercise import LEARN, edit
 from tests.unit.workload.runs import OWN, configuration, run, table
 from topo.addressing import addressed
 from topo.registry import parse_topology
@@ -36,13 +35,8 @@ def two_racks(addressing: str | None) -> dict[str, Any]:
     return {"kind": "leaf-spine:2,2,2", **({"addressing": addressing} if addressing else {})}
 
 
-def learning_switch(folder: Path) -> Path:
-    """The exercise's solution."""
-    exercise = Path(__file__).parents[3] / "cli" / "templates" / "exercises" / "learn" / "learn.p4"
-    program = folder / "learn.p4"
-    program.write_text(exercise.read_text())
-    edit(program, *LEARN)
-    return program
+LEARNING = Path(__file__).parents[3] / "cli" / "templates" / "exercises" / "learn" / "solution" / "learn.p4"
+"""The exercise's solution."""
 
 
 @pytest.mark.parametrize(("addressing", "received"), [("l2", 300), ("l3", 0), (None, 0)])
@@ -54,7 +48,7 @@ def test_a_static_mac_table(addressing: str | None, received: int, tmp_path: Pat
 
 
 def test_a_learning_switch_floods_until_it_knows(tmp_path: Path) -> None:
-    program = {"path": learning_switch(tmp_path), "registers": ["port_of"]}
+    program = {"path": LEARNING, "registers": ["port_of"]}
     result = run(tmp_path, FLOODED, program=program, topology=two_racks("l2"))
     assert list(result.failures) == []
     assert (result.metrics["received_packets"], result.metrics["duplicates"]) == (300, 0)

@@ -1,0 +1,167 @@
+"""A check as a conversation: a Python file with `check(bench)`, which sends, looks at what comes out and answers.
+
+The bench is a switch of its own that runs the solution: every port open, and time passing only with what is sent.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from common.errors import UserError
+from experiments.exercises.finding import Detail, Finding, Refusal
+from experiments.exercises.subject import Subject
+from experiments.exercises.watch import WatchedSwitch, frame_text, outputs_text
+from switch.engine.device import EngineDevice
+from switch.stf import parse_stf
+from switch.stf.engine_target import EngineTarget
+from switch.stf.names import NoFit, register
+from switch.stf.runner import difference
+from switch.stf.statements import Expect
+from switch.stf.target import CheckFailed
+from topo.link import LinkModel
+
+if TYPE_CHECKING:
+    from typing import Self
+
+PACKET_US = 1000
+"""What passes with each packet that is sent alone."""
+CPU_PORT = 510
+ENDLESS = "the packet and its copies go round in circles and never come to rest"
+Output = tuple[int, bytes]
+
+
+class Bench:
+    """A context manager. Ports are numbers below 510; what is sent by a frame is told as [(port, frame), ...]."""
+
+    def __init__(self, subject: Subject, *, watched: bool = False) -> None:
+        """watched: slower, but it knows afterwards what the program decided."""
+        self.watch: WatchedSwitch | None = None
+        self.digests: list[tuple[int, ...]] = []
+        """The fields of each digest that the program has sent."""
+        with ExitStack() as stack:
+            if watched:
+                self.watch = stack.enter_context(WatchedSwitch(subject, CPU_PORT))
+                self._target = self.watch.switch.target
+            else:
+                self._target = stack.enter_context(EngineTarget(subject.built, frozenset(), CPU_PORT))
+            self._device.on_digest(lambda _, words: self.digests.append(words))
+            self._stack = stack.pop_all()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    @property
+    def _device(self) -> EngineDevice:
+        return self._target.device
+
+    def do(self, commands: str) -> None:
+        """Commands of the STF language: add, setdefault, register_write, mc_mgrp_create ... Refusal if the program
+        lacks what they name."""
+        for statement in parse_stf(commands, Path("check")).statements:
+            try:
+                self._target.apply(statement)
+            except (NoFit, CheckFailed) as error:
+                raise Refusal(str(error)) from None
+
+    def send(self, port: int, frame: bytes) -> list[Output]:
+        """Let a frame arrive, and everything happen that comes of it within a millisecond."""
+        if self.watch is not None:
+            try:
+                return self.watch.send(port, frame).outputs
+            except UserError:
+                raise Refusal(ENDLESS) from None
+        self._target.engine.inject(self._device.device_id, port, frame)
+        return self._pass(PACKET_US)
+
+    def send_together(self, frames: Iterable[Output], duration_us: float) -> list[Output]:
+        """Let frames arrive at one moment, and tell what has left so much later."""
+        for port, frame in frames:
+            self._target.engine.inject(self._device.device_id, port, frame)
+        return self._pass(duration_us)
+
+    def _pass(self, duration_us: float) -> list[Output]:
+        try:
+            if self.watch is not None:
+                return self.watch.let_pass(duration_us).outputs
+            self._target.engine.advance(duration_us, 100_000)
+        except (RuntimeError, UserError):
+            raise Refusal(ENDLESS) from None
+        return self._target.drain()
+
+    def expect(self, about: str, port: int, frame: bytes, *expected: Output) -> None:
+        """Send a frame. Refusal unless just this comes out, by each port in order."""
+        outputs = self.send(port, frame)
+        wrong = self._difference(outputs, expected)
+        if wrong:
+            raise Refusal(f"{about}: {wrong}", outputs_text(expected), outputs_text(outputs))
+
+    def _difference(self, outputs: Sequence[Output], expected: Sequence[Output]) -> str:
+        for port in sorted({port for port, _ in (*outputs, *expected)}):
+            came, wanted = (_by_port(each, port) for each in (outputs, expected))
+            if len(came) != len(wanted):
+                return f"{len(came)} packets left by port {port}, not {len(wanted)}"
+            for frame, other in zip(came, wanted, strict=True):
+                if frame != other:
+                    told = difference(self._target.model, Expect(0, port, other.hex(), True), frame)
+                    return f"port {port}: {told.partition('; expected')[0]}"
+        return ""
+
+    def slow_down(self, port: int, link: LinkModel) -> None:
+        """Let what leaves by a port go over such a link."""
+        self._target.engine.set_link(self._device.device_id, port, link, ["out"])
+
+    def register(self, name: str, index: int) -> int:
+        """Refusal if there is no such register."""
+        try:
+            return self._device.state.registers.read(register(self._target.model, name), index)
+        except (NoFit, IndexError) as error:
+            raise Refusal(str(error)) from None
+
+
+def _by_port(outputs: Iterable[Output], port: int) -> list[bytes]:
+    return [frame for out, frame in outputs if out == port]
+
+
+def check_conversation(subject: Subject, script: Path) -> Finding | None:
+    """What the script's `check(bench)` refuses; None: nothing."""
+    check = _load(script)
+    try:
+        with Bench(subject) as bench:
+            check(bench)
+        return None
+    except Refusal as refusal:
+        found = refusal.finding
+    # The same again, watched: nothing is left to chance in a check.
+    with Bench(subject, watched=True) as bench:
+        assert bench.watch is not None
+        try:
+            check(bench)
+        except Refusal:
+            return Finding(found.what, (*_packet(bench.watch), *found.details, *bench.watch.details()))
+    return found
+
+
+def _packet(watch: WatchedSwitch) -> list[Detail]:
+    if watch.last is None:
+        return []
+    port, frame, _ = watch.last
+    return [Detail("packet", f"by port {port}: {frame_text(frame)}")]
+
+
+def _load(script: Path):  # type: ignore[no-untyped-def]
+    """The function `check` of a file of ours."""
+    spec = importlib.util.spec_from_file_location(f"check_{script.stem}", script)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.check
+
+
+__all__ = ["Bench", "LinkModel", "Mapping", "Refusal", "check_conversation"]

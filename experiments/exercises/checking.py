@@ -1,0 +1,46 @@
+"""All checks of an exercise, on one solution."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Protocol
+
+from common.errors import UserError
+from common.scratch import scratch_folder
+from experiments.exercises.bench import check_conversation
+from experiments.exercises.exercise import SUFFIXES, Exercise
+from experiments.exercises.finding import Checked, Finding
+from experiments.exercises.packets import check_packets
+from experiments.exercises.subject import Subject, copied
+from experiments.exercises.traffic import check_traffic
+from experiments.exercises.watch import labelled
+
+
+class Check(Protocol):
+    def __call__(self, subject: Subject, file: Path, /) -> Finding | None: ...
+
+
+KINDS: Mapping[str, Check] = dict(zip(SUFFIXES, (check_packets, check_traffic, check_conversation), strict=True))
+
+
+def check_solution(exercise: Exercise, folder: Path) -> Iterator[Checked]:
+    """The outcome of each check, in order; of a program that does not compile no other. The folder is not changed."""
+    with scratch_folder("exercise") as scratch:
+        try:
+            subject = copied(folder, exercise.program, scratch / "solution")
+            subject.built  # noqa: B018
+        except UserError as error:
+            # With compilers the line of the source, and where in it, come below.
+            what, *source = str(error).replace(f"{scratch / 'solution'}/", "").splitlines()
+            yield Checked(
+                "it compiles", Finding(what, tuple(labelled("there", [line for line in source if line.strip()])))
+            )
+            return
+        for file in exercise.checks:
+            name = file.stem.partition("_")[2].replace("_", " ")
+            try:
+                found = KINDS[file.suffix](subject, file)
+            except UserError as error:
+                found = Finding(subject.words(error))
+            yield Checked(name, found)

@@ -1,0 +1,113 @@
+"""An exercise: a folder with its description, starter code, hints, solution and checks.
+
+exercise.yaml   title, minutes, topics, learnt, place
+README.md       for the student, copied with the starter code
+hints.md        a heading (##) for each hint, from the gentlest to the plainest
+starter/        NAME.p4, and what else the student gets, such as entries.yaml
+solution/       the files of starter/ that the solution changes
+checks/         in the order of their names: .stf, .yaml (a study) and .py (a conversation), each with the lines of
+                its first comment for those who fail it
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from common.errors import UserError
+from common.suggestion import suggestion
+
+Words = Annotated[str, Field(min_length=1)]
+
+
+class Description(BaseModel):
+    """exercise.yaml. minutes: of a student who has done those before it. place: in the list, from the first."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    title: Words
+    minutes: int = Field(ge=1)
+    topics: tuple[Words, ...] = Field(min_length=1)
+    learnt: Words
+    place: int
+
+
+@dataclass(frozen=True)
+class Exercise:
+    folder: Path
+    description: Description
+
+    @property
+    def name(self) -> str:
+        return self.folder.name
+
+    @property
+    def program(self) -> str:
+        return f"{self.name}.p4"
+
+    @cached_property
+    def hints(self) -> tuple[str, ...]:
+        text = (self.folder / "hints.md").read_text(encoding="utf-8")
+        return tuple(part.strip() for part in re.split(r"^## .*$", text, flags=re.MULTILINE)[1:])
+
+    @property
+    def checks(self) -> tuple[Path, ...]:
+        return tuple(sorted(file for file in (self.folder / "checks").iterdir() if file.suffix in SUFFIXES))
+
+    @property
+    def solution(self) -> tuple[Path, ...]:
+        """The files that differ from the starter's."""
+        return tuple(sorted((self.folder / "solution").iterdir()))
+
+    def start(self, folder: Path) -> None:
+        """Make the folder, with README and starter code. UserError if it is there or cannot be made."""
+        try:
+            folder.mkdir(parents=True)
+            for file in (self.folder / "README.md", *sorted((self.folder / "starter").iterdir())):
+                shutil.copyfile(file, folder / file.name)
+        except FileExistsError:
+            raise UserError(f"{folder} is there already: choose another name") from None
+        except OSError as error:
+            raise UserError(f"cannot make {folder}: {error.strerror or error}") from None
+
+    def solve(self, folder: Path) -> None:
+        """As `start`, with the solution in place of the starter code."""
+        self.start(folder)
+        for file in self.solution:
+            shutil.copyfile(file, folder / file.name)
+
+
+SUFFIXES = (".stf", ".yaml", ".py")
+"""Of checks."""
+
+
+def exercises(root: Path) -> Mapping[str, Exercise]:
+    """Those of a folder by name, in their order. UserError for one whose description is wrong."""
+    found = [_read(file) for file in root.glob("*/exercise.yaml")]
+    return {each.name: each for each in sorted(found, key=lambda each: (each.description.place, each.name))}
+
+
+def named(name: str, known: Mapping[str, Exercise]) -> Exercise:
+    """UserError if there is none of that name."""
+    if name not in known:
+        raise UserError(f"there is no exercise {name!r}{suggestion(name, known)}")
+    return known[name]
+
+
+def _read(file: Path) -> Exercise:
+    try:
+        return Exercise(file.parent, Description.model_validate(yaml.safe_load(file.read_text(encoding="utf-8"))))
+    except (OSError, yaml.YAMLError) as error:
+        raise UserError(f"cannot read {file}: {' '.join(str(error).split())}") from None
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise UserError(f"{file}: {where}: {first['msg']}") from None

@@ -1,0 +1,131 @@
+"""A class's folder: every student's solutions checked, each in a process of its own with limits."""
+
+from __future__ import annotations
+
+import csv
+import resource
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from common.errors import UserError
+from experiments.exercises.checking import check_solution
+from experiments.exercises.exercise import Exercise
+from experiments.exercises.work import found_in
+from switch.stf.isolated import each_in_own_process
+
+MEMORY_BYTES = 6 << 30
+FILE_BYTES = 1 << 30
+CPU_S_PER_SECOND = 2
+"""Of the time limit: a solution may use two processors."""
+
+
+@dataclass(frozen=True)
+class Submission:
+    """exercise None: the student's folder has no program of one."""
+
+    student: str
+    exercise: Exercise | None
+    folder: Path
+
+
+@dataclass(frozen=True)
+class Grade:
+    """passed: of so many checks. reason: one line, of the first that failed."""
+
+    student: str
+    exercise: str
+    result: str
+    passed: int
+    checks: int
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class _Job:
+    submission: Submission
+    time_limit_s: float
+
+
+def submissions(class_folder: Path, known: Mapping[str, Exercise], only: Exercise | None = None) -> list[Submission]:
+    """One folder for each student, with a program in it, or in folders of exercises. UserError if there is none."""
+    if not class_folder.is_dir():
+        raise UserError(f"there is no folder {class_folder}")
+    found: list[Submission] = []
+    for student in sorted(path for path in class_folder.iterdir() if path.is_dir() and path.name[0] != "."):
+        own = list(_of_student(student, known))
+        if only is not None:
+            own = [each for each in own if each.exercise == only]
+        found += own or [Submission(student.name, None, student)]
+    if not found:
+        raise UserError(f"{class_folder} has no students' folders")
+    return found
+
+
+def _of_student(student: Path, known: Mapping[str, Exercise]) -> Iterator[Submission]:
+    try:
+        places = [student, *sorted(path for path in student.iterdir() if path.is_dir() and not path.is_symlink())]
+    except OSError:
+        return
+    for place in places:
+        try:
+            exercise = found_in(place, known)
+            if exercise is not None and (place / exercise.program).is_file():
+                yield Submission(student.name, exercise, place)
+        except OSError:
+            continue
+
+
+def grade(found: Sequence[Submission], *, jobs: int, time_limit_s: float) -> Iterator[Grade]:
+    """In the order in which they end. A solution that crashes or takes too long has failed, and the others go on."""
+    whole = [each for each in found if each.exercise is not None]
+    for each in found:
+        if each.exercise is None:
+            yield Grade(each.student, "", "missing", 0, 0, "no program of an exercise")
+    tasks = [_Job(each, time_limit_s) for each in whole]
+    for ended in each_in_own_process(_grade_one, tasks, jobs=jobs, time_limit_s=time_limit_s):
+        submission = ended.argument.submission
+        assert submission.exercise is not None
+        name, checks = submission.exercise.name, len(submission.exercise.checks)
+        yield ended.value or Grade(submission.student, name, "failed", 0, checks, ended.how)
+
+
+def _grade_one(job: _Job) -> Grade:
+    _limit(job.time_limit_s)
+    exercise = job.submission.exercise
+    assert exercise is not None
+    checks, passed, reason = len(exercise.checks), 0, ""
+    try:
+        for checked in check_solution(exercise, job.submission.folder):
+            if checked.finding is None:
+                passed += 1
+            else:
+                reason = reason or f"{checked.name}: {checked.finding.what}"
+    except (MemoryError, OSError, RuntimeError, ValueError) as error:
+        reason = reason or f"it cannot be run: {type(error).__name__}: {' '.join(str(error).split())[:200]}"
+    result = "passed" if passed == checks else "failed"
+    return Grade(job.submission.student, exercise.name, result, passed, checks, reason)
+
+
+def _limit(time_limit_s: float) -> None:
+    """Of this process and what it starts: no core files, no huge ones, and no more memory than a check takes."""
+    for kind, most in (
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_FSIZE, FILE_BYTES),
+        (resource.RLIMIT_AS, MEMORY_BYTES),
+        (resource.RLIMIT_CPU, int(CPU_S_PER_SECOND * time_limit_s) + 1),
+    ):
+        hard = resource.getrlimit(kind)[1]
+        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(kind, (most, most))
+
+
+def write_grades(path: Path, grades: Sequence[Grade]) -> None:
+    """As CSV. UserError if it cannot be written."""
+    try:
+        with path.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, list(Grade.__dataclass_fields__))
+            writer.writeheader()
+            writer.writerows(map(asdict, grades))
+    except OSError as error:
+        raise UserError(f"cannot write {path}: {error.strerror}") from None

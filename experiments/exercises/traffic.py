@@ -1,0 +1,56 @@
+"""A check by traffic: a study of the workload system, whose program and entries are the solution's."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+from common.errors import UserError
+from experiments.engine.point import run_point
+from experiments.exercises.finding import Detail, Finding
+from experiments.exercises.subject import Subject
+from experiments.exercises.watch import labelled
+from experiments.phases import PointResult
+from experiments.scale import Scale
+from experiments.setup import PointTask
+from experiments.study.loading import load_study
+
+SHOWN = ("sent_packets", "received_packets", "duplicates", "reordered", "misdelivered")
+
+
+def check_traffic(subject: Subject, study: Path) -> Finding | None:
+    """The first failure of a point, and what may be why; None: there is none."""
+    about = _about(study)
+    work = subject.folder
+    place = work / study.name
+    shutil.copyfile(study, place)
+    try:
+        loaded = load_study(place)
+        for point in loaded.points:
+            task = PointTask(point.configuration, point.seed, Scale(), work)
+            result = run_point(loaded.system, task)
+            if result.failures:
+                return Finding(f"{about}: {result.failures[0]}", _details(result))
+    except UserError as error:
+        return Finding(f"{about}: {re.sub(rf'^{re.escape(study.name)}:[0-9]+: ', '', subject.words(error))}")
+    finally:
+        place.unlink()
+    return None
+
+
+def _details(result: PointResult) -> tuple[Detail, ...]:
+    numbers = ", ".join(
+        f"{name.replace('_', ' ')} {value}" for name in SHOWN if (value := result.metrics.get(name)) is not None
+    )
+    lost = [row for row in result.tables["pairs"] if row.get("lost")]
+    found = [Detail("came out", numbers)]
+    if lost:
+        first = lost[0]
+        found.append(Detail("", f"of {len(lost)} pairs with losses the first: {first['from']} to {first['to']}"))
+    return (*found, *labelled("hint", [str(row["note"]) for row in result.tables["notes"]]))
+
+
+def _about(study: Path) -> str:
+    first = study.read_text(encoding="utf-8").splitlines()[0]
+    return first.removeprefix("# ") if first.startswith("# ") else study.stem

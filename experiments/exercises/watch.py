@@ -1,0 +1,104 @@
+"""A switch that is watched: what it decided about the last packet, and what of the program no packet reached."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import TracebackType
+
+from experiments.exercises.finding import Detail
+from experiments.exercises.subject import Subject
+from switch.bmv2_json.model import ProgramModel
+from switch.insight.coverage.coverage import Coverage
+from switch.insight.recorder import Level
+from switch.insight.trace.decisions import decisions
+from switch.insight.trace.trace import build_trace
+from switch.insight.traced_switch import DEFAULT_CPU_PORT, Passage, TracedSwitch
+
+DECISIONS_SHOWN = 12
+UNREACHED_SHOWN = 4
+BYTES_SHOWN = 80
+BURST_EVENTS = 100_000
+CATEGORIES = {"parser states": "parser state", "tables": "table", "actions": "action", "branches": "condition"}
+STANDARD = ("core.p4", "v1model.p4")
+
+
+class WatchedSwitch:
+    """A context manager."""
+
+    def __init__(self, subject: Subject, cpu_port: int = DEFAULT_CPU_PORT) -> None:
+        self._subject = subject
+        self._coverage = Coverage(subject.instrumented, subject.sources)
+        self.switch = TracedSwitch(subject.instrumented, Level.VALUES, cpu_port)
+        self.last: tuple[int, bytes, Passage] | None = None
+        """Port, frame, and what became of it; None after many at once."""
+
+    def __enter__(self) -> WatchedSwitch:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.switch.__exit__(kind, value, trace)
+
+    @property
+    def model(self) -> ProgramModel:
+        return self._subject.instrumented.model
+
+    def send(self, port: int, frame: bytes) -> Passage:
+        passage = self.switch.send(port, frame)
+        self.last = port, frame, passage
+        self._coverage.see_packet(passage.records)
+        return passage
+
+    def let_pass(self, duration_us: float) -> Passage:
+        """What happens meanwhile to packets that were sent together."""
+        passage = self.switch.let_pass(duration_us, BURST_EVENTS)
+        if passage.records:
+            self.last = None
+            self._coverage.see_packet(passage.records)
+        return passage
+
+    def details(self, packet: tuple[int, bytes, Passage] | None = None) -> tuple[Detail, ...]:
+        """What decided about a packet, the last one if none is named, and what none reached."""
+        packet = packet or self.last
+        found: list[Detail] = []
+        if packet is not None:
+            port, frame, passage = packet
+            subject = self._subject
+            trace = build_trace(subject.instrumented, subject.sources, port, frame, passage.records, passage.outputs)
+            lines = decisions(trace, subject.sources)
+            left_out = len(lines) - DECISIONS_SHOWN
+            shown = [f"... {left_out} more before these", *lines[-DECISIONS_SHOWN:]] if left_out > 0 else lines
+            found += labelled("decided", shown)
+        return (*found, *labelled("unreached", self._unreached()))
+
+    def _unreached(self) -> list[str]:
+        """What no packet of this check reached; may be the reason."""
+        report = self._coverage.report()
+        items = [
+            f"{item.source}  {word} {item.name}" if item.source else f"{word} {item.name}"
+            for category, word in CATEGORIES.items()
+            for item in report.items[category]
+            if not item.hits and not (item.source and item.source.file in STANDARD) and item.name != "NoAction"
+        ]
+        more = len(items) - UNREACHED_SHOWN
+        return [*items[:UNREACHED_SHOWN], *([f"and {more} more"] if more > 0 else [])]
+
+
+def labelled(label: str, lines: Sequence[str]) -> list[Detail]:
+    return [Detail("" if number else label, line) for number, line in enumerate(lines)]
+
+
+def frame_text(frame: bytes) -> str:
+    """In hexadecimal, with Ethernet's fields apart; long ones are cut."""
+    if not frame:
+        return "no bytes"
+    shown = frame[:BYTES_SHOWN]
+    parts = [shown[:6], shown[6:12], shown[12:14], shown[14:]]
+    more = f"... ({len(frame)} bytes)" if len(frame) > len(shown) else ""
+    return " ".join(part.hex() for part in parts if part) + more
+
+
+def outputs_text(outputs: Sequence[tuple[int, bytes]]) -> str:
+    """ "by port 2: 02000..." of each packet that left."""
+    return "; ".join(f"by port {port}: {frame_text(frame)}" for port, frame in outputs) or "no packet"

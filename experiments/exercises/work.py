@@ -1,0 +1,88 @@
+"""A student's folder: which exercise it is of, and how far it is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from common.errors import UserError
+from experiments.exercises.exercise import Exercise
+from switch.store import digest_of
+
+RECORD = ".exercise.json"
+"""What `start`, `hint` and `check` leave in the folder. Whoever loses it loses no more than that."""
+
+
+class Record(BaseModel):
+    """hints: how many were shown. passed: digest of the files that passed last; None: none did."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    exercise: str
+    hints: int = 0
+    passed: str | None = None
+
+
+def exercise_of(folder: Path, known: Mapping[str, Exercise]) -> Exercise:
+    """By the record, or by the names of the folder's programs. UserError if it cannot be told."""
+    if not folder.is_dir():
+        raise UserError(f"there is no folder {folder}: gradbed exercise start NAME makes one")
+    found = found_in(folder, known)
+    if found is None:
+        programs = [each.name for each in known.values() if (folder / each.program).is_file()]
+        if programs:
+            raise UserError(f"{folder} has programs of {' and '.join(programs)}: keep each in a folder of its own")
+        raise UserError(f"{folder} has no exercise's program: gradbed exercise start NAME makes a folder with one")
+    if not (folder / found.program).is_file():
+        raise UserError(f"{folder} has no {found.program}")
+    return found
+
+
+def found_in(folder: Path, known: Mapping[str, Exercise]) -> Exercise | None:
+    """The exercise that the folder is of, if it is of one."""
+    record = read_record(folder)
+    if record is not None and record.exercise in known:
+        return known[record.exercise]
+    programs = [each for each in known.values() if (folder / each.program).is_file()]
+    return programs[0] if len(programs) == 1 else None
+
+
+def read_record(folder: Path) -> Record | None:
+    """None if there is none that can be read."""
+    try:
+        return Record.model_validate_json((folder / RECORD).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, ValidationError):
+        return None
+
+
+def write_record(folder: Path, record: Record) -> None:
+    """UserError if the folder cannot be written."""
+    try:
+        (folder / RECORD).write_text(json.dumps(record.model_dump()) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"cannot write {folder / RECORD}: {error.strerror}") from None
+
+
+def digest(folder: Path) -> str:
+    """Of what a check looks at: programs and entries."""
+    files = [path for path in sorted(folder.iterdir()) if path.suffix in (".p4", ".yaml") and path.is_file()]
+    return digest_of((), files)
+
+
+def progress(folder: Path, known: Mapping[str, Exercise]) -> Iterator[tuple[Exercise, Path, str]]:
+    """(exercise, folder, how far) of a folder and of those in it: "passed", "changed since it passed" or "begun"."""
+    for place in (folder, *sorted(path for path in folder.iterdir() if path.is_dir())):
+        try:
+            exercise = found_in(place, known)
+            if exercise is None or not (place / exercise.program).is_file():
+                continue
+            record = read_record(place)
+            state = "begun"
+            if record is not None and record.passed is not None:
+                state = "passed" if record.passed == digest(place) else "changed since it passed"
+        except OSError:
+            continue  # somebody else's folder
+        yield exercise, place, state
