@@ -117,7 +117,12 @@ def need_debian(tests: bool = False) -> None:
     if missing and os.geteuid() != 0:
         raise UserError(f"networks need root, and Debian packages that are missing ({' '.join(missing)}): use sudo")
     if missing:
-        _run_script(["--install-debian", *dict.fromkeys(missing)], "installing Debian packages")
+        install_debian(dict.fromkeys(missing))
+
+
+def install_debian(packages: Iterable[str]) -> None:
+    """Install Debian packages, as root. UserError if that fails."""
+    _run_script(["--install-debian", *packages], "installing Debian packages")
 
 
 def _run_script(arguments: Sequence[str], what: str) -> None:

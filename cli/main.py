@@ -7,6 +7,8 @@ import os
 import re
 import signal
 import sys
+from collections.abc import Callable
+from functools import partial
 from typing import Annotated, NoReturn
 
 import typer
@@ -14,7 +16,7 @@ import typer
 from cli import layers
 from cli.commands import Commands, Entry
 from cli.interrupts import raise_interrupts
-from common.errors import UserError, nobody_reads, trouble
+from common.errors import MissingPackages, UserError, nobody_reads, trouble
 from common.json_lines import own_program
 from common.version import VERSION
 
@@ -123,6 +125,10 @@ def main() -> NoReturn:
             sys.exit(0)  # a group without a command has explained itself
         message = re.sub(INVALID, r"\1: ", message).replace("Value error, ", "")
         sys.exit(_complain(f"gradbed: {message} (see --help)"))
+    except MissingPackages as error:
+        if os.geteuid() != 0:
+            sys.exit(_complain(f"{error.prefix}{error}"))
+        _again_with(partial(layers.install_debian, error.packages))
     except UserError as error:
         sys.exit(_complain(f"{error.prefix}{error}"))
     except ModuleNotFoundError as error:
@@ -130,11 +136,7 @@ def main() -> NoReturn:
         layer = layers.layer_of(error.name or "")
         if layer is None or layers.is_installed(layer):
             raise
-        try:
-            layers.need([layer])
-        except UserError as problem:
-            sys.exit(_complain(f"{problem.prefix}{problem}"))
-        os.execv(sys.executable, own_program("cli", *sys.argv[1:]))
+        _again_with(partial(layers.need, [layer]))
     except (KeyboardInterrupt, typer.Abort):
         sys.exit(128 + signal.SIGINT)
     except Exception as error:
@@ -146,6 +148,15 @@ def main() -> NoReturn:
             raise
         sys.exit(_complain(f"{known.prefix}{known}"))
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _again_with(install: Callable[[], None]) -> NoReturn:
+    """The command from its beginning, once something that it lacked is there."""
+    try:
+        install()
+    except UserError as problem:
+        sys.exit(_complain(f"{problem.prefix}{problem}"))
+    os.execv(sys.executable, own_program("cli", *sys.argv[1:]))
 
 
 def _complain(message: str) -> int:

@@ -13,6 +13,14 @@ class UserError(Exception):
     """Stands before the text; empty for messages that name a place themselves (file:line:column)."""
 
 
+class MissingPackages(UserError):
+    """A program is missing that Debian has in these packages."""
+
+    def __init__(self, text: str, packages: tuple[str, ...]) -> None:
+        super().__init__(text)
+        self.packages = packages
+
+
 class EndlessCircle(UserError, RuntimeError):
     """Packets are worked on again and again, and time does not go on."""
 

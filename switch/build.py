@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from common.errors import UserError
+from common.errors import MissingPackages, UserError
 from switch.store import cache_dir, digest_of, stored
 
 RUNTIME_DIR = Path(__file__).resolve().parent / "runtime"
@@ -30,9 +30,10 @@ def compiler() -> tuple[str, str]:
         if path:
             version = subprocess.run([path, "--version"], capture_output=True, text=True, check=False).stdout
             return path, version.splitlines()[0] if version else "unknown"
-    raise UserError(
-        f"no C compiler found ({wanted or 'cc, gcc or clang'}): install one, for instance 'apt-get install gcc'"
-    )
+    if wanted:
+        raise UserError(f"no C compiler found ({wanted}): CC names one that is not there")
+    text = "no C compiler found (cc, gcc or clang): install one, for instance 'apt-get install gcc libc6-dev'"
+    raise MissingPackages(text, ("gcc", "libc6-dev"))
 
 
 def compiler_flags(optimise: str, extra_flags: Sequence[str] = ()) -> list[str]:
@@ -50,7 +51,7 @@ def shared_library(
 ) -> Path:
     """Compile `sources` (and the C text `text`) into one shared library; return its path in the cache.
 
-    Files in `include_dirs` count towards the content hash. Raises UserError without a compiler and
+    Files in `include_dirs` count towards the content hash. Raises MissingPackages without a compiler and
     RuntimeError with the compiler's words if it refuses the code.
     """
     flags = compiler_flags(optimise, extra_flags)

@@ -45,12 +45,27 @@ def test_a_refused_program_is_not_cached() -> None:
             shared_library("t", [], "int answer(void) { return }")
 
 
-def test_no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CC", "no-such-compiler")
+@pytest.mark.parametrize(
+    ("variables", "packages", "words"),
+    [
+        ({"CC": "no-such-compiler"}, (), r"no C compiler found \(no-such-compiler\): CC names one"),
+        (
+            {"CC": "", "PATH": "/nowhere"},
+            ("gcc", "libc6-dev"),
+            r"no C compiler found \(cc, gcc or clang\): install one",
+        ),
+    ],
+)
+def test_no_compiler(
+    variables: dict[str, str], packages: tuple[str, ...], words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
     build.compiler.cache_clear()
     try:
-        with pytest.raises(UserError, match=r"no C compiler found \(no-such-compiler\): install one"):
+        with pytest.raises(UserError, match=words) as refusal:
             shared_library("t", [], "int answer(void) { return 0; }")
+        assert getattr(refusal.value, "packages", ()) == packages
     finally:
         build.compiler.cache_clear()
 

@@ -13,9 +13,10 @@ import pytest
 
 from cli import layers
 from cli.main import GradbedCommands
-from common.errors import UserError
+from common.errors import MissingPackages, UserError
 from common.json_lines import own_program
 from experiments.systems import SYSTEMS, find_system, system_help
+from tests.conftest import GradbedHere
 from tests.unit.cli.bootstrap.test_bootstrap import write_program
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -48,6 +49,30 @@ def installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> set[str]:
 def asked(checkout: Path) -> list[str]:
     path = checkout / "asked"
     return path.read_text().splitlines() if path.exists() else []
+
+
+@pytest.mark.parametrize("user", [0, 1000])
+def test_root_gets_the_packages_that_are_found_missing_on_the_way_and_the_command_begins_again(
+    user: int, installed: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gradbed_here: GradbedHere
+) -> None:
+    begun: list[tuple[str, list[str]]] = []
+
+    def lacks(**_: object) -> None:
+        raise MissingPackages("no C compiler found", ("gcc", "libc6-dev"))
+
+    def execute(program: str, arguments: list[str]) -> None:
+        begun.append((program, arguments))
+        raise SystemExit(0)
+
+    monkeypatch.setattr("cli.main.app", lacks)
+    monkeypatch.setattr(os, "execv", execute)
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    ended = gradbed_here("p4", "test", "x.p4", "x.stf")
+    if user == 0:
+        assert asked(tmp_path) == ["--install-debian gcc libc6-dev"]
+        assert begun == [(sys.executable, own_program("cli", "p4", "test", "x.p4", "x.stf"))]
+    else:
+        assert (ended.status, ended.err, asked(tmp_path)) == (2, "gradbed: no C compiler found\n", [])
 
 
 def test_a_command_installs_its_layers_once_and_goes_on(
