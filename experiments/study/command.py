@@ -32,6 +32,7 @@ from experiments.study.switch_programs import check_switch_programs
 from experiments.system import System
 from experiments.systems import find_system
 from experiments.tables.console import make_console
+from switch.build import compiler
 
 INTERRUPTED = 130
 
@@ -153,6 +154,8 @@ def run_points(study: Study, options: RunOptions) -> StudyRun:
         for topology in {point.configuration.topology.kind: point for point in study.points}.values():
             announce(topology.configuration.topology.build(scale))
         scale = study_scale() if options.factor is None else Scale(options.factor)
+    if any(point.configuration.clock == "virtual" for point in study.points):
+        compiler()  # or one line, before there is a folder of results
     return run_study(study, scale, options.output, options.resume, options.jobs, options.scheduler)
 
 

@@ -209,11 +209,16 @@ def test_a_p4_syntax_error_shows_place_line_and_caret(tmp_path: Path) -> None:
     assert caret.index("^") == len(shown)
 
 
-def test_no_c_compiler(tmp_path: Path) -> None:
-    outcome = gradbed("run", "aggregation", "--scale", "1", CC="no-such-compiler", GRADBED_CACHE=str(tmp_path))
+@pytest.mark.parametrize("clock", ["real", "virtual"])
+def test_no_c_compiler(clock: str, tmp_path: Path) -> None:
+    words = ("run", "aggregation", "--clock", clock, "--output", str(tmp_path / "results"))
+    words += ("--scale", "1") if clock == "real" else ()
+    outcome = gradbed(*words, CC="no-such-compiler", GRADBED_CACHE=str(tmp_path))
     assert outcome.returncode == 2
     assert len(outcome.stderr.splitlines()) == 1, outcome.stderr
     assert "no C compiler found (no-such-compiler)" in outcome.stderr
+    if clock == "virtual":
+        assert not (tmp_path / "results").exists()
 
 
 def test_not_root() -> None:
