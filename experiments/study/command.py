@@ -145,17 +145,24 @@ def _print_comparisons(study: Study, results: StudyResults, console: Console) ->
             console.print(table)
 
 
-def run_points(study: Study, options: RunOptions) -> StudyRun:
-    """All of a study. UserError before anything has begun, if it needs root."""
-    scale = Scale()
+def check_machine(study: Study) -> None:
+    """Refuse a study for which something is missing, before anything is begun: root on the real clock, a C compiler
+    on the virtual one. UserError says what."""
     if study.needs_network:
         require_root("gradbed run")
+    if any(point.configuration.clock == "virtual" for point in study.points):
+        compiler()
+
+
+def run_points(study: Study, options: RunOptions) -> StudyRun:
+    """All of a study. UserError before anything has begun, if it needs root."""
+    check_machine(study)
+    scale = Scale()
+    if study.needs_network:
         # Said before anything is begun.
         for topology in {point.configuration.topology.kind: point for point in study.points}.values():
             announce(topology.configuration.topology.build(scale))
         scale = study_scale() if options.factor is None else Scale(options.factor)
-    if any(point.configuration.clock == "virtual" for point in study.points):
-        compiler()  # or one line, before there is a folder of results
     return run_study(study, scale, options.output, options.resume, options.jobs, options.scheduler)
 
 

@@ -13,7 +13,7 @@ from rich.console import Console
 from common.errors import UserError
 from experiments.records.results import StudyResults, load_results
 from experiments.scale import Scale
-from experiments.study.command import INTERRUPTED, RunOptions, conclude, run_points
+from experiments.study.command import INTERRUPTED, RunOptions, check_machine, conclude, run_points
 from experiments.study.definition.expansion import with_values
 from experiments.study.definition.model import DemoSection, Point, Study
 from experiments.study.evaluation.comparison import Comparison, compared, comparison_tables
@@ -68,6 +68,7 @@ def run_demo(system: str, options: RunOptions, clock: str | None = None) -> int:
     """Run it and say what it shows; exit status as of a study."""
     study, demo = load_demo(system, clock)
     console = make_console()
+    check_machine(study)
     _introduce(study, demo, console)
     run = run_points(study, options)
     if run.interrupted:
