@@ -17,11 +17,22 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
+from common.modules import INSTALLED
 
 ROOT = Path(__file__).resolve().parent.parent
 LOG = ROOT / ".venv-install.log"
 
-MEGABYTES = {"options": 10, "p4": 100, "run": 280, "study": 390, "parquet": 150, "dask": 60, "docs": 110, "test": 900}
+MEGABYTES = {
+    "options": 10,
+    "p4": 100,
+    "run": 280,
+    "study": 390,
+    "api": 460,
+    "parquet": 150,
+    "dask": 60,
+    "docs": 110,
+    "test": 900,
+}
 """About what each layer takes up on a disk that has none of them; `options` is what help texts are made with."""
 
 NETWORK_PROGRAMS = {
@@ -50,6 +61,12 @@ TEST_PACKAGES = ("openvswitch-switch", "libc6-dev", "iperf3")
 """What the tests take besides."""
 
 
+def require_checkout(command: str) -> None:
+    """UserError where there is none: what a command works on is no part of what pip installs."""
+    if INSTALLED:
+        raise UserError(f"{command} needs a checkout: git clone the project, then ./{command} there")
+
+
 def needing(command: Callable[..., Any], layers: Sequence[str], network: bool) -> Callable[..., Any]:
     """The command, with what it needs installed first. network: it makes networks of the kernel, unless its option
     `clock` says virtual."""
@@ -70,9 +87,8 @@ def need(layers: Iterable[str]) -> None:
     if not missing:
         return
     if Path(sys.prefix) != ROOT / ".venv":
-        raise UserError(
-            f"Python packages are missing: {sys.executable} -m pip install -e '{ROOT}[{','.join(missing)}]'"
-        )
+        what = f"'gradbed[{','.join(missing)}]'" if INSTALLED else f"-e '{ROOT}[{','.join(missing)}]'"
+        raise UserError(f"Python packages are missing: {sys.executable} -m pip install {what}")
     size = max(MEGABYTES[layer] for layer in missing)
     _run_script(["--install-python", *missing], f"installing Python packages ({', '.join(missing)}: up to {size} MB)")
     importlib.invalidate_caches()
@@ -121,8 +137,11 @@ def need_debian(tests: bool = False) -> None:
 
 
 def install_debian(packages: Iterable[str]) -> None:
-    """Install Debian packages, as root. UserError if that fails."""
-    _run_script(["--install-debian", *packages], "installing Debian packages")
+    """Install Debian packages, as root. UserError if that fails, and where there is no ./gradbed to do it."""
+    wanted = list(packages)
+    if INSTALLED:
+        raise UserError(f"Debian packages are missing: apt-get install --no-install-recommends {' '.join(wanted)}")
+    _run_script(["--install-debian", *wanted], "installing Debian packages")
 
 
 def _run_script(arguments: Sequence[str], what: str) -> None:

@@ -18,6 +18,7 @@ from cli.commands import Commands, Entry
 from cli.interrupts import raise_interrupts
 from common.errors import MissingPackages, UserError, nobody_reads, trouble
 from common.json_lines import own_program
+from common.modules import COMMAND, INSTALLED
 from common.version import VERSION
 
 INVALID = r"^Invalid value for '([^']+)': "
@@ -69,7 +70,10 @@ class GradbedCommands(Commands):
             ("run", "study"),
             network=True,
         ),
-        "docs": Entry("cli.commands.docs:docs", "Make the documents into a site to browse.", ("docs",)),
+        "python": Entry("cli.commands.python:app", "Run Python in which `import gradbed` works.", ("api",)),
+        "docs": Entry(
+            "cli.commands.docs:docs", "Make the documents into a site to browse.", () if INSTALLED else ("docs",)
+        ),
         "p4": Entry("cli.p4.commands:app", "Work with P4 programs.", ("p4",), of={"plan": ("run",)}),
         "bench": Entry(
             "cli.commands.bench:app",
@@ -81,8 +85,8 @@ class GradbedCommands(Commands):
         "test": Entry(
             "cli.commands.test:test",
             "Check style and types, and run the tests.",
-            ("test",),
-            network=True,
+            () if INSTALLED else ("test",),
+            network=not INSTALLED,
             passes_on=True,
         ),
     }
@@ -106,7 +110,7 @@ def gradbed(
         print(f"gradbed {VERSION}")
         raise typer.Exit
     if context.invoked_subcommand is None:
-        print(INTRODUCTION, end="")
+        print(INTRODUCTION.replace("./gradbed", COMMAND), end="")
 
 
 def main() -> NoReturn:

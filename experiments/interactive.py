@@ -10,6 +10,7 @@ from typing import Any
 
 from common.capabilities import GRADBED_SWITCHES
 from common.errors import UserError
+from common.modules import COMMAND
 from common.namespaces import require_root
 from common.sandbox import run_in_sandbox
 from common.scratch import scratch_folder
@@ -80,7 +81,7 @@ def _prompt(system: System, task: PointTask, rest: socket.socket, outside: Outsi
             if unix_socket.exists():
                 print(
                     f"gradbed: P4Runtime: unix:{unix_socket}, a device id is the number of its switch; look around "
-                    f"with './gradbed p4 shell --grpc-addr unix:{unix_socket} --device-id 1 --election-id 0,0'",
+                    f"with '{COMMAND} p4 shell --grpc-addr unix:{unix_socket} --device-id 1 --election-id 0,0'",
                     file=sys.stderr,
                 )
             if outside is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from cli import layers
+from common.modules import import_by_name
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Commands(TyperGroup):
         module = None
         while module is None:
             try:
-                module = importlib.import_module(module_name)
+                module = import_by_name(module_name)
             except ModuleNotFoundError as error:
                 # Even its options are made of what is not installed yet; completion installs nothing.
                 layer = layers.layer_of(error.name or "")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import Annotated, Any
 
 import typer
@@ -12,6 +11,7 @@ from typer.models import CommandInfo
 
 from cli import layers
 from cli.commands.run import LAYERS
+from common.modules import attribute
 
 
 class BenchGroup(TyperGroup):
@@ -24,8 +24,7 @@ class BenchGroup(TyperGroup):
         own = super().get_command(ctx, cmd_name)
         if own is not None or cmd_name not in _of_systems():
             return own
-        module, _, function = _of_systems()[cmd_name].partition(":")
-        info = CommandInfo(name=cmd_name, callback=getattr(importlib.import_module(module), function))
+        info = CommandInfo(name=cmd_name, callback=attribute(_of_systems()[cmd_name]))
         return get_command_from_info(info, pretty_exceptions_short=True, rich_markup_mode="rich")
 
 

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 import typer
 
 from cli import options
+from common.modules import COMMAND
 
 
 def demo(
@@ -37,7 +38,7 @@ def demo(
         need_debian()
     elif clock is None and system is None and os.geteuid() != 0:
         print(
-            "gradbed: on the virtual clock, without root; sudo ./gradbed demo is in Mininet",
+            f"gradbed: on the virtual clock, without root; sudo {COMMAND} demo is in Mininet",
             file=sys.stderr,
         )
     return run_demo(name, RunOptions(output), clock)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from cli import layers
 from common.errors import UserError
+from common.modules import COMMAND
 
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 PACKAGES = {
@@ -99,7 +100,7 @@ def _cache() -> Finding:
 
 def _kernel(root: bool) -> Iterator[Finding]:
     if not root or not layers.is_installed("run"):
-        remedy = "sudo ./gradbed doctor tells" if not root else "known once Python packages of run are there"
+        remedy = f"sudo {COMMAND} doctor tells" if not root else "known once Python packages of run are there"
         yield Finding("kernel", "unknown", "namespaces, veth, netem for networks of Mininet", remedy=remedy)
         return
     from common.kernel import features
@@ -120,7 +121,7 @@ def _calibration() -> Finding:
         return Finding("calibration", "missing", purpose, remedy=str(error))
     if found is None:
         return Finding(
-            "calibration", "missing", purpose, remedy="sudo ./gradbed calibrate (minutes, on an idle machine)"
+            "calibration", "missing", purpose, remedy=f"sudo {COMMAND} calibrate (minutes, on an idle machine)"
         )
     return Finding("calibration", "ok", purpose, f"{found.factor:g} of the nominal rate")
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from common.errors import UserError
+from common.modules import COMMAND
 
 if TYPE_CHECKING:
     from experiments.exercises.exercise import Exercise
@@ -80,7 +81,7 @@ def check(folder: Folder = Path()) -> int:
         print("\nAll checks passed. README.md has questions to think about.")
         return 0
     if record.hints < len(exercise.hints):
-        print(f"\nA hint: ./gradbed exercise hint {folder}")
+        print(f"\nA hint: {COMMAND} exercise hint {folder}")
     return 1
 
 

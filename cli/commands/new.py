@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from common.errors import UserError
+from common.modules import COMMAND
 
 TEMPLATES = Path(__file__).resolve().parents[1] / "templates" / "program"
 SOURCE = "program.p4"
@@ -33,5 +34,5 @@ def new(
         text = template.read_text(encoding="utf-8").replace("FOLDER", str(folder)).replace("NAME", name)
         target.write_text(text, encoding="utf-8")
     print(f"made {folder}/: {', '.join(sorted(path.name for path in folder.iterdir()))}")
-    print(f"now: ./gradbed run workload {folder}/{name}.p4")
+    print(f"now: {COMMAND} run workload {folder}/{name}.p4")
     return 0

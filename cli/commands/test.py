@@ -10,6 +10,8 @@ from typing import Annotated
 
 import typer
 
+from cli.layers import require_checkout
+
 ROOT = Path(__file__).resolve().parents[2]
 SHELL_VARIABLE = "GRADBED_P4RUNTIME_SHELL"
 
@@ -19,6 +21,7 @@ def test(
     slow: Annotated[bool, typer.Option("--slow", help="Also the tests that take long.")] = False,
 ) -> int:
     """Check style and types, and run the tests; further arguments go to pytest."""
+    require_checkout("gradbed test")
     from common.namespaces import require_root
     from common.sandbox import run_in_sandbox
 

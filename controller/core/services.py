@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from common.errors import UserError
+from common.modules import attribute
 from controller.core.problems import first_problem
 from controller.core.service import Service
 
@@ -42,9 +42,8 @@ def load_services(configs: Sequence[ServiceConfig]) -> list[LoadedService]:
 
 
 def _load(config: ServiceConfig) -> LoadedService:
-    module, _, name = config.service.partition(":")
     try:
-        found = getattr(import_module(module), name)
+        found = attribute(config.service)
     except (ImportError, AttributeError) as error:
         raise UserError(f"cannot load the service {config.service} of {config.name}: {error}") from None
     if not (isinstance(found, type) and issubclass(found, Service)):

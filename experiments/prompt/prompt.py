@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING
 
 from common.errors import UserError
+from common.modules import attribute
 from experiments.prompt.link_commands import LinkCommands
 from experiments.prompt.switch_commands import SwitchCommands
 from experiments.prompt.traffic_commands import TrafficCommands
@@ -22,9 +22,8 @@ class Prompt(LinkCommands, SwitchCommands, TrafficCommands):
 
 def run_prompt(system: System, testbed: MininetTestbed, task: PointTask) -> None:
     """Read commands until the last one."""
-    module, _, name = system.prompt.partition(":")
     try:
-        kind = getattr(importlib.import_module(module), name)
+        kind = attribute(system.prompt)
     except (ImportError, AttributeError) as error:
         raise UserError(f"the prompt of {system.name} cannot be loaded from {system.prompt}: {error}") from None
     prompt = kind(system, testbed, task)

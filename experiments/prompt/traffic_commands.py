@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from common.errors import UserError
+from common.modules import COMMAND
 from experiments.prompt.base import BasePrompt
 from experiments.prompt.path import Hop, path_of
 
@@ -69,7 +70,7 @@ class TrafficCommands(BasePrompt):
         frame = self._echo_request(source, destination).hex()
         port = self.topology.port(hop.switch, source)
         self.say(
-            f"inside {hop.switch}: ./gradbed p4 trace --target unix:{unix_socket} --device-id {number} "
+            f"inside {hop.switch}: {COMMAND} p4 trace --target unix:{unix_socket} --device-id {number} "
             f"--port {port} {frame}"
         )
 

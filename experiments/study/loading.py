@@ -17,7 +17,7 @@ from experiments.configuration.point import PointConfiguration
 from experiments.study.definition.expansion import expand, values_at, with_values
 from experiments.study.definition.model import FigureSection, Point, Study, StudyHead
 from experiments.study.definition.schema import known_keys
-from experiments.study.definition.yaml_text import Place, YamlDocument, read_yaml
+from experiments.study.definition.yaml_text import GivenValues, Place, YamlDocument, read_yaml
 from experiments.study.evaluation.figures import kinds
 from experiments.study.evaluation.kinds import panels_of
 from experiments.study.switch_programs import check_switch_programs
@@ -35,7 +35,11 @@ def load_study(path: Path, quick: bool = False, clock: str | None = None) -> Stu
     Every point is validated now, so that a sweep does not end in the middle because of a value. StudyError, one
     line with FILE:LINE, for the first thing that is wrong.
     """
-    document = read_yaml(path)
+    return study_of(read_yaml(path), quick, clock)
+
+
+def study_of(document: YamlDocument, quick: bool = False, clock: str | None = None) -> Study:
+    """As load_study, of a text that is read already, or of values that a program gives."""
     data: Mapping[str, Any] = document.data
     if quick:
         data, origins = _made_small(document)
@@ -59,7 +63,7 @@ def load_study(path: Path, quick: bool = False, clock: str | None = None) -> Stu
     if head.real_time is not None and not quick and clock is None:
         points += in_real_time(head.name, points, head.real_time.share)
     _check_names(document, head, system)
-    return Study(head, system, quick, path, points)
+    return Study(head, system, quick, None if isinstance(document, GivenValues) else document.path, points)
 
 
 def _points(

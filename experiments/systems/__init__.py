@@ -4,7 +4,6 @@ point of the group "gradbed.systems" (docs/architecture.md, "A system")."""
 from __future__ import annotations
 
 import ast
-import importlib
 import importlib.util
 from collections.abc import Mapping
 from functools import cache
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from common.errors import UserError
+from common.modules import attribute, full_name, import_by_name
 from common.suggestion import suggestion
 
 if TYPE_CHECKING:
@@ -49,9 +49,9 @@ def find_system(name: str) -> System:
     known = systems()
     if name not in known:
         raise UserError(f"no system is called {name!r}{suggestion(name, known)}")
-    module, _, class_name = known[name].partition(":")
+    module = full_name(known[name].partition(":")[0])
     try:
-        system: System = getattr(importlib.import_module(module), class_name)()
+        system: System = attribute(known[name])()
     except ModuleNotFoundError as error:
         if module.startswith(error.name or ""):
             raise UserError(f"the system {name} cannot be loaded from {known[name]}: {error}") from None
@@ -64,7 +64,7 @@ def find_system(name: str) -> System:
 def system_help(name: str) -> str:
     """What a system's class says of it. It is read and not loaded, which takes seconds for all of them."""
     module, _, class_name = systems()[name].partition(":")
-    spec = importlib.util.find_spec(module)
+    spec = importlib.util.find_spec(full_name(module))
     if spec is None or spec.origin is None:
         return ""
     parsed = ast.parse(Path(spec.origin).read_text(encoding="utf-8"))
@@ -75,6 +75,6 @@ def system_help(name: str) -> str:
 def studies_folder(name: str) -> Path:
     """Where a system keeps the studies of its figures: studies/ beside its module."""
     module, _, _ = systems()[name].partition(":")
-    file = importlib.import_module(module).__file__
+    file = import_by_name(module).__file__
     assert file is not None
     return Path(file).parent / "studies"

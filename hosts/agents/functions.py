@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import os
 import sys
@@ -14,14 +13,14 @@ from typing import Any
 from pydantic import BaseModel
 
 from common.errors import UserError
+from common.modules import attribute
 from hosts.agents.description import parse_description
 
 
 def find_function(name: str) -> Callable[..., Any]:
     """Loads its module. UserError with one line if there is none."""
-    module_name, _, function_name = name.partition(":")
     try:
-        function = getattr(importlib.import_module(module_name), function_name)
+        function = attribute(name)
     except (ImportError, SyntaxError, AttributeError, ValueError) as error:
         reason = " ".join(str(error).split())
         raise UserError(f'no function is called {name!r}, which should be "module:function" ({reason})') from None

@@ -6,8 +6,7 @@ import sys
 from pathlib import Path
 
 from common.errors import UserError
-
-PROJECT_DIR = Path(__file__).resolve().parents[2]
+from common.modules import IMPORT_FOLDER, PREFIX
 
 # Name of the executable: module and function that get its arguments.
 SHIMS = {
@@ -28,8 +27,8 @@ _SCRIPT = """{first_lines}
 import sys
 
 sys.path[0] = {project!r}
-from switch.shims.ending import status_of
-from {module} import {function}
+from {prefix}switch.shims.ending import status_of
+from {prefix}{module} import {function}
 
 sys.exit(status_of({function}, [{options}*sys.argv[1:]]))
 """
@@ -54,7 +53,8 @@ def _write(path: Path, module: str, function: str, bmv2_arbitration: bool) -> Pa
     text = _SCRIPT.format(
         first_lines=_first_lines(sys.executable),
         name=path.name,
-        project=str(PROJECT_DIR),
+        project=str(IMPORT_FOLDER),
+        prefix=PREFIX,
         module=module,
         function=function,
         options=f"{_BMV2_ARBITRATION!r}, " if bmv2_arbitration else "",

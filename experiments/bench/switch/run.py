@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import statistics
 from collections.abc import Iterator, Mapping
@@ -10,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from rich.console import Console
 from rich.table import Table
 
+from common.modules import attribute
 from experiments.bench.report import Goal, goals_table
 from experiments.bench.switch import packet_io, workloads
 from experiments.bench.switch.control_plane import compile_times, writes_per_s
@@ -58,8 +58,7 @@ def run_bench_switch(rounds: int, measure_s: float) -> int:
 def _of_systems() -> Iterator[Workload]:
     for name in systems():
         for place in find_system(name).switch_workloads:
-            module, _, function = place.partition(":")
-            yield getattr(importlib.import_module(module), function)()
+            yield attribute(place)()
 
 
 def _subjects(with_bmv2: bool) -> list[tuple[Kind, int]]:

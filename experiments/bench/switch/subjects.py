@@ -6,13 +6,13 @@ import contextlib
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from common.errors import UserError
+from common.json_lines import own_program
 from controller.planning.plan import Plan
 from controller.southbound.p4runtime.p4runtime import P4RuntimeSouthbound
 from controller.southbound.p4runtime.pipeline import Pipeline
@@ -122,7 +122,7 @@ def _bare(place: _Place, _workload: Workload, _folder: Path) -> Iterator[tuple[i
     with contextlib.ExitStack() as stack:
         processes = []
         for switch in range(1, place.switches + 1):
-            command = [sys.executable, "-m", "experiments.bench.switch.bare_forwarder"]
+            command = own_program("experiments.bench.switch.bare_forwarder")
             process = subprocess.Popen(
                 [*command, place.left(switch), place.right(switch)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE
             )

@@ -43,6 +43,15 @@ class YamlDocument:
         return StudyError(f"{self.path}:{self.line(place)}: {message}")
 
 
+@dataclass(frozen=True)
+class GivenValues(YamlDocument):
+    """A study that a program made: its values stand in no file. path: of one in the folder where relative paths
+    begin."""
+
+    def error(self, place: Sequence[str | int], message: str) -> StudyError:
+        return StudyError(message)
+
+
 def read_yaml(path: Path) -> YamlDocument:
     """One document whose top is a mapping. StudyError with file and line for anything else.
 

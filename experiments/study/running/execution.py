@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import traceback
+import types
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
@@ -158,9 +159,10 @@ class SideBySide:
         jobs = max(1, min(self._jobs, len(self._orders)))
         pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_prepare_process, initargs=(os.getpid(),))
         try:
-            futures: dict[Future[dict[str, Any]], PointOrder] = {
-                pool.submit(_attempt_plain, order): order for order in self._orders
-            }
+            with _without_main_module():
+                futures: dict[Future[dict[str, Any]], PointOrder] = {
+                    pool.submit(_attempt_plain, order): order for order in self._orders
+                }
             for future in as_completed(futures):
                 yield futures[future], _outcome_of(future)
         finally:
@@ -168,6 +170,18 @@ class SideBySide:
             for process in list((pool._processes or {}).values()):
                 process.terminate()
             pool.shutdown(wait=True, cancel_futures=True)
+
+
+@contextlib.contextmanager
+def _without_main_module() -> Iterator[None]:
+    """Processes that are spawned inside do not load this one's script, as they otherwise do: nothing in it is theirs,
+    and a user's script without `if __name__ == "__main__"` would run its studies again in each of them."""
+    script = sys.modules["__main__"]
+    sys.modules["__main__"] = types.ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = script
 
 
 def _prepare_process(parent_pid: int) -> None:

@@ -26,7 +26,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import importlib
 import os
 import selectors
 import signal
@@ -39,6 +38,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from common.errors import UserError
+from common.modules import import_by_name
 from common.parent_death import die_with_parent
 from hosts.agents.channel import BEGIN, STOP, write_event
 from hosts.agents.computing import ComputeTimes
@@ -282,7 +282,7 @@ def main(arguments: Sequence[str]) -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
     for module in options.modules:
-        importlib.import_module(module)
+        import_by_name(module)
     try:
         Launcher(options.sign_of_life, options.compute).run()
     except BrokenPipeError:  # nobody reads the events

@@ -113,6 +113,6 @@ def shares(stats: pstats.Stats) -> list[tuple[str, float]]:
 def _module(function: Function) -> str | None:
     """gradbed's module that a function is in; None: it is a library's."""
     file = Path(function[0])
-    if not file.is_relative_to(ROOT) or "site-packages" in file.parts:
+    if not file.is_relative_to(ROOT) or "site-packages" in file.relative_to(ROOT).parts:
         return None
     return str(file.relative_to(ROOT))

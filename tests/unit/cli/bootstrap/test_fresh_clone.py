@@ -28,7 +28,7 @@ from experiments import systems
 from tests.unit.cli.bootstrap.test_bootstrap import write_program
 
 ROOT = Path(__file__).resolve().parents[4]
-SOURCES = ("cli", "experiments", "controller", "hosts", "emulation", "switch", "formats", "topo", "common")
+SOURCES = ("api", "cli", "experiments", "controller", "hosts", "emulation", "switch", "formats", "topo", "common")
 SITE = Path(str(metadata.distribution("typer").locate_file("")))
 PACKAGES = Path(sysconfig.get_paths()["purelib"]).relative_to(sys.prefix)
 

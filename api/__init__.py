@@ -1,0 +1,75 @@
+"""gradbed: a packet-level testbed for the networks of distributed machine learning.
+
+`import gradbed as gb` takes no time: each name loads what it needs when it is first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from .checkout import check_rooms
+
+check_rooms()
+
+from common.errors import UserError  # noqa: E402
+from common.version import VERSION as __version__  # noqa: E402
+
+if TYPE_CHECKING:
+    from .programs import Program
+    from .results import Figure, Results, load_results
+    from .studies import Study, run, systems
+    from .topologies import (
+        Topology,
+        bcube,
+        dragonfly,
+        fat_tree,
+        from_networkx,
+        leaf_spine,
+        star,
+        topology,
+        torus,
+    )
+
+__all__ = [
+    "Figure",
+    "Program",
+    "Results",
+    "Study",
+    "Topology",
+    "UserError",
+    "__version__",
+    "bcube",
+    "dragonfly",
+    "fat_tree",
+    "from_networkx",
+    "leaf_spine",
+    "load_results",
+    "run",
+    "star",
+    "systems",
+    "topology",
+    "torus",
+]
+
+_MODULES = {
+    "programs": ("Program",),
+    "results": ("Figure", "Results", "load_results"),
+    "studies": ("Study", "run", "systems"),
+    "topologies": (
+        *("Topology", "bcube", "dragonfly", "fat_tree", "from_networkx", "leaf_spine", "star", "topology", "torus"),
+    ),
+}
+_PLACES = {name: module for module, names in _MODULES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(importlib.import_module(f".{_PLACES[name]}", __name__), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,19 @@
+"""What a program gives as values and studies need as files: kept by content among gradbed's own files, so that a
+run's record goes on naming what it was."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def kept_text(kind: str, text: str, suffix: str) -> Path:
+    """The file with this text, made if it is not there yet."""
+    from switch.store import cache_dir, digest_of
+
+    path = cache_dir() / kind / f"{digest_of([text])}{suffix}"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        scratch = path.with_name(f".{path.name}")
+        scratch.write_text(text, encoding="utf-8")
+        scratch.replace(path)
+    return path

@@ -1,0 +1,131 @@
+"""What pip installs: one package, which works from any folder, whatever modules lie there."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import sysconfig
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from common.modules import ROOMS
+
+ROOT = Path(__file__).resolve().parents[3]
+PURELIB = Path(sysconfig.get_paths()["purelib"])
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("wheel")
+    # The build writes beside setup.py: not into this checkout.
+    sources = place / "sources"
+    sources.mkdir()
+    for path in ROOT.iterdir():
+        if not path.name.startswith(".") and path.name not in ("tests", "docs", "results", "build"):
+            (sources / path.name).symlink_to(path)
+    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
+    subprocess.run([*build, "--wheel-dir", str(place), str(sources)], check=True, timeout=300)
+    (found,) = place.glob("gradbed-*.whl")
+    return found
+
+
+class Installed:
+    """An environment with the wheel and, of others, all that this one has; and a user's folder, with modules whose
+    names are those of the rooms."""
+
+    def __init__(self, wheel: Path, place: Path) -> None:
+        venv = place / "venv"
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(venv)], check=True, timeout=60)
+        self.site = venv / PURELIB.relative_to(sys.prefix)
+        (self.site / "others.pth").write_text(f"{PURELIB}\n")
+        self.python, self.gradbed = venv / "bin" / "python", venv / "bin" / "gradbed"
+        pip = [sys.executable, "-m", "pip", "--python", str(self.python), "install", "--quiet"]
+        subprocess.run([*pip, "--no-deps", "--no-index", "--no-compile", str(wheel)], check=True, timeout=300)
+        self.folder = place / "folder"
+        self.folder.mkdir()
+        for room in ROOMS:
+            (self.folder / f"{room}.py").write_text(f"raise RuntimeError('the user\\'s {room}.py was loaded')\n")
+
+    def run(self, *command: object) -> subprocess.CompletedProcess[str]:
+        environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+        return subprocess.run(
+            [str(word) for word in command],
+            cwd=self.folder,
+            env={**environment, "PYTHONDONTWRITEBYTECODE": "1"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    return Installed(wheel, tmp_path_factory.mktemp("installed"))
+
+
+def test_the_wheel_has_one_package_and_all_files_of_the_rooms(wheel: Path) -> None:
+    names = {Path(name) for name in zipfile.ZipFile(wheel).namelist()}
+    assert {name.parts[0].split("-")[0] for name in names} == {"gradbed"}
+    there = {Path(*name.parts[2:]) for name in names if name.parts[:2] == ("gradbed", "_rooms")}
+    command = ["git", "-C", str(ROOT), "ls-files", *ROOMS, "p4src", "requirements"]
+    listed = subprocess.run(command, capture_output=True, text=True, check=False).stdout.split()
+    assert not {Path(name) for name in listed if (ROOT / name).exists()} - there
+    assert {Path("p4src/aggregation.p4"), Path("cli/templates/program/program.p4")} <= there
+
+
+LOADS_EVERYTHING = """
+import importlib, pkgutil, sys
+import gradbed._rooms
+for module in pkgutil.walk_packages(gradbed._rooms.__path__, "gradbed._rooms."):
+    if not module.name.endswith("__main__") and "templates" not in module.name:
+        try:
+            importlib.import_module(module.name)
+        except ModuleNotFoundError as error:
+            if error.name != "torch":
+                raise
+print(*sorted({name.partition(".")[0] for name in sys.modules}))
+"""
+
+
+@pytest.mark.slow
+def test_no_module_of_it_loads_a_room_by_its_plain_name(installed: Installed) -> None:
+    loaded = installed.run(installed.python, "-c", LOADS_EVERYTHING)
+    assert loaded.returncode == 0, loaded.stderr
+    assert not set(ROOMS) & set(loaded.stdout.split())
+
+
+def test_a_program_of_ones_own_from_any_folder(installed: Installed) -> None:
+    made = installed.run(installed.gradbed, "new", "mine")
+    assert made.stdout.splitlines()[-1] == "now: gradbed run workload mine/mine.p4"
+    compiled = installed.run(installed.gradbed, "p4", "compile", "mine/mine.p4", "-o", "mine.json")
+    assert (compiled.returncode, compiled.stderr) == (0, "")
+    assert (installed.folder / "mine.json").exists()
+    ran = installed.run(installed.gradbed, "run", "workload", "mine/mine.p4", "--clock", "virtual")
+    assert ran.returncode == 0, ran.stderr
+    assert list(installed.folder.glob("results/workload/*/points.csv"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("clock", ["virtual", pytest.param("real", marks=pytest.mark.root)])
+def test_the_demo(installed: Installed, clock: str) -> None:
+    ran = installed.run(installed.gradbed, "demo", "--clock", clock)
+    assert ran.returncode == 0, ran.stderr
+    assert "All sums are bit for bit those of a single process" in ran.stdout
+
+
+def test_what_needs_a_checkout_says_so(installed: Installed) -> None:
+    ended = installed.run(installed.gradbed, "test")
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr == (
+        "gradbed: gradbed test needs a checkout: git clone the project, then ./gradbed test there\n"
+    )
+
+
+def test_words_are_those_of_an_installed_command(installed: Installed) -> None:
+    assert "./gradbed" not in installed.run(installed.gradbed).stdout
+    assert installed.run(installed.python, "-m", "gradbed", "--version").stdout == "gradbed 0.1.0\n"
