@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from cli.main import GradbedCommands
 from cli.site import build as site_build
 from cli.site.sources import source_of
 from common.errors import UserError
+from experiments.systems import SYSTEMS
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGES = sorted((ROOT / "docs").glob("*.md"))
@@ -145,6 +147,50 @@ def test_every_command_has_its_place_in_a_page() -> None:
 def test_every_image_is_shown() -> None:
     text = "\n".join(page.read_text() for page in [*PAGES, ROOT / "README.md"])
     assert [path.name for path in (ROOT / "docs" / "images").iterdir() if f"images/{path.name}" not in text] == []
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_the_page_of_a_system_has_four_parts(system: str) -> None:
+    found = re.findall(r"^## (.+)$", (ROOT / "docs" / f"{system}.md").read_text(), re.MULTILINE)
+    third = "Step by step" if system == "workload" else "The source, step by step"
+    assert found == ["The idea", "Try it", third, "Results"]
+
+
+def test_every_study_of_a_figure_is_in_the_index_of_sources() -> None:
+    """As the number that --only takes."""
+    text = (ROOT / "docs" / "sources.md").read_text()
+    named = {
+        (system, number)
+        for system, numbers in re.findall(r"`gradbed figures (\w+) --only ([\d,]+)`", text)
+        for number in numbers.split(",")
+    }
+    studies = ROOT.glob("experiments/systems/*/studies/*.yaml")
+    made = {tuple(found.groups()) for path in studies if (found := re.match(r"(\w+?)_(\d+)_", path.name))}
+    assert named == made
+
+
+MESSAGES = [
+    cell
+    for line in (ROOT / "docs" / "troubleshooting.md").read_text().splitlines()
+    if line.startswith("| `") and "FILE:LINE" not in line
+    for cell in re.findall(r"`([^`]+)`", line.split(" | ")[0])
+]
+
+
+@pytest.mark.parametrize("message", MESSAGES)
+def test_the_messages_that_are_explained_are_gradbeds(message: str) -> None:
+    """Each piece between what is filled in stands in a source."""
+    for piece in filter(None, (piece.strip(" ()?;:,") for piece in message.split("..."))):
+        assert re.sub(r"\s+", " ", piece) in sources(), piece
+
+
+@functools.cache
+def sources() -> str:
+    """The messages of all sources, strings of several lines joined."""
+    folders = ("cli", "common", "controller", "emulation", "experiments", "hosts", "switch", "topo")
+    files = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
+    text = "\n".join(path.read_text() for path in [*files, ROOT / "gradbed"])
+    return re.sub(r'"\s*\n\s*f?"', "", text)
 
 
 # ---- The command ----
