@@ -8,6 +8,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from common.errors import UserError
+
 Scale = Annotated[
     float | None,
     typer.Option(
@@ -25,8 +27,23 @@ Scheduler = Annotated[
 Output = Annotated[Path, typer.Option(help="Folder for results.")]
 Seed = Annotated[int, typer.Option(min=0, help="For everything that is drawn by chance.")]
 
+Pcap = Annotated[
+    str | None,
+    typer.Option(
+        help="What to capture, as files for Wireshark: links (A-B) and hosts, with commas between, or all links."
+    ),
+]
+
 Include = Annotated[list[Path] | None, typer.Option("--include", "-I", help="Folder to search.")]
 Define = Annotated[list[str] | None, typer.Option("--define", "-D", help="NAME or NAME=VALUE.")]
+
+
+def captured(listed: str | None) -> tuple[str, ...]:
+    """Of a list with commas; none, if none was given. UserError for an empty one."""
+    found = tuple(word.strip() for word in (listed or "").split(",") if word.strip())
+    if listed is not None and not found:
+        raise UserError("--pcap: which links or hosts? such as --pcap e1-a1,h1, or --pcap all")
+    return found
 
 
 def macros(defines: Iterable[str] | None) -> dict[str, str]:

@@ -90,6 +90,8 @@ class JsonLinesProcess:
             if event["event"] == name:
                 return event
             if event["event"] == "error":
+                if event.get("is_users"):
+                    raise UserError(event["message"])
                 raise RuntimeError(f"the {self.name} refused a command: {event['message']}")
 
     def stop(self, timeout_s: float) -> None:

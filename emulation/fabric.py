@@ -6,16 +6,25 @@ import time
 from abc import ABC, abstractmethod
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from common.capabilities import GRADBED_SWITCHES
 from emulation.links.link_statistics import DataPlaneStatistics, DirectionStatistics
 from switch.insight.fabric_recorder import Recording
 from topo.graph import Link, Topology
 from topo.link import LinkModel
+from topo.places import Place
 
 QUIET_S = 0.02
 """Where nobody tells what a switch holds, so long without a packet on any link counts as nothing."""
+
+
+class CaptureState(NamedTuple):
+    """A capture that was started. is_over: it takes no more, since it has what was asked for, or could not write."""
+
+    file: Path
+    packets: int
+    is_over: bool
 
 
 class ForeignSwitches(Protocol):
@@ -135,9 +144,21 @@ class Fabric(ABC):
         found = self.data_plane_statistics()
         return None if found is None else found.live_packets
 
-    def start_capture(self, file: Path, host: str) -> None:
-        """Write what passes a host's access link, both ways, to a pcap file from now on."""
-        raise GRADBED_SWITCHES.missing("to capture what passes a host's link", "tcpdump -i e1-eth1")
+    def start_capture(
+        self, file: Path, place: Place, packets: int | None = None, seconds: float | None = None
+    ) -> None:
+        """Write what passes a link or a host's interfaces, both ways, to a pcapng file from now on: of a link each
+        packet when the link begins to send it, also one that it then loses, with a comment; of a host what it sends
+        at that time, and what it gets when it has it. At most so many packets, and for so long."""
+        raise GRADBED_SWITCHES.missing("to capture what passes links", "tcpdump -i e1-eth1")
+
+    def captures(self) -> list[CaptureState]:
+        """Those that were started and not stopped."""
+        return []
+
+    def stop_capture(self, file: Path) -> int:
+        """How many packets the file holds. UserError if it could not be written."""
+        raise GRADBED_SWITCHES.missing("to capture what passes links")
 
     def records(self, file: Path) -> Recording:
         """What programs did since the last call; the file is for the way. UserError if it was too much to keep."""

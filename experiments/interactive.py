@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import socket
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from common.capabilities import GRADBED_SWITCHES
@@ -16,11 +18,23 @@ from common.sandbox import run_in_sandbox
 from common.scratch import scratch_folder
 from controller.rest.address import unix_path
 from emulation.size import announce
+from experiments.captures import capturing
+from experiments.records.run_files import CAPTURES
+from experiments.records.run_folder import RunFolder
 from experiments.scale import Scale
 from experiments.setup import PointTask
 from experiments.system import System
 from switch.server.outside_address import OutsideAddress
 from switch.server.server_tls import ServerTls
+from topo.places import Place, places
+
+
+@dataclass(frozen=True)
+class Captures:
+    """Links, hosts or `all`, from the beginning; into up/STAMP/pcap of the output folder."""
+
+    names: Sequence[str]
+    output: Path
 
 
 def run_interactive(
@@ -30,6 +44,7 @@ def run_interactive(
     rest_port: int,
     p4runtime_address: str | None = None,
     tls: ServerTls | None = None,
+    captures: Captures | None = None,
 ) -> int:
     """Bring up the network of a point and read commands for Mininet until exit, end of input, or Ctrl-D.
 
@@ -39,7 +54,9 @@ def run_interactive(
     configuration = system.configuration.model_validate(values)
     if p4runtime_address is not None and unix_path(p4runtime_address) is not None:
         raise UserError(f"--p4runtime-address {p4runtime_address}: give HOST:PORT; the unix socket is always there")
-    announce(configuration.topology.build(Scale()))
+    topology = configuration.topology.build(Scale())
+    wanted = () if captures is None else places(topology, captures.names)
+    announce(topology)
     require_root("gradbed up")
     try:
         # Made out here, it can be reached from the caller's network namespace.
@@ -56,10 +73,24 @@ def run_interactive(
         outside = None
         if p4runtime_address is not None:
             outside = OutsideAddress(p4runtime_address, namespace.fileno(), tls)
-        return run_in_sandbox(lambda: _prompt(system, task, rest, outside), "gradbed up")
+        run = None if captures is None else RunFolder(captures.output, "up")
+        into = folder if run is None else run.path
+        status = run_in_sandbox(lambda: _prompt(system, task, rest, outside, wanted, into), "gradbed up")
+        if run is not None:
+            run.finish()
+            run.close()
+        return status
 
 
-def _prompt(system: System, task: PointTask, rest: socket.socket, outside: OutsideAddress | None) -> int:
+def _prompt(
+    system: System,
+    task: PointTask,
+    rest: socket.socket,
+    outside: OutsideAddress | None,
+    wanted: Sequence[Place],
+    into: Path,
+) -> int:
+    """wanted: what is captured from the beginning, into this folder."""
     from emulation.switches.fabric_switches import P4RUNTIME_SOCKET
     from experiments.prompt.prompt import run_prompt
     from experiments.testbeds.mininet_testbed import MininetTestbed
@@ -89,7 +120,9 @@ def _prompt(system: System, task: PointTask, rest: socket.socket, outside: Outsi
                     f"gradbed: P4Runtime {'over TLS ' if outside.tls else ''}at {outside.address}, too",
                     file=sys.stderr,
                 )
-            with system.at_prompt(testbed, task):
+            with system.at_prompt(testbed, task), capturing(testbed.fabric, wanted, into):
+                if wanted:
+                    print(f"gradbed: captures: {into}/{CAPTURES}/", file=sys.stderr)
                 run_prompt(system, testbed, task)
     except UserError as error:
         print(f"{error.prefix}{error}", file=sys.stderr)

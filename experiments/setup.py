@@ -10,6 +10,7 @@ from typing import Generic, Literal, Protocol
 from pydantic import BaseModel
 
 from controller.core.services import ServiceConfig
+from experiments.captures import CaptureOrder
 from experiments.configuration.point import Configuration, Configuration_co
 from experiments.configuration.samples import SampleOrder
 from experiments.programs import SwitchProgram
@@ -33,8 +34,8 @@ class PointTask(Generic[Configuration_co]):
     seed: int
     scale: Scale
     folder: Path
-    capture: bool = False
-    """Whether to leave pcap files in the folder."""
+    capture: CaptureOrder = False
+    """What to leave captures of in the folder."""
 
     def of(self, configuration: Configuration) -> PointTask[Configuration]:
         """The same with another configuration."""
@@ -66,7 +67,7 @@ class NetworkSetup:
     switches: what every switch of the topology runs. links: of the kernel (veth) or queues in memory, between P4
     switches. settings: of the system's service at the controller; services: of other
     systems (Underlay). capture: hosts whose
-    access links are captured where a study asks for pcap files. preload: modules of agents, which take a while to
+    access links are captured where a study says `pcap: true`. preload: modules of agents, which take a while to
     load. keep_open: descriptors that agents inherit (real clock). hand_over: once the switches hold their plan, the
     controller lets go of them for another one (real clock). samples: what is sampled while phases run.
     registers: (switch, name) of those that are read at the end of each phase. coverage: whether to tell what of the

@@ -8,7 +8,7 @@ from pathlib import Path
 from common.closing import Closing
 from common.errors import UserError
 from switch.engine import Capture, Engine, EngineDevice
-from switch.fabric_config import FabricConfig, InterfaceConfig
+from switch.fabric_config import CaptureConfig, FabricConfig, InterfaceConfig
 from switch.insight.fabric_recorder import FabricRecorder
 from switch.insight.recorder import Level
 
@@ -42,7 +42,9 @@ class EngineFabric(Closing):
             for link in config.links:
                 engine.add_link(link.a, link.b, link.link, link.seed)
             self._add_foreign_switches(config)
-            self.captures = {capture.file: engine.capture(capture.file, capture.ports) for capture in config.captures}
+            self.captures = {}
+            for capture in config.captures:
+                self.start_capture(capture)
             self.recorder = (
                 FabricRecorder(engine, self.devices, Level[config.record.upper()]) if config.record else None
             )
@@ -60,6 +62,17 @@ class EngineFabric(Closing):
 
     @abstractmethod
     def _restart(self, device_id: int) -> None: ...
+
+    def start_capture(self, config: CaptureConfig) -> None:
+        """UserError if the file cannot be written, or is being written already."""
+        if config.file in self.captures:
+            raise UserError(f"{config.file} is being written already")
+        if config.interfaces:
+            capture = self.engine.capture_interfaces(config.file, config.interfaces)
+        else:
+            capture = self.engine.capture(config.file, config.ports)
+        capture.limit(config.packets, config.seconds)
+        self.captures[config.file] = capture
 
     def restart_switch(self, device_id: int) -> None:
         """Let a P4 switch lose program, tables, registers and digests, as when its power failed for a moment."""

@@ -5,7 +5,8 @@
 event of the command's name (fabric_commands.py has them all), until `stop` or the end of standard input: then it
 ends with status 0.
 
-A line that is no command is answered with {"event": "error", "message": ...}. What is wrong with the configuration is
+A line that is no command is answered with {"event": "error", "message": ...}, and "is_users" if people can put that
+right. What is wrong with the configuration is
 one line on standard error, with status 2. The process dies with the thread that started it.
 """
 
@@ -83,8 +84,10 @@ def serve_commands(fabric: EngineFabric, lines: Iterable[str]) -> Iterator[dict[
             yield {"event": name, **(answer or {})}
         except ValidationError as error:
             yield {"event": "error", "message": first_mistake(error)}
-        except (ValueError, UserError) as error:
+        except ValueError as error:
             yield {"event": "error", "message": str(error)}
+        except UserError as error:
+            yield {"event": "error", "message": str(error), "is_users": True}
 
 
 def run(config: FabricConfig, commands: Iterable[str], write: Any) -> None:

@@ -108,14 +108,26 @@ class RestartSwitch(Command):
 
 
 class StartCapture(Command, CaptureConfig):
-    """Write what passes ports, each [device id, port, "in" or "out"], to a pcap file."""
+    """From now on, as of CaptureConfig."""
 
     command: Literal["start_capture"] = "start_capture"
 
     def run(self, fabric: EngineFabric) -> None:
-        if self.file in fabric.captures:
-            raise ValueError(f"{self.file} is being written already")
-        fabric.captures[self.file] = fabric.engine.capture(self.file, self.ports)
+        fabric.start_capture(self)
+
+
+class GetCaptures(Command):
+    """captures: file, packets so far, and whether it takes no more (over), of each that was not stopped."""
+
+    command: Literal["captures"] = "captures"
+
+    def run(self, fabric: EngineFabric) -> Answer:
+        return {
+            "captures": [
+                {"file": str(file), "packets": capture.packets, "over": capture.is_over}
+                for file, capture in fabric.captures.items()
+            ]
+        }
 
 
 class StopCapture(Command):
@@ -161,6 +173,7 @@ COMMANDS: dict[str, type[Command]] = {
         SetLinkUp,
         RestartSwitch,
         StartCapture,
+        GetCaptures,
         StopCapture,
         TakeRecords,
     )

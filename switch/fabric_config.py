@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from common.errors import UserError
+from switch.engine.capture import CaptureInterface
 from switch.engine.statistics import Direction
 from switch.server.outside_address import OutsideAddress
 from topo.link import LinkModel
@@ -79,10 +80,14 @@ class WireConfig(Part):
 
 
 class CaptureConfig(Part):
-    """What passes ports, each [device id, port, "in" or "out"], written to a pcap file from the beginning."""
+    """What passes ports, each [device id, port, "in" or "out"], written to a pcap file from the beginning; or what
+    passes interfaces, to a pcapng file. packets, seconds: when it ends by itself; None: never."""
 
     file: Path
-    ports: tuple[tuple[int, int, Direction], ...]
+    ports: tuple[tuple[int, int, Direction], ...] = ()
+    interfaces: tuple[CaptureInterface, ...] = ()
+    packets: int | None = Field(default=None, ge=1, lt=2**63)
+    seconds: float | None = Field(default=None, gt=0)
 
 
 class FabricConfig(Part):

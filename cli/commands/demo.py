@@ -25,6 +25,7 @@ def demo(
         ),
     ] = None,
     output: options.Output = Path("results"),
+    pcap: options.Pcap = None,
 ) -> int:
     """Run a system with and without its idea: a table, a figure, and what they mean."""
     from cli.layers import need_debian
@@ -41,4 +42,4 @@ def demo(
             f"gradbed: on the virtual clock, without root; sudo {COMMAND} demo is in Mininet",
             file=sys.stderr,
         )
-    return run_demo(name, RunOptions(output), clock)
+    return run_demo(name, RunOptions(output, pcap=options.captured(pcap)), clock)

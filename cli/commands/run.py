@@ -73,12 +73,14 @@ def study(
     scheduler: options.Scheduler = None,
     output: options.Output = Path("results"),
     scale: options.Scale = None,
+    pcap: options.Pcap = None,
 ) -> int:
     """Run an experiment from its file: gradbed run STUDY.yaml."""
     from experiments.study.command import RunOptions, run_study_file
 
     need_for_study(file, quick, clock)
-    return run_study_file(file, RunOptions(output, resume, scale, jobs, scheduler), quick=quick, clock=clock)
+    of_run = RunOptions(output, resume, scale, jobs, scheduler, options.captured(pcap))
+    return run_study_file(file, of_run, quick=quick, clock=clock)
 
 
 def need_for_study(file: Path, quick: bool, clock: str | None) -> None:
@@ -123,6 +125,7 @@ def torch_command() -> Any:
         seed: options.Seed = 1,
         output: options.Output = Path("results"),
         scale: options.Scale = None,
+        pcap: options.Pcap = None,
         **given: Any,
     ) -> int:
         name, values = meant(options_of, given)
@@ -130,7 +133,7 @@ def torch_command() -> Any:
             install_torch()
         run = single_run(name, runners[name].script_defaults or {})
         of_script = {"workload__path": str(script), "workload__arguments": tuple(arguments or ())}
-        return run(seed=seed, output=output, scale=scale, **of_script, **values)
+        return run(seed=seed, output=output, scale=scale, pcap=pcap, **of_script, **values)
 
     torch.__doc__ = TORCH
     return _command("torch", with_parameters(torch, parameters(every_option(options_of))))
@@ -148,7 +151,12 @@ def single_run(
     on_other_clock: as of experiments.study.command.run_single."""
 
     def run_point(
-        *, seed: options.Seed = 1, output: options.Output = Path("results"), scale: options.Scale = None, **given: Any
+        *,
+        seed: options.Seed = 1,
+        output: options.Output = Path("results"),
+        scale: options.Scale = None,
+        pcap: options.Pcap = None,
+        **given: Any,
     ) -> int:
         from experiments.study.command import RunOptions, run_single
         from experiments.study.switch_programs import suited_to_bmv2
@@ -157,7 +165,7 @@ def single_run(
         made, short = model_options(system.configuration, defaults), model_options(system.shorthands, {})
         names = {each.parameter for each in short}
         try:
-            of_run = RunOptions(output, factor=scale)
+            of_run = RunOptions(output, factor=scale, pcap=options.captured(pcap))
             script = defaults.get("workload.kind") == "script"
             values = nested(made, {key: value for key, value in given.items() if key not in names}, defaults)
             chosen = nested(short, {key: value for key, value in given.items() if key in names}, {})

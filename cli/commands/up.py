@@ -63,10 +63,12 @@ def _up(
     p4runtime_client_ca: Annotated[
         Path | None, typer.Option(help="PEM file of authorities: clients need a certificate of one of them.")
     ] = None,
+    pcap: options.Pcap = None,
+    output: options.Output = Path("results"),
     **given: Any,
 ) -> int:
     """Bring up a network whose switches route and aggregate, or run a program of yours, and give Mininet's prompt."""
-    from experiments.interactive import run_interactive
+    from experiments.interactive import Captures, run_interactive
 
     shown = find_system(system)
     if program is not None or entries or watch or controller is not None:
@@ -74,16 +76,14 @@ def _up(
             raise UserError(f"--system {system} does not go with a program of your own")
         shown = _own_program(program, entries or [], watch, controller, given)
     else:
-        for option in _OF_PROGRAMS:
-            if given.get(option.parameter) is not None:
-                raise UserError(f"{option.flag} goes with a program of your own: --program")
-        if system != DEFAULT_SYSTEM:
-            _only_of_every_network(given, f"--system {system}")
+        _check_options_of_system(system, given)
     tls = _tls(p4runtime_cert, p4runtime_key, p4runtime_client_ca)
     if p4runtime_address is None and tls is not None:
         raise UserError("--p4runtime-cert goes with --p4runtime-address")
     try:
-        return run_interactive(shown, nested(_OPTIONS, given, {}), seed, rest_port, p4runtime_address, tls)
+        values = nested(_OPTIONS, given, {})
+        captures = None if pcap is None else Captures(options.captured(pcap), output)
+        return run_interactive(shown, values, seed, rest_port, p4runtime_address, tls, captures)
     except ValidationError as error:
         raise complaint(error, _OPTIONS) from None
 
@@ -96,6 +96,15 @@ def _own_program(
     if watch and controller is not None:
         raise UserError("--watch does not go with --controller: who fills the tables reloads them")
     return OwnProgramSystem(OwnProgram(program, tuple(entries), watch, controller))
+
+
+def _check_options_of_system(system: str, given: dict[str, Any]) -> None:
+    """UserError for what it does not have."""
+    for option in _OF_PROGRAMS:
+        if given.get(option.parameter) is not None:
+            raise UserError(f"{option.flag} goes with a program of your own: --program")
+    if system != DEFAULT_SYSTEM:
+        _only_of_every_network(given, f"--system {system}")
 
 
 def _only_of_every_network(given: dict[str, Any], with_what: str, besides: Collection[str] = ()) -> None:

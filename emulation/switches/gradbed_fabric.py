@@ -5,13 +5,15 @@ from __future__ import annotations
 from abc import abstractmethod
 from pathlib import Path
 
-from emulation.fabric import Fabric, ForeignSwitches
+from emulation.fabric import CaptureState, Fabric, ForeignSwitches
 from emulation.links.link_statistics import DataPlaneStatistics, DirectionStatistics
-from emulation.switches.fabric_layout import LinkKind, name_statistics
+from emulation.switches.fabric_layout import LinkKind, interface_name, name_statistics
+from switch.engine import CaptureInterface, Tap
 from switch.engine.statistics import Direction
 from switch.fabric_commands import (
     Answer,
     Command,
+    GetCaptures,
     GetLinkStatistics,
     GetStatistics,
     Quiesce,
@@ -19,12 +21,11 @@ from switch.fabric_commands import (
     SetLink,
     SetLinkUp,
     StartCapture,
+    StopCapture,
 )
-from topo.graph import Link, Topology
+from topo.graph import Endpoint, Link, Topology
 from topo.link import LinkModel
-
-OUT: tuple[Direction, ...] = ("out",)
-BOTH: tuple[Direction, ...] = ("in", "out")
+from topo.places import Place
 
 
 class GradbedFabric(Fabric):
@@ -56,11 +57,41 @@ class GradbedFabric(Fabric):
             live_packets=found["engine"]["live_packets"],
         )
 
-    def start_capture(self, file: Path, host: str) -> None:
-        switch = self.topology.attachment(self.topology.host(host).name)
-        port = self.topology.port(switch.name, host)
-        ports = tuple((switch.number, port, direction) for direction in BOTH)
-        self._ask(StartCapture(file=file, ports=ports))
+    def start_capture(
+        self, file: Path, place: Place, packets: int | None = None, seconds: float | None = None
+    ) -> None:
+        interfaces = self._host_interfaces(place) if place.host is not None else self._link_interfaces(place)
+        self._ask(StartCapture(file=file, interfaces=interfaces, packets=packets, seconds=seconds))
+
+    def _link_interfaces(self, place: Place) -> tuple[CaptureInterface, ...]:
+        """One for each direction."""
+        (link,) = place.links
+        first = place.name.partition("-")[0]
+        found = []
+        for sender, device_id, port, direction in self._directions(link):
+            receiver = link.other(sender).node
+            tap = Tap(device_id, port, direction, arriving=False, outbound=sender == first)
+            found.append(CaptureInterface(f"{sender}->{receiver}", "when the link begins to send it", (tap,)))
+        return tuple(sorted(found, key=lambda each: each.name != f"{first}->{link.other(first).node}"))
+
+    def _host_interfaces(self, place: Place) -> tuple[CaptureInterface, ...]:
+        """What the host sends, when its link begins to; what it gets, when it has it."""
+        assert place.host is not None
+        found = []
+        for link in place.links:
+            taps = tuple(
+                Tap(device_id, port, direction, arriving=sender != place.host, outbound=sender == place.host)
+                for sender, device_id, port, direction in self._directions(link)
+            )
+            found.append(CaptureInterface(interface_name(link.end(place.host)), f"of {place.host}", taps))
+        return tuple(found)
+
+    def captures(self) -> list[CaptureState]:
+        rows = self._ask(GetCaptures())["captures"]
+        return [CaptureState(Path(row["file"]), row["packets"], row["over"]) for row in rows]
+
+    def stop_capture(self, file: Path) -> int:
+        return int(self._ask(StopCapture(file=file))["packets"])
 
     def _quiesce(self, timeout_s: float) -> bool:
         return bool(self._ask(Quiesce(timeout_s=timeout_s))["idle"])
@@ -69,20 +100,29 @@ class GradbedFabric(Fabric):
         self._ask(RestartSwitch(device_id=self.topology.switch(switch).number))
 
     def _set_link(self, link: Link, model: LinkModel) -> None:
-        ends, directions = self._ports(link), OUT
-        if len(ends) == 1 or (self.links == "veth" and link.a.node not in self.foreign):
-            ends, directions = ends[:1], BOTH
-        for device_id, port in ends:
-            self._ask(SetLink(device_id=device_id, port=port, link=model, directions=directions))
+        for _, device_id, port, direction in self._directions(link):
+            self._ask(SetLink(device_id=device_id, port=port, link=model, directions=(direction,)))
+
+    def _directions(self, link: Link) -> list[tuple[str, int, int, Direction]]:
+        """Sender, device id, port and direction: where the engine has the model of each direction. Of two ends each
+        models what leaves there, but of a pair of its own interfaces the first models everything
+        (emulation/switches/fabric_layout.py)."""
+        ends = self._engine_ends(link)
+        if len(ends) == 2 and not (self.links == "veth" and link.a.node not in self.foreign):
+            return [(end.node, self.topology.switch(end.node).number, end.port, "out") for end in ends]
+        node, port = ends[0].node, ends[0].port
+        number = self.topology.switch(node).number
+        return [(node, number, port, "out"), (link.other(node).node, number, port, "in")]
 
     def set_link_up(self, a: str, b: str, up: bool) -> None:
         for device_id, port in self._ports(self.topology.link(a, b)):
             self._ask(SetLinkUp(device_id=device_id, port=port, up=up))
 
     def _ports(self, link: Link) -> list[tuple[int, int]]:
-        """(device id, port) of the ends at which the engine has a link: its own switches, or else those that it
-        stands for. Of two, each models what leaves there, but of a pair of its own interfaces the first models
-        everything (emulation/switches/fabric_layout.py)."""
+        """(device id, port) of the ends at which the engine has a link."""
+        return [(self.topology.switch(end.node).number, end.port) for end in self._engine_ends(link)]
+
+    def _engine_ends(self, link: Link) -> list[Endpoint]:
+        """At its own switches, or else at those that it stands for."""
         ends = [end for end in (link.a, link.b) if not self.topology.is_host(end.node)]
-        own = [end for end in ends if end.node not in self.foreign]
-        return [(self.topology.switch(end.node).number, end.port) for end in own or ends]
+        return [end for end in ends if end.node not in self.foreign] or ends

@@ -14,6 +14,7 @@ from typing import Any
 from common.errors import EndlessCircle
 from emulation.switches.fabric_layout import link_seed
 from experiments.accounts.counts import Counts
+from experiments.captures import capturing, ordered
 from experiments.configuration.samples import SampleOrder
 from experiments.engine.faults import schedule
 from experiments.engine.sampling import Carried, Sampler
@@ -38,10 +39,10 @@ def run_point(system: System, task: PointTask, on_progress: OnProgress = lambda 
     if not point.phases:
         return point.result(())
     measured, reports = [], []
-    with open_testbed(system, point.network, task) as testbed:
-        if task.capture:
-            for host in point.network.capture:
-                testbed.fabric.start_capture(task.folder / f"{host}.pcap", host)
+    with (
+        open_testbed(system, point.network, task) as testbed,
+        capturing(testbed.fabric, ordered(task.capture, testbed.fabric, point.network.capture), task.folder),
+    ):
         for phase in point.phases:
             setup = point.network
             found, report = run_phase(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from common.errors import UserError
 from common.modules import attribute
+from experiments.prompt.capture_commands import CaptureCommands
 from experiments.prompt.link_commands import LinkCommands
 from experiments.prompt.switch_commands import SwitchCommands
 from experiments.prompt.traffic_commands import TrafficCommands
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from experiments.testbeds.mininet_testbed import MininetTestbed
 
 
-class Prompt(LinkCommands, SwitchCommands, TrafficCommands):
+class Prompt(LinkCommands, SwitchCommands, TrafficCommands, CaptureCommands):
     """Mininet's commands, and ours for networks of any system."""
 
 

@@ -3,7 +3,8 @@
 study.yaml         the study as it was given
 study.json         resolved: name, quick, scale, and every point with its digest, coordinates and configuration
 environment.json   versions and machine
-points/DIGEST.json what a point found, written when it is done; logs and captures in points/DIGEST/
+points/DIGEST.json what a point found, written when it is done; logs in points/DIGEST/, captures in its pcap/
+pcap               leads there, if captures are of one point
 data/NAME.csv      what figures show, a row for each place of the sweep (docs/data)
 points.csv, .parquet, rounds.csv, ...   raw rows of all points that are done
 *.png, *.svg, *.pdf                     figures
@@ -18,6 +19,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+
+CAPTURES = "pcap"
+"""The folder of a point's captures."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +112,18 @@ class RunFiles:
         logs = self.path / "logs"
         logs.mkdir(exist_ok=True)
         (logs / f"{digest}.log").write_text(details, encoding="utf-8")
+
+    def captures(self) -> list[Path]:
+        """The files of all points, in order."""
+        return sorted(self.points.glob(f"*/{CAPTURES}/*"))
+
+    def link_captures(self) -> None:
+        """Let `pcap` beside the tables lead to the captures, if they are of one point."""
+        folders = {file.parent for file in self.captures()}
+        if len(folders) == 1:
+            link = self.path / CAPTURES
+            link.unlink(missing_ok=True)
+            link.symlink_to(folders.pop().relative_to(self.path))
 
     def read(self, digest: str) -> StoredPoint | None:
         """None if that point is not done."""

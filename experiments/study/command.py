@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from emulation.size import announce
 from experiments.calibration import study_scale
 from experiments.configuration.point import PointConfiguration
 from experiments.records.results import StudyResults, load_results
+from experiments.records.run_files import CAPTURES
 from experiments.scale import Scale
 from experiments.study.definition.expansion import expand, values_at, with_values
 from experiments.study.definition.model import Point, Study, StudyHead, Sweep
@@ -33,6 +34,7 @@ from experiments.system import System
 from experiments.systems import find_system
 from experiments.tables.console import make_console
 from switch.build import compiler
+from topo.places import places
 
 INTERRUPTED = 130
 
@@ -40,13 +42,14 @@ INTERRUPTED = 130
 @dataclass(frozen=True)
 class RunOptions:
     """How a study runs, whatever it is of. factor: the scale to use instead of this machine's; jobs, scheduler: as
-    for experiments.study.runner.run_study."""
+    for experiments.study.runner.run_study. pcap: links and hosts to be captured, in place of what the study says."""
 
     output: Path = Path("results")
     resume: bool = False
     factor: float | None = None
     jobs: int | None = None
     scheduler: str | None = None
+    pcap: tuple[str, ...] = ()
 
 
 def run_study_file(path: Path, options: RunOptions, *, quick: bool = False, clock: str | None = None) -> int:
@@ -127,6 +130,20 @@ def run_single(
     return conclude(run, "" if script else system.closing(results), console)
 
 
+def _check_captures(study: Study) -> None:
+    """UserError for names that a network of the study does not have."""
+    if not isinstance(study.head.pcap, bool):
+        for point in study.points:
+            places(point.configuration.topology.build(Scale()), study.head.pcap)
+
+
+def _say_captures(run: StudyRun, console: Console) -> None:
+    if files := run.files.captures():
+        several = len({file.parent for file in files}) > 1
+        where = f"{run.folder}/{'points/*/' if several else ''}{CAPTURES}/"
+        console.print(f"captures: {where} ({len(files)} {'file' if len(files) == 1 else 'files'}; docs/packets.md)")
+
+
 def _checked(system: System, values: Mapping[str, Any]) -> PointConfiguration:
     try:
         configuration = system.configuration.model_validate(values)
@@ -156,6 +173,9 @@ def check_machine(study: Study) -> None:
 
 def run_points(study: Study, options: RunOptions) -> StudyRun:
     """All of a study. UserError before anything has begun, if it needs root."""
+    if options.pcap:
+        study = replace(study, head=study.head.model_copy(update={"pcap": options.pcap}))
+    _check_captures(study)
     check_machine(study)
     scale = Scale()
     if study.needs_network:
@@ -170,6 +190,7 @@ def conclude(run: StudyRun, assurance: str, console: Console, refused: Sequence[
     """Say how far machine and checks bear a run out; its exit status.
 
     refused: which goals were missed, and why figures are not drawn."""
+    _say_captures(run, console)
     stored = {point.stored.digest: point for point in run.done}
     # Of a single run the verdict is its own, whatever stands beside it.
     own = {point.stored.digest: point.row for point in run.done if not point.other_clock}

@@ -36,7 +36,7 @@ def demands(pattern: str, topology: Topology, seed: int, within: Within = "anywh
         raise UserError(f"no traffic is called {pattern!r}{suggestion(kind, _PATTERNS)}")
     names = [host.name for host in topology.hosts]
     if len(names) < 2:
-        raise UserError(f"{topology.name} has {len(names)} host(s), traffic needs two; of one, --pcap sends frames")
+        raise UserError(f"{topology.name} has {len(names)} host(s), traffic needs two; of one, --replay sends frames")
     allowed = _allowed(topology, within)
     found = _PATTERNS[kind](names, argument, allowed, np.random.default_rng(seed % 2**63))
     chosen = {pair: weight for pair, weight in found.items() if allowed(*pair) and weight > 0}

@@ -1,6 +1,6 @@
 """The data plane as Python sees it: engine (switches, links, ports), device (one switch), captures, statistics."""
 
-from switch.engine.capture import Capture
+from switch.engine.capture import Capture, CaptureInterface, Tap
 from switch.engine.device import EngineDevice
 from switch.engine.engine import Engine
 from switch.engine.statistics import (
@@ -13,6 +13,7 @@ from switch.engine.statistics import (
 
 __all__ = [
     "Capture",
+    "CaptureInterface",
     "DeviceStatistics",
     "Direction",
     "Engine",
@@ -20,4 +21,5 @@ __all__ = [
     "EngineStatistics",
     "InterfaceStatistics",
     "LinkStatistics",
+    "Tap",
 ]

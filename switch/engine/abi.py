@@ -117,6 +117,12 @@ class DeviceStatisticsStruct(ctypes.Structure):
     )
 
 
+class CaptureTapStruct(ctypes.Structure):
+    """struct gb_capture_tap."""
+
+    _fields_ = tuple((name, c_uint32) for name in ("outwards", "arriving", "interface", "flags"))
+
+
 class InterfaceStatisticsStruct(ctypes.Structure):
     """struct gb_interface_statistics."""
 
@@ -227,7 +233,9 @@ _FUNCTIONS: tuple[tuple[str, object, tuple[object, ...]], ...] = (
     ("set_link", c_int, (c_uint64, c_uint32, c_uint32, _MODEL)),
     ("set_link_up", c_int, (c_uint64, c_uint32, c_uint32)),
     ("capture_open", c_int, (c_int, c_uint32)),
-    ("capture_port", c_int, (c_uint32, c_uint64, c_uint32, c_uint32)),
+    ("capture_tap", c_int, (c_uint32, c_uint64, c_uint32, POINTER(CaptureTapStruct))),
+    ("capture_limit", c_int, (c_uint32, c_uint64, c_uint64)),
+    ("capture_state", c_int, (c_uint32, POINTER(c_uint64))),
     ("capture_close", c_int, (c_uint32, POINTER(c_uint64))),
     ("multicast_group_set", c_int, (c_uint64, c_uint32, _REPLICAS, c_uint32)),
     ("multicast_group_delete", c_int, (c_uint64, c_uint32)),

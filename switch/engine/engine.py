@@ -7,14 +7,14 @@ import errno
 import logging
 import os
 import threading
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from common.closing import Closing
 from common.errors import EndlessCircle, UserError
 from switch.engine import abi
-from switch.engine.capture import Capture
+from switch.engine.capture import Capture, CaptureInterface, Format, of_ports
 from switch.engine.device import EngineDevice
 from switch.engine.handle import EngineHandle
 from switch.engine.statistics import Direction, EngineStatistics, InterfaceStatistics, LinkStatistics
@@ -214,12 +214,20 @@ class Engine(EngineHandle, Closing):
     ) -> Capture:
         """Write what passes ports, each (device id, port, direction), to a pcap file. See Capture.
 
-        nanoseconds: resolution of its times; with False, the microseconds that old programs insist on.
+        "out" frames are recorded when the port begins to send them, also those that the link then loses; "in" frames
+        when the switch gets them. nanoseconds: resolution of its times; with False, the microseconds that old
+        programs insist on.
         """
-        named = list(ports)
-        for device_id, *_ in named:
+        return self._capture(file, "nanoseconds" if nanoseconds else "microseconds", [of_ports(ports)])
+
+    def capture_interfaces(self, file: Path, interfaces: Sequence[CaptureInterface]) -> Capture:
+        """Write a pcapng file with these interfaces. Frames that a link loses have a comment that says so."""
+        return self._capture(file, "pcapng", interfaces)
+
+    def _capture(self, file: Path, kind: Format, interfaces: Sequence[CaptureInterface]) -> Capture:
+        for device_id in {tap.device_id for each in interfaces for tap in each.taps}:
             self._device(device_id)
-        return Capture(self, file, named, nanoseconds)
+        return Capture(self, file, kind, interfaces)
 
     # Frames
 

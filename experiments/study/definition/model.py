@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
+from experiments.captures import CaptureOrder
 from experiments.configuration.point import PointConfiguration
 from experiments.configuration.sections import Section
 from experiments.system import System
@@ -172,7 +173,8 @@ class StudyHead(Section):
     """By what people call them."""
     attempts: int = Field(default=1, ge=1)
     """So often a point in real time is measured at most, as long as the machine cannot keep up."""
-    pcap: bool = False
+    pcap: CaptureOrder = False
+    """What to capture while a point runs."""
     real_time: RealTimeSection | None = None
     demo: DemoSection | None = None
 

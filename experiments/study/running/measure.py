@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from experiments.captures import CaptureOrder
 from experiments.engine.point import run_point
 from experiments.phases import PointResult, Progress
 from experiments.records.run_files import StoredPoint
@@ -29,7 +30,7 @@ class PointOrder:
     seed: int
     scale_factor: float
     folder: Path
-    capture: bool = False
+    capture: CaptureOrder = False
     attempts: int = 1
 
 

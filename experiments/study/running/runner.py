@@ -87,6 +87,7 @@ def run_study(
     except KeyboardInterrupt:
         interrupted = True
     done = write_point_tables(files, planned)
+    files.link_captures()
     if not interrupted:
         folder.finish()
     return StudyRun(
@@ -148,7 +149,7 @@ def _order(study: Study, item: PlannedPoint, scale: Scale, files: RunFiles) -> P
         item.point.seed,
         _scale_of(item.point, scale).factor,
         files.folder(item.digest),
-        study.head.pcap,
+        False if item.point.other_clock else study.head.pcap,
         study.head.attempts,
     )
 

@@ -90,9 +90,9 @@ class FramesSection(Section):
 
     template: str | None = option(None, "Headers as Scapy writes them: 'Ether()/IP(dst=$dst)/UDP()'.")
     layers: StudyPath | None = option(None, "A Python file with Scapy layers for the template.")
-    pcap: StudyPath | None = option(None, "Send the frames of this capture file in place of a traffic.")
-    pcap_host: str | None = option(None, "The host that sends them (default: the first).")
-    pcap_speed: float = option(1.0, "Times as fast as they were recorded.", gt=0)
+    replay: StudyPath | None = option(None, "Send the frames of this capture file in place of a traffic.")
+    replay_host: str | None = option(None, "The host that sends them (default: the first).")
+    replay_speed: float = option(1.0, "Times as fast as they were recorded.", gt=0)
 
 
 class WorkloadConfiguration(PointConfiguration):
@@ -126,7 +126,7 @@ class WorkloadConfiguration(PointConfiguration):
 
     def chance(self) -> tuple[str, ...]:
         drawn = {
-            "traffic": self.frames.pcap is None and self.traffic.is_drawn,
+            "traffic": self.frames.replay is None and self.traffic.is_drawn,
             "what programs draw": any(self.program.draws(path) for path in (self.program.path, *self._beside())),
         }
         return (*super().chance(), *(words for words, is_drawn in drawn.items() if is_drawn))
@@ -139,7 +139,7 @@ class WorkloadConfiguration(PointConfiguration):
     def canonical(self) -> WorkloadConfiguration:
         more = self._beside()
         return self.model_copy(
-            update={"program": self.program.with_digest([self.frames.layers, self.frames.pcap, *more])}
+            update={"program": self.program.with_digest([self.frames.layers, self.frames.replay, *more])}
         )
 
 

@@ -75,8 +75,8 @@ def background_of(
 ) -> Background | None:
     if not configuration.background.workers:
         return None
-    if configuration.frames.pcap is not None:
-        raise UserError("--background goes without --pcap, whose frames come at times of their own")
+    if configuration.frames.replay is not None:
+        raise UserError("--background goes without --replay, whose frames come at times of their own")
     duration_us = sending_us(configuration.traffic, topology, scale, seed)
     return plan_background(configuration.background, topology, scale, seed, duration_us)
 
@@ -91,8 +91,8 @@ def traffic_of(
     """UserError for traffic, templates and captures that cannot be."""
     section, frames = configuration.traffic, configuration.frames
     if section.transport != "udp":
-        if frames.template is not None or frames.pcap is not None:
-            raise UserError(f"--transport: {section.transport} goes without --template and --pcap")
+        if frames.template is not None or frames.replay is not None:
+            raise UserError(f"--transport: {section.transport} goes without --template and --replay")
         return plan_connections(section, topology, scale, seed)
     # Programs may put packets into headers of their own.
     plan = partial(
@@ -104,12 +104,12 @@ def traffic_of(
         any_frame=True,
         except_udp_ports={} if background is None else background.udp_ports,
     )
-    if frames.pcap is not None:
+    if frames.replay is not None:
         if frames.template is not None:
-            raise UserError("--pcap and --template do not go together: a capture has its frames' headers")
-        read_capture(frames.pcap)
-        sender = topology.host(frames.pcap_host or topology.hosts[0].name).name
-        return plan(replay={sender: Replay(file=frames.pcap, speed=frames.pcap_speed * scale.factor)})
+            raise UserError("--replay and --template do not go together: a capture has its frames' headers")
+        read_capture(frames.replay)
+        sender = topology.host(frames.replay_host or topology.hosts[0].name).name
+        return plan(replay={sender: Replay(file=frames.replay, speed=frames.replay_speed * scale.factor)})
     if frames.template is None:
         if frames.layers is not None:
             raise UserError("--layers goes with --template")

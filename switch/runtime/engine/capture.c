@@ -1,4 +1,5 @@
-/* Captures: what passes ports, written as pcap files (draft-ietf-opsawg-pcap, with nanoseconds).
+/* Captures: what passes ports, written as pcap files (draft-ietf-opsawg-pcap, with nanoseconds) or as pcapng
+ * (draft-ietf-opsawg-pcapng), of which whoever opens the file writes the headers, and this the packets.
  *
  * The data plane writes to memory, and to the files when it has nothing else to do or the memory is full. A file that
  * cannot be written to (disk full) ends its capture, not the packets.
@@ -11,7 +12,7 @@
 
 #include "engine/internal.h"
 
-enum { LINK_TYPE_ETHERNET = 1 };
+enum { LINK_TYPE_ETHERNET = 1, ENHANCED_PACKET_BLOCK = 6, OPTION_END = 0, OPTION_COMMENT = 1, OPTION_FLAGS = 2 };
 
 struct file_header {
     uint32_t magic;
@@ -20,6 +21,14 @@ struct file_header {
 };
 
 struct frame_header { uint32_t seconds, fraction, captured_bytes, frame_bytes; };
+
+struct packet_block {
+    uint32_t type, block_bytes, interface, time_high, time_low, captured_bytes, frame_bytes;
+};
+
+struct option { uint16_t code, length; };
+
+static const char LOST[] = "lost on the link";
 
 static const uint32_t NANOSECONDS_MAGIC = 0xa1b23c4d, MICROSECONDS_MAGIC = 0xa1b2c3d4;
 
@@ -40,19 +49,73 @@ static void append(struct capture *capture, const void *data, uint32_t length) {
     capture->used += length;
 }
 
-void capture_frame(struct gb_engine *engine, struct capture *capture, const struct packet *packet) {
-    if (capture->error)
-        return;
-    uint32_t length = packet->view.length;
-    uint64_t wall_ns = engine->now_ns + (uint64_t)capture->wall_ns;
-    uint32_t fraction = (uint32_t)(wall_ns % 1000000000);
-    struct frame_header header = {(uint32_t)(wall_ns / 1000000000), capture->nanoseconds ? fraction : fraction / 1000,
-                                  length, length};
-    if (capture->used + sizeof header + length > sizeof capture->buffer)
+static void reserve(struct capture *capture, uint32_t length) {
+    if (capture->used + length > sizeof capture->buffer)
         flush(capture);
+}
+
+static void append_record(struct capture *capture, const struct packet *packet, uint64_t wall_ns) {
+    uint32_t length = packet->view.length, fraction = (uint32_t)(wall_ns % 1000000000);
+    struct frame_header header = {(uint32_t)(wall_ns / 1000000000),
+                                  capture->format == GB_CAPTURE_NANOSECONDS ? fraction : fraction / 1000, length,
+                                  length};
+    reserve(capture, sizeof header + length);
     append(capture, &header, sizeof header);
     append(capture, packet->view.data, length);
-    capture->packets++;
+}
+
+static uint32_t padded(uint32_t length) {
+    return (length + 3) & ~3u;
+}
+
+/* The data of fields and options are padded to 32 bits. */
+static void append_padded(struct capture *capture, const void *data, uint32_t length) {
+    append(capture, data, length);
+    append(capture, &(uint32_t){0}, padded(length) - length);
+}
+
+static void append_block(struct capture *capture, const struct tap *tap, const struct packet *packet,
+                         uint64_t wall_ns, bool lost) {
+    uint32_t length = packet->view.length, comment_bytes = (uint32_t)strlen(LOST);
+    struct option flags = {OPTION_FLAGS, sizeof tap->flags}, comment = {OPTION_COMMENT, (uint16_t)comment_bytes},
+                  last = {OPTION_END, 0};
+    struct packet_block block = {.type = ENHANCED_PACKET_BLOCK,
+                                 .interface = tap->interface,
+                                 .time_high = (uint32_t)(wall_ns >> 32),
+                                 .time_low = (uint32_t)wall_ns,
+                                 .captured_bytes = length,
+                                 .frame_bytes = length};
+    block.block_bytes = sizeof block + padded(length) + sizeof flags + sizeof tap->flags +
+                        (lost ? sizeof comment + padded(comment_bytes) : 0) + sizeof last + sizeof block.block_bytes;
+    reserve(capture, block.block_bytes);
+    append(capture, &block, sizeof block);
+    append_padded(capture, packet->view.data, length);
+    append(capture, &flags, sizeof flags);
+    append(capture, &tap->flags, sizeof tap->flags);
+    if (lost) {
+        append(capture, &comment, sizeof comment);
+        append_padded(capture, LOST, comment_bytes);
+    }
+    append(capture, &last, sizeof last);
+    append(capture, &block.block_bytes, sizeof block.block_bytes);
+}
+
+static bool over(const struct gb_engine *engine, const struct capture *capture) {
+    return capture->error || capture->packets >= capture->most_packets || engine->now_ns >= capture->end_ns;
+}
+
+void captures_take(struct gb_engine *engine, const struct tap *first, const struct packet *packet, bool lost) {
+    for (const struct tap *tap = first; tap; tap = tap->next) {
+        struct capture *capture = tap->capture;
+        if (over(engine, capture))
+            continue;
+        uint64_t wall_ns = engine->now_ns + (uint64_t)capture->wall_ns;
+        if (capture->format == GB_CAPTURE_PCAPNG)
+            append_block(capture, tap, packet, wall_ns, lost);
+        else
+            append_record(capture, packet, wall_ns);
+        capture->packets++;
+    }
 }
 
 void captures_flush(struct gb_engine *engine) {
@@ -75,6 +138,14 @@ void captures_free(struct gb_engine *engine) {
     free(engine->captures);
 }
 
+void taps_free(struct tap *tap) {
+    while (tap) {
+        struct tap *next = tap->next;
+        free(tap);
+        tap = next;
+    }
+}
+
 /* ---- Control ---- */
 
 static int64_t wall_clock_ahead_ns(const struct gb_engine *engine) {
@@ -85,7 +156,18 @@ static int64_t wall_clock_ahead_ns(const struct gb_engine *engine) {
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec - (int64_t)real_clock();
 }
 
-static int capture_open(struct gb_engine *engine, int descriptor, uint32_t nanoseconds) {
+static void append_file_header(struct capture *capture) {
+    struct file_header header = {
+        .magic = capture->format == GB_CAPTURE_NANOSECONDS ? NANOSECONDS_MAGIC : MICROSECONDS_MAGIC,
+        .major = 2,
+        .minor = 4,
+        .snapshot_bytes = 65535,
+        .link_type = LINK_TYPE_ETHERNET};
+    append(capture, &header, sizeof header);
+    flush(capture);
+}
+
+static int capture_open(struct gb_engine *engine, int descriptor, uint32_t format) {
     struct capture **captures = realloc(engine->captures, (engine->capture_count + 1) * sizeof *captures);
     if (captures)
         engine->captures = captures;
@@ -97,72 +179,115 @@ static int capture_open(struct gb_engine *engine, int descriptor, uint32_t nanos
     }
     capture->descriptor = descriptor;
     capture->error = 0;
-    capture->nanoseconds = nanoseconds;
+    capture->format = format;
     capture->packets = 0;
+    capture->most_packets = capture->end_ns = UINT64_MAX;
     capture->used = 0;
     capture->wall_ns = wall_clock_ahead_ns(engine);
-    struct file_header header = {.magic = nanoseconds ? NANOSECONDS_MAGIC : MICROSECONDS_MAGIC,
-                                 .major = 2,
-                                 .minor = 4,
-                                 .snapshot_bytes = 65535,
-                                 .link_type = LINK_TYPE_ETHERNET};
-    append(capture, &header, sizeof header);
-    flush(capture);
+    if (format != GB_CAPTURE_PCAPNG)
+        append_file_header(capture);
     captures[engine->capture_count] = capture;
     return (int)engine->capture_count++;
 }
 
-int gb_engine_capture_open(struct gb_engine *engine, int descriptor, uint32_t nanoseconds) {
+int gb_engine_capture_open(struct gb_engine *engine, int descriptor, uint32_t format) {
     engine_lock_control(&engine->lock);
-    int outcome = capture_open(engine, descriptor, nanoseconds);
+    int outcome = capture_open(engine, descriptor, format);
     engine_unlock(&engine->lock);
     return outcome;
 }
 
-/* Where the capture of what leaves or enters a port hangs; NULL if there is no such port. */
-static struct capture **place(struct gb_engine *engine, struct device *device, uint32_t port, bool outwards) {
+/* What leaves or enters a port; NULL if there is no such port. */
+static struct direction *direction_at(struct gb_engine *engine, struct device *device, uint32_t port, bool outwards) {
     struct direction *out = port < GB_MAX_PORTS ? device->ports[port].out : NULL;
-    if (!out)
-        return NULL;
-    if (outwards)
-        return &out->departures;
+    if (!out || outwards)
+        return out;
     if (device->ports[port].in)
-        return &device->ports[port].in->arrivals;
+        return device->ports[port].in;
     for (uint32_t i = 0; i < engine->direction_count; i++)
         if (engine->directions[i]->to == device && engine->directions[i]->to_port == port)
-            return &engine->directions[i]->arrivals;
+            return engine->directions[i];
     return NULL;
 }
 
-int gb_engine_capture_port(struct gb_engine *engine, uint32_t capture, uint64_t device_id, uint32_t port,
-                           uint32_t outwards) {
-    engine_lock_control(&engine->lock);
+static struct capture *capture_numbered(const struct gb_engine *engine, uint32_t number) {
+    return number < engine->capture_count ? engine->captures[number] : NULL;
+}
+
+static int capture_tap(struct gb_engine *engine, uint32_t number, uint64_t device_id, uint32_t port,
+                       const struct gb_capture_tap *wanted) {
+    struct capture *capture = capture_numbered(engine, number);
     struct device *device = engine_device(engine, device_id);
-    struct capture **at = device ? place(engine, device, port, outwards) : NULL;
-    int outcome = 0;
-    if (!device || capture >= engine->capture_count || !engine->captures[capture])
-        outcome = -ESRCH;
-    else if (!at)
-        outcome = -EINVAL;
-    else if (*at)
-        outcome = -EEXIST;
-    else
-        *at = engine->captures[capture];
+    if (!capture || !device)
+        return -ESRCH;
+    struct direction *direction = direction_at(engine, device, port, wanted->outwards);
+    if (!direction)
+        return -EINVAL;
+    struct tap **place = wanted->arriving ? &direction->arrivals : &direction->departures;
+    for (; *place; place = &(*place)->next)
+        if ((*place)->capture == capture)
+            return -EEXIST;
+    struct tap *tap = malloc(sizeof *tap);
+    if (!tap)
+        return -ENOMEM;
+    *tap = (struct tap){.capture = capture, .interface = wanted->interface, .flags = wanted->flags};
+    *place = tap;
+    return 0;
+}
+
+int gb_engine_capture_tap(struct gb_engine *engine, uint32_t capture, uint64_t device_id, uint32_t port,
+                          const struct gb_capture_tap *wanted) {
+    engine_lock_control(&engine->lock);
+    int outcome = capture_tap(engine, capture, device_id, port, wanted);
     engine_unlock(&engine->lock);
     return outcome;
+}
+
+int gb_engine_capture_limit(struct gb_engine *engine, uint32_t number, uint64_t packets, uint64_t for_ns) {
+    engine_lock_control(&engine->lock);
+    struct capture *capture = capture_numbered(engine, number);
+    if (capture) {
+        uint64_t now_ns = engine->manual_clock ? engine->now_ns : real_clock();
+        capture->most_packets = packets;
+        capture->end_ns = for_ns < UINT64_MAX - now_ns ? now_ns + for_ns : UINT64_MAX;
+    }
+    engine_unlock(&engine->lock);
+    return capture ? 0 : -ESRCH;
+}
+
+int gb_engine_capture_state(struct gb_engine *engine, uint32_t number, uint64_t *packets) {
+    engine_lock_control(&engine->lock);
+    struct capture *capture = capture_numbered(engine, number);
+    int outcome = -ESRCH;
+    if (capture) {
+        uint64_t now_ns = engine->manual_clock ? engine->now_ns : real_clock();
+        *packets = capture->packets;
+        outcome = capture->error || capture->packets >= capture->most_packets || now_ns >= capture->end_ns;
+    }
+    engine_unlock(&engine->lock);
+    return outcome;
+}
+
+static void remove_taps(struct tap **next, const struct capture *capture) {
+    while (*next) {
+        struct tap *tap = *next;
+        if (tap->capture == capture) {
+            *next = tap->next;
+            free(tap);
+        } else {
+            next = &tap->next;
+        }
+    }
 }
 
 int gb_engine_capture_close(struct gb_engine *engine, uint32_t number, uint64_t *packets) {
     int outcome = -ESRCH;
     engine_lock_control(&engine->lock);
-    struct capture *capture = number < engine->capture_count ? engine->captures[number] : NULL;
+    struct capture *capture = capture_numbered(engine, number);
     if (capture) {
         for (uint32_t i = 0; i < engine->direction_count; i++) {
-            struct direction *direction = engine->directions[i];
-            if (direction->departures == capture)
-                direction->departures = NULL;
-            if (direction->arrivals == capture)
-                direction->arrivals = NULL;
+            remove_taps(&engine->directions[i]->departures, capture);
+            remove_taps(&engine->directions[i]->arrivals, capture);
         }
         end(capture);
         *packets = capture->packets;

@@ -375,6 +375,8 @@ void gb_engine_free(struct gb_engine *engine) {
         for (uint32_t priority = 0; priority < GB_PRIORITIES; priority++)
             list_free(&engine->pool, &engine->directions[i]->queue.lists[priority]);
         list_free(&engine->pool, &engine->directions[i]->flight);
+        taps_free(engine->directions[i]->departures);
+        taps_free(engine->directions[i]->arrivals);
         free(engine->directions[i]);
     }
     list_free(&engine->pool, &engine->ready);

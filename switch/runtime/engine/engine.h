@@ -259,13 +259,24 @@ int gb_engine_add_generator(struct gb_engine *, uint64_t device_id, uint32_t por
 int gb_engine_add_sink(struct gb_engine *, uint64_t device_id, uint32_t port, uint32_t udp_port);
 int gb_engine_sink_statistics(struct gb_engine *, uint64_t device_id, uint32_t port, struct gb_sink_statistics *);
 
-/* ---- Captures (capture.c): pcap files with times of the wall clock, or of the manual clock ---- */
+/* ---- Captures (capture.c): files with times of the wall clock, or of the manual clock ---- */
 
-/* Times are in nanoseconds, or in the microseconds of the older format. The engine closes the descriptor in the end,
- * also when this fails. The number of the capture, or a negative errno. */
-int gb_engine_capture_open(struct gb_engine *, int descriptor, uint32_t nanoseconds);
-/* Record what leaves the port (before the link loses it), or what arrives there. -EEXIST if another capture does. */
-int gb_engine_capture_port(struct gb_engine *, uint32_t capture, uint64_t device_id, uint32_t port, uint32_t outwards);
+/* Of the first two formats this writes the file's header, of pcapng the caller has written it, with if_tsresol 9. */
+enum gb_capture_format { GB_CAPTURE_MICROSECONDS, GB_CAPTURE_NANOSECONDS, GB_CAPTURE_PCAPNG };
+
+/* What is recorded: packets that leave the port or come to it (outwards), when the link begins to send them or when
+ * they are at its far end (arriving). interface, flags: of pcapng's packet blocks (epb_flags). */
+struct gb_capture_tap { uint32_t outwards, arriving, interface, flags; };
+
+/* The engine closes the descriptor in the end, also when this fails. The number of the capture, or a negative errno. */
+int gb_engine_capture_open(struct gb_engine *, int descriptor, uint32_t format);
+/* Record what passes there, also what the link then loses; pcapng says so. -EEXIST if this capture does already. */
+int gb_engine_capture_tap(struct gb_engine *, uint32_t capture, uint64_t device_id, uint32_t port,
+                          const struct gb_capture_tap *);
+/* Take so many packets at most, and none after so long a time from now; UINT64_MAX: no limit. */
+int gb_engine_capture_limit(struct gb_engine *, uint32_t capture, uint64_t packets, uint64_t for_ns);
+/* How many packets it has taken; 1 if it takes no more, else 0. */
+int gb_engine_capture_state(struct gb_engine *, uint32_t capture, uint64_t *packets);
 /* Write what is still in memory, and end. The error that ended it earlier, if one did. */
 int gb_engine_capture_close(struct gb_engine *, uint32_t capture, uint64_t *packets);
 

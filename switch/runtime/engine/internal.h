@@ -243,7 +243,7 @@ struct direction {
     struct device *to;              /* TO_PIPELINE */
     uint32_t to_port;
     struct port_io *io;             /* TO_OUTSIDE */
-    struct capture *departures, *arrivals;
+    struct tap *departures, *arrivals;
     bool reported;
     bool cut;                       /* the link is down: what is sent is lost */
     struct gb_link_statistics statistics;
@@ -370,15 +370,24 @@ void generators_free(struct gb_engine *);
 
 struct capture {
     int descriptor, error;
-    uint32_t nanoseconds;           /* or microseconds */
-    uint64_t packets;
+    uint32_t format;                /* enum gb_capture_format */
+    uint64_t packets, most_packets;
+    uint64_t end_ns;                /* of the engine's clock: nothing is taken from then on */
     int64_t wall_ns;                /* what to add to the engine's clock */
     uint32_t used;                  /* bytes in the buffer */
     uint8_t buffer[1 << 16];
 };
 
-/* Record the frame as of now. */
-void capture_frame(struct gb_engine *, struct capture *, const struct packet *);
+/* Where a capture hangs on a direction of a link. */
+struct tap {
+    struct tap *next;               /* of another capture */
+    struct capture *capture;
+    uint32_t interface, flags;      /* as in gb_capture_tap */
+};
+
+/* Record the frame as of now in the captures of all these taps. lost: the link does not carry it. */
+void captures_take(struct gb_engine *, const struct tap *, const struct packet *, bool lost);
+void taps_free(struct tap *);
 /* Hand what the buffers hold to the files, for those who watch them. */
 void captures_flush(struct gb_engine *);
 void captures_free(struct gb_engine *);

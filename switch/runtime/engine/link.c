@@ -95,7 +95,7 @@ void direction_count(struct direction *direction, const struct packet *packet, b
 static void deliver(struct gb_engine *engine, struct direction *channel, struct packet *packet) {
     struct direction *direction = channel->whole;
     if (direction->arrivals)
-        capture_frame(engine, direction->arrivals, packet);
+        captures_take(engine, direction->arrivals, packet, false);
     if (direction->far_end == TO_OUTSIDE) {
         packet->direction = direction;
         direction->io->kind->send(engine, direction->io, packet);
@@ -153,7 +153,13 @@ static uint64_t arrival_time(struct direction *direction, uint64_t sent_ns) {
     return arrival_ns;
 }
 
+static void begin(struct gb_engine *engine, struct direction *whole, const struct packet *packet, bool lost) {
+    if (whole->departures)
+        captures_take(engine, whole->departures, packet, lost);
+}
+
 static void lose(struct gb_engine *engine, struct direction *direction, struct packet *packet) {
+    begin(engine, direction->whole, packet, true);
     direction->whole->statistics.losses++;
     direction->whole->statistics.lost_bytes += packet->view.length;
     packet_free(&engine->pool, packet);
@@ -178,8 +184,6 @@ static void transmit(struct gb_engine *engine, struct direction *direction, stru
         sent_ns = direction->busy_until_ns = sending_ends(direction, packet->view.length, sent_ns);
         direction->backlog_bytes += packet->view.length;
     }
-    if (whole->departures)
-        capture_frame(engine, whole->departures, packet);
     if (whole->cut) {
         lose(engine, direction, packet);
         return;
@@ -194,6 +198,7 @@ static void transmit(struct gb_engine *engine, struct direction *direction, stru
             return;
         }
         if (duplication < model->duplicate_threshold) {
+            begin(engine, whole, packet, false);
             struct packet *duplicate = packet_copy_frame(&engine->pool, packet, engine->pool.headroom_bytes);
             propagate(engine, direction, packet, arrival_ns);
             if (duplicate) {
@@ -203,6 +208,7 @@ static void transmit(struct gb_engine *engine, struct direction *direction, stru
             return;
         }
     }
+    begin(engine, whole, packet, false);
     propagate(engine, direction, packet, arrival_ns);
 }
 

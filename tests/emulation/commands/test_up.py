@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 import urllib.request
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from finsy.proto import p4r, p4r_grpc
 
 from tests.command import ROOT, gradbed
 from tests.emulation.prompt import Prompt
+from tests.pcapng import read_pcapng
 from tests.unit.p4runtime.certificates import Authority
 
 pytestmark = pytest.mark.root
@@ -184,3 +186,54 @@ def test_a_port_that_is_taken_is_said_in_one_line() -> None:
         outcome = gradbed("up", "--topology", "star:2", "--rest-port", port, input="", timeout_s=60)
     assert outcome.returncode == 2
     assert outcome.stderr == f"gradbed: --rest-port {port}: Address already in use; choose another, or 0\n"
+
+
+CAPTURES = """\
+capture l1-s1 count 4
+capture h2 h2.pcapng
+capture l1-s3
+capture h1 /nope/file
+capture h1 count many
+h1 ping -c 3 -i 0.05 h2
+capture
+capture stop
+capture h1 again.pcapng
+h1 ping -c 1 h2
+"""
+
+
+def test_captures_from_the_beginning_and_at_the_prompt(tmp_path: Path) -> None:
+    done = gradbed(
+        "up",
+        *("--topology", "leaf-spine:2,1,1", "--rest-port", "0", "--pcap", "s1-l2,h1"),
+        cwd=tmp_path,
+        input=CAPTURES,
+        timeout_s=TIMEOUT_S,
+        PYTHONPATH=ROOT,
+    )
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"^.*l1-s1: 4 packets in /\S+/l1-s1.pcapng$", done.stdout, re.MULTILINE)
+    assert re.search(r"^.*h2: 6 packets in /\S+/h2.pcapng$", done.stdout, re.MULTILINE)
+    # The network's end ends them.
+    assert re.search(r"^.*h1: 2 packets in /\S+/again.pcapng$", done.stdout, re.MULTILINE)
+    assert "did you mean 'l1-s1'?" in done.stdout
+    assert "*** capture: cannot write the capture /nope/file: No such file or directory" in done.stdout
+    assert "*** capture: count is a number, not 'many'" in done.stdout
+    host = read_pcapng(tmp_path / "h2.pcapng")
+    assert [(each.interface, each.flow) for each in host] == [("h2-eth0", "in"), ("h2-eth0", "out")] * 3
+    assert abs(host[0].time_ns / 1e9 - time.time()) < TIMEOUT_S
+    link = read_pcapng(tmp_path / "l1-s1.pcapng")
+    assert [each.interface for each in link] == ["l1->s1", "s1->l1"] * 2
+    # An echo request, one hop earlier.
+    assert link[0].frame[34:] == host[0].frame[34:] and link[0].time_ns < host[0].time_ns
+    folder = tmp_path / "results" / "up" / "latest" / "pcap"
+    assert {file.name: len(read_pcapng(file)) for file in folder.iterdir()} == {"h1.pcapng": 8, "s1-l2.pcapng": 8}
+
+
+def test_captures_of_what_is_not_there_are_said_before_anything_runs(tmp_path: Path) -> None:
+    done = gradbed("up", "--topology", "leaf-spine:2,1,1", "--pcap", "l1-s9", cwd=tmp_path, PYTHONPATH=ROOT)
+    assert (done.returncode, done.stderr) == (
+        2,
+        "gradbed: leaf-spine:2,1,1 has no link or host 'l1-s9'; did you mean 'l1-s1'?\n",
+    )
+    assert list(tmp_path.iterdir()) == []

@@ -16,10 +16,11 @@ from emulation.switches.fabric_layout import fabric_config
 from emulation.switches.virtual_switches import VirtualSwitches
 from hosts.agents.virtual.clock import VirtualClock
 from switch.virtual import VirtualFabric
+from tests.pcapng import read_pcapng
 from tests.unit.engine.instructed import instructed_program, pass_through
-from tests.unit.engine.links.test_captures import read
 from tests.unit.virtual.test_hosts import rows, texts
 from topo.link import LinkModel
+from topo.places import place
 from topo.shapes.leaf_spine import leaf_spine
 
 DELAY_US = 100
@@ -123,14 +124,53 @@ def test_it_is_told_what_is_on_its_way(network: Network) -> None:
 
 
 def test_a_hosts_link_is_captured_both_ways(network: Network, tmp_path: Path) -> None:
-    file = tmp_path / "h1.pcap"
-    network.fabric.start_capture(file, "h1")
+    file = tmp_path / "h1.pcapng"
+    network.fabric.start_capture(file, place(TOPOLOGY, "h1"))
     network.way_us()
     network.way_us(BACK, back=True)
-    network.virtual.captures[file].close()
-    assert [frame for _, frame in read(file)] == [FRAME, b"x"]
-    with pytest.raises(UserError, match="h9"):
-        network.fabric.start_capture(file, "h9")
+    assert network.fabric.captures() == [(file, 2, False)]
+    assert network.fabric.stop_capture(file) == 2
+    assert network.fabric.captures() == []
+    way_ns = 4000 * DELAY_US
+    # When its link begins to send it, and when the host has it.
+    assert [each[:3] for each in read_pcapng(file)] == [("h1-eth0", 0, "out"), ("h1-eth0", 2 * way_ns, "in")]
+    assert [each.frame for each in read_pcapng(file)] == [FRAME, b"x"]
+
+
+@pytest.mark.parametrize(("a", "b"), [*pairwise(PATH), *pairwise(reversed(PATH))])
+def test_a_link_is_captured_both_ways_where_packets_enter_it(
+    network: Network, a: str, b: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "link.pcapng"
+    network.fabric.start_capture(file, place(TOPOLOGY, f"{a}-{b}"), packets=3)
+    network.way_us()
+    network.way_us(BACK, back=True)
+    network.fabric.set_link_up(a, b, False)
+    network.way_us()
+    assert network.fabric.captures() == [(file, 3, True)]
+    network.way_us()
+    assert network.fabric.stop_capture(file) == 3
+    forth = f"{a}->{b}" if (a, b) in pairwise(PATH) else f"{b}->{a}"
+    back = "->".join(reversed(forth.split("->")))
+    hop = PATH.index(forth.split("->")[0])
+    way_ns, hop_ns = 4000 * DELAY_US, 1000 * DELAY_US
+    seen = read_pcapng(file)
+    assert [(each.interface, each.time_ns) for each in seen[:2]] == [
+        (forth, hop * hop_ns),
+        (back, way_ns + (3 - hop) * hop_ns),
+    ]
+    assert [each.flow for each in seen] == (["out", "in", "out"] if forth == f"{a}->{b}" else ["in", "out", "in"])
+    assert [each.comment for each in seen] == ["", "", "lost on the link"]
+    assert seen[0].frame == seen[2].frame == FRAME[8 * hop :]
+
+
+def test_a_capture_ends_when_its_time_is_over(network: Network, tmp_path: Path) -> None:
+    file = tmp_path / "short.pcapng"
+    network.fabric.start_capture(file, place(TOPOLOGY, "h1-l1"), seconds=1e-6 * DELAY_US)
+    network.way_us()
+    assert network.fabric.captures() == [(file, 1, True)]
+    network.way_us()
+    assert network.fabric.stop_capture(file) == 1
 
 
 def test_what_a_back_end_cannot_do_is_one_line() -> None:
@@ -139,7 +179,7 @@ def test_what_a_back_end_cannot_do_is_one_line() -> None:
         bmv2.change_link("h1", "l1", loss=0.1)
     assert bmv2.link_model("h1", "l1") == TOPOLOGY.link("h1", "l1").model and bmv2.changed_rates_bps() == {}
     with pytest.raises(UserError, match=r"use tcpdump -i e1-eth1, or --switch gradbed$"):
-        bmv2.start_capture(Path("x"), "h1")
+        bmv2.start_capture(Path("x"), place(TOPOLOGY, "h1"))
     with pytest.raises(UserError, match=r"^to see what programs do needs gradbed's switches: use --switch gradbed$"):
         bmv2.records(Path("x"))
     assert (bmv2.packets_in_flight(), bmv2.device_statistics(), bmv2.thrift_ports()) == (None, {}, {})

@@ -112,6 +112,7 @@ def test_links_can_be_changed_and_captured_by_command(tmp_path: Path) -> None:
         {"command": "start_capture", "file": str(always), "ports": []},
         {"command": "set_link", "device_id": 1, "port": 1, "link": {"rate": 1}},
         {"command": "set_link", "device_id": 9, "port": 1, "link": {}},
+        {"command": "captures"},
         {"command": "stop_capture", "file": str(always)},
         {"command": "stop_capture", "file": str(always)},
         {"command": "start_capture", "file": str(later), "ports": [[2, 1, "in"]]},
@@ -126,16 +127,21 @@ def test_links_can_be_changed_and_captured_by_command(tmp_path: Path) -> None:
         assert fabric.engine.quiesce(10)
     assert [event.get("message", event["event"]) for event in events] == [
         "set_link",
-        "cannot capture 'out' of port 1 of switch 1: it is being captured already",
         "start_capture",
+        f"{later} is being written already",
         f"{always} is being written already",
         "link.rate: Unexpected keyword argument",
         "there is no switch with device id 9",
+        "captures",
         "stop_capture",
         "there is no capture to that file",
         f"{later} is being written already",
     ]
-    assert events[6]["packets"] == 1
+    assert events[6]["captures"] == [
+        {"file": str(always), "packets": 1, "over": False},
+        {"file": str(later), "packets": 0, "over": False},
+    ]
+    assert events[7]["packets"] == 1
     assert b"captured" in always.read_bytes()
     assert b"after that" not in always.read_bytes()
 

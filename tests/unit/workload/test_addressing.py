@@ -109,5 +109,5 @@ def test_frames_on_the_wire_bear_the_receivers_address(tmp_path: Path) -> None:
     topology = chosen.topology.build(Scale())
     run_point(WorkloadSystem(), PointTask(chosen, 1, Scale(), tmp_path, capture=True))
     macs = {host.ip: host.mac for host in topology.hosts}
-    frames = rdpcap(str(tmp_path / "h1.pcap"))
+    frames = rdpcap(str(tmp_path / "pcap" / "h1.pcapng"))
     assert len(frames) > 100 and all(macs[frame["IP"].dst] == frame.dst for frame in frames)

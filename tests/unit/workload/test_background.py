@@ -57,7 +57,7 @@ def test_a_wrong_sum_is_a_failure(tmp_path: Path) -> None:
         ({"background": {"workers": ["h1"]}}, "name two hosts or more"),
         ({"background": {"workers": ["h1", "h9"]}}, "h9"),
         ({"background": {"workers": ["h1", "h2", "h1"]}}, "a host stands twice"),
-        ({"background": {"workers": ["all"]}, "frames": {"pcap": "some.pcap"}}, "goes without"),
+        ({"background": {"workers": ["all"]}, "frames": {"replay": "some.pcap"}}, "goes without"),
     ],
 )
 def test_what_cannot_be_is_one_line(sections: dict[str, dict[str, object]], message: str, tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ def test_what_code_drops_did_not_want_for_an_entry(tmp_path: Path) -> None:
     sender = topology.host("h1")
     frames = [Ether(src=sender.mac, dst=sender.gateway_mac) / IP(dst="192.0.2.1", ttl=ttl) for ttl in (64, 13, 13)]
     wrpcap(str(tmp_path / "frames.pcap"), frames)
-    result = run(tmp_path, frames={"pcap": tmp_path / "frames.pcap"})
+    result = run(tmp_path, frames={"replay": tmp_path / "frames.pcap"})
     assert (result.metrics["no_entry_drops"], result.metrics["program_drops"]) == (1, 2)
 
 
@@ -155,7 +155,7 @@ def test_a_capture_is_sent_as_it_was_recorded(tmp_path: Path) -> None:
     for number, frame in enumerate(frames):
         frame.time = 1000 + 0.01 * number
     wrpcap(str(tmp_path / "frames.pcap"), frames)
-    section = {"pcap": tmp_path / "frames.pcap", "pcap_speed": 10}
+    section = {"replay": tmp_path / "frames.pcap", "replay_speed": 10}
     result = run(tmp_path, frames=section, samples={"interval_us": 1000, "links": ["h1-s1"]})
     assert (result.metrics["sent_packets"], result.metrics["received_packets"]) == (20, 20)
     assert not result.failures
@@ -169,9 +169,9 @@ def test_a_capture_is_sent_as_it_was_recorded(tmp_path: Path) -> None:
         ({"template": "Ether()/IP(dst=$to)"}, r"no \$to"),
         ({"template": "Ether()/Raw(bytes(990))"}, "do not fit a frame of 1000 bytes"),
         ({"layers": "none.py"}, "--layers goes with --template"),
-        ({"pcap": "none.pcap"}, "cannot read .*none.pcap"),
-        ({"pcap": str(OWN)}, "is no capture file"),
-        ({"pcap": "none.pcap", "template": "Ether()"}, "do not go together"),
+        ({"replay": "none.pcap"}, "cannot read .*none.pcap"),
+        ({"replay": str(OWN)}, "is no capture file"),
+        ({"replay": "none.pcap", "template": "Ether()"}, "do not go together"),
     ],
 )
 def test_frames_that_cannot_be_are_one_line(frames: dict[str, str], message: str, tmp_path: Path) -> None:

@@ -103,13 +103,17 @@ def test_the_wall_clock(tmp_path: Path) -> None:
     assert before_ns - 10**9 < time_ns < after_ns + 10**9
 
 
-def test_a_direction_is_in_one_capture_at_a_time(engine: Engine, device: EngineDevice, tmp_path: Path) -> None:
-    first = engine.capture(tmp_path / "first.pcap", [(1, 1, "in")])
-    with pytest.raises(UserError, match="'in' of port 1 of switch 1: it is being captured already"):
-        engine.capture(tmp_path / "second.pcap", [(1, 2, "in"), (1, 1, "in")])
-    first.close()
-    # The one that failed holds nothing any more.
-    engine.capture(tmp_path / "third.pcap", [(1, 2, "in"), (1, 1, "in"), (1, 1, "out")]).close()
+def test_a_direction_can_be_in_several_captures_and_once_in_each(
+    engine: Engine, device: EngineDevice, tmp_path: Path
+) -> None:
+    first, second = (engine.capture(tmp_path / f"{name}.pcap", [(1, 2, "out")]) for name in ("first", "second"))
+    exchange(engine, pass_through(2) + b"both", after_us=1)
+    assert first.close() == 1
+    exchange(engine, pass_through(2) + b"one", after_us=1)
+    assert second.close() == 2
+    assert [[frame for _, frame in read(each.file)] for each in (first, second)] == [[b"both"], [b"both", b"one"]]
+    with pytest.raises(UserError, match="'in' of port 1 of switch 1: it is named twice"):
+        engine.capture(tmp_path / "third.pcap", [(1, 1, "in"), (1, 2, "in"), (1, 1, "in")])
 
 
 def test_mistakes(engine: Engine, device: EngineDevice, tmp_path: Path) -> None:

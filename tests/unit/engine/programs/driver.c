@@ -85,10 +85,15 @@ static void capture(unsigned *seed) {
     uint64_t packets;
     pthread_mutex_lock(&capturing);
     if (running < 0) {
-        running = gb_engine_capture_open(engine, open("/dev/null", O_WRONLY), pick(seed, 2));
+        running = gb_engine_capture_open(engine, open("/dev/null", O_WRONLY), pick(seed, 3));
         check(running, "capture");
-        for (uint32_t outwards = 0; outwards < 2; outwards++)
-            check(gb_engine_capture_port(engine, running, pick(seed, SWITCHES), HOST_PORT, outwards), "capture port");
+        for (uint32_t outwards = 0; outwards < 2; outwards++) {
+            struct gb_capture_tap tap = {outwards, pick(seed, 2), outwards, 1 + outwards};
+            check(gb_engine_capture_tap(engine, running, pick(seed, SWITCHES), HOST_PORT, &tap), "tap");
+        }
+        if (pick(seed, 2))
+            check(gb_engine_capture_limit(engine, running, pick(seed, 100), pick(seed, 1000000)), "limit");
+        check(gb_engine_capture_state(engine, running, &packets), "state of capture");
     } else {
         check(gb_engine_capture_close(engine, running, &packets), "end of capture");
         running = -1;

@@ -37,8 +37,8 @@ def digests(folder: Path, processes: int, seeds: Sequence[int] = (1, 2)) -> dict
         assert not isinstance(outcome, Broken), outcome
         assert outcome.failures == []
         text = json.dumps(asdict(outcome), sort_keys=True)
-        captures = sorted(order.folder.glob("*.pcap"))
-        assert [file.name for file in captures] == ["h1.pcap"]
+        captures = sorted(order.folder.glob("pcap/*"))
+        assert [file.name for file in captures] == ["h1.pcapng"]
         assert all(file.stat().st_size > 10_000 for file in captures)
         for file in captures:
             text += file.name + hashlib.sha256(file.read_bytes()).hexdigest()

@@ -1,0 +1,47 @@
+"""What is captured while a point runs: which links and hosts, and where the files are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import BeforeValidator
+
+from experiments.records.run_files import CAPTURES
+from topo.places import Place, places
+
+if TYPE_CHECKING:
+    from emulation.fabric import Fabric
+
+SUFFIX = ".pcapng"
+
+
+def capture_words(value: Any) -> Any:
+    """Of a study's file: what is no list yet."""
+    return tuple(word.strip() for word in value.split(",")) if isinstance(value, str) else value
+
+
+CaptureOrder = Annotated[bool | tuple[str, ...], BeforeValidator(capture_words)]
+"""Links (A-B), hosts, or all, which are all links; True: the hosts that the system names, such as its server."""
+
+
+def ordered(order: CaptureOrder, fabric: Fabric, main_hosts: Sequence[str]) -> tuple[Place, ...]:
+    """UserError for what the network does not have."""
+    if isinstance(order, bool):
+        return places(fabric.topology, main_hosts if order else ())
+    return places(fabric.topology, order)
+
+
+@contextmanager
+def capturing(fabric: Fabric, wanted: Sequence[Place], folder: Path) -> Iterator[None]:
+    """A file for each place, NAME.pcapng in the subfolder pcap. UserError where one could not be written."""
+    files = [folder / CAPTURES / f"{each.name}{SUFFIX}" for each in wanted]
+    if files:
+        (folder / CAPTURES).mkdir(exist_ok=True)
+    for file, each in zip(files, wanted, strict=True):
+        fabric.start_capture(file, each)
+    yield
+    for file in files:
+        fabric.stop_capture(file)

@@ -1,0 +1,41 @@
+"""Links and hosts by the words of people."""
+
+from __future__ import annotations
+
+import pytest
+
+from common.errors import UserError
+from topo.places import place, places
+from topo.shapes.leaf_spine import leaf_spine
+
+TOPOLOGY = leaf_spine(2, 1, 1)
+
+
+def test_links_and_hosts_by_their_names() -> None:
+    assert [place(TOPOLOGY, name).links for name in ("l1-s1", "s1-l1")] == [(TOPOLOGY.link("l1", "s1"),)] * 2
+    assert place(TOPOLOGY, "l1-s1").host is None
+    host = place(TOPOLOGY, "h1")
+    assert (host.name, host.host, host.links) == ("h1", "h1", (TOPOLOGY.link("h1", "l1"),))
+
+
+def test_all_are_all_links_and_each_comes_once() -> None:
+    everything = places(TOPOLOGY, ["all", "s1-l1", "h1", "h1"])
+    assert [each.links for each in everything if each.host is None] == [(link,) for link in TOPOLOGY.links]
+    assert [each.name for each in everything if each.host is not None] == ["h1"]
+
+
+@pytest.mark.parametrize(
+    ("word", "told"),
+    [
+        ("l1-s2", "did you mean 'l1-s1'"),
+        ("l2_s1", "did you mean 'l2-s1'"),
+        ("s1", "s1 is a switch: name a host, or a link of it, s1-l1 or s1-l2"),
+        ("everything", "has no link or host 'everything'; a link is written s1-l2, a host h1"),
+        ("", "has no link or host ''"),
+        ("l1-l2", "did you mean"),
+    ],
+)
+def test_other_words_are_one_line(word: str, told: str) -> None:
+    with pytest.raises(UserError) as caught:
+        place(TOPOLOGY, word)
+    assert told in str(caught.value) and "\n" not in str(caught.value)

@@ -1,0 +1,54 @@
+"""Links and hosts as people write them: l1-s1, h1."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from common.errors import UserError
+from common.suggestion import suggestion
+from topo.graph import Link, Topology
+
+ALL = "all"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A link, seen from its first-named node; or a host with all its interfaces. name: as it is written."""
+
+    name: str
+    host: str | None
+    links: tuple[Link, ...]
+
+
+def place(topology: Topology, word: str) -> Place:
+    """The link A-B, or the host. UserError for what is neither."""
+    hosts = {host.name for host in topology.hosts}
+    if word in hosts:
+        links = [link for link in topology.host_links if word in (link.a.node, link.b.node)]
+        return Place(word, word, tuple(sorted(links, key=lambda link: link.end(word).port)))
+    a, dash, b = word.partition("-")
+    if dash and b in topology.graph.adj.get(a, ()):
+        return Place(word, None, (topology.link(a, b),))
+    if word in topology.graph:
+        near = " or ".join(f"{word}-{other}" for other in topology.neighbours(word))
+        raise UserError(f"{word} is a switch: name a host, or a link of it, {near}")
+    names = [*sorted(hosts), *(name for link in topology.links for name in _names(link))]
+    hint = suggestion(word, names)
+    if "did you mean" not in hint:
+        hint = f"; a link is written {names[-1]}, a host {names[0]}"
+    raise UserError(f"{topology.name} has no link or host {word!r}{hint}")
+
+
+def places(topology: Topology, words: Sequence[str]) -> tuple[Place, ...]:
+    """Each once; `all` are all links. UserError."""
+    found: dict[object, Place] = {}
+    for word in words:
+        for name in [_names(link)[0] for link in topology.links] if word == ALL else [word]:
+            each = place(topology, name)
+            found.setdefault((each.host, each.links), each)
+    return tuple(found.values())
+
+
+def _names(link: Link) -> tuple[str, str]:
+    return f"{link.a.node}-{link.b.node}", f"{link.b.node}-{link.a.node}"
