@@ -15,18 +15,35 @@ from controller.systems.aggregation.placement.rates.returned_sums import returne
 
 Flow = tuple[str, ...]
 
+Row = tuple[dict[Flow, float], float]
+"""Coefficients, and what their sum is at most."""
+Crossing = defaultdict[tuple[str, str], dict[Flow, float]]
+"""By link, the coefficients of what crosses it."""
+
 
 def plain_gamma(
     problem: AggregationProblem, programmable: Sequence[str], returned_sums: ReturnedSums | None = None
 ) -> float:
     """The optimum in bit/s, from the program without groups, scaling, pruning or quotients."""
-    sd, server, workers = problem.server_tor, problem.server, problem.workers
-    tor = {worker: problem.topology.attachment(worker).name for worker in workers}
-    names: list[Flow] = [("gamma",), ("f",)]
-    names += [("x", w) for w in workers] + [("y", w, s) for w in workers for s in (*programmable, sd)]
-    names += [(kind, s) for kind in "ab" for s in programmable]
-    column = {name: index for index, name in enumerate(names)}
-    rows: list[tuple[dict[Flow, float], float]] = []
+    rows = _aggregation_rows(problem, programmable)
+    crossing = _gradients_crossing(problem, programmable)
+    if returned_sums:
+        rest: dict[Flow, float] = {("gamma",): 1, ("r",): -1}
+        rows.append((rest | {(kind, s): -1 for kind in "ab" for s in programmable}, 0))
+        _let_sums_return(problem, programmable, returned_sums, crossing)
+    rows += [(flows, float(problem.topology.link(*link).model.rate_bps or 0)) for link, flows in crossing.items()]
+    names = list(dict.fromkeys([("gamma",), *(name for flows, _ in rows for name in flows)]))
+    matrix = np.array([[flows.get(name, 0) for name in names] for flows, _ in rows])
+    profit = np.zeros(len(names))
+    profit[0] = -1
+    result = scipy.optimize.linprog(profit, matrix, [upper for _, upper in rows], method="highs")
+    return float(-result.fun)
+
+
+def _aggregation_rows(problem: AggregationProblem, programmable: Sequence[str]) -> list[Row]:
+    """What workers send, and what switches make of it and can take."""
+    sd, workers = problem.server_tor, problem.workers
+    rows: list[Row] = []
     for w in workers:
         out: dict[Flow, float] = {("x", w): -1, **{("y", w, s): -1 for s in (*programmable, sd)}}
         rows.append(({("gamma",): 1, **out}, 0))
@@ -37,43 +54,42 @@ def plain_gamma(
         rows += [({("y", w, s): 1.0 for w in workers}, problem.switch_capacity_bps) for s in programmable]
         merged: dict[Flow, float] = {("y", w, sd): 1 for w in workers} | {("b", s): 1 for s in programmable}
         rows.append((merged, problem.switch_capacity_bps))
-    crossing: defaultdict[tuple[str, str], dict[Flow, float]] = defaultdict(dict)
+    return rows
+
+
+def _gradients_crossing(problem: AggregationProblem, programmable: Sequence[str]) -> Crossing:
+    sd, server = problem.server_tor, problem.server
+    crossing: Crossing = defaultdict(dict)
 
     def route(flow: Flow, *nodes: str) -> None:
         for link in pairwise(nodes):
             crossing[link][flow] = 1
 
-    for w in workers:
-        route(("x", w), w, *problem.routes.path(tor[w], sd), server)
+    for w in problem.workers:
+        tor = problem.topology.attachment(w).name
+        route(("x", w), w, *problem.routes.path(tor, sd), server)
         for s in (*programmable, sd):
-            route(("y", w, s), w, *problem.routes.path(tor[w], s))
+            route(("y", w, s), w, *problem.routes.path(tor, s))
     for s in programmable:
         route(("a", s), *problem.routes.path(s, sd), server)
         route(("b", s), *problem.routes.path(s, sd))
     route(("f",), sd, server)
-    if returned_sums:
-        names.append(("r",))
-        column["r",] = len(names) - 1
-        rest: dict[Flow, float] = {("gamma",): 1, ("r",): -1}
-        rows.append((rest | {(kind, s): -1 for kind in "ab" for s in programmable}, 0))
-        sets = [(*programmable, sd)] if returned_sums == "together" else [(s, sd) for s in (*programmable, sd)]
-        trees = {s[0]: set(returned_sum_links(problem, s)) for s in sets}
-        for link in set().union(*trees.values()):
-            if all(link in tree for tree in trees.values()):
-                crossing[link]["gamma",] = 1
-                continue
-            if link in trees[sd]:
-                crossing[link]["r",] = 1
-            for s in programmable:
-                if link in trees.get(s, ()):
-                    for kind in "ab":
-                        crossing[link][kind, s] = crossing[link].get((kind, s), 0) + 1
-    rows += [(flows, float(problem.topology.link(*link).model.rate_bps or 0)) for link, flows in crossing.items()]
-    matrix = np.zeros((len(rows), len(names)))
-    for index, (flows, _) in enumerate(rows):
-        for flow, coefficient in flows.items():
-            matrix[index, column[flow]] = coefficient
-    profit = np.zeros(len(names))
-    profit[0] = -1
-    result = scipy.optimize.linprog(profit, matrix, [upper for _, upper in rows], method="highs")
-    return float(-result.fun)
+    return crossing
+
+
+def _let_sums_return(
+    problem: AggregationProblem, programmable: Sequence[str], returned_sums: ReturnedSums, crossing: Crossing
+) -> None:
+    sd = problem.server_tor
+    sets = [(*programmable, sd)] if returned_sums == "together" else [(s, sd) for s in (*programmable, sd)]
+    trees = {s[0]: set(returned_sum_links(problem, s)) for s in sets}
+    for link in set().union(*trees.values()):
+        if all(link in tree for tree in trees.values()):
+            crossing[link]["gamma",] = 1
+            continue
+        if link in trees[sd]:
+            crossing[link]["r",] = 1
+        for s in programmable:
+            if link in trees.get(s, ()):
+                for kind in "ab":
+                    crossing[link][kind, s] = crossing[link].get((kind, s), 0) + 1

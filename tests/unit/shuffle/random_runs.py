@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -18,7 +18,6 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from common.errors import UserError
@@ -31,7 +30,9 @@ from controller.systems.shuffle.service import ShuffleService
 from experiments.phases import PointResult
 from hosts.systems.shuffle import agents, reception, sending
 from hosts.systems.shuffle.store import Store
+from tests.unit import random_runs
 from tests.unit.points import virtual_point
+from tests.unit.random_runs import Mistake, Outcome, RandomRuns
 from topo.graph import Topology
 from topo.registry import parse_topology
 
@@ -50,23 +51,12 @@ SCHEDULERS = [
 # ---- What is drawn ----
 
 
-@st.composite
-def fault(draw: st.DrawFn, topology: Topology, workers: int) -> dict[str, Any]:
-    at_ms = draw(st.integers(0, 30)) / 10
-    kind = draw(
-        st.sampled_from(["link-down", "link-up", "link-change", "switch-restart", "agent-stop", "agent-start"])
-    )
-    if kind == "switch-restart":
-        return {
-            "fault": kind,
-            "at_ms": at_ms,
-            "switch": draw(st.sampled_from([each.name for each in topology.switches])),
-        }
-    if kind.startswith("agent"):
-        return {"fault": kind, "at_ms": at_ms, "agent": f"worker {draw(st.integers(0, workers - 1))}"}
-    link = draw(st.sampled_from(topology.links))
-    change = {"change": {"loss": 0.2}} if kind == "link-change" else {}
-    return {"fault": kind, "at_ms": at_ms, "link": [link.a.node, link.b.node], **change}
+KINDS = ["link-down", "link-up", "link-change", "switch-restart", "agent-stop", "agent-start"]
+
+
+def fault(topology: Topology, workers: int) -> st.SearchStrategy[dict[str, Any]]:
+    agents = [f"worker {place}" for place in range(workers)]
+    return random_runs.fault(topology, KINDS, 3, change=st.just({"loss": 0.2}), agents=agents)
 
 
 @st.composite
@@ -153,7 +143,7 @@ def zeros_asked_for(patch: pytest.MonkeyPatch) -> None:
 def nothing(patch: pytest.MonkeyPatch) -> None: ...
 
 
-MISTAKES: list[Callable[[pytest.MonkeyPatch], None]] = [
+MISTAKES: list[Mistake] = [
     nothing,
     nothing,
     flipped_decoding,
@@ -270,9 +260,9 @@ def wrong_counts(configuration: dict[str, Any], seen: Seen, found: PointResult) 
     return lines
 
 
-def holds(configuration: dict[str, Any], seed: int, mistake: Callable[[pytest.MonkeyPatch], None]) -> str:
-    """ "right", "refused" or "failed". AssertionError where the run closes over a wrong result, or fails without a
-    mistake over a right one."""
+def check(drawn: tuple[dict[str, Any], int, Mistake]) -> Outcome:
+    """Of a configuration, a seed and a mistake."""
+    configuration, seed, mistake = drawn
     with watched() as (seen, patch), tempfile.TemporaryDirectory() as folder:
         mistake(patch)
         try:
@@ -289,40 +279,25 @@ def holds(configuration: dict[str, Any], seed: int, mistake: Callable[[pytest.Mo
     return "right"
 
 
-COMMON = {"deadline": None, "derandomize": True, "suppress_health_check": list(HealthCheck)}
-
-
-@given(configurations(), st.integers(1, 1000), st.sampled_from(MISTAKES))
-@settings(max_examples=8, **COMMON)  # type: ignore[arg-type]
-def test_no_run_closes_over_a_wrong_result(
-    configuration: dict[str, Any], seed: int, mistake: Callable[[pytest.MonkeyPatch], None]
-) -> None:
-    holds(configuration, seed, mistake)
-
-
-@pytest.mark.slow
-def test_no_run_of_200_closes_over_a_wrong_result() -> None:
-    outcomes: Counter[tuple[bool, str]] = Counter()
-
-    @given(configurations(), st.integers(1, 1000), st.sampled_from(MISTAKES))
-    @settings(max_examples=200, **COMMON)  # type: ignore[arg-type]
-    def run(configuration: dict[str, Any], seed: int, mistake: Callable[[pytest.MonkeyPatch], None]) -> None:
-        outcomes[mistake is nothing, holds(configuration, seed, mistake)] += 1
-
-    run()
-    print(outcomes)
-    assert outcomes[True, "right"] > 20 and outcomes[False, "failed"] > 20
-
-
-@pytest.mark.parametrize("mistake", MISTAKES[2:])
-def test_each_mistake_is_seen_here_and_by_the_run(mistake: Callable[[pytest.MonkeyPatch], None]) -> None:
-    """Otherwise the tests above would say little."""
+def plain(mistake: Mistake) -> tuple[dict[str, Any], int, Mistake]:
+    """On which the mistake shows."""
+    # The counts are compared where nothing is lost.
+    lossless = mistake in (hops_off_by_one, sent_twice, masks_too_wide)
+    link = {"rate_mbps": 100, "delay_us": 10, **({} if lossless else {"loss": 0.2})}
     configuration = {
-        "topology": {"kind": "star:6", "link": {"rate_mbps": 100, "delay_us": 10, "loss": 0.2}},
+        "topology": {"kind": "star:6", "link": link},
         "samples": {"data": "synthetic", "samples": 40, "sample_bytes": 90, "spread_bytes": 0, "storage": 0.5},
         "shuffle": {"workers": 5, "scheduler": "coded-largest", "fragment_bytes": 100},
         "faults": [],
     }
-    if mistake in (hops_off_by_one, sent_twice, masks_too_wide):
-        del configuration["topology"]["link"]["loss"]  # type: ignore[index]
-    assert holds(configuration, 1, mistake) != "right"
+    return configuration, 1, mistake
+
+
+RUNS = RandomRuns(
+    st.tuples(configurations(), st.integers(1, 1000), st.sampled_from(MISTAKES)),
+    check,
+    few=8,
+    mistaken={mistake.__name__: plain(mistake) for mistake in MISTAKES[2:]},
+    right=20,
+    failed=20,
+)

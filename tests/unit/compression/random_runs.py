@@ -6,13 +6,11 @@ back in the end is looked at.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -26,6 +24,7 @@ from hosts.systems.compression.held_back import HeldBack
 from hosts.systems.compression.packets.gradient_message import GradientMessage
 from hosts.systems.compression.summation import Summation
 from tests.unit.compression.points import run
+from tests.unit.random_runs import Mistake, Outcome, RandomRuns
 
 COMPRESSORS = ["none", "topk:0.1", "randomk:0.1", "threshold:3", "quantise:8", "quantise:4", "sign", "powersgd:2"]
 UNCUT = ("sign", "powersgd:2")
@@ -142,7 +141,7 @@ def forget_what_was_cut(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(GradientMessage, "cut", wrong)
 
 
-MISTAKES: list[Callable[[pytest.MonkeyPatch], None]] = [
+MISTAKES: list[Mistake] = [
     throw_half_away,
     forget_what_is_held_back,
     take_more_off_than_was_sent,
@@ -228,8 +227,13 @@ def _expected(seen: Seen, configuration: dict[str, Any]) -> list[Vector] | None:
     return sums
 
 
-def trained(configuration: dict[str, Any], mistake: Callable[[pytest.MonkeyPatch], None] | None, seed: int) -> bool:
-    """Whether the result was wrong; fails where a wrong one was not found out, or a right one was called wrong."""
+Drawn = tuple[dict[str, Any], Mistake | None, int]
+"""Configuration, mistake, seed."""
+
+
+def check(drawn: Drawn) -> Outcome:
+    """ "failed" where a result was wrong, and the run said so or had none."""
+    configuration, mistake, seed = drawn
     seen = Seen()
     with pytest.MonkeyPatch.context() as patch:
         seen.watch(patch)
@@ -245,44 +249,18 @@ def trained(configuration: dict[str, Any], mistake: Callable[[pytest.MonkeyPatch
         assert not wrong
         nobody_is_left = not any(len(sums) == configuration["workload"]["rounds"] for sums in seen.sums.values())
         assert found is None or bool(found.failures) == nobody_is_left, found.failures
-    return wrong
+    return "failed" if wrong else "refused" if found is None else "right"
 
 
-RUNS: dict[str, Any] = {
-    "phases": [Phase.explicit, Phase.generate],
-    "deadline": None,
-    "derandomize": True,
-    "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large],
+PLAIN: dict[str, Any] = {
+    "topology": {"kind": "star:3"},
+    "compression": {"compress": "topk:0.1", "error_feedback": True, "momentum": 0.0},
+    "ratio": {"rule": "none"},
+    "workload": {"workers": 2, "rounds": 2, "values": 300},
 }
-DRAWN = (configurations(), st.sampled_from([None, None, *MISTAKES]), st.integers(1, 1000))
-
-
-@settings(max_examples=6, **RUNS)
-@given(*DRAWN)
-def test_no_run_closes_with_its_sentence_over_a_wrong_result(
-    configuration: dict[str, Any], mistake: Callable[[pytest.MonkeyPatch], None] | None, seed: int
-) -> None:
-    trained(configuration, mistake, seed)
-
-
-@pytest.mark.slow
-@settings(max_examples=200, **RUNS)
-@given(*DRAWN)
-def test_none_of_200_runs_closes_with_its_sentence_over_a_wrong_result(
-    configuration: dict[str, Any], mistake: Callable[[pytest.MonkeyPatch], None] | None, seed: int
-) -> None:
-    trained(configuration, mistake, seed)
-
-
-@pytest.mark.parametrize("mistake", MISTAKES[:-1], ids=lambda mistake: mistake.__name__)
-def test_the_reference_sees_the_mistakes(mistake: Callable[[pytest.MonkeyPatch], None]) -> None:
-    assert trained(
-        {
-            "topology": {"kind": "star:3"},
-            "compression": {"compress": "topk:0.1", "error_feedback": True, "momentum": 0.0},
-            "ratio": {"rule": "none"},
-            "workload": {"workers": 2, "rounds": 2, "values": 300},
-        },
-        mistake,
-        1,
-    )
+RUNS = RandomRuns(
+    st.tuples(configurations(), st.sampled_from([None, None, *MISTAKES]), st.integers(1, 1000)),
+    check,
+    few=6,
+    mistaken={mistake.__name__: (PLAIN, mistake, 1) for mistake in MISTAKES[:-1]},
+)

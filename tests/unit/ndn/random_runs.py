@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
+from hypothesis import strategies as st
 
 from common.errors import UserError
 from experiments.phases import PointResult
 from tests.unit.ndn.crossings import DATA, INTEREST, Captured, Crossings
 from tests.unit.ndn.runs import run
+from tests.unit.random_runs import Outcome, RandomRuns
 from topo.registry import parse_topology
 
 TOPOLOGIES = ("star:6", "leaf-spine:2,2,3", "fat-tree:4", "dragonfly:4,4,2", "torus:2,2,2")
@@ -29,7 +30,7 @@ SEED = 5
 
 
 def drawn(seed: int) -> dict[str, Any]:
-    """A configuration with faults, by chance. Its seed is kept in the test's name."""
+    """A configuration with faults, by chance."""
     rng = random.Random(seed)
     kind = rng.choice(TOPOLOGIES)
     topology = parse_topology(kind)
@@ -157,28 +158,19 @@ def trees_that_are_none(result: PointResult, crossings: Crossings, frames: int) 
     return wrong
 
 
-def check(seed: int) -> bool:
-    """Whether the run said that all is right; AssertionError where it was not."""
+def check(seed: int) -> Outcome:
     sections = drawn(seed)
     with tempfile.TemporaryDirectory() as folder, Captured(Path(folder)) as captured:
         try:
             result = run(seed=SEED, **sections)
         except UserError:
-            return False  # it says so, and has no closing sentence
+            return "refused"  # it says so, and has no closing sentence
         crossings = captured.crossings()
     if result.failures:
         assert sections["faults"] or sections["topology"]["link"]["loss"], result.failures
-        return False
+        return "failed"
     assert is_right(sections, result, crossings) == []
-    return True
+    return "right"
 
 
-@pytest.mark.parametrize("seed", [*range(6), 79, 177])
-def test_a_run_that_says_that_all_is_right_is_right(seed: int) -> None:
-    check(seed)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(8, 208))
-def test_so_are_200_runs(seed: int) -> None:
-    check(seed)
+RUNS = RandomRuns(st.integers(0, 10_000), check, few=6, always=(79, 177))

@@ -7,22 +7,21 @@ from __future__ import annotations
 
 import struct
 import tempfile
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from common.errors import UserError
 from experiments.phases import PointResult
 from experiments.testbeds.virtual_testbed import VirtualTestbed
 from hosts.traffic.arrived import Arrived
-from switch.virtual import HostInterface
+from tests.unit import random_runs
 from tests.unit.interconnect.test_point import run
+from tests.unit.random_runs import Cards, Mistake, Outcome, RandomRuns, watched_cards
 from topo.graph import Topology
 from topo.registry import parse_topology
 
@@ -34,17 +33,10 @@ TRAILER = struct.Struct(">HHHIIQ")
 # ---- What is drawn ----
 
 
-@st.composite
-def fault(draw: st.DrawFn, topology: Topology) -> dict[str, Any]:
-    at_ms = draw(st.integers(0, 80)) / 10
-    kind = draw(st.sampled_from(["link-down", "link-up", "link-change", "switch-restart"]))
-    if kind == "switch-restart":
-        switch = draw(st.sampled_from([each.name for each in topology.switches]))
-        return {"fault": kind, "at_ms": at_ms, "switch": switch}
-    link = draw(st.sampled_from(topology.links))
-    changes = [{"loss": 0.2}, {"rate_mbps": 30}, {"rate_mbps": 300}]
-    change = {"change": draw(st.sampled_from(changes))} if kind == "link-change" else {}
-    return {"fault": kind, "at_ms": at_ms, "link": [link.a.node, link.b.node], **change}
+def fault(topology: Topology) -> st.SearchStrategy[dict[str, Any]]:
+    changes: list[dict[str, Any]] = [{"loss": 0.2}, {"rate_mbps": 30}, {"rate_mbps": 300}]
+    kinds = ["link-down", "link-up", "link-change", "switch-restart"]
+    return random_runs.fault(topology, kinds, 8, change=st.sampled_from(changes))
 
 
 @st.composite
@@ -108,7 +100,7 @@ def window_cut(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Arrived, "statistics", shifted)
 
 
-MISTAKES: list[Callable[[pytest.MonkeyPatch], None]] = [told_less, window_cut]
+MISTAKES: list[Mistake] = [told_less, window_cut]
 
 
 # ---- The reference ----
@@ -116,35 +108,20 @@ MISTAKES: list[Callable[[pytest.MonkeyPatch], None]] = [told_less, window_cut]
 
 @dataclass
 class Seen:
-    """Frames at hosts' cards: (card, ns, frame) in the order of the calls. begun_ns: when the agents began."""
+    """begun_ns: when the agents began."""
 
-    sent: list[tuple[int, int, bytes]] = field(default_factory=list)
-    came: list[tuple[int, int, bytes]] = field(default_factory=list)
+    cards: Cards
     begun_ns: int = 0
 
 
-def watch(patch: pytest.MonkeyPatch) -> Seen:
-    seen = Seen()
-    send, receive, begin = HostInterface.send, HostInterface.receive, VirtualTestbed.begin
-
-    def spy_send(self: HostInterface, frames: Any, lengths: Any = None, times_ns: Any = None) -> int:
-        for place, row in enumerate(frames):
-            size = len(row) if lengths is None else int(lengths[place])
-            seen.sent.append((self.number, int(times_ns[place]), bytes(row[:size])))
-        return send(self, frames, lengths, times_ns)
-
-    def spy_receive(self: HostInterface) -> Any:
-        buffer, lengths = receive(self)
-        for row, size, time_ns in zip(buffer, lengths, self.times_ns, strict=False):
-            seen.came.append((self.number, int(time_ns), bytes(row[: int(size)])))
-        return buffer, lengths
+def watch(topology: Topology, patch: pytest.MonkeyPatch) -> Seen:
+    seen = Seen(watched_cards(topology, patch))
+    begin = VirtualTestbed.begin
 
     def spy_begin(self: VirtualTestbed) -> None:
         seen.begun_ns = 1000 * self.now_us()
         begin(self)
 
-    patch.setattr(HostInterface, "send", spy_send)
-    patch.setattr(HostInterface, "receive", spy_receive)
     patch.setattr(VirtualTestbed, "begin", spy_begin)
     return seen
 
@@ -154,22 +131,24 @@ def wrong(result: PointResult, drawn: dict[str, Any], seen: Seen) -> list[str]:
     topology, metrics, lines = parse_topology(drawn["kind"]), result.metrics, []
     ips = [IPv4Address(host.ip).packed for host in topology.hosts]
     sent: dict[tuple[int, int, int], tuple[int, bytes]] = {}
-    for _, time_ns, frame in seen.sent:
+    for each in seen.cards.sent:
+        frame = each.frame
         _, source, receiver, flow, number, _ = TRAILER.unpack(frame[-TRAILER.size :])
-        sent[source, flow, number] = time_ns, frame
+        assert each.time_ns is not None
+        sent[source, flow, number] = each.time_ns, frame
         if ips[receiver] != frame[30:34]:
             lines.append("a frame bears another receiver than its address")
     arrived: dict[tuple[int, int, int], int] = {}
-    for _, time_ns, frame in sorted(seen.came, key=lambda each: each[1]):
+    came = [(each.time_ns or 0, each.host, each.frame) for each in seen.cards.received]
+    for time_ns, _, frame in sorted(came, key=lambda each: each[0]):
         _, source, _, flow, number, _ = TRAILER.unpack(frame[-TRAILER.size :])
         _, original = sent[source, flow, number]
         # All but MAC addresses, TTL and checksum.
         if (frame[12:22], frame[26:-8]) != (original[12:22], original[26:-8]):
             lines.append("a frame changed on its way")
         arrived.setdefault((source, flow, number), time_ns)
-    cards = {card for card, _, _ in seen.came}
-    for card in cards:
-        if len({frame[30:34] for at, _, frame in seen.came if at == card}) != 1:
+    for host in {host for _, host, _ in came}:
+        if len({frame[30:34] for _, at, frame in came if at == host}) != 1:
             lines.append("frames of several addresses came to one host")
 
     measured = {key: value for key, value in sent.items() if key[0] < 1 << 15}
@@ -209,41 +188,23 @@ def wrong(result: PointResult, drawn: dict[str, Any], seen: Seen) -> list[str]:
     return lines
 
 
-def hold(drawn: dict[str, Any], mistake: Callable[[pytest.MonkeyPatch], None] | None) -> None:
+def check(both: tuple[dict[str, Any], Mistake | None]) -> Outcome:
+    drawn, mistake = both
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
-        seen = watch(patch)
+        seen = watch(parse_topology(drawn["kind"]), patch)
         if mistake is not None:
             mistake(patch)
         try:
             result = run(Path(folder), **{**drawn, "link": dict(drawn["link"]), "traffic": dict(drawn["traffic"])})
         except UserError:
-            return  # it says that it came to nothing
+            return "refused"  # it says that it came to nothing
         found = wrong(result, drawn, seen)
-        if not result.failures:
-            assert found == []
-        elif mistake is None:
-            # It says what failed: nothing but that which the reference finds, too, may have.
-            assert found != [], result.failures
+    if not result.failures:
+        assert found == []
+        return "right"
+    # It says what failed: without a mistake nothing but that which the reference finds, too, may have.
+    assert mistake is not None or found != [], result.failures
+    return "failed"
 
 
-MISTAKEN = st.sampled_from([None, None, *MISTAKES])
-SETTINGS: dict[str, Any] = {
-    "deadline": None,
-    "derandomize": True,
-    # Smaller cases of what was found would take longer than finding it.
-    "phases": [Phase.explicit, Phase.generate],
-    "suppress_health_check": list(HealthCheck),
-}
-
-
-@settings(max_examples=6, **SETTINGS)
-@given(configurations(), MISTAKEN)
-def test_some_random_runs(drawn: dict[str, Any], mistake: Callable[[pytest.MonkeyPatch], None] | None) -> None:
-    hold(drawn, mistake)
-
-
-@pytest.mark.slow
-@settings(max_examples=200, **SETTINGS)
-@given(configurations(), MISTAKEN)
-def test_200_random_runs(drawn: dict[str, Any], mistake: Callable[[pytest.MonkeyPatch], None] | None) -> None:
-    hold(drawn, mistake)
+RUNS = RandomRuns(st.tuples(configurations(), st.sampled_from([None, None, *MISTAKES])), check, few=6)

@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections import Counter, defaultdict
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -28,7 +25,9 @@ from experiments.testbeds.virtual_testbed import VirtualTestbed
 from hosts.learning import workload
 from hosts.transport.statistics import EndpointStatistics
 from switch.virtual import HostInterface
+from tests.unit import random_runs
 from tests.unit.experiments.virtual_points import run
+from tests.unit.random_runs import Cards, Outcome, RandomRuns, watched_cards
 from topo.graph import Topology
 from topo.registry import parse_topology
 
@@ -79,14 +78,9 @@ def aggregation(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
-@st.composite
-def fault(draw: st.DrawFn, topology: Topology) -> dict[str, Any]:
-    at_ms = draw(st.integers(0, 60)) / 10
-    if draw(st.booleans()):
-        return {"fault": "switch-restart", "at_ms": at_ms, "switch": draw(st.sampled_from(topology.switches)).name}
-    link = draw(st.sampled_from(topology.links))
-    change = {"loss": draw(st.sampled_from([0.0, 0.2])), "rate_mbps": draw(st.sampled_from([5, 50]))}
-    return {"fault": "link-change", "at_ms": at_ms, "link": [link.a.node, link.b.node], "change": change}
+def fault(topology: Topology) -> st.SearchStrategy[dict[str, Any]]:
+    change = {"loss": st.sampled_from([0.0, 0.2]), "rate_mbps": st.sampled_from([5, 50])}
+    return random_runs.fault(topology, ["switch-restart", "link-change"], 6, change=st.fixed_dictionaries(change))
 
 
 # ---- What happened ----
@@ -94,85 +88,94 @@ def fault(draw: st.DrawFn, topology: Topology) -> dict[str, Any]:
 
 @dataclass
 class Seen:
-    """By phase: what workers computed, and said of sums; what each host's card took and gave (frames, bytes)."""
+    """What workers computed, and said of sums; what each host's card took and gave."""
 
-    phase: int = -1
+    cards: Cards
+    phases: list[tuple[int, int]] = field(default_factory=list)
+    """How many frames cards had sent and received when each began."""
     gradients: dict[tuple[int, int, int], NDArray[np.int64]] = field(default_factory=dict)
     """By seed of the job, worker and round."""
     digests: list[tuple[int, str]] = field(default_factory=list)
     """Round, and what a worker said."""
-    carried: dict[tuple[int, str, str], Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+
+    def carried(self, phase: int, host: str, direction: str) -> dict[str, int]:
+        """Packets and bytes."""
+        sent = direction == "sent"
+        frames = self.cards.sent if sent else self.cards.received
+        begun = [counts[not sent] for counts in self.phases]
+        own = [each for each in frames[begun[phase] : [*begun, None][phase + 1]] if each.host == host]
+        return {"packets": len(own), "bytes": sum(len(each.frame) for each in own)}
 
 
-@contextmanager
-def watched(topology: Topology, mistake: str | None) -> Iterator[Seen]:
-    seen, left = Seen(), [True]
-    hosts = {}
-    for host in topology.hosts:
-        switch = topology.attachment(host.name)
-        hosts[switch.number, topology.port(switch.name, host.name)] = host.name
-    send, receive, start = HostInterface.send, HostInterface.receive, VirtualTestbed.add_job
-    take, compute = AggregationPhase._take_round, workload.synthetic_gradient
-    told, count = VirtualSwitches.link_statistics, EndpointStatistics.to_json
+class Blunder:
+    """A mistake that is made once."""
 
-    def first_time(what: str) -> bool:
-        return mistake == what and bool(left) and left.pop()
+    def __init__(self, name: str | None) -> None:
+        self.name = name
+        self._left = True
 
-    def watch_send(self: HostInterface, frames: Any, lengths: Any = None, times_ns: Any = None) -> int:
+    def is_due(self, name: str) -> bool:
+        due = self._left and name == self.name
+        self._left = self._left and not due
+        return due
+
+
+def flip_a_bit(patch: pytest.MonkeyPatch, blunder: Blunder) -> None:
+    """Of the first gradient that is sent."""
+    send = HostInterface.send
+
+    def flipping(self: HostInterface, frames: Any, lengths: Any = None, times_ns: Any = None) -> int:
         rows = np.ascontiguousarray(frames).copy()
         raw = rows.view(np.uint8).reshape(len(rows), -1)
-        if raw.shape[1] > 100 and first_time("bit"):
+        if raw.shape[1] > 100 and blunder.is_due("bit"):
             raw[0, -1] ^= 1
-        note("sent", hosts[self.device_id, self.port], [raw.shape[1]] * len(raw))
         return send(self, rows, lengths, times_ns)
 
-    def watch_receive(self: HostInterface) -> Any:
-        buffer, lengths = receive(self)
-        note("received", hosts[self.device_id, self.port], lengths.tolist())
-        return buffer, lengths
+    patch.setattr(HostInterface, "send", flipping)
 
-    def note(direction: str, host: str, lengths: list[int]) -> None:
-        carried = seen.carried[seen.phase, host, direction]
-        carried["packets"] += len(lengths)
-        carried["bytes"] += sum(lengths)
+
+def watch_workers(patch: pytest.MonkeyPatch, seen: Seen, blunder: Blunder) -> None:
+    start, take, compute = VirtualTestbed.add_job, AggregationPhase._take_round, workload.synthetic_gradient
 
     def watch_start(self: VirtualTestbed, request: Any) -> Any:
-        seen.phase += 1
+        seen.phases.append((len(seen.cards.sent), len(seen.cards.received)))
         return start(self, request)
 
     def watch_gradient(settings: Any, worker: int, round_number: int) -> Any:
         values = compute(settings, worker, round_number)
         seen.gradients[settings.seed, worker, round_number] = values.astype(np.int64)
-        return values + 1 if first_time("gradient") else values
+        return values + 1 if blunder.is_due("gradient") else values
 
     def watch_round(self: AggregationPhase, place: int, event: Any) -> None:
         said = event["sums_sha256"]
         seen.digests.append((event["round"], said))
         # What is said to have been computed is not believed here.
-        take(self, place, {**event, "sums_sha256": "0" * 64} if first_time("digest") else event)
+        take(self, place, {**event, "sums_sha256": "0" * 64} if blunder.is_due("digest") else event)
 
-    def watch_links(self: VirtualSwitches) -> Any:
+    patch.setattr(VirtualTestbed, "add_job", watch_start)
+    patch.setattr(workload, "synthetic_gradient", watch_gradient)
+    patch.setattr(AggregationPhase, "_take_round", watch_round)
+
+
+def miscount(patch: pytest.MonkeyPatch, blunder: Blunder) -> None:
+    """Links claim a loss, hosts a frame, that was none."""
+    told, count = VirtualSwitches.link_statistics, EndpointStatistics.to_json
+
+    def link_statistics(self: VirtualSwitches) -> Any:
         rows = told(self)
-        if mistake == "link":
+        if blunder.name == "link":
             last = max(range(len(rows)), key=lambda place: rows[place].packets)
             rows[last] = dataclasses.replace(rows[last], losses=rows[last].losses + (rows[last].packets > 0))
         return rows
 
-    def watch_count(self: EndpointStatistics) -> Any:
+    def to_json(self: EndpointStatistics) -> Any:
         found = count(self)
-        if first_time("count"):
+        if blunder.is_due("count"):
             found["gradient_sent"] = {**found["gradient_sent"], "frames": found["gradient_sent"]["frames"] + 1}
         return found
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(HostInterface, "send", watch_send)
-        patch.setattr(HostInterface, "receive", watch_receive)
-        patch.setattr(VirtualTestbed, "add_job", watch_start)
-        patch.setattr(workload, "synthetic_gradient", watch_gradient)
-        patch.setattr(AggregationPhase, "_take_round", watch_round)
-        patch.setattr(VirtualSwitches, "link_statistics", watch_links)
-        patch.setattr(EndpointStatistics, "to_json", watch_count)
-        yield seen
+    patch.setattr(VirtualSwitches, "link_statistics", link_statistics)
+    patch.setattr(EndpointStatistics, "to_json", to_json)
 
 
 # ---- What is right ----
@@ -188,12 +191,12 @@ def wrong(result: PointResult, seen: Seen, rounds: int, workers: int) -> list[st
             continue
         right = hashlib.sha256(np.sum(found, axis=0).astype("<i8").tobytes()).hexdigest()
         told = Counter(digest for of, digest in seen.digests if of == number)
-        if told != {right: workers * (1 + seen.phase)}:
+        if told != {right: workers * len(seen.phases)}:
             said.append(f"round {number + 1}: workers tell of {dict(told)}, and {right} is right")
     phases = list(dict.fromkeys(row["phase"] for row in result.tables["summary"]))
     for row in result.tables["hosts"]:
         for direction in ("sent", "received"):
-            carried = seen.carried[phases.index(row["phase"]), row["host"], direction]
+            carried = seen.carried(phases.index(row["phase"]), row["host"], direction)
             for unit in ("packets", "bytes"):
                 if row[f"host_{direction}_{unit}"] != carried[unit]:
                     said.append(
@@ -203,17 +206,20 @@ def wrong(result: PointResult, seen: Seen, rounds: int, workers: int) -> list[st
     return said
 
 
-def check(drawn: dict[str, Any]) -> str:
-    """The verdict: right, failed (for a mistake), or broken (faults that no job survives)."""
+def check(drawn: dict[str, Any]) -> Outcome:
     mistake, sizes = drawn["mistake"], drawn["workload"]
     topology = parse_topology(drawn["topology"]["kind"])
     sections = {name: drawn[name] for name in ("topology", "switches", "workload", "faults")}
-    with watched(topology, mistake) as seen:
+    with pytest.MonkeyPatch.context() as patch:
+        seen, blunder = Seen(watched_cards(topology, patch)), Blunder(mistake)
+        flip_a_bit(patch, blunder)
+        watch_workers(patch, seen, blunder)
+        miscount(patch, blunder)
         try:
             result = run(drawn["seed"], **sections)
         except UserError as error:
             assert drawn["faults"] or mistake, error
-            return "broken"
+            return "refused"
     found = wrong(result, seen, sizes["rounds"], sizes["workers"])
     if mistake is None:
         assert list(result.failures) == [], result.failures
@@ -222,24 +228,4 @@ def check(drawn: dict[str, Any]) -> str:
     return "failed" if result.failures else "right"
 
 
-FEW = settings(max_examples=6, derandomize=True, suppress_health_check=list(HealthCheck), deadline=None)
-
-
-@FEW
-@given(aggregation())
-def test_no_random_run_closes_over_a_wrong_result(drawn: dict[str, Any]) -> None:
-    check(drawn)
-
-
-@pytest.mark.slow
-def test_no_run_of_200_closes_over_a_wrong_result() -> None:
-    outcomes: Counter[str] = Counter()
-
-    @settings(FEW, max_examples=200)
-    @given(aggregation())
-    def runs(drawn: dict[str, Any]) -> None:
-        outcomes[check(drawn)] += 1
-
-    runs()
-    print(dict(outcomes))
-    assert outcomes["right"] > 80 and outcomes["failed"] > 20
+RUNS = RandomRuns(aggregation(), check, few=6, right=80, failed=20)
