@@ -48,12 +48,14 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 
 def on_page_content(html: str, page: Any, config: Any, files: Any) -> str:
-    """A source that is named in `code` is a link to the page that shows it."""
+    """A source that is named in `code` is a link to the page that shows it. Paths may be broken after a slash, so that
+    they do not make a table's column wide."""
 
     def linked(code: re.Match[str]) -> str:
         source = source_of(code[1])
         file = files.get_file_from_path(_page(source)) if source else None
-        return code[0] if file is None else f'<a href="{file.url_relative_to(page.file)}">{code[0]}</a>'
+        shown = code[0] if code[1].startswith("/") else f"<code>{code[1].replace('/', '/<wbr>')}</code>"
+        return shown if file is None else f'<a href="{file.url_relative_to(page.file)}">{shown}</a>'
 
     if page.file.src_uri.startswith("source/"):
         return html
