@@ -74,4 +74,4 @@ class _Heard(logging.Handler):
         self.complaints: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.complaints.append(record.getMessage())
+        self.complaints.append(" ".join(record.getMessage().split()))

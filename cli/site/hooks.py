@@ -1,11 +1,13 @@
 """What MkDocs is told besides mkdocs.yml: the documents are the same Markdown on a forge and on the site.
 
 On a forge a link of a document leads into the tree (../p4src/aggregation.p4), and a path is only `named`. On the site
-both lead to a page that shows the source; CONTRIBUTING.md, which lies outside docs/, is a page, too.
+both lead to a page that shows the source; CONTRIBUTING.md, which lies outside docs/, is a page, too, and so is what the
+docstrings of `import gradbed` say (mkdocstrings).
 """
 
 from __future__ import annotations
 
+import ast
 import posixpath
 import re
 from typing import Any
@@ -14,6 +16,7 @@ from cli.site.sources import ROOT, page_of, source_of, sources_named
 
 OUTSIDE = {"CONTRIBUTING.md": "contributing.md", "LICENSE": "license.md"}
 """Files of the top that are pages of the site."""
+REFERENCE = "reference.md"
 LINK = re.compile(r"\[([^\[\]]*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
 CODE = re.compile(r"<code>([^<>]+)</code>")
 KEPT = re.compile(r"(<pre.*?</pre>|<a .*?</a>|<h\d.*?</h\d>)", re.DOTALL)
@@ -28,6 +31,7 @@ def on_files(files: Any, config: Any) -> Any:
         text = (ROOT / name).read_text(encoding="utf-8")
         content = text if name.endswith(".md") else f"# Licence\n\n```text\n{text}```\n"
         files.append(File.generated(config, page, content=content))
+    files.append(File.generated(config, REFERENCE, content=_reference()))
     wanted = set()
     for file in files.documentation_pages():
         text = file.content_string
@@ -61,6 +65,21 @@ def on_page_content(html: str, page: Any, config: Any, files: Any) -> str:
         return html
     parts = KEPT.split(html)
     return "".join(part if index % 2 else CODE.sub(linked, part) for index, part in enumerate(parts))
+
+
+def _reference() -> str:
+    """The public names of the package, each by its docstring. Its rooms are read, not imported."""
+    tree = ast.parse((ROOT / "api" / "__init__.py").read_text(encoding="utf-8"))
+    [names] = (
+        ast.literal_eval(each.value)
+        for each in tree.body
+        if isinstance(each, ast.Assign) and getattr(each.targets[0], "id", "") == "__all__"
+    )
+    parts = ["# Python reference\n\n[Python: import gradbed](api.md) tells how these are used together.\n"]
+    for name in (name for name in names if not name.startswith("_")):
+        options = f"{{heading: gradbed.{name}, toc_label: {name}, heading_level: 2}}"
+        parts.append(f"::: api.{name}\n    options: {options}\n")
+    return "\n".join(parts)
 
 
 def _page(source: str) -> str:

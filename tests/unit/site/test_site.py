@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import html
 import json
 import re
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+import gradbed
 import pytest
 import yaml
 
@@ -21,6 +23,8 @@ from common.errors import UserError
 from experiments.systems import SYSTEMS
 
 ROOT = Path(__file__).resolve().parents[3]
+MADE = ("contributing.md", "license.md", "reference.md")
+"""Pages of no file in docs/."""
 PAGES = sorted((ROOT / "docs").glob("*.md"))
 
 
@@ -109,6 +113,16 @@ def test_sources_that_a_page_names_are_a_click_away(site: Path, pages: dict[Path
         assert line.strip() in text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
 
 
+def test_the_reference_has_every_public_name_with_its_docstring(site: Path, pages: dict[Path, Page]) -> None:
+    text = " ".join(re.sub(r"<[^>]+>", "", (site / "reference.html").read_text()).split())
+    for name in gradbed.__all__:
+        if not name.startswith("_"):
+            assert f"api.{name}" in pages[site / "reference.html"].anchors, name
+            assert f"gradbed.{name}" in text, name
+            first = " ".join(str(getattr(gradbed, name).__doc__).partition(".")[0].split())
+            assert html.escape(first.replace("`", ""), quote=False) in text, name
+
+
 def test_what_names_a_source() -> None:
     assert source_of("p4src/include/aggregation/slots.p4") == "p4src/include/aggregation/slots.p4"
     assert source_of("persistent_pit.p4") == "p4src/include/ndn/persistent_pit.p4"
@@ -130,7 +144,7 @@ def test_what_names_a_source() -> None:
 def test_every_page_is_in_the_navigation_once() -> None:
     nav = yaml.safe_load((ROOT / "mkdocs.yml").read_text().partition("\ntheme:")[0])["nav"]
     named = re.findall(r"'([\w-]+\.md)'", str(nav))
-    assert sorted(name for name in named if name not in ("contributing.md", "license.md")) == [p.name for p in PAGES]
+    assert sorted(name for name in named if name not in MADE) == [p.name for p in PAGES]
 
 
 def test_the_first_page_leads_to_every_page_and_the_readme_to_it() -> None:
