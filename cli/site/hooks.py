@@ -1,8 +1,8 @@
 """What MkDocs is told besides mkdocs.yml: the documents are the same Markdown on a forge and on the site.
 
 On a forge a link of a document leads into the tree (../p4src/aggregation.p4), and a path is only `named`. On the site
-both lead to a page that shows the source; CONTRIBUTING.md, which lies outside docs/, is a page, too, and so is what the
-docstrings of `import gradbed` say (mkdocstrings).
+both lead to a page that shows the source; CONTRIBUTING.md, which lies outside docs/, is a page, too, and so is what
+the docstrings of `import gradbed` say (mkdocstrings).
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 
 def on_page_content(html: str, page: Any, config: Any, files: Any) -> str:
-    """A source that is named in `code` is a link to the page that shows it. Paths may be broken after a slash, so that
-    they do not make a table's column wide."""
+    """A source that is named in `code` is a link to the page that shows it. Paths may be broken after a slash: a
+    table's column is not as wide as they are."""
 
     def linked(code: re.Match[str]) -> str:
         source = source_of(code[1])
