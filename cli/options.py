@@ -2,30 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 import typer
 
 from common.errors import UserError
 
+Number = TypeVar("Number", int, float)
+
+
+def within(least: float, most: float | None = None) -> Callable[[Number | None], Number | None]:
+    """Limits of an option, for `callback`. As typer's own, but without the range beside it in the help,
+    where it would leave no room for words."""
+
+    def checked(value: Number | None) -> Number | None:
+        if value is not None and not least <= value <= (value if most is None else most):
+            limits = f"at least {least:g}" if most is None else f"from {least:g} to {most:g}"
+            raise typer.BadParameter(f"{limits} is wanted, not {value:g}")
+        return value
+
+    return checked
+
+
 Scale = Annotated[
     float | None,
     typer.Option(
-        min=0.001, max=1.0, help="Emulated over nominal link rate, instead of this machine's factor (real clock)."
+        callback=within(0.001, 1.0),
+        help="Emulated over nominal link rate, 0.001 to 1, instead of this machine's factor (real clock).",
     ),
 ]
 Clock = Annotated[Literal["real", "virtual"] | None, typer.Option(help="Instead of the study's.")]
 Jobs = Annotated[
     int | None,
-    typer.Option("--parallel", "-j", min=1, help="Points side by side (virtual clock); default: all cores."),
+    typer.Option(
+        "--parallel", "-j", callback=within(1), help="Points side by side (virtual clock); default: all cores."
+    ),
 ]
 Scheduler = Annotated[
     str | None, typer.Option(help="Run points on the workers of a Dask scheduler (its address, or local).")
 ]
 Output = Annotated[Path, typer.Option(help="Folder for results.")]
-Seed = Annotated[int, typer.Option(min=0, help="For everything that is drawn by chance.")]
+Seed = Annotated[int, typer.Option(callback=within(0), help="For everything that is drawn by chance.")]
 
 Pcap = Annotated[
     str | None,

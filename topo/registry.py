@@ -29,9 +29,9 @@ class Shape:
 
 SHAPES = {
     "fat-tree": Shape(("K",), fat_tree),
-    "leaf-spine": Shape(("LEAVES", "SPINES", "HOSTS_PER_LEAF"), leaf_spine),
+    "leaf-spine": Shape(("LEAVES", "SPINES", "HOSTS"), leaf_spine),
     "star": Shape(("HOSTS",), star),
-    "dragonfly": Shape(("GROUPS", "ROUTERS", "HOSTS_PER_ROUTER"), dragonfly),
+    "dragonfly": Shape(("GROUPS", "ROUTERS", "HOSTS"), dragonfly),
     "torus": Shape(("X", "Y", "Z"), torus),
     OPTICAL_ELECTRICAL: Shape(("N",), optical_electrical),
     "bcube": Shape(("N", "K"), bcube),
@@ -39,7 +39,7 @@ SHAPES = {
 
 
 def usage(word: str) -> str:
-    """How a shape is written, for instance "leaf-spine:LEAVES,SPINES,HOSTS_PER_LEAF"."""
+    """How a shape is written, for instance "leaf-spine:LEAVES,SPINES,HOSTS"."""
     return f"{word}:{','.join(SHAPES[word].parameters)}"
 
 

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from rich.table import Table
-
+from experiments.tables.fitted import FittedTable
 from experiments.tables.units import engineering
 
 Value = str | int | float | bool | None
@@ -34,9 +33,9 @@ class Metric:
         return model == "bmv2" and not self.on_bmv2
 
 
-def metric_table(title: str, metrics: Mapping[str, Metric], row: Mapping[str, Any], model: str) -> Table:
+def metric_table(title: str, metrics: Mapping[str, Metric], row: Mapping[str, Any], model: str) -> FittedTable:
     """row: of the points table; what has no value in it is left out. model: what ran the switches."""
-    table = Table(title=title)
+    table = FittedTable(title=title)
     table.add_column("metric", no_wrap=True)
     table.add_column("value", justify="right", no_wrap=True)
     table.add_column("meaning")

@@ -7,11 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rich.table import Table
-
 from experiments.records.results import StudyResults
 from experiments.records.run_files import DonePoint
 from experiments.study.definition.model import StudyHead
+from experiments.tables.fitted import FittedTable
 from experiments.tables.intervals import confidence_interval
 from experiments.tables.metric import Metric
 from experiments.tables.tables import write_tables
@@ -107,7 +106,7 @@ def _difference(first: Mapping[int, float], other: Mapping[int, float]) -> Diffe
 
 def comparison_tables(
     head: StudyHead, metrics: Mapping[str, Metric], results: StudyResults, *, in_words: bool = False
-) -> list[Table]:
+) -> list[FittedTable]:
     """A table for each place, and the same as the file comparison.csv in the run's folder. in_words: rows are called
     by what metrics mean."""
     chosen = {name: metrics[name] for name in head.metrics or metrics}
@@ -117,11 +116,11 @@ def comparison_tables(
     return [_table(head, chosen, each, in_words) for each in found]
 
 
-def _table(head: StudyHead, metrics: Mapping[str, Metric], comparison: Comparison, in_words: bool) -> Table:
+def _table(head: StudyHead, metrics: Mapping[str, Metric], comparison: Comparison, in_words: bool) -> FittedTable:
     assert head.compare is not None
     where = ", ".join(f"{path_words(path)} {value}" for path, value in comparison.place.items())
     names = short_names(comparison.values)
-    table = Table(title=f"{path_words(head.compare)} compared{': ' if where else ''}{where}")
+    table = FittedTable(title=f"{path_words(head.compare)} compared{': ' if where else ''}{where}")
     table.add_column("" if in_words else "metric", no_wrap=not in_words)
     table.add_column(names[0], justify="right", no_wrap=True)
     for name in names[1:]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from rich.table import Table
-
 from experiments.plotting.series import cut
 from experiments.records.results import StudyResults, worst
 from experiments.records.run_files import DonePoint
 from experiments.study.definition.model import Study
+from experiments.tables.fitted import FittedTable
 from experiments.tables.intervals import CONFIDENCE, confidence_interval
 from experiments.tables.metric import Metric
 from experiments.tables.units import engineering
@@ -16,7 +15,7 @@ from experiments.tables.words import column_words, path_words, short_names
 CUT = "*"
 
 
-def summary_table(study: Study, results: StudyResults) -> Table:
+def summary_table(study: Study, results: StudyResults) -> FittedTable:
     """A row for each place in the sweep: metrics as mean and half of the interval, and the worst verdict. Points that
     are invalid or failed are left out of the means, as in figures, and marked."""
     names = study.head.metrics or study.system.main_metrics or list(study.system.metrics)
@@ -33,15 +32,13 @@ def summary_table(study: Study, results: StudyResults) -> Table:
         cells += [_cell(study.system.metrics[name], good or points, name, bool(good)) for name in names]
         left_out = f", {len(points) - len(good)} of {len(points)} left out" if len(good) < len(points) else ""
         rows.append([*cells, worst(p.row["verdict"] for p in good or points) + left_out])
-    table = Table(title=study.head.title or study.name, caption=_caption(rows))
+    table = FittedTable(
+        title=study.head.title or study.name, caption=_caption(rows), labels=max(1, len(study.head.sweep.paths))
+    )
     titles = [*map(path_words, study.head.sweep.paths), *map(column_words, names), "verdict"]
     for number, title in enumerate(titles):
-        # Titles are folded where there is no room, numbers never.
-        widest = max((len(row[number]) for row in rows), default=0)
         is_metric = len(study.head.sweep.paths) <= number < len(titles) - 1
-        table.add_column(
-            title, justify="right" if is_metric else "left", min_width=None if number == len(titles) - 1 else widest
-        )
+        table.add_column(title, justify="right" if is_metric else "left")
     for row in rows:
         table.add_row(*row)
     return table

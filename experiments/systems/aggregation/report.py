@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.table import Table
-
 from experiments.systems.aggregation.figure import draw
 from experiments.systems.aggregation.phase import IN_NETWORK, PARAMETER_SERVER
+from experiments.tables.fitted import FittedTable
 from experiments.tables.units import time_text
 
 if TYPE_CHECKING:
@@ -120,11 +119,11 @@ def script_lines(summary: Sequence[Row], rounds: Sequence[Row]) -> list[str]:
     return lines
 
 
-def table(of_job: Sequence[Row], jobs: int = 1) -> Table:
+def table(of_job: Sequence[Row], jobs: int = 1) -> FittedTable:
     """A job's phases side by side, with the ratio of the second to the first, and the ideal one."""
     first = of_job[0]
     which = f"job {first['job']} of {jobs}: " if jobs > 1 else ""
-    result = Table(
+    result = FittedTable(
         title=f"{which}{first['workers']} workers, {first['rounds']} rounds; bytes and packets are those of one"
     )
     result.add_column("")

@@ -128,7 +128,7 @@ def run_bench_clocks(settings: Sequence[Setting] = SETTINGS, factor: float | Non
         why = "; ".join([compared.verdict, *compared.reasons[:1]])
         print(f"{setting.name}: {100 * compared.difference:+.1f} % ({why})", file=sys.stderr, flush=True)
     title = f"Mean round time on both clocks; real links at {scale.factor:g} of their rate"
-    make_console().print(rows_table(title, COLUMNS, rows, words=("setting", "fidelity", ""), tight=True))
+    make_console().print(rows_table(title, COLUMNS, rows, words=("setting", "fidelity", "")))
     return int(any(row.judgement in ("differs", "wrong") for row in rows))
 
 

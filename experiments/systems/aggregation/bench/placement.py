@@ -177,7 +177,7 @@ GROWTH: Columns = (
 
 def growth_table(grown: Sequence[Growth]) -> Table:
     title = "Greedy placement on fat-trees, gamma and packets in shares of a link's rate"
-    return rows_table(title, GROWTH, grown, tight=True)
+    return rows_table(title, GROWTH, grown)
 
 
 SHARES = {

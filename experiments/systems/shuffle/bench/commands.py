@@ -9,7 +9,11 @@ import typer
 
 def shuffle(
     sizes: Annotated[
-        str, typer.Option(help="K:SAMPLES of the fat-trees on which time is measured, separated by commas.")
+        str,
+        typer.Option(
+            help="K:SAMPLES of the fat-trees on which time is measured, separated by commas.",
+            show_default="4:2000, 8:5000, 8:20000, 8:50000",
+        ),
     ] = "4:2000,8:5000,8:20000,8:50000",
     share: Annotated[float, typer.Option(min=0.001, max=1, help="Of all samples that a worker stores there.")] = 0.3,
     quality: Annotated[

@@ -86,4 +86,4 @@ COLUMNS: Columns = (
 
 def growth_table(grown: Sequence[Growth], share: float) -> Table:
     title = f"Our scheduler on fat-trees, each worker stores {share:g} of all samples"
-    return rows_table(title, COLUMNS, grown, tight=True)
+    return rows_table(title, COLUMNS, grown)

@@ -78,7 +78,7 @@ COLUMNS: Columns = (
 
 def quality_table(qualities: Sequence[Quality]) -> Table:
     title = f"Hops on {len(qualities)} public instances; ratios are those of our scheduler"
-    return rows_table(title, COLUMNS, qualities, words=("instance",), tight=True)
+    return rows_table(title, COLUMNS, qualities, words=("instance",))
 
 
 def summary_table(qualities: Sequence[Quality]) -> Table:

@@ -1,0 +1,145 @@
+"""Every command at 80 and 120 columns: no table and no help text is cut, none is wider than the terminal."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.core import TyperGroup
+
+from cli.main import app
+from experiments.study.running import runner
+from tests.conftest import GradbedHere
+from tests.unit.experiments.study.coin import in_this_process
+
+ROOT = Path(__file__).resolve().parents[4]
+STUDIES = ROOT / "experiments" / "systems"
+ESCAPE = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
+WIDTHS = (80, 120)
+P4, ENTRIES = "p4src/ecmp.p4", str(STUDIES / "workload" / "studies" / "all-paths.yaml")
+STF = str(ROOT / "cli" / "templates" / "program")
+
+STUDY = """
+name: small
+system: interconnect
+clock: virtual
+topology: {kind: "optical-electrical:2"}
+traffic: {packets: 50}
+sweep: {product: {routing.policy: [least-loaded, fixed-plane, ecmp]}}
+compare: routing.policy
+goals: {nothing is lost on the way: {metric: loss, at_most: 0}}
+"""
+
+SMALL = {
+    "aggregation": "--clock virtual --workload synthetic --topology leaf-spine:2,2,2 --workers 3 --rounds 1",
+    "ndn": "--workload synthetic --topology star:3 --peers 3 --rounds 1",
+    "shuffle": "--topology star:3 --workers 3 --samples 30 --storage 0.34",
+    "compression": "--workload synthetic --topology star:3 --workers 2 --rounds 1 --values 960",
+    "interconnect": "--topology optical-electrical:2 --packets 50",
+    "workload": f"p4src/forward.p4 --entries {STUDIES}/workload/studies/routes.yaml --topology star:3 --packets 20",
+}
+PRINTING = {
+    **{f"run {system}": f"run {system} {options}" for system, options in SMALL.items()},
+    "run study": "run STUDY",
+    "topo show": "topo show optical-electrical:3",
+    "doctor": "doctor",
+    "p4 plan": f"p4 plan {P4} {ENTRIES} --topology star:2",
+    "p4 stf": "p4 stf PROGRAM STF",
+    "p4 coverage": "p4 coverage PROGRAM --stf STF",
+    "exercise list": "exercise list",
+}
+"""Of commands that print tables, what is run here. `bench` and `demo` print by the same tables, and take long."""
+NO_TABLE = {"demo", "new", "up", "figures", "topo export", "calibrate", "docs", "python", "test", "run torch"}
+"""Nothing that is as wide as its contents; or in Mininet, where tests/emulation look at it."""
+
+
+def commands(group: Any, context: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Every command with its name."""
+    for name in group.list_commands(context):
+        _, command, _ = group.resolve_command(context, [name])
+        inner = command.make_context(name, [], parent=context, resilient_parsing=True)
+        if isinstance(command, TyperGroup):
+            yield from commands(command, inner, (*words, name))
+        else:
+            yield (*words, name), command
+
+
+@pytest.fixture(scope="module")
+def every_command() -> list[tuple[str, ...]]:
+    whole = typer.main.get_command(app)
+    context = whole.make_context("gradbed", [], resilient_parsing=True)
+    return [words for words, _ in commands(whole, context)]
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch, gradbed_here: GradbedHere) -> Callable[[int, str], str]:
+    """What a command prints on a terminal of so many columns."""
+
+    def run(width: int, line: str) -> str:
+        monkeypatch.setenv("COLUMNS", str(width))
+        monkeypatch.setenv("TTY_COMPATIBLE", "1")
+        monkeypatch.setenv("TTY_INTERACTIVE", "0")
+        ended = gradbed_here(*line.split())
+        assert ended.status == 0, ended.err
+        return ESCAPE.sub("", ended.out)
+
+    return run
+
+
+def check(shown: str, width: int) -> None:
+    """No cell is cut, and no line of a table or box is longer than the terminal."""
+    assert "…" not in shown
+    assert "None" not in shown
+    boxes = [line for line in shown.splitlines() if line[:1] in tuple("│┃┏┡└╭╰┌├")]
+    assert max(map(len, boxes), default=0) <= width
+    for line in boxes:
+        assert line[-1] in "│┃┓┩┘╮╯┐┤", line
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_help_of_every_command(
+    width: int, every_command: list[tuple[str, ...]], terminal: Callable[[int, str], str]
+) -> None:
+    groups = {words[:-1] for words in every_command}
+    assert len(every_command) > 30
+    for words in [*every_command, *sorted(groups)]:
+        if words == ("test",):
+            continue  # passes --help on to pytest
+        shown = terminal(width, f"{' '.join(words)} --help")
+        assert "Usage: gradbed" in shown
+        assert "…" not in shown, (words, [line for line in shown.splitlines() if "…" in line])
+        assert max(map(len, shown.splitlines())) <= width, words
+
+
+@pytest.mark.parametrize(
+    ("name", "width"), [(name, width) for name in PRINTING for width in WIDTHS if width == 80 or "run" not in name]
+)
+def test_tables(
+    name: str, width: int, tmp_path: Path, terminal: Callable[[int, str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Runs at 80 columns alone: at others their tables are those of tests/unit/experiments/test_fitted.py."""
+    monkeypatch.setattr(runner, "executor", in_this_process)
+    (tmp_path / "study.yaml").write_text(STUDY)
+    program = tmp_path / "small.p4"
+    program.write_text((ROOT / "cli/templates/program/program.p4").read_text())
+    stf = tmp_path / "test.stf"
+    stf.write_text((ROOT / "cli/templates/program/test.stf").read_text())
+    line = PRINTING[name].replace("STUDY", str(tmp_path / "study.yaml"))
+    line = line.replace("PROGRAM", str(program)).replace("STF", str(stf))
+    more = f" --output {tmp_path}" if line.startswith("run") else ""
+    shown = terminal(width, line + more)
+    check(shown, width)
+    if line.startswith("run"):
+        assert "┏" in shown
+
+
+def test_every_command_is_looked_at_or_said_to_have_no_table(every_command: list[tuple[str, ...]]) -> None:
+    names = {" ".join(words) for words in every_command} - {"run coins"}  # other tests'
+    known = {*PRINTING, *NO_TABLE}
+    unknown = {name for name in names if name not in known and not name.startswith(("bench", "exercise", "p4"))}
+    assert not unknown, "add it to PRINTING, or to NO_TABLE"
+    assert known <= names
