@@ -50,6 +50,7 @@ DISTRIBUTIONS = {
     "fastapi_offline": "fastapi-offline",
     "google": "finsy",
     "grpc": "finsy",
+    "jinja2": "Jinja2",
     "material": "mkdocs-material",
     "os_ken": "os-ken",
     "starlette": "fastapi",

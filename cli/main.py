@@ -62,6 +62,9 @@ class GradbedCommands(Commands):
             "cli.commands.up:up", "Bring up a network, and give Mininet's prompt.", ("run", "study"), network=True
         ),
         "figures": Entry("cli.commands.figures:figures", "Make the figures of a system.", ("run", "study")),
+        "report": Entry(
+            "cli.commands.report:report", "Make the page of a run, or of a folder of runs.", ("run", "study")
+        ),
         "topo": Entry("cli.commands.topo:app", "Show a topology, or write it as a file.", ("run",)),
         "doctor": Entry("cli.commands.doctor:doctor", "Say what this machine has and lacks, and what mends it."),
         "calibrate": Entry(

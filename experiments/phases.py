@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic
 
 from pydantic import BaseModel
 
+from controller.planning.plan import Plan
 from experiments.accounts.carried import LinkBytes
 from experiments.accounts.counts import Counts
 from experiments.configuration.point import Configuration
@@ -61,7 +62,8 @@ class Measured:
     coverage, trace: since the network is up; coverage is a report for each program, the trace a row for each switch,
     with what happened there as text. unsettled: in words, when and why packets were still on their way when it was
     counted; "": none was. carried: by links, from the network's warm_up_us on until the phase was complete.
-    hosts: of the agents, by their job (from 1) and name.
+    hosts: of the agents, by their job (from 1) and name. plan: what the switches were to hold when the agents began.
+    timeline: rows of experiments.engine.timeline.Timeline.
     """
 
     answers: Sequence[Mapping[str, Any]]
@@ -75,6 +77,8 @@ class Measured:
     unsettled: str = ""
     carried: LinkBytes = field(default_factory=LinkBytes)
     hosts: Mapping[tuple[int, str], str] = field(default_factory=dict)
+    plan: Plan | None = None
+    timeline: Sequence[Row] = ()
 
 
 class Phase(ABC):

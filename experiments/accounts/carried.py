@@ -21,3 +21,10 @@ class LinkBytes:
     to_us: int = 0
     before: LinkRows = field(default_factory=dict)
     after: LinkRows = field(default_factory=dict)
+
+    def load(self, direction: Direction, rate_bps: int | None) -> float | None:
+        """The part of a rate (bit/s, emulated) that a direction used; None: it has none, or no time was taken."""
+        taken_us = self.to_us - self.from_us
+        if not rate_bps or taken_us <= 0 or direction not in self.bytes:
+            return None
+        return 8e6 * self.bytes[direction] / (rate_bps * taken_us)

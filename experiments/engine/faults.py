@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from common.errors import UserError
 from experiments.configuration.faults import AgentFault, Fault, LinkChange, LinkFault, SwitchRestart
@@ -11,15 +11,24 @@ from experiments.scale import Scale
 from experiments.testbeds.interface import Testbed
 
 
-def schedule(testbed: Testbed, faults: Sequence[Fault], scale: Scale, jobs: Sequence[int]) -> None:
+def schedule(
+    testbed: Testbed,
+    faults: Sequence[Fault],
+    scale: Scale,
+    jobs: Sequence[int],
+    note: Callable[[Fault], None] = lambda fault: None,
+) -> None:
     """Let faults happen at their times from now on, those of one time in the order in which they stand.
 
-    jobs: the controller's numbers of the jobs that run."""
+    jobs: the controller's numbers of the jobs that run. note: called with each as it happens."""
     for fault in faults:
-        testbed.call_after(scale.time_us(1000 * fault.at_ms), functools.partial(_apply, fault, testbed, scale, jobs))
+        testbed.call_after(
+            scale.time_us(1000 * fault.at_ms), functools.partial(_apply, fault, testbed, scale, jobs, note)
+        )
 
 
-def _apply(fault: Fault, testbed: Testbed, scale: Scale, jobs: Sequence[int]) -> None:
+def _apply(fault: Fault, testbed: Testbed, scale: Scale, jobs: Sequence[int], note: Callable[[Fault], None]) -> None:
+    note(fault)
     match fault:
         case LinkFault():
             testbed.set_link_up(*fault.link, fault.fault == "link-up")

@@ -19,14 +19,17 @@ from experiments.configuration.samples import SampleOrder
 from experiments.engine.faults import schedule
 from experiments.engine.sampling import Carried, Sampler
 from experiments.engine.settling import longest_stand_s, settle
+from experiments.engine.timeline import Timeline
 from experiments.fidelity.report import FidelityReport
 from experiments.fidelity.verdict import worst_report
 from experiments.phases import Measured, Phase, PointResult, Progress
+from experiments.records.network_file import write_network
 from experiments.setup import PointTask
 from experiments.system import System
 from experiments.testbeds.agents import AgentSpec
 from experiments.testbeds.interface import Testbed
 from experiments.testbeds.opening import open_testbed
+from topo.graph import Topology
 
 OnProgress = Callable[[Sequence[Progress]], None]
 """Told after every event of an agent."""
@@ -52,6 +55,8 @@ def run_point(system: System, task: PointTask, on_progress: OnProgress = lambda 
             reports.append(report)
     result = point.result(measured)
     topology = point.network.topology
+    plans = {phase.name: found.plan for phase, found in zip(point.phases, measured, strict=True) if found.plan}
+    write_network(task.folder, topology, plans)
     return replace(
         result,
         fidelity=worst_report(reports),
@@ -68,13 +73,25 @@ def run_point(system: System, task: PointTask, on_progress: OnProgress = lambda 
             **result.tables,
             **_sample_tables(point.phases, measured),
             "links": [
-                {"phase": phase.name, **row}
+                {"phase": phase.name, **row, "load": _load(topology, found, row)}
                 for phase, found in zip(point.phases, measured, strict=True)
                 for row in found.links
                 if row["packets"]
             ],
+            "timeline": [
+                {"phase": phase.name, **row}
+                for phase, found in zip(point.phases, measured, strict=True)
+                for row in found.timeline
+            ],
         },
     )
+
+
+def _load(topology: Topology, found: Measured, row: Mapping[str, Any]) -> float | None:
+    """What part of its rate, over all its channels, a direction used until the phase was complete."""
+    direction = row["from"], row["to"]
+    model = topology.link(*direction).model
+    return found.carried.load(direction, model.rate_bps and model.rate_bps * model.channels)
 
 
 def _sample_tables(phases: Sequence[Phase], measured: Sequence[Measured]) -> dict[str, list[dict[str, Any]]]:
@@ -96,6 +113,7 @@ def run_phase(
 ) -> tuple[Measured, FidelityReport]:
     """Run one phase on a network that is up."""
     answers = [testbed.add_job(request) for request in phase.requests]
+    jobs, plan = [answer["job"] for answer in answers], testbed.plan()
     # Some agents connect before they are ready, which their own counts contain.
     before = Counts.read(testbed)
     specs = list(phase.agents(answers))
@@ -103,52 +121,65 @@ def run_phase(
     with testbed.meter() as meter:
         if not phase.waits:
             testbed.begin()
+        timeline = Timeline(testbed, task.scale)
         carried = Carried(testbed, warm_up_us)
-        sampler = None if samples is None else Sampler(testbed, samples, task.scale)
-        if sampler is not None:
+        sampler = Sampler(testbed, samples, task.scale) if samples else None
+        if sampler:
             sampler.start()
-        schedule(testbed, task.configuration.faults, task.scale, [answer["job"] for answer in answers])
+        schedule(testbed, task.configuration.faults, task.scale, jobs, timeline.fault)
         on_progress(phase.progress())
+        still_s = longest_stand_s(testbed.topology, task.configuration.faults, task.scale)
         carried_bytes = None
         try:
-            specs += _events(testbed, phase, on_progress)
+            specs += _events(testbed, phase, on_progress, timeline)
             carried_bytes = carried.taken()
             testbed.cancel_calls()
-            still_s = longest_stand_s(testbed.topology, task.configuration.faults, task.scale)
             unsettled = settle(testbed, before, still_s)
         except EndlessCircle as circle:
             if not phase.tells_unfinished:
                 raise
             testbed.cancel_calls()
             unsettled = str(circle)
-        if unsettled:
-            unsettled = f"{'after' if phase.complete else 'before'} {phase.name} had ended, {unsettled}"
     final = testbed.stop_agents()
     counts = Counts.read(testbed).since(before)
     cells = {(switch, name): testbed.registers(switch, name) for switch, name in registers}
-    for answer in answers:
-        testbed.delete_job(answer["job"])
-    links = counts.link_rows(meter.achieved_rates())
-    sampled = {} if sampler is None else sampler.rows()
-    watched = testbed.coverage(), testbed.trace()
-    numbers = {answer["job"]: number for number, answer in enumerate(answers, start=1)}
-    hosts = {(numbers[spec.job], spec.name): spec.host for spec in specs}
+    for job in jobs:
+        testbed.delete_job(job)
     measured = Measured(
-        answers, final, counts, links, sampled, cells, *watched, unsettled, carried_bytes or carried.taken(), hosts
+        answers,
+        final,
+        counts,
+        counts.link_rows(meter.achieved_rates()),
+        sampler.rows() if sampler else {},
+        cells,
+        testbed.coverage(),
+        testbed.trace(),
+        _when(phase, unsettled),
+        carried_bytes or carried.taken(),
+        {(1 + jobs.index(spec.job), spec.name): spec.host for spec in specs},
+        plan,
+        timeline.rows(),
     )
     return measured, meter.report(*socket_counts(final))
 
 
-def _events(testbed: Testbed, phase: Phase, on_progress: OnProgress) -> list[AgentSpec]:
+def _when(phase: Phase, unsettled: str) -> str:
+    return f"{'after' if phase.complete else 'before'} {phase.name} had ended, {unsettled}" if unsettled else ""
+
+
+def _events(testbed: Testbed, phase: Phase, on_progress: OnProgress, timeline: Timeline) -> list[AgentSpec]:
     """Hand the phase its agents' events until it is complete; the agents that were started because of them."""
     specs: list[AgentSpec] = []
     while not phase.complete:
-        more = phase.take(testbed.event())
+        event = testbed.event()
+        timeline.event(event)
+        more = phase.take(event)
         if more is not None:
             specs += more
             testbed.start_agents(more)
             testbed.begin()
         on_progress(phase.progress())
+    timeline.complete()
     return specs
 
 

@@ -3,7 +3,8 @@
 study.yaml         the study as it was given
 study.json         resolved: name, quick, scale, and every point with its digest, coordinates and configuration
 environment.json   versions and machine
-points/DIGEST.json what a point found, written when it is done; logs in points/DIGEST/, captures in its pcap/
+points/DIGEST.json what a point found, written when it is done; in points/DIGEST/ its
+                   network.json (topology and plans of its switches), logs, and captures (pcap/)
 pcap               leads there, if captures are of one point
 data/NAME.csv      what figures show, a row for each place of the sweep (docs/data)
 points.csv, .parquet, rounds.csv, ...   raw rows of all points that are done

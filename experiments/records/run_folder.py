@@ -8,8 +8,10 @@ import fcntl
 import json
 import os
 import platform
+import shlex
 import shutil
 import subprocess
+import sys
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -126,8 +128,10 @@ def _fresh_folder(parent: Path, stamp: str) -> Path:
 
 
 def environment() -> dict[str, Any]:
-    """Versions and machine, for the record."""
+    """Command, versions and machine, for the record."""
     return {
+        "command": shlex.join(["gradbed", *sys.argv[1:]]),
+        "started": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
         "gradbed": VERSION,
         "revision": _revision(),
         "python": platform.python_version(),

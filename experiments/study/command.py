@@ -28,6 +28,7 @@ from experiments.study.evaluation.figures import draw_figures
 from experiments.study.evaluation.goals import goals_table, judged
 from experiments.study.evaluation.summary import summary_table
 from experiments.study.loading import load_study
+from experiments.study.report.writing import report_of_run
 from experiments.study.running.runner import StudyRun, run_study
 from experiments.study.switch_programs import check_switch_programs
 from experiments.system import System
@@ -62,6 +63,7 @@ def run_study_file(path: Path, options: RunOptions, *, quick: bool = False, cloc
     run = run_points(study, options)
     console = make_console()
     if run.interrupted:
+        _report(run, options, console)
         console.print(
             f"interrupted: {len(run.done)} of {run.planned} points are done; --resume goes on", style="bold"
         )
@@ -75,6 +77,7 @@ def run_study_file(path: Path, options: RunOptions, *, quick: bool = False, cloc
         console.print(f"figure: {figure}")
     if study.head.figures and not crossed:
         console.print(f"data of figures: {write_figure_data(study, results)}")
+    _report(run, options, console)
     console.print(f"rows and logs: {run.folder}/")
     goals = judged(study.head, results)
     if goals:
@@ -120,12 +123,14 @@ def run_single(
         points.append(Point({}, 0, seed, changed, other_clock=True))
     study = Study(head, system, False, None, tuple(points))
     run = run_points(study, options)
-    if run.interrupted:
-        return INTERRUPTED
     console = make_console(stderr=script)
+    if run.interrupted:
+        _report(run, options, console)
+        return INTERRUPTED
     results = load_results(run.folder, run.files)
     _print_comparisons(study, results, console)
     system.present(results, console)
+    _report(run, options, console)
     console.print(f"data: {run.folder}/")
     return conclude(run, "" if script else system.closing(results), console)
 
@@ -183,7 +188,25 @@ def run_points(study: Study, options: RunOptions) -> StudyRun:
         for topology in {point.configuration.topology.kind: point for point in study.points}.values():
             announce(topology.configuration.topology.build(scale))
         scale = study_scale() if options.factor is None else Scale(options.factor)
-    return run_study(study, scale, options.output, options.resume, options.jobs, options.scheduler)
+    begun: list[Path] = []
+
+    def keep(folder: Path) -> None:
+        """A report of what is there so far: of a run that is killed it is the last."""
+        begun[:] = [folder]
+        if len(study.points) > 1:
+            report_of_run(folder, options.output)
+
+    try:
+        return run_study(study, scale, options.output, options.resume, options.jobs, options.scheduler, keep)
+    except BaseException:
+        for folder in begun:
+            report_of_run(folder, options.output)
+        raise
+
+
+def _report(run: StudyRun, options: RunOptions, console: Console) -> None:
+    path, trouble = report_of_run(run.folder, options.output)
+    console.print(trouble if path is None else f"report: {path}")
 
 
 def conclude(run: StudyRun, assurance: str, console: Console, refused: Sequence[str] = ()) -> int:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pydantic import BaseModel
 
+from controller.planning.plan import Plan
 from emulation.fabric import Fabric
 from experiments.fidelity.report import FidelityReport
 from experiments.testbeds.agents import Agents, AgentSpec
@@ -56,6 +57,10 @@ class Testbed(ABC):
 
     @abstractmethod
     def delete_job(self, number: int) -> None: ...
+
+    @abstractmethod
+    def plan(self) -> Plan:
+        """What the switches are to hold now."""
 
     @abstractmethod
     def counters(self, switch: str) -> dict[str, list[dict[str, int]]]:

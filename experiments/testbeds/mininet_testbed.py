@@ -19,6 +19,7 @@ from controller.client import ControllerClient
 from controller.config import ControllerConfig, ProgramFiles
 from controller.core.services import ServiceConfig
 from controller.planning.legacy import OPENFLOW
+from controller.planning.plan import Plan
 from emulation.network import EmulatedNetwork
 from emulation.size import estimate
 from experiments.fidelity.meter import FidelityMeter, NetworkCounts
@@ -172,6 +173,9 @@ class MininetTestbed(Testbed):
 
     def delete_job(self, number: int) -> None:
         self.client.delete_job(self._system.name, number)
+
+    def plan(self) -> Plan:
+        return self.client.plan()
 
     def counters(self, switch: str) -> dict[str, list[dict[str, int]]]:
         return self.client.counters(switch)

@@ -17,6 +17,7 @@ from pydantic import BaseModel
 from common.capabilities import REAL_CLOCK
 from controller.core.controller import Controller
 from controller.core.services import ServiceConfig, load_services
+from controller.planning.plan import Plan
 from controller.southbound.p4runtime.local import LocalSouthbound
 from controller.southbound.p4runtime.pipeline import Pipeline
 from controller.switches import unrouted_programs
@@ -145,6 +146,9 @@ class VirtualTestbed(Testbed):
 
     def delete_job(self, number: int) -> None:
         self._controller.delete_job(self._system.name, number)
+
+    def plan(self) -> Plan:
+        return self._controller.plan()
 
     def counters(self, switch: str) -> dict[str, list[dict[str, int]]]:
         return {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,25 +65,28 @@ def run_study(
     resume: bool = False,
     jobs: int | None = None,
     scheduler: str | None = None,
+    on_tables: Callable[[Path], None] = lambda folder: None,
 ) -> StudyRun:
     """Run what is not done yet. With `resume`, in the folder of the newest run that was to make these points, those
     that failed or were invalid once more and last.
 
     A point that breaks is told, with the reason in the run's logs, and the study goes on. jobs: points side by side
     on the virtual clock (None: as many as there are processors); scheduler: the address of a Dask scheduler.
+    on_tables: called with the run's folder once that is there, and whenever its tables were written meanwhile.
     UserError where nothing can run at all.
     """
     planned = plan(study, scale)
     # Unlocked at the end of this process: figures are drawn into it.
     folder = _folder(study, planned, scale, output, resume)
     files = RunFiles(folder.path)
+    on_tables(folder.path)
     orders = [_order(study, item, scale, files) for item in _todo(planned, files)]
     labels = {item.digest: item.point.label for item in planned}
     broken: dict[str, str] = {}
     interrupted = False
     try:
         with executor(orders, jobs, scheduler) as running:
-            _run(running, orders, files, labels, broken, planned)
+            _run(running, orders, files, labels, broken, planned, on_tables)
     except KeyboardInterrupt:
         interrupted = True
     done = write_point_tables(files, planned)
@@ -102,6 +105,7 @@ def _run(
     labels: dict[str, str],
     broken: dict[str, str],
     planned: Sequence[PlannedPoint],
+    on_tables: Callable[[Path], None],
 ) -> None:
     started_s = written_s = time.monotonic()
     writing_s = 0.0
@@ -121,6 +125,7 @@ def _run(
         # They are for those who look on: points are stored already. All rows are written again each time.
         if (now_s := time.monotonic()) - written_s >= writing_s / MOST_OF_THE_TIME:
             write_point_tables(files, planned)
+            on_tables(files.path)
             written_s = time.monotonic()
             writing_s = written_s - now_s
         if len(broken) == ended >= SAME_TROUBLES and len(set(broken.values())) == 1:

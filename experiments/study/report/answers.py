@@ -1,0 +1,135 @@
+"""What was asked, and what came out, in words."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from experiments.study.definition.model import FigureSection
+from experiments.study.evaluation.bounds import crossings
+from experiments.study.evaluation.goals import judged
+from experiments.study.evaluation.kinds import panels_of
+from experiments.study.report.reading import Run
+from experiments.tables.intervals import confidence_interval
+from experiments.tables.metric import Metric
+from experiments.tables.units import engineering
+from experiments.tables.words import path_words, value_words
+
+MOST_LINES = 24
+"""Of numbers in words; figures and tables have all."""
+
+
+def question(run: Run) -> str:
+    """The comment at the beginning of the study's file, which says what is asked; else its title, or, of a system
+    alone, what that is about."""
+    asked = _comment(run.folder / "study.yaml")
+    if asked or run.resolved.get("title"):
+        return asked or run.title
+    about = inspect.getdoc(type(run.system)) if run.system is not None else None
+    return " ".join((about or run.title).split("\n\n")[0].split())
+
+
+def _comment(path: Path) -> str:
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return ""
+    found: list[str] = []
+    for line in lines:
+        if not line.startswith("#") or (found and not line.strip("# ")):
+            break
+        found.append(line.lstrip("#").strip())
+    return " ".join(found)
+
+
+def state(run: Run) -> str:
+    """How far the run came, one sentence."""
+    planned = len({point["digest"] for point in run.resolved["points"]})
+    done = len({point.stored.digest for point in run.points})
+    points = "point" if planned == 1 else "points"
+    parts = [f"{done} of {planned} {points} {'is' if planned == 1 else 'are'} done"]
+    if run.broken:
+        parts.append(f"{len(run.broken)} broke")
+    if run.missing:
+        parts.append(f"{len(run.missing)} {'is' if len(run.missing) == 1 else 'are'} missing")
+    if run.failed:
+        parts.append(f"{len(run.failed)} failed a check")
+    return f"{', '.join(parts)}."
+
+
+def closing(run: Run) -> str:
+    """What was checked and so holds; empty unless all points are done, and none of them failed."""
+    is_whole = run.points and not (run.missing or run.broken or run.failed or refused(run))
+    return run.system.closing(run.results) if is_whole and run.system is not None else ""
+
+
+def refused(run: Run) -> list[str]:
+    """Goals that were missed, and figures that are not drawn since points cross their bounds."""
+    if run.head is None:
+        return []
+    missed = [goal.words for goal in judged(run.head, run.results) if goal.has_failed]
+    crossed = crossings(run.results, run.head.figures)
+    return [*missed, *(f"no figure {name}: {line}" for name, lines in crossed.items() for line in lines)]
+
+
+def failures(run: Run) -> list[str]:
+    """A line for each failure of each point."""
+    return [f"{point.place_text}{line}" for point in run.failed for line in point.stored.failures]
+
+
+def label(point: Any) -> str:
+    """Of a planned point, as study.json has it."""
+    place = ", ".join(
+        f"{path.rsplit('.', 1)[-1]}={value_words(value)}" for path, value in point["coordinates"].items()
+    )
+    return f"{place + ', ' if place else ''}seed {point['seed']}"
+
+
+def numbers(run: Run) -> list[str]:
+    """Of each curve the least and the most, or, without figures of metrics, the main metrics of the only place."""
+    if run.system is None or run.head is None:
+        return []
+    lines: list[str] = []
+    for section in run.head.figures.values():
+        for panel in panels_of(section):
+            if panel.kind in ("lines", "bars") and panel.y in run.system.metrics:
+                lines += _extremes(run, panel, run.system.metrics[panel.y])
+    if not lines and run.is_single and run.results.points:
+        row = run.results.points[0].row
+        shown = run.system.main_metrics or list(run.system.metrics)
+        for name in shown:
+            metric, value = run.system.metrics[name], row.get(name)
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                lines.append(f"{_capital(metric.meaning)}: {engineering(value, metric.unit)}.")
+    return list(dict.fromkeys(lines))[:MOST_LINES]
+
+
+def _extremes(run: Run, section: FigureSection, metric: Metric) -> Sequence[str]:
+    lines = []
+    for name, points in run.results.series(section.x, section.y, section.series).items():
+        means = [(confidence_interval(point.values).estimate, point.x) for point in points if point.values]
+        if not means:
+            continue
+        (least, at_least), (most, at_most) = min(means, key=_first), max(means, key=_first)
+        of = "" if section.series is None else f", {path_words(section.series)} {section.names.get(str(name), name)}"
+        beginning = f"{_capital(metric.meaning)}{of}: "
+        x = path_words(section.x)
+        if least == most:
+            where = "everywhere" if len(means) > 1 else f"at {x} {at_least}"
+            lines.append(f"{beginning}{engineering(least, metric.unit)} {where}.")
+            continue
+        lines.append(
+            f"{beginning}least {engineering(least, metric.unit)} at {x} {at_least}, "
+            f"most {engineering(most, metric.unit)} at {x} {at_most}."
+        )
+    return lines
+
+
+def _first(pair: tuple[float, Any]) -> float:
+    return pair[0]
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,198 @@
+"""The network as a drawing, each direction of a link in the colour of its load."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from experiments.records.run_files import DonePoint
+from experiments.study.report.reading import Run
+from experiments.study.report.tables import HtmlTable, plain_table
+from experiments.tables.units import engineering
+from topo.graph import Direction, Topology
+from topo.layout import Place, is_ring, places
+
+LEVELS = ((0.001, "idle"), (0.2, "below 20 %"), (0.4, "20 to 40 %"), (0.6, "40 to 60 %"), (0.8, "60 to 80 %"))
+HIGHEST = "80 % and more"
+LEVEL_WORDS = (*(words for _, words in LEVELS), HIGHEST)
+WIDTHS = (1.0, 1.6, 2.2, 2.9, 3.6, 4.4)
+"""Of lines, by level: colours are not all that tells."""
+
+UNIT = 44.0
+"""Between neighbours, in the drawing's own units."""
+MARGIN = 30.0
+APART = 2.6
+"""Each of the two directions of a link from the line between its nodes."""
+
+MOST_LINES = 6000
+"""Of all drawings of a page: one is some 250 bytes."""
+BUSIEST = 10
+
+
+@dataclass(frozen=True)
+class Line:
+    """One direction of a link. path: of SVG."""
+
+    level: int
+    path: str
+    words: str
+
+
+@dataclass(frozen=True)
+class Node:
+    name: str
+    x: float
+    y: float
+    is_host: bool
+    words: str
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """of_bytes: loads are shares of the bytes on the busiest link, as nothing tells rates or times."""
+
+    heading: str
+    width: float
+    height: float
+    nodes: Sequence[Node]
+    lines: Sequence[Line]
+    busiest: HtmlTable
+    of_bytes: bool
+    alt: str
+
+
+@dataclass
+class Drawings:
+    """left_out: how many more there would be."""
+
+    drawn: list[Drawing] = field(default_factory=list)
+    left_out: int = 0
+
+    @property
+    def lines(self) -> int:
+        return sum(len(drawing.lines) for drawing in self.drawn)
+
+
+def level(load: float) -> int:
+    """Of LEVEL_WORDS."""
+    return next((number for number, (below, _) in enumerate(LEVELS) if load < below), len(LEVELS))
+
+
+def drawings(run: Run) -> Drawings:
+    """One for each phase of the first repetition at each place of the sweep, until the page is full."""
+    found = Drawings()
+    for point in run.points:
+        if point.repetition or point.other_clock:
+            continue
+        rows_of: dict[str, list[Mapping[str, Any]]] = {}
+        for row in point.stored.tables.get("links", []):
+            rows_of.setdefault(str(row["phase"]), []).append(row)
+        if not rows_of:
+            continue
+        network = run.network(point.stored.digest) if found.lines < MOST_LINES else None
+        if (
+            network is None
+            or found.lines + 2 * len(network.topology.links) * len(rows_of) > MOST_LINES > 0 < found.lines
+        ):
+            found.left_out += len(rows_of)
+            continue
+        for phase, rows in rows_of.items():
+            drawing = draw(network.topology, rows, _heading(point, phase))
+            if drawing is not None:
+                found.drawn.append(drawing)
+    return found
+
+
+def _heading(point: DonePoint, phase: str) -> str:
+    return f"{point.place_text.removesuffix(': ')}{': ' if point.place_text else ''}{phase}"
+
+
+def draw(topology: Topology, rows: Iterable[Mapping[str, Any]], heading: str) -> Drawing | None:
+    """rows: of the table "links", of one phase. None if they are of another topology."""
+    of = {(str(row["from"]), str(row["to"])): row for row in rows}
+    if any(name not in topology.graph for direction in of for name in direction):
+        return None
+    loads, of_bytes = _loads(of)
+    at = {name: (MARGIN + UNIT * x, MARGIN + UNIT * y) for name, (x, y) in places(topology).items()}
+    bends = not is_ring(topology)
+    lines = []
+    for link in topology.links:
+        for direction in ((link.a.node, link.b.node), (link.b.node, link.a.node)):
+            load = loads.get(direction, 0.0)
+            words = _words(topology, direction, of.get(direction), None if of_bytes else load)
+            lines.append(Line(level(load), _path(at[direction[0]], at[direction[1]], bends), words))
+    nodes = [
+        *(Node(host.name, *at[host.name], True, f"host {host.name}, {host.ip}") for host in topology.hosts),
+        *(Node(each.name, *at[each.name], False, f"{each.tier} switch {each.name}") for each in topology.switches),
+    ]
+    xs, ys = ([place[axis] for place in at.values()] or [0.0] for axis in (0, 1))
+    busiest = _busiest(of, loads, of_bytes)
+    return Drawing(
+        heading, max(xs) + MARGIN, max(ys) + MARGIN, nodes, sorted(lines, key=lambda line: line.level), busiest,
+        of_bytes, _alt(topology, heading, busiest),
+    )  # fmt: skip
+
+
+def _loads(rows: Mapping[Direction, Mapping[str, Any]]) -> tuple[dict[Direction, float], bool]:
+    """By direction; whether they are shares of the most bytes."""
+    told = {direction: float(row["load"]) for direction, row in rows.items() if row.get("load") is not None}
+    if told:
+        return told, False
+    most = max((row["bytes"] for row in rows.values()), default=0)
+    return {direction: row["bytes"] / most if most else 0.0 for direction, row in rows.items()}, True
+
+
+def _words(topology: Topology, direction: Direction, row: Mapping[str, Any] | None, load: float | None) -> str:
+    model = topology.link(*direction).model
+    rate = "" if model.rate_bps is None else f" of {engineering(model.rate_bps * model.channels, 'bit/s')}"
+    arrow = f"{direction[0]} to {direction[1]}"
+    if row is None:
+        return f"{arrow}: nothing{rate}"
+    share = "" if load is None or not rate else f" {100 * load:.1f} %{rate},"
+    lost = "".join(
+        f", {row[name]:,} {words}"
+        for name, words in (("queue_drops", "dropped by queues"), ("losses", "lost"), ("duplicates", "duplicated"))
+        if row.get(name)
+    )
+    return f"{arrow}:{share} {row['packets']:,} packets, {engineering(row['bytes'], 'B')}{lost}"
+
+
+def _path(start: Place, end: Place, bends: bool) -> str:
+    """A line beside the one between two nodes; where it would run through others of its row, a bow."""
+    length = math.dist(start, end) or 1.0
+    right = -(end[1] - start[1]) / length * APART, (end[0] - start[0]) / length * APART
+    (x0, y0), (x1, y1) = ((x + right[0], y + right[1]) for x, y in (start, end))
+    if bends and start[1] == end[1] and length > 1.5 * UNIT:
+        # Both directions on the same side, one outside the other.
+        rise = 0.22 * length + (2 * APART if start[0] < end[0] else 0.0)
+        return f"M{start[0]:.0f} {start[1]:.0f}Q{(x0 + x1) / 2:.0f} {start[1] - rise:.0f} {end[0]:.0f} {end[1]:.0f}"
+    return f"M{x0:.1f} {y0:.1f}L{x1:.1f} {y1:.1f}"
+
+
+def _busiest(
+    rows: Mapping[Direction, Mapping[str, Any]], loads: Mapping[Direction, float], of_bytes: bool
+) -> HtmlTable:
+    ordered = sorted(rows, key=lambda direction: (-loads.get(direction, 0.0), -rows[direction]["bytes"]))[:BUSIEST]
+    cells = [
+        (
+            f"{direction[0]} to {direction[1]}",
+            f"{100 * loads.get(direction, 0.0):.1f} %",
+            f"{rows[direction]['packets']:,}",
+            engineering(rows[direction]["bytes"], "B"),
+            f"{rows[direction].get('queue_drops', 0):,}",
+            f"{rows[direction].get('losses', 0):,}",
+        )
+        for direction in ordered
+    ]
+    columns = ("link", "of the busiest" if of_bytes else "load", "packets", "bytes", "queue drops", "losses")
+    return plain_table(f"The {len(cells)} busiest links", columns, cells, columns[1:])
+
+
+def _alt(topology: Topology, heading: str, busiest: HtmlTable) -> str:
+    most = f"; the busiest is {busiest.rows[0][0]} with {busiest.rows[0][1]}" if busiest.rows else ""
+    return (
+        f"{heading}: {topology.name} with {len(topology.hosts)} hosts, {len(topology.switches)} switches and "
+        f"{len(topology.links)} links, coloured by load{most}."
+    )
