@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from common.errors import UserError
 from experiments.exercises.finding import Detail, Finding, Refusal
 from experiments.exercises.subject import Subject
-from experiments.exercises.watch import WatchedSwitch, frame_text, outputs_text
+from experiments.exercises.watch import PACKET_US, WatchedSwitch, frame_text, outputs_text
 from switch.engine.device import EngineDevice
 from switch.stf import parse_stf
 from switch.stf.engine_target import EngineTarget
@@ -27,9 +27,9 @@ from topo.link import LinkModel
 if TYPE_CHECKING:
     from typing import Self
 
-PACKET_US = 1000
-"""What passes with each packet that is sent alone."""
 CPU_PORT = 510
+WATCHED = 100
+"""Packets before the one that was refused."""
 ENDLESS = "the packet and its copies go round in circles and never come to rest"
 Output = tuple[int, bytes]
 
@@ -37,14 +37,16 @@ Output = tuple[int, bytes]
 class Bench:
     """A context manager. Ports are numbers below 510; what is sent by a frame is told as [(port, frame), ...]."""
 
-    def __init__(self, subject: Subject, *, watched: bool = False) -> None:
-        """watched: slower, but it knows afterwards what the program decided."""
+    def __init__(self, subject: Subject, unwatched: int | None = None) -> None:
+        """unwatched: so many times of sending go by, and from then on it is known what the program decided, which is
+        slow; None: it is not."""
         self.watch: WatchedSwitch | None = None
+        self.sent = 0
         self.digests: list[tuple[int, ...]] = []
         """The fields of each digest that the program has sent."""
         with ExitStack() as stack:
-            if watched:
-                self.watch = stack.enter_context(WatchedSwitch(subject, CPU_PORT))
+            if unwatched is not None:
+                self.watch = stack.enter_context(WatchedSwitch(subject, CPU_PORT, unwatched))
                 self._target = self.watch.switch.target
             else:
                 self._target = stack.enter_context(EngineTarget(subject.built, frozenset(), CPU_PORT))
@@ -70,15 +72,16 @@ class Bench:
             except (NoFit, CheckFailed) as error:
                 raise Refusal(str(error)) from None
 
-    def send(self, port: int, frame: bytes) -> list[Output]:
-        """Let a frame arrive, and everything happen that comes of it within a millisecond."""
+    def send(self, port: int, frame: bytes, duration_us: float = PACKET_US) -> list[Output]:
+        """Let a frame arrive, and everything happen that comes of it in that time."""
         if self.watch is not None:
+            self.sent += 1
             try:
-                return self.watch.send(port, frame).outputs
+                return self.watch.send(port, frame, duration_us).outputs
             except UserError:
                 raise Refusal(ENDLESS) from None
         self._target.engine.inject(self._device.device_id, port, frame)
-        return self._pass(PACKET_US)
+        return self._pass(duration_us)
 
     def send_together(self, frames: Iterable[Output], duration_us: float) -> list[Output]:
         """Let frames arrive at one moment, and tell what has left so much later."""
@@ -87,6 +90,7 @@ class Bench:
         return self._pass(duration_us)
 
     def _pass(self, duration_us: float) -> list[Output]:
+        self.sent += 1
         try:
             if self.watch is not None:
                 return self.watch.let_pass(duration_us).outputs
@@ -138,8 +142,9 @@ def check_conversation(subject: Subject, script: Path) -> Finding | None:
         return None
     except Refusal as refusal:
         found = refusal.finding
-    # The same again, watched: nothing is left to chance in a check.
-    with Bench(subject, watched=True) as bench:
+        sent = bench.sent
+    # The same again, watched in the end: nothing is left to chance in a check.
+    with Bench(subject, max(0, sent - WATCHED)) as bench:
         assert bench.watch is not None
         try:
             check(bench)

@@ -18,6 +18,8 @@ DECISIONS_SHOWN = 12
 UNREACHED_SHOWN = 4
 BYTES_SHOWN = 80
 BURST_EVENTS = 100_000
+PACKET_US = 1000
+"""What passes with each packet that is sent alone."""
 CATEGORIES = {"parser states": "parser state", "tables": "table", "actions": "action", "branches": "condition"}
 STANDARD = ("core.p4", "v1model.p4")
 
@@ -25,8 +27,10 @@ STANDARD = ("core.p4", "v1model.p4")
 class WatchedSwitch:
     """A context manager."""
 
-    def __init__(self, subject: Subject, cpu_port: int = DEFAULT_CPU_PORT) -> None:
+    def __init__(self, subject: Subject, cpu_port: int = DEFAULT_CPU_PORT, unwatched: int = 0) -> None:
+        """unwatched: so many packets at first are sent without a look."""
         self._subject = subject
+        self._sent, self._unwatched = 0, unwatched
         self._coverage = Coverage(subject.instrumented, subject.sources)
         self.switch = TracedSwitch(subject.instrumented, Level.VALUES, cpu_port)
         self.last: tuple[int, bytes, Passage] | None = None
@@ -44,19 +48,23 @@ class WatchedSwitch:
     def model(self) -> ProgramModel:
         return self._subject.instrumented.model
 
-    def send(self, port: int, frame: bytes) -> Passage:
-        passage = self.switch.send(port, frame)
+    def send(self, port: int, frame: bytes, duration_us: float = PACKET_US) -> Passage:
+        passage = self.switch.send(port, frame, duration_us, recorded=self._looks())
         self.last = port, frame, passage
         self._coverage.see_packet(passage.records)
         return passage
 
     def let_pass(self, duration_us: float) -> Passage:
         """What happens meanwhile to packets that were sent together."""
-        passage = self.switch.let_pass(duration_us, BURST_EVENTS)
+        passage = self.switch.let_pass(duration_us, BURST_EVENTS, recorded=self._looks())
         if passage.records:
             self.last = None
             self._coverage.see_packet(passage.records)
         return passage
+
+    def _looks(self) -> bool:
+        self._sent += 1
+        return self._sent > self._unwatched
 
     def details(self, packet: tuple[int, bytes, Passage] | None = None) -> tuple[Detail, ...]:
         """What decided about a packet, the last one if none is named, and what none reached."""

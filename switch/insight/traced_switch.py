@@ -75,7 +75,7 @@ class TracedSwitch:
             except (NoFit, CheckFailed) as error:
                 raise StfError(script.path, statement.line, str(error)) from None
 
-    def send(self, port: int, frame: bytes) -> Passage:
+    def send(self, port: int, frame: bytes, duration_us: float = _PACKET_US, *, recorded: bool = True) -> Passage:
         """Let a frame arrive, and everything happen that comes of it. Arriving at the CPU port it is a packet-out."""
         if not 0 <= port < DROP_PORT:
             raise UserError(f"ports are 0..{DROP_PORT - 1}, so there is no port {port}")
@@ -85,10 +85,10 @@ class TracedSwitch:
             self.device.packet_out(frame)
         else:
             self._target.engine.inject(self.device.device_id, port, frame)
-        return self.let_pass(_PACKET_US)
+        return self.let_pass(duration_us, recorded=recorded)
 
-    def let_pass(self, duration_us: float, max_events: int = _MAX_EVENTS) -> Passage:
-        """What happens meanwhile, with the records of all packets."""
+    def let_pass(self, duration_us: float, max_events: int = _MAX_EVENTS, *, recorded: bool = True) -> Passage:
+        """What happens meanwhile, with the records of all packets, if they are wanted: reading them takes time."""
         try:
             self._target.engine.advance(duration_us, max_events)
         except RuntimeError:
@@ -98,7 +98,8 @@ class TracedSwitch:
         outputs = self._target.drain() + [(self._cpu_port, frame) for frame in self._packet_ins]
         self._packet_ins.clear()
         words = as_words(self._recorder.take())
-        return Passage(read_records(self.program, self._recorder.level == Level.VALUES, words), outputs)
+        with_values = self._recorder.level == Level.VALUES
+        return Passage(read_records(self.program, with_values, words) if recorded else [], outputs)
 
     def entries(self, table: str) -> list[TableEntry]:
         """The entries of a table as they are now."""
