@@ -73,7 +73,7 @@ def test_a_wrong_solution_is_refused_with_what_is_wrong(name: str, mutant: dict[
     subject = copied(tmp_path / "work", exercise.program, tmp_path / "subject")
     check = exercise.folder / "checks" / mutant["check"]
     said = told(KINDS[check.suffix](subject, check))
-    assert re.search(mutant["says"], said), said
+    assert re.search(mutant["says"], said, re.DOTALL), said
     # The solution is not given away.
     solution = set(map(str.strip, (exercise.folder / "solution" / exercise.program).read_text().splitlines()))
     starter = set(map(str.strip, (exercise.folder / "starter" / exercise.program).read_text().splitlines()))
