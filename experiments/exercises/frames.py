@@ -48,7 +48,7 @@ def routed(packet: bytes, port_mac: int = 1, host_mac: int = 2) -> bytes:
 
 def ones_sum(data: bytes) -> int:
     """Of 16-bit words in one's complement; 0xffff over a header with its right checksum."""
-    total = sum(struct.unpack(f"!{len(data) // 2}H", data))
+    total: int = sum(struct.unpack(f"!{len(data) // 2}H", data))
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)
     return total

@@ -14,6 +14,7 @@ from experiments.exercises.exercise import Exercise
 from experiments.exercises.work import found_in
 from switch.stf.isolated import each_in_own_process
 
+IMPORTS = ("experiments.exercises.checking", "experiments.testbeds.virtual_testbed")
 MEMORY_BYTES = 6 << 30
 FILE_BYTES = 1 << 30
 CPU_S_PER_SECOND = 2
@@ -83,7 +84,8 @@ def grade(found: Sequence[Submission], *, jobs: int, time_limit_s: float) -> Ite
         if each.exercise is None:
             yield Grade(each.student, "", "missing", 0, 0, "no program of an exercise")
     tasks = [_Job(each, time_limit_s) for each in whole]
-    for ended in each_in_own_process(_grade_one, tasks, jobs=jobs, time_limit_s=time_limit_s):
+    calls = each_in_own_process(_grade_one, tasks, jobs=jobs, time_limit_s=time_limit_s, imports=IMPORTS)
+    for ended in calls:
         submission = ended.argument.submission
         assert submission.exercise is not None
         name, checks = submission.exercise.name, len(submission.exercise.checks)

@@ -19,7 +19,7 @@ Value = TypeVar("Value")
 
 # Forked from a process without threads, which imports once for all calls what most of them need.
 _CONTEXT = multiprocessing.get_context("forkserver")
-_CONTEXT.set_forkserver_preload(["switch.codegen", "switch.compiler", "switch.stf"])
+_IMPORTS = ("switch.codegen", "switch.compiler", "switch.stf")
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,18 @@ class _Running(Generic[Argument]):
 
 
 def each_in_own_process(
-    function: Callable[[Argument], Value], arguments: Sequence[Argument], *, jobs: int, time_limit_s: float
+    function: Callable[[Argument], Value],
+    arguments: Sequence[Argument],
+    *,
+    jobs: int,
+    time_limit_s: float,
+    imports: Sequence[str] = _IMPORTS,
 ) -> Iterator[Ended[Argument, Value]]:
-    """Call the function with each argument, `jobs` at a time; results in the order in which they come."""
+    """Call the function with each argument, `jobs` at a time; results in the order in which they come.
+
+    imports: modules that most calls need.
+    """
+    _CONTEXT.set_forkserver_preload([*imports])
     waiting = list(reversed(arguments))
     running: list[_Running[Argument]] = []
     try:
