@@ -59,7 +59,19 @@ def dom(url: str) -> str:
         return _dumped(url, folder, "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1")
 
 
+def picture(page: Path, target: Path, *, width_px: int = 1200, height_px: int = 800, dark: bool = False) -> None:
+    """What a window of that size shows of a page, as a PNG."""
+    with tempfile.TemporaryDirectory() as folder:
+        size = f"--window-size={width_px},{height_px}"
+        _started(page.as_uri(), folder, size, "--hide-scrollbars", f"--screenshot={target.resolve()}", dark=dark)
+    assert target.exists(), f"the browser drew no picture of {page}"
+
+
 def _dumped(url: str, folder: str, *options: str, dark: bool = False) -> str:
+    return _started(url, folder, *options, "--dump-dom", dark=dark)
+
+
+def _started(url: str, folder: str, *options: str, dark: bool) -> str:
     assert BROWSER is not None, WHY_NOT
     return _run(
         BROWSER,
@@ -72,7 +84,6 @@ def _dumped(url: str, folder: str, *options: str, dark: bool = False) -> str:
         f"--user-data-dir={folder}/profile",
         "--virtual-time-budget=10000",
         *options,
-        "--dump-dom",
         url,
     )
 

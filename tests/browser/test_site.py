@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import matplotlib.image
 import pytest
 
 from cli.commands.docs import docs
 from tests.browser.browser import BROWSER, WHY_NOT, ask, dom
+from tests.browser.site_pictures import PICTURES, make_pictures
 
 pytestmark = pytest.mark.skipif(BROWSER is None, reason=WHY_NOT)
 
@@ -31,3 +33,12 @@ def test_no_page_is_wider_than_its_window(site: Path, width_px: int) -> None:
     for name in ("index", "ndn", "interconnect"):
         page = site / f"{name}.html"
         assert ask(page, "page => page.documentElement.scrollWidth", width_px=width_px) <= width_px, name
+
+
+def test_the_pictures_of_the_site_can_be_made_anew(site: Path, tmp_path: Path) -> None:
+    make_pictures(site, tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(PICTURES)
+    brightness = {name: matplotlib.image.imread(tmp_path / name)[..., :3].mean() for name in PICTURES}
+    assert brightness["site_light.png"] > 0.7 > 0.35 > brightness["site_dark.png"]
+    for name in PICTURES:
+        assert (Path(__file__).parents[2] / "docs" / "images" / name).exists()
