@@ -16,6 +16,9 @@ from common.errors import UserError  # noqa: E402
 from common.version import VERSION as __version__  # noqa: E402
 
 if TYPE_CHECKING:
+    from .live_hosts import Host
+    from .live_switches import Count, Counter, Register, Switch, Table
+    from .networks import Link, Network, up, virtual
     from .programs import Program
     from .results import Figure, Results, load_results
     from .studies import Study, run, systems
@@ -32,10 +35,18 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "Count",
+    "Counter",
     "Figure",
+    "Host",
+    "Link",
+    "Network",
     "Program",
+    "Register",
     "Results",
     "Study",
+    "Switch",
+    "Table",
     "Topology",
     "UserError",
     "__version__",
@@ -50,9 +61,14 @@ __all__ = [
     "systems",
     "topology",
     "torus",
+    "up",
+    "virtual",
 ]
 
 _MODULES = {
+    "live_hosts": ("Host",),
+    "live_switches": ("Count", "Counter", "Register", "Switch", "Table"),
+    "networks": ("Link", "Network", "up", "virtual"),
     "programs": ("Program",),
     "results": ("Figure", "Results", "load_results"),
     "studies": ("Study", "run", "systems"),

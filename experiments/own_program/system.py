@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -53,6 +53,7 @@ class OwnProgram:
     entries: tuple[Path, ...] = ()
     watch: bool = False
     controller: str | None = None
+    macros: Mapping[str, str] = field(default_factory=dict)
 
 
 class OwnProgramSystem(System[OwnProgramConfiguration]):
@@ -77,6 +78,7 @@ class OwnProgramSystem(System[OwnProgramConfiguration]):
             self.given.program,
             self.given.entries,
             file=topology_file(configuration.topology.kind),
+            macros=self.given.macros,
             by=configuration.program,
             links=configuration.switches.links,
             skip_invalid=skip_invalid,

@@ -84,12 +84,12 @@ class MininetTestbed(Testbed):
         self.preload = setup.preload
         self._system = system
         self._setup = setup
-        self._by = task.configuration.program
+        self.by = task.configuration.program
         self.folder = task.folder
         self._rest_fd = rest_fd
         self.network = EmulatedNetwork(
             setup.topology,
-            switch_kind=self._by.model,
+            switch_kind=self.by.model,
             links=setup.links,
             run_dir=task.folder,
             seed=task.seed,
@@ -148,7 +148,7 @@ class MininetTestbed(Testbed):
         for switch in self.topology.switches:
             program = self._setup.switches[switch.name]
             if isinstance(program, Program):
-                files = program.compiled(self._by)
+                files = program.compiled(self.by)
                 found[switch.name] = {
                     "address": self.fabric.control_address(switch.name),
                     "device_id": switch.number,
@@ -235,7 +235,7 @@ class MininetTestbed(Testbed):
             for name, program in self._setup.switches.items():
                 if isinstance(program, Program):
                     if program.name not in built:
-                        text = program.compiled(self._by).json.read_text(encoding="utf-8")
+                        text = program.compiled(self.by).json.read_text(encoding="utf-8")
                         built[program.name] = build_instrumented(json.loads(text))
                     programs[self.topology.switch(name).number] = built[program.name]
             self._watch = PacketWatch(self._setup, programs)
@@ -289,7 +289,7 @@ class MininetTestbed(Testbed):
     def _write_configuration(self) -> Path:
         setup = self._setup
         programs = {each.name: each for each in setup.switches.values() if isinstance(each, Program)}
-        compiled = {name: program.compiled(self._by) for name, program in programs.items()}
+        compiled = {name: program.compiled(self.by) for name, program in programs.items()}
         config = ControllerConfig(
             topology=self.topology,
             targets={switch.name: self.fabric.control_address(switch.name) for switch in self.topology.switches},

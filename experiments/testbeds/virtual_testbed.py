@@ -19,7 +19,6 @@ from controller.core.controller import Controller
 from controller.core.services import ServiceConfig, load_services
 from controller.planning.plan import Plan
 from controller.southbound.p4runtime.local import LocalSouthbound
-from controller.southbound.p4runtime.pipeline import Pipeline
 from controller.switches import unrouted_programs
 from emulation.switches.fabric_layout import fabric_config, interface_name
 from emulation.switches.virtual_switches import VirtualSwitches
@@ -28,6 +27,7 @@ from experiments.programs import Program
 from experiments.testbeds.agents import Agents
 from experiments.testbeds.interface import Testbed
 from experiments.testbeds.packet_watch import PacketWatch, watch_level
+from experiments.testbeds.pipelines import pipelines_of
 from hosts.agents.virtual.clock import VirtualClock
 from hosts.agents.virtual.launcher import VirtualLauncher
 from switch.codegen import build_program
@@ -38,14 +38,13 @@ from switch.virtual import HostInterface, Message, VirtualFabric
 if TYPE_CHECKING:
     from typing import Self
 
-    from experiments.configuration.sections import SwitchProgramsSection
     from experiments.setup import NetworkSetup, PointTask, Served
     from switch.engine import EngineDevice
     from switch.insight.coverage.coverage import Report as CoverageReport
 
 
 class VirtualTestbed(Testbed):
-    """All in this process."""
+    """All in this process. southbound: what the controller writes through; interfaces: of hosts, by their names."""
 
     def __init__(self, system: Served, setup: NetworkSetup, task: PointTask) -> None:
         """UserError for what needs the kernel."""
@@ -61,31 +60,32 @@ class VirtualTestbed(Testbed):
         self._watch: PacketWatch | None = None
         build = build_program if self._level is None else build_instrumented
         self._switches = VirtualFabric(fabric_config(self.topology, "memory", task.seed, ()), build)
-        self._clock = VirtualClock(self._switches)
-        self._clock.on_message = self._take_message
-        self.fabric = VirtualSwitches(self.topology, self._switches, self._clock)
-        pipelines = _pipelines(programs, task.configuration.program)
+        self.clock = VirtualClock(self._switches)
+        self.clock.on_message = self._take_message
+        self.fabric = VirtualSwitches(self.topology, self._switches, self.clock)
+        self.pipelines = pipelines_of(setup, task.configuration.program)
         device_ids = {switch.name: switch.number for switch in self.topology.switches}
-        self._southbound = LocalSouthbound(self._switches, device_ids, pipelines)
+        self.southbound = LocalSouthbound(self._switches, device_ids, self.pipelines)
         service = ServiceConfig(
             name=system.name, service=system.service, settings=setup.settings.model_dump(mode="json")
         )
         self._controller = Controller(
             self.topology,
-            self._southbound,
+            self.southbound,
             load_services([service, *setup.services]),
             {name: program.name for name, program in programs.items()},
-            unrouted_programs=unrouted_programs(pipelines),
+            unrouted_programs=unrouted_programs(self.pipelines),
         )
-        self._southbound.listen(self._controller)
+        self.southbound.listen(self._controller)
+        self.interfaces = self._open_interfaces()
         self._agents = Agents(
             task.folder,
             _Hosts(self),
-            launcher=VirtualLauncher(self._clock, self._interfaces(), task.compute_times),
+            launcher=VirtualLauncher(self.clock, self.interfaces, task.compute_times),
         )
         self._calls: list[Any] = []
 
-    def _interfaces(self) -> dict[str, HostInterface]:
+    def _open_interfaces(self) -> dict[str, HostInterface]:
         """By name, as Mininet would call them."""
         found = {}
         for link in self.topology.host_links:
@@ -153,11 +153,11 @@ class VirtualTestbed(Testbed):
     def counters(self, switch: str) -> dict[str, list[dict[str, int]]]:
         return {
             name: [asdict(cell) for cell in cells if cell.packets or cell.bytes]
-            for name, cells in self._southbound.counters(switch).items()
+            for name, cells in self.southbound.counters(switch).items()
         }
 
     def registers(self, switch: str, name: str) -> dict[int, int | None]:
-        return {index: value for index, value in enumerate(self._southbound.registers(switch, name)) if value != 0}
+        return {index: value for index, value in enumerate(self.southbound.registers(switch, name)) if value != 0}
 
     # Agents.
 
@@ -184,10 +184,10 @@ class VirtualTestbed(Testbed):
     # Time.
 
     def now_us(self) -> int:
-        return self._clock.now_ns // 1000
+        return self.clock.now_ns // 1000
 
     def call_after(self, delay_us: int, action: Callable[[], None]) -> None:
-        self._calls.append(self._clock.at(self._clock.now_ns + 1000 * delay_us, action))
+        self._calls.append(self.clock.at(self.clock.now_ns + 1000 * delay_us, action))
 
     def cancel_calls(self) -> None:
         for call in self._calls:
@@ -196,11 +196,11 @@ class VirtualTestbed(Testbed):
 
     def _later(self, trips: int, action: Callable[[], None]) -> None:
         """After so many trips between controller and switch."""
-        self._clock.at(self._clock.now_ns + trips * self._control_ns, action)
+        self.clock.at(self.clock.now_ns + trips * self._control_ns, action)
 
     def _take_message(self, message: Message) -> None:
         # There, and back with what the controller makes of it.
-        self._later(2, lambda: self._southbound.take(message.device_id, message.message))
+        self._later(2, lambda: self.southbound.take(message.device_id, message.message))
 
     # Faults.
 
@@ -210,8 +210,8 @@ class VirtualTestbed(Testbed):
 
     def restart_switch(self, switch: str) -> None:
         super().restart_switch(switch)
-        self._southbound.lost(switch)
-        self._later(2, lambda: self._southbound.restore(switch))
+        self.southbound.lost(switch)
+        self._later(2, lambda: self.southbound.restore(switch))
 
     def meter(self) -> VirtualMeter:
         return VirtualMeter()
@@ -245,12 +245,3 @@ class _Hosts:
     def host_interfaces(self, host: str) -> tuple[str, ...]:
         ends = [end for link in self._topology.host_links for end in (link.a, link.b) if end.node == host]
         return tuple(interface_name(end) for end in sorted(ends, key=lambda end: end.port))
-
-
-def _pipelines(programs: Mapping[str, Program], by: SwitchProgramsSection) -> dict[str, Pipeline]:
-    found = {}
-    for program in programs.values():
-        if program.name not in found:
-            files = program.compiled(by)
-            found[program.name] = Pipeline.load(program.name, files.json, files.p4info, program.routed)
-    return found

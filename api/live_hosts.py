@@ -1,0 +1,129 @@
+"""A host of a network that is up: packets of Scapy, and commands."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from common.errors import UserError
+
+if TYPE_CHECKING:
+    from scapy.packet import Packet
+
+    from experiments.by_hand.held import Held
+    from topo.graph import Topology
+
+
+class Host:
+    """A host that is up.
+
+    Attributes:
+        name: As in the topology.
+        ip: Its IPv4 address.
+        mac: Its MAC address.
+        gateway_mac: Where frames to other networks go.
+    """
+
+    def __init__(self, held: Held, topology: Topology, name: str) -> None:
+        self._held, self._topology, self.name = held, topology, name
+        host = topology.host(name)
+        self.ip, self.mac, self.gateway_mac = host.ip, host.mac, host.gateway_mac
+        self._waiting: list[Packet] = []
+
+    def send(self, packets: Packet | bytes | Iterable[Packet | bytes]) -> None:
+        """Offer packets to the host's link, one after the other.
+
+        Args:
+            packets: Scapy packets, or whole Ethernet frames as bytes. IP packets get an Ethernet header, and this
+                host's address as their source, if they name none.
+
+        Raises:
+            UserError: It is no packet.
+        """
+        from scapy.packet import Packet
+
+        several = [packets] if isinstance(packets, (bytes, Packet)) else list(packets)
+        self._held.send(self.name, [self._frame(each) for each in several])
+
+    def receive(self, *, timeout_us: int = 1_000_000, where: Callable[[Packet], bool] | None = None) -> Packet | None:
+        """The next packet that comes, or has come, with all its layers; its `time` is in seconds since the network is
+        up. None: none came in time.
+
+        Args:
+            timeout_us: So long at most time goes on for it.
+            where: Says of a packet whether it is meant; others are left out. (On the real clock a host sees ARP and
+                neighbour discovery, too.)
+        """
+        end_us = self._held.now_us() + timeout_us
+        while True:
+            self._take()
+            while self._waiting:
+                packet = self._waiting.pop(0)
+                if where is None or where(packet):
+                    return packet
+            left_us = end_us - self._held.now_us()
+            if left_us <= 0:
+                return None
+            self._held.wait_for_frame(self.name, left_us)
+
+    def received(self) -> list[Packet]:
+        """All that has come and was not received yet; time does not go on."""
+        self._take()
+        found, self._waiting = self._waiting, []
+        return found
+
+    def run(self, command: str | Sequence[str], *, timeout_s: float = 60.0) -> subprocess.CompletedProcess[str]:
+        """Run a command in the host's network (real clock), and return what it printed and its status.
+
+        Args:
+            command: For a shell, if it is a text: "ping -c 3 10.0.0.2".
+            timeout_s: After which it is killed.
+
+        Raises:
+            UserError: It did not end in time; or the network is on the virtual clock, whose hosts run no programs.
+        """
+        arguments = ["sh", "-c", command] if isinstance(command, str) else [str(word) for word in command]
+        status, output, errors = self._held.run(self.name, arguments, timeout_s)
+        return subprocess.CompletedProcess(arguments, status, output, errors)
+
+    def ping(self, to: Host | str, *, count: int = 1) -> bool:
+        """Whether all echo requests to a host, or an address, are answered (real clock)."""
+        address = to.ip if isinstance(to, Host) else self._address(to)
+        return self.run(f"ping -n -c {count} -i 0.2 -W 1 {shlex.quote(address)}").returncode == 0
+
+    def _address(self, name: str) -> str:
+        return self._topology.host(name).ip if name in {host.name for host in self._topology.hosts} else name
+
+    def _take(self) -> None:
+        from scapy.layers.l2 import Ether
+
+        for time_us, frame in self._held.received(self.name):
+            packet = Ether(frame)
+            packet.time = time_us / 1e6
+            self._waiting.append(packet)
+
+    def _frame(self, packet: Any) -> bytes:
+        from scapy.layers.inet import IP
+        from scapy.layers.l2 import Ether
+        from scapy.packet import Packet
+
+        if isinstance(packet, bytes):
+            return packet
+        if not isinstance(packet, Packet):
+            raise UserError(f"a packet of Scapy or bytes are expected, got {packet!r}")
+        if isinstance(packet, IP):
+            packet = packet.copy()
+            if "src" not in packet.fields:
+                packet.src = self.ip
+            packet = Ether(src=self.mac, dst=self._next_mac(packet.dst)) / packet
+        return bytes(packet)
+
+    def _next_mac(self, address: str) -> str:
+        """Where a frame to an address goes first."""
+        to = next((host.name for host in self._topology.hosts if host.ip == address), None)
+        return self.gateway_mac if to is None else self._topology.destination_mac(self.name, to)
+
+    def __repr__(self) -> str:
+        return f"<Host {self.name}: {self.ip}>"

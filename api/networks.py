@@ -1,0 +1,202 @@
+"""Networks that are up, on either clock: their switches' tables, registers and counters, packets at hosts, links."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from common.errors import UserError
+
+from .live_hosts import Host
+from .live_switches import Switch
+from .programs import Program, as_program
+from .topologies import Topology
+
+if TYPE_CHECKING:
+    import pandas
+
+    from controller.southbound.messages import Message
+    from experiments.by_hand.held import Held
+
+
+class Members(dict[str, Any]):
+    """Hosts or switches by name. UserError for a name that the network does not have."""
+
+    def __init__(self, kind: str, found: Mapping[str, Any]) -> None:
+        super().__init__(found)
+        self._kind = kind
+
+    def __missing__(self, name: str) -> Any:
+        from common.suggestion import suggestion
+
+        raise UserError(f"the network has no {self._kind} {name!r}{suggestion(name, list(self))}")
+
+
+class Link:
+    """A link between two nodes, both directions."""
+
+    def __init__(self, held: Held, a: str, b: str) -> None:
+        self._held = held
+        self.a, self.b = a, b
+
+    def down(self) -> None:
+        """Cut it: packets on it are lost, and the ports at its switches go down."""
+        self._held.set_link_up(self.a, self.b, False)
+
+    def up(self) -> None:
+        """Mend it."""
+        self._held.set_link_up(self.a, self.b, True)
+
+    def change(self, *, rate_mbps: float | None = None, **fields: Any) -> None:
+        """From now on.
+
+        Args:
+            rate_mbps: The rate.
+            **fields: delay_us, loss, duplicate, queue_packets, jitter_us, reorder.
+        """
+        from common.suggestion import suggestion
+
+        known = self._held.link_model(self.a, self.b)
+        for name in fields:
+            if name not in known:
+                raise UserError(f"a link has no {name!r}{suggestion(name, ['rate_mbps', *known])}")
+        if rate_mbps is not None:
+            fields["rate_bps"] = round(rate_mbps * 1e6)
+        self._held.change_link(self.a, self.b, fields)
+
+    def __repr__(self) -> str:
+        return f"<Link {self.a}-{self.b}>"
+
+
+class Network:
+    """A network that is up. You are its controller: nothing changes tables but you, whatever happens to links.
+
+    Attributes:
+        hosts: By name, such as net.hosts["h1"].
+        switches: By name, such as net.switches["s1"].
+        topology: Hosts, switches and links as values, with addresses and ports.
+    """
+
+    def __init__(self, held: Held, topology: Topology) -> None:
+        self._held = held
+        self.topology = topology.graph
+        self.hosts: Mapping[str, Host] = Members(
+            "host", {host.name: Host(held, self.topology, host.name) for host in self.topology.hosts}
+        )
+        self.switches: Mapping[str, Switch] = Members(
+            "switch", {switch.name: Switch(held, switch.name) for switch in self.topology.switches}
+        )
+
+    def link(self, a: str, b: str) -> Link:
+        """The link between two nodes. UserError if there is none."""
+        self.topology.link(a, b)
+        return Link(self._held, a, b)
+
+    @property
+    def links(self) -> pandas.DataFrame:
+        """A row for each direction of each link: from_node, to_node, packets, bytes, queue_drops, losses, ..."""
+        import pandas
+
+        return pandas.DataFrame(self._held.link_statistics())
+
+    @property
+    def now_us(self) -> int:
+        """Microseconds since the network is up."""
+        return self._held.now_us()
+
+    def wait(self, duration_us: int) -> None:
+        """Let time go on for so long. On the virtual clock nothing happens but in this, `settle` and `receive`."""
+        self._held.wait(duration_us)
+
+    def settle(self, timeout_s: float = 2.0) -> bool:
+        """Let time go on until no packet is on its way any more; False if some are after timeout_s."""
+        return self._held.settle(timeout_s)
+
+    def messages(self) -> list[tuple[str, Message]]:
+        """What switches have sent their controller since the last call: the switch's name, and a Digest (name,
+        entries) or a PacketIn (payload, metadata)."""
+        return self._held.messages()
+
+    def __repr__(self) -> str:
+        return f"<Network {self.topology.name}: {len(self.hosts)} hosts, {len(self.switches)} switches>"
+
+
+@contextmanager
+def up(
+    topology: Topology | str | Path,
+    program: Program | str | Path | None = None,
+    *,
+    clock: str = "real",
+    seed: int = 1,
+    switch: str = "gradbed",
+    links: str = "memory",
+) -> Iterator[Network]:
+    """A network whose switches run a P4 program, for as long as the `with` block lasts.
+
+    Args:
+        topology: A `Topology`, or what `--topology` takes.
+        program: For every switch, with its entries; None: what the topology's file names.
+        clock: "real": Mininet in namespaces of its own, as root; "virtual": in this process, exact, any user, and
+            hosts are nothing but their packets.
+        seed: Of losses and whatever else is drawn by chance.
+        switch: "gradbed", or "bmv2" where it is installed (real clock).
+        links: Between switches, on the real clock: "memory", or "veth" to capture on.
+
+    Raises:
+        UserError: Something is wrong, in one line; for programs and entries with FILE:LINE:COLUMN.
+
+    Example:
+        >>> with gb.up(gb.star(2), "my.p4", clock="virtual") as net:
+        ...     net.switches["s1"].tables["routes"].insert({"hdr.ipv4.dst_addr": "10.0.0.1"}, "forward", {"port": 1})
+        ...     net.hosts["h2"].send(IP(dst="10.0.0.1") / UDP())
+        ...     packet = net.hosts["h1"].receive()
+    """
+    found = topology if isinstance(topology, Topology) else Topology(str(topology))
+    given = None if program is None else as_program(program)
+    order = {
+        "values": _values(found, clock, switch, links),
+        "program": None if given is None else Path(given.path).absolute(),
+        "entries": () if given is None else given.files,
+        "macros": {} if given is None else {name: str(value) for name, value in given.macros.items()},
+        "seed": seed,
+    }
+    if clock == "real":
+        from experiments.by_hand.remote import hold
+
+        with hold(order) as held:
+            yield Network(held, found)
+    else:
+        from common.scratch import scratch_folder
+        from experiments.by_hand.virtual import hold_ordered
+
+        with scratch_folder() as folder, hold_ordered(order, folder) as held:
+            yield Network(held, found)
+
+
+def virtual(topology: Topology | str | Path, program: Program | str | Path | None = None, **options: Any) -> Any:
+    """`up` on the virtual clock: for tests of a P4 network, in this process, without root, the same each time."""
+    return up(topology, program, clock="virtual", **options)
+
+
+def _values(topology: Topology, clock: str, switch: str, links: str) -> dict[str, Any]:
+    """A configuration of experiments.own_program, checked. UserError."""
+    from pydantic import ValidationError
+
+    from experiments.own_program.system import OwnProgramConfiguration
+
+    values = {
+        "topology": topology.section,
+        "clock": clock,
+        "program": {"model": switch},
+        "switches": {"links": links},
+    }
+    try:
+        OwnProgramConfiguration.model_validate(values)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        name = {"program": "switch", "switches": "links"}.get(str(first["loc"][0]), str(first["loc"][0]))
+        message = str(first["msg"]).removeprefix("Value error, ")
+        raise UserError(f"{name}: {message[0].lower()}{message[1:]}, got {first['input']!r}") from None
+    return values
