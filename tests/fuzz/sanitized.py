@@ -9,54 +9,24 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from switch.bmv2_json.load import load_program
 from switch.bmv2_json.model import Action, ProgramModel, Table
-from switch.build import RUNTIME_DIR, RUNTIME_SOURCES, compiler
+from switch.build import RUNTIME_SOURCES
 from switch.codegen.program import generate
 from switch.state.abi import to_words
 from tests.fuzz.parser_frames import parser_frames
+from tests.sanitizers import sanitized
 
 ENTRIES = 40
 SEED_FRAMES = 200
 MEMBERS = 4
 """Of each action profile."""
-FLAGS = (
-    "-std=gnu11",
-    "-g",
-    "-O1",
-    "-fno-strict-aliasing",
-    "-fsanitize=address,undefined",
-    "-fno-sanitize-recover=all",
-)
 
 
-def require_sanitizers(folder: Path) -> None:
-    """Skip the test if the C compiler has none."""
-    empty = folder / "empty.c"
-    empty.write_text("int main(void) { return 0; }\n")
-    command = [compiler()[0], *FLAGS, "-o", str(folder / "empty"), str(empty)]
-    if subprocess.run(command, capture_output=True, check=False).returncode != 0:
-        pytest.skip("the C compiler has no sanitizer libraries")
-
-
-def runtime_objects(folder: Path) -> list[Path]:
-    """Runtime, engine and driver, compiled: they are the same for all programs."""
-    require_sanitizers(folder)
+def build_driver(program: dict[str, Any], folder: Path) -> Path:
+    """The program with runtime, engine and frame_driver.c."""
     sources = [Path(__file__).with_name("frame_driver.c"), *RUNTIME_SOURCES]
-    objects = [folder / f"{source.stem}.o" for source in sources]
-    command = [compiler()[0], *FLAGS, "-Wall", f"-I{RUNTIME_DIR}", "-c", *map(str, sources)]
-    subprocess.run(command, check=True, cwd=folder)
-    return objects
-
-
-def build_driver(program: dict[str, Any], objects: list[Path], folder: Path) -> Path:
-    source, driver = folder / "program.c", folder / "driver"
-    source.write_text(generate(load_program(program)))
-    command = [compiler()[0], *FLAGS, f"-I{RUNTIME_DIR}", "-o", str(driver), str(source), *map(str, objects)]
-    subprocess.run([*command, "-lpthread", "-lm"], check=True)
-    return driver
+    return sanitized(folder / "driver", sources, generate(load_program(program)))
 
 
 def run_driver(

@@ -11,32 +11,27 @@ from pathlib import Path
 import pytest
 
 from tests.fuzz.programs import SOURCES, program_json
-from tests.fuzz.sanitized import build_driver, run_driver, runtime_objects
+from tests.fuzz.sanitized import build_driver, run_driver
 
 RUNS, FRAMES = 8, 4_000
 NIGHTLY_FRAMES = 1_000_000
 NIGHTLY_RUNS = 20
 
 
-@pytest.fixture(scope="module")
-def objects(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    return runtime_objects(tmp_path_factory.mktemp("objects"))
-
-
 @pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
-def test_some_frames(source: Path, objects: list[Path], tmp_path: Path) -> None:
+def test_some_frames(source: Path, tmp_path: Path) -> None:
     program = program_json(source)
-    driver = build_driver(program, objects, tmp_path)
+    driver = build_driver(program, tmp_path)
     # Frames must not merely be dropped at the door, also by programs that want a MAC address of their own.
     assert sum(run_driver(driver, program, seed, FRAMES) for seed in range(RUNS)) > RUNS * FRAMES // 1000
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
-def test_a_million_frames(source: Path, objects: list[Path], tmp_path: Path) -> None:
+def test_a_million_frames(source: Path, tmp_path: Path) -> None:
     """Each run has other table entries and other frames to start from."""
     program = program_json(source, few_lanes=False)
-    driver = build_driver(program, objects, tmp_path)
+    driver = build_driver(program, tmp_path)
     for seed in range(NIGHTLY_RUNS):
         entries = 40 if seed % 2 else 5_000  # large tables are searched otherwise than small ones
         run_driver(driver, program, seed, NIGHTLY_FRAMES // NIGHTLY_RUNS, entries=entries)

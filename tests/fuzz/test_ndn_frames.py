@@ -20,7 +20,7 @@ from hosts.systems.ndn.packets.packets import data_frame, ethernet, interest_fra
 from switch.bmv2_json.load import load_program
 from switch.program_cache import compiled_files
 from tests.fuzz.programs import ROOT
-from tests.fuzz.sanitized import build_driver, entry_for_all, run_driver, runtime_objects
+from tests.fuzz.sanitized import build_driver, entry_for_all, run_driver
 
 LANES = 64
 HEADER = ethernet(bytes.fromhex("020000000001"))
@@ -72,7 +72,7 @@ def check(folder: Path, runs: int, frames: int) -> None:
     """Random frames, in runs with packets of their own."""
     defines = {"LANES": str(LANES), "CONTENTS": "16", "SUBSCRIPTIONS": "8", "PENDING": "8"}
     program = json.loads(compiled_files(ROOT / "p4src" / "ndn.p4", defines).json.read_text())
-    driver = build_driver(program, runtime_objects(folder), folder)
+    driver = build_driver(program, folder)
     model = load_program(program)
     everything = [entry_for_all(model, "fib", "towards", 1), entry_for_all(model, "port_sets", "has_group")]
     out = 0

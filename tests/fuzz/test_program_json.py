@@ -13,7 +13,7 @@ from switch.bmv2_json.load import load_program
 from switch.codegen import MalformedProgram
 from switch.codegen.program import generate
 from tests.fuzz.programs import SOURCES, program_json
-from tests.fuzz.sanitized import build_driver, run_driver, runtime_objects
+from tests.fuzz.sanitized import build_driver, run_driver
 from tests.unit.codegen.test_malformed import damage, places
 
 COPIES = 40
@@ -50,10 +50,10 @@ def test_damaged_programs(source: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
-def test_frames_through_damaged_programs(source: Path, tmp_path: Path) -> None:
-    objects = runtime_objects(tmp_path)
+def test_frames_through_damaged_programs(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GRADBED_CACHE", str(tmp_path))  # nobody needs them again
     original = program_json(source)
     for number, program in enumerate(accepted_copies(original, 2, NIGHTLY_COPIES)):
         if number % (NIGHTLY_COPIES // NIGHTLY_BUILDS // 2) == 0:
-            driver = build_driver(program, objects, tmp_path)
+            driver = build_driver(program, tmp_path)
             run_driver(driver, program, number, NIGHTLY_FRAMES, parser_of=original)

@@ -5,28 +5,11 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-import pytest
-
-from switch.build import RUNTIME_DIR, RUNTIME_SOURCES, compiler
+from switch.build import RUNTIME_SOURCES
+from tests.sanitizers import THREADS, sanitized
 
 PROGRAMS = Path(__file__).parent / "programs"
 SOURCES = [PROGRAMS / "driver.c", PROGRAMS / "instructed.c", *RUNTIME_SOURCES]
-
-
-def build(scratch: Path, sanitizers: str) -> Path:
-    """The driver with these sanitizers; skips the test if this compiler has none."""
-    cc, _ = compiler()
-    checks = [f"-fsanitize={sanitizers}", "-fno-sanitize-recover=all"]
-    empty = scratch / "empty.c"
-    empty.write_text("int main(void) { return 0; }\n")
-    probe = [cc, *checks, "-o", str(scratch / "empty"), str(empty)]
-    if subprocess.run(probe, capture_output=True, check=False).returncode != 0:
-        pytest.skip(f"{cc} cannot build with -fsanitize={sanitizers}")
-    driver = scratch / "driver"
-    flags = ["-std=gnu11", "-g", "-O1", "-Wall", "-Werror", "-fno-strict-aliasing", *checks, f"-I{RUNTIME_DIR}"]
-    command = [cc, *flags, "-o", str(driver), *map(str, SOURCES), "-lpthread", "-lm"]
-    subprocess.run(command, check=True)
-    return driver
 
 
 def run(driver: Path, *arguments: int) -> str:
@@ -37,7 +20,7 @@ def run(driver: Path, *arguments: int) -> str:
 
 
 def test_no_bad_memory_access_no_undefined_behaviour_no_leak(tmp_path: Path) -> None:
-    driver = build(tmp_path, "address,undefined")
+    driver = sanitized(tmp_path / "driver", SOURCES)
     for seed in (1, 2, 3):
         first = run(driver, seed, 10_000, 0)
         assert "24 directions delivered" in first
@@ -47,7 +30,7 @@ def test_no_bad_memory_access_no_undefined_behaviour_no_leak(tmp_path: Path) -> 
 
 
 def test_no_data_race_between_the_data_plane_and_control_calls(tmp_path: Path) -> None:
-    driver = build(tmp_path, "thread")
+    driver = sanitized(tmp_path / "driver", SOURCES, checks=THREADS)
     # Without address randomisation, which older thread sanitizers cannot cope with.
     command = ["setarch", "-R", str(driver), "5", "3000", "3"]
     for _ in range(3):
