@@ -61,6 +61,7 @@ class GradbedCommands(Commands):
         "up": Entry(
             "cli.commands.up:up", "Bring up a network, and give Mininet's prompt.", ("run", "study"), network=True
         ),
+        "replay": Entry("cli.commands.replay:replay", "Show the recording of a run with --live again.", ("run",)),
         "figures": Entry("cli.commands.figures:figures", "Make the figures of a system.", ("run", "study")),
         "report": Entry(
             "cli.commands.report:report", "Make the page of a run, or of a folder of runs.", ("run", "study")

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Annotated, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 import typer
 
 from common.errors import UserError
+
+if TYPE_CHECKING:
+    from experiments.engine.onlooker import Onlooker
 
 Number = TypeVar("Number", int, float)
 
@@ -43,6 +47,12 @@ Jobs = Annotated[
 Scheduler = Annotated[
     str | None, typer.Option(help="Run points on the workers of a Dask scheduler (its address, or local).")
 ]
+Live = Annotated[
+    bool, typer.Option("--live", help="Show the network in a page of this machine while it runs (docs/live.md).")
+]
+LivePaused = Annotated[
+    bool, typer.Option("--live-paused", help="As --live; the virtual clock waits at the start for the page's run.")
+]
 Output = Annotated[Path, typer.Option(help="Folder for results.")]
 Seed = Annotated[int, typer.Option(callback=within(0), help="For everything that is drawn by chance.")]
 
@@ -68,3 +78,14 @@ def captured(listed: str | None) -> tuple[str, ...]:
 def macros(defines: Iterable[str] | None) -> dict[str, str]:
     """Values of -D as macros with their replacement text; NAME alone is 1, as with cpp."""
     return {name: value if equals else "1" for name, equals, value in (d.partition("=") for d in defines or ())}
+
+
+def looked_on(live: bool, paused: bool, scheduler: str | None = None) -> AbstractContextManager[Onlooker | None]:
+    """The live view, if that is asked for."""
+    if not live and not paused:
+        return nullcontext()
+    if scheduler is not None:
+        raise UserError("--live does not go with --scheduler: points run in other processes there")
+    from experiments.live.view import live_view
+
+    return live_view(paused=paused)

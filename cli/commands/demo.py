@@ -26,6 +26,8 @@ def demo(
     ] = None,
     output: options.Output = Path("results"),
     pcap: options.Pcap = None,
+    live: options.Live = False,
+    live_paused: options.LivePaused = False,
 ) -> int:
     """Run a system with and without its idea: a table, a figure, and what they mean."""
     from cli.layers import need_debian
@@ -42,4 +44,5 @@ def demo(
             f"gradbed: on the virtual clock, without root; sudo {COMMAND} demo is in Mininet",
             file=sys.stderr,
         )
-    return run_demo(name, RunOptions(output, pcap=options.captured(pcap)), clock)
+    with options.looked_on(live, live_paused) as onlooker:
+        return run_demo(name, RunOptions(output, pcap=options.captured(pcap), onlooker=onlooker), clock)

@@ -74,13 +74,16 @@ def study(
     output: options.Output = Path("results"),
     scale: options.Scale = None,
     pcap: options.Pcap = None,
+    live: options.Live = False,
+    live_paused: options.LivePaused = False,
 ) -> int:
     """Run an experiment from its file: gradbed run STUDY.yaml."""
     from experiments.study.command import RunOptions, run_study_file
 
     need_for_study(file, quick, clock)
-    of_run = RunOptions(output, resume, scale, jobs, scheduler, options.captured(pcap))
-    return run_study_file(file, of_run, quick=quick, clock=clock)
+    with options.looked_on(live, live_paused, scheduler) as onlooker:
+        of_run = RunOptions(output, resume, scale, jobs, scheduler, options.captured(pcap), onlooker)
+        return run_study_file(file, of_run, quick=quick, clock=clock)
 
 
 def need_for_study(file: Path, quick: bool, clock: str | None) -> None:
@@ -126,6 +129,7 @@ def torch_command() -> Any:
         output: options.Output = Path("results"),
         scale: options.Scale = None,
         pcap: options.Pcap = None,
+        live: options.Live = False,
         **given: Any,
     ) -> int:
         name, values = meant(options_of, given)
@@ -133,7 +137,7 @@ def torch_command() -> Any:
             install_torch()
         run = single_run(name, runners[name].script_defaults or {})
         of_script = {"workload__path": str(script), "workload__arguments": tuple(arguments or ())}
-        return run(seed=seed, output=output, scale=scale, pcap=pcap, **of_script, **values)
+        return run(seed=seed, output=output, scale=scale, pcap=pcap, live=live, **of_script, **values)
 
     torch.__doc__ = TORCH
     return _command("torch", with_parameters(torch, parameters(every_option(options_of))))
@@ -156,6 +160,8 @@ def single_run(
         output: options.Output = Path("results"),
         scale: options.Scale = None,
         pcap: options.Pcap = None,
+        live: options.Live = False,
+        live_paused: options.LivePaused = False,
         **given: Any,
     ) -> int:
         from experiments.study.command import RunOptions, run_single
@@ -165,7 +171,6 @@ def single_run(
         made, short = model_options(system.configuration, defaults), model_options(system.shorthands, {})
         names = {each.parameter for each in short}
         try:
-            of_run = RunOptions(output, factor=scale, pcap=options.captured(pcap))
             script = defaults.get("workload.kind") == "script"
             values = nested(made, {key: value for key, value in given.items() if key not in names}, defaults)
             chosen = nested(short, {key: value for key, value in given.items() if key in names}, {})
@@ -173,7 +178,9 @@ def single_run(
             if "bmv2" in (values.get("program", {}).get("model"), *axes.get("program.model", ())):
                 by_hand = {key for key, value in given.items() if value is not None}
                 values = suited_to_bmv2(system, values, by_hand)
-            return run_single(name, values, seed, of_run, on_other_clock, script, axes)
+            with options.looked_on(live, live_paused) as onlooker:
+                of_run = RunOptions(output, factor=scale, pcap=options.captured(pcap), onlooker=onlooker)
+                return run_single(name, values, seed, of_run, on_other_clock, script, axes)
         except ValidationError as error:
             raise complaint(error, [*made, *short]) from None
 

@@ -8,8 +8,9 @@ complete. What switches, links and agents counted in between is the system's to 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from common.errors import EndlessCircle
 from emulation.switches.fabric_layout import link_seed
@@ -17,6 +18,7 @@ from experiments.accounts.counts import Counts
 from experiments.captures import capturing, ordered
 from experiments.configuration.samples import SampleOrder
 from experiments.engine.faults import schedule
+from experiments.engine.onlooker import NOBODY, Onlooker
 from experiments.engine.sampling import Carried, Sampler
 from experiments.engine.settling import longest_stand_s, settle
 from experiments.engine.timeline import Timeline
@@ -31,25 +33,36 @@ from experiments.testbeds.interface import Testbed
 from experiments.testbeds.opening import open_testbed
 from topo.graph import Topology
 
+Told = TypeVar("Told")
+
 OnProgress = Callable[[Sequence[Progress]], None]
 """Told after every event of an agent."""
 
 
-def run_point(system: System, task: PointTask, on_progress: OnProgress = lambda bars: None) -> PointResult:
+def run_point(
+    system: System,
+    task: PointTask,
+    on_progress: OnProgress = lambda bars: None,
+    onlooker: Onlooker = NOBODY,
+) -> PointResult:
     """Run one point. UserError for what the user can put right. With the real clock: in a sandbox, as root. A point
     without phases is computed, and no network comes up."""
     point = system.point(task)
     if not point.phases:
         return point.result(())
     measured, reports = [], []
+    on_each = _both(on_progress, onlooker.progressed)
     with (
         open_testbed(system, point.network, task) as testbed,
         capturing(testbed.fabric, ordered(task.capture, testbed.fabric, point.network.capture), task.folder),
+        ExitStack() as stack,
     ):
+        onlooker.network_is_up(testbed, point.network, task, system.name)
+        stack.callback(onlooker.network_goes)
         for phase in point.phases:
             setup = point.network
             found, report = run_phase(
-                testbed, phase, task, on_progress, setup.samples, setup.registers, setup.warm_up_us
+                testbed, phase, task, on_each, setup.samples, setup.registers, setup.warm_up_us, onlooker
             )
             measured.append(found)
             reports.append(report)
@@ -110,6 +123,7 @@ def run_phase(
     samples: SampleOrder | None = None,
     registers: Sequence[tuple[str, str]] = (),
     warm_up_us: int = 0,
+    onlooker: Onlooker = NOBODY,
 ) -> tuple[Measured, FidelityReport]:
     """Run one phase on a network that is up."""
     answers = [testbed.add_job(request) for request in phase.requests]
@@ -121,17 +135,16 @@ def run_phase(
     with testbed.meter() as meter:
         if not phase.waits:
             testbed.begin()
-        timeline = Timeline(testbed, task.scale)
-        carried = Carried(testbed, warm_up_us)
-        sampler = Sampler(testbed, samples, task.scale) if samples else None
-        if sampler:
-            sampler.start()
-        schedule(testbed, task.configuration.faults, task.scale, jobs, timeline.fault)
+        timeline, carried = Timeline(testbed, task.scale), Carried(testbed, warm_up_us)
+        sampler = _started(Sampler(testbed, samples, task.scale)) if samples else None
+        schedule(testbed, task.configuration.faults, task.scale, jobs, _both(timeline.fault, onlooker.fault_happens))
+        onlooker.phase_begins(phase, jobs)
         on_progress(phase.progress())
         still_s = longest_stand_s(testbed.topology, task.configuration.faults, task.scale)
         carried_bytes = None
         try:
-            specs += _events(testbed, phase, on_progress, timeline)
+            specs += _events(testbed, phase, on_progress, _both(timeline.event, onlooker.agent_told))
+            timeline.complete()
             carried_bytes = carried.taken()
             testbed.cancel_calls()
             unsettled = settle(testbed, before, still_s)
@@ -143,6 +156,7 @@ def run_phase(
     final = testbed.stop_agents()
     counts = Counts.read(testbed).since(before)
     cells = {(switch, name): testbed.registers(switch, name) for switch, name in registers}
+    onlooker.phase_ended(phase)
     for job in jobs:
         testbed.delete_job(job)
     measured = Measured(
@@ -163,24 +177,38 @@ def run_phase(
     return measured, meter.report(*socket_counts(final))
 
 
+def _started(sampler: Sampler) -> Sampler:
+    sampler.start()
+    return sampler
+
+
 def _when(phase: Phase, unsettled: str) -> str:
     return f"{'after' if phase.complete else 'before'} {phase.name} had ended, {unsettled}" if unsettled else ""
 
 
-def _events(testbed: Testbed, phase: Phase, on_progress: OnProgress, timeline: Timeline) -> list[AgentSpec]:
+def _events(
+    testbed: Testbed, phase: Phase, on_progress: OnProgress, note: Callable[[Mapping[str, Any]], None]
+) -> list[AgentSpec]:
     """Hand the phase its agents' events until it is complete; the agents that were started because of them."""
     specs: list[AgentSpec] = []
     while not phase.complete:
         event = testbed.event()
-        timeline.event(event)
+        note(event)
         more = phase.take(event)
         if more is not None:
             specs += more
             testbed.start_agents(more)
             testbed.begin()
         on_progress(phase.progress())
-    timeline.complete()
     return specs
+
+
+def _both(first: Callable[[Told], None], second: Callable[[Told], None]) -> Callable[[Told], None]:
+    def tell(told: Told) -> None:
+        first(told)
+        second(told)
+
+    return tell
 
 
 def socket_counts(final: Mapping[tuple[int, str], Mapping[str, Any]]) -> tuple[int, int]:

@@ -16,6 +16,7 @@ from common.namespaces import require_root
 from emulation.size import announce
 from experiments.calibration import study_scale
 from experiments.configuration.point import PointConfiguration
+from experiments.engine.onlooker import Onlooker
 from experiments.records.results import StudyResults, load_results
 from experiments.records.run_files import CAPTURES
 from experiments.scale import Scale
@@ -43,7 +44,8 @@ INTERRUPTED = 130
 @dataclass(frozen=True)
 class RunOptions:
     """How a study runs, whatever it is of. factor: the scale to use instead of this machine's; jobs, scheduler: as
-    for experiments.study.runner.run_study. pcap: links and hosts to be captured, in place of what the study says."""
+    for experiments.study.runner.run_study. pcap: links and hosts to be captured, in place of what the study says.
+    onlooker: as for run_study."""
 
     output: Path = Path("results")
     resume: bool = False
@@ -51,6 +53,7 @@ class RunOptions:
     jobs: int | None = None
     scheduler: str | None = None
     pcap: tuple[str, ...] = ()
+    onlooker: Onlooker | None = None
 
 
 def run_study_file(path: Path, options: RunOptions, *, quick: bool = False, clock: str | None = None) -> int:
@@ -197,7 +200,8 @@ def run_points(study: Study, options: RunOptions) -> StudyRun:
             report_of_run(folder, options.output)
 
     try:
-        return run_study(study, scale, options.output, options.resume, options.jobs, options.scheduler, keep)
+        of_run = options.resume, options.jobs, options.scheduler
+        return run_study(study, scale, options.output, *of_run, keep, options.onlooker)
     except BaseException:
         for folder in begun:
             report_of_run(folder, options.output)

@@ -115,6 +115,12 @@ class Testbed(ABC):
     @abstractmethod
     def cancel_calls(self) -> None: ...
 
+    @abstractmethod
+    def look_on(self, look: Callable[[], int] | None) -> None:
+        """Call `look` again and again while somebody waits for an event: it reads, changes nothing, and says when
+        (now_us) it is to be called again at the latest. None: nobody looks on any more. Unlike `call_after` it is no
+        part of what happens, and it goes on while the network comes to rest (virtual clock)."""
+
     # Faults.
     @abstractmethod
     def set_link_up(self, a: str, b: str, up: bool) -> None:

@@ -109,6 +109,8 @@ class MininetTestbed(Testbed):
             compute=task.compute_times,
         )
         self._calls: list[tuple[float, int, Callable[[], None]]] = []
+        self._look: Callable[[], int] | None = None
+        self._look_us = 0
 
     def __enter__(self) -> Self:
         try:
@@ -174,11 +176,11 @@ class MininetTestbed(Testbed):
     def delete_job(self, number: int) -> None:
         self.client.delete_job(self._system.name, number)
 
-    def plan(self) -> Plan:
-        return self.client.plan()
-
     def counters(self, switch: str) -> dict[str, list[dict[str, int]]]:
         return self.client.counters(switch)
+
+    def plan(self) -> Plan:
+        return self.client.plan()
 
     def registers(self, switch: str, name: str) -> dict[int, int | None]:
         return self.client.registers(switch, name)
@@ -192,9 +194,11 @@ class MininetTestbed(Testbed):
     def event(self) -> Mapping[str, Any]:
         while True:
             self._make_due_calls()
-            if not self._calls:
+            self._look_if_due()
+            times_s = [call[0] for call in self._calls[:1]] + ([] if self._look is None else [self._look_us / 1e6])
+            if not times_s:
                 return self._agents.event()
-            if (event := self._agents.event_within(self._calls[0][0] - time.monotonic())) is not None:
+            if (event := self._agents.event_within(min(times_s) - time.monotonic())) is not None:
                 return event
 
     def restart_agent(self, job: int, name: str) -> None:
@@ -252,6 +256,13 @@ class MininetTestbed(Testbed):
 
     def cancel_calls(self) -> None:
         self._calls.clear()
+
+    def look_on(self, look: Callable[[], int] | None) -> None:
+        self._look, self._look_us = look, 0
+
+    def _look_if_due(self) -> None:
+        if self._look is not None and self.now_us() >= self._look_us:
+            self._look_us = self._look()
 
     def _make_due_calls(self) -> None:
         while self._calls and self._calls[0][0] <= time.monotonic():

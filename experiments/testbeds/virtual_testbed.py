@@ -147,14 +147,14 @@ class VirtualTestbed(Testbed):
     def delete_job(self, number: int) -> None:
         self._controller.delete_job(self._system.name, number)
 
-    def plan(self) -> Plan:
-        return self._controller.plan()
-
     def counters(self, switch: str) -> dict[str, list[dict[str, int]]]:
         return {
             name: [asdict(cell) for cell in cells if cell.packets or cell.bytes]
             for name, cells in self.southbound.counters(switch).items()
         }
+
+    def plan(self) -> Plan:
+        return self._controller.plan()
 
     def registers(self, switch: str, name: str) -> dict[int, int | None]:
         return {index: value for index, value in enumerate(self.southbound.registers(switch, name)) if value != 0}
@@ -193,6 +193,9 @@ class VirtualTestbed(Testbed):
         for call in self._calls:
             call.cancel()
         self._calls.clear()
+
+    def look_on(self, look: Callable[[], int] | None) -> None:
+        self.clock.look_on(None if look is None else lambda: 1000 * look())
 
     def _later(self, trips: int, action: Callable[[], None]) -> None:
         """After so many trips between controller and switch."""

@@ -48,8 +48,8 @@ ROOMS = {
     "controller": "core entries planning rest southbound systems",
     "hosts": "agents collectives compressors learning protocols systems torch_hook traffic transport",
     "experiments": (
-        "accounts bench by_hand configuration engine exercises fidelity own_program plotting prompt records study "
-        "systems tables testbeds traffic"
+        "accounts bench by_hand configuration engine exercises fidelity live own_program plotting prompt records "
+        "study systems tables testbeds traffic"
     ),
     "cli": "commands p4 site",
 }

@@ -20,6 +20,7 @@ from common.errors import UserError, trouble
 from common.parent_death import die_with_parent
 from common.scratch import scratch_folder
 from experiments.configuration.point import PointConfiguration
+from experiments.engine.onlooker import NOBODY, Onlooker
 from experiments.records.run_files import StoredPoint
 from experiments.scale import Scale
 from experiments.study.running.measure import PointOrder, measure
@@ -63,9 +64,12 @@ class Executor(Protocol):
 
 
 @contextlib.contextmanager
-def executor(orders: Sequence[PointOrder], jobs: int | None, scheduler: str | None) -> Iterator[Executor]:
-    """The executor for these orders. Those on the virtual clock come first: nothing else may run on the machine while
-    others run in real time."""
+def executor(
+    orders: Sequence[PointOrder], jobs: int | None, scheduler: str | None, onlooker: Onlooker | None = None
+) -> Iterator[Executor]:
+    """The executor for these orders. onlooker: somebody before whom points run one after the other.
+
+    Those on the virtual clock come first: nothing else may run on the machine while others run in real time."""
     real = [order for order in orders if order.configuration["clock"] == "real"]
     virtual = [order for order in orders if order.configuration["clock"] != "real"]
     if real and (scheduler is not None or (jobs or 1) > 1):
@@ -74,10 +78,12 @@ def executor(orders: Sequence[PointOrder], jobs: int | None, scheduler: str | No
         executors: list[Executor] = []
         if virtual and scheduler is not None:
             executors.append(OnDask(virtual, stack.enter_context(_dask_client(scheduler))))
+        elif virtual and onlooker is not None:
+            executors.append(OneAfterTheOther(virtual, onlooker))
         elif virtual:
             executors.append(SideBySide(virtual, jobs or len(os.sched_getaffinity(0))))
         if real:
-            executors.append(OneByOne(real))
+            executors.append(OneByOne(real, onlooker or NOBODY))
         yield executors[0] if len(executors) == 1 else InTurn(executors)
 
 
@@ -95,8 +101,9 @@ class InTurn:
 class OneByOne:
     """Each point in a sandbox of its own, as root, as often as its order says. A single one shows how far it is."""
 
-    def __init__(self, orders: Sequence[PointOrder]) -> None:
+    def __init__(self, orders: Sequence[PointOrder], onlooker: Onlooker = NOBODY) -> None:
         self._orders = orders
+        self._onlooker = onlooker
 
     def results(self, on_start: Callable[[PointOrder], None]) -> Iterator[tuple[PointOrder, Outcome]]:
         alone = len(self._orders) == 1
@@ -104,13 +111,13 @@ class OneByOne:
             if not alone:
                 on_start(order)
             for _ in range(order.attempts):
-                outcome = run_sandboxed(order, alone)
+                outcome = run_sandboxed(order, alone, self._onlooker)
                 if isinstance(outcome, Broken) or outcome.row["verdict"] == "valid":
                     break
             yield order, outcome
 
 
-def run_sandboxed(order: PointOrder, bars: bool = False) -> Outcome:
+def run_sandboxed(order: PointOrder, bars: bool = False, onlooker: Onlooker = NOBODY) -> Outcome:
     """One point in a sandbox of its own. KeyboardInterrupt if it was interrupted."""
     from common.sandbox import run_in_sandbox
 
@@ -118,7 +125,7 @@ def run_sandboxed(order: PointOrder, bars: bool = False) -> Outcome:
         told = folder / "outcome.json"
 
         def body() -> int:
-            told.write_text(json.dumps(_as_plain(attempt(order, bars))), encoding="utf-8")
+            told.write_text(json.dumps(_as_plain(attempt(order, bars, onlooker))), encoding="utf-8")
             return 0
 
         status = run_in_sandbox(body, "gradbed run")
@@ -129,18 +136,32 @@ def run_sandboxed(order: PointOrder, bars: bool = False) -> Outcome:
         return _from_plain(json.loads(told.read_text(encoding="utf-8")))
 
 
-def attempt(order: PointOrder, bars: bool = False) -> Outcome:
+def attempt(order: PointOrder, bars: bool = False, onlooker: Onlooker = NOBODY) -> Outcome:
     """Run a point in this process; whatever it ends with. bars: show how far it is."""
     try:
         if not bars:
-            return measure(order)
+            return measure(order, onlooker=onlooker)
         with progress_bars() as on_progress:
-            return measure(order, on_progress)
+            return measure(order, on_progress, onlooker)
     except UserError as error:
         return Broken(str(error), str(error))
     except Exception as error:
         reason = trouble(error) or f"{type(error).__name__}: {error}"
         return Broken(str(reason), traceback.format_exc())
+
+
+class OneAfterTheOther:
+    """In this process, before somebody who looks on (virtual clock)."""
+
+    def __init__(self, orders: Sequence[PointOrder], onlooker: Onlooker) -> None:
+        self._orders = orders
+        self._onlooker = onlooker
+
+    def results(self, on_start: Callable[[PointOrder], None]) -> Iterator[tuple[PointOrder, Outcome]]:
+        for order in self._orders:
+            if len(self._orders) > 1:
+                on_start(order)
+            yield order, attempt(order, len(self._orders) == 1, self._onlooker)
 
 
 class SideBySide:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.captures import CaptureOrder
+from experiments.engine.onlooker import NOBODY, Onlooker
 from experiments.engine.point import run_point
 from experiments.phases import PointResult, Progress
 from experiments.records.run_files import StoredPoint
@@ -34,7 +35,11 @@ class PointOrder:
     attempts: int = 1
 
 
-def measure(order: PointOrder, on_progress: Callable[[Sequence[Progress]], None] = lambda bars: None) -> StoredPoint:
+def measure(
+    order: PointOrder,
+    on_progress: Callable[[Sequence[Progress]], None] = lambda bars: None,
+    onlooker: Onlooker = NOBODY,
+) -> StoredPoint:
     """Run it; what is to be kept of it. UserError for what the user can put right."""
     system = find_system(order.system)
     configuration = system.configuration.model_validate(order.configuration).canonical()
@@ -42,7 +47,7 @@ def measure(order: PointOrder, on_progress: Callable[[Sequence[Progress]], None]
     order.folder.mkdir(parents=True, exist_ok=True)
     task = PointTask(configuration, order.seed, scale, order.folder, order.capture)
     started_s = time.time()
-    result = run_point(system, task, on_progress)
+    result = run_point(system, task, on_progress, onlooker)
     return StoredPoint(
         digest=order.digest,
         seed=order.seed,

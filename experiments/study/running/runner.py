@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from common.errors import UserError
+from experiments.engine.onlooker import Onlooker
 from experiments.records.run_files import DonePoint, RunFiles, StoredPoint, find_run
 from experiments.records.run_folder import RunFolder, environment
 from experiments.scale import Scale
@@ -66,6 +67,7 @@ def run_study(
     jobs: int | None = None,
     scheduler: str | None = None,
     on_tables: Callable[[Path], None] = lambda folder: None,
+    onlooker: Onlooker | None = None,
 ) -> StudyRun:
     """Run what is not done yet. With `resume`, in the folder of the newest run that was to make these points, those
     that failed or were invalid once more and last.
@@ -73,6 +75,7 @@ def run_study(
     A point that breaks is told, with the reason in the run's logs, and the study goes on. jobs: points side by side
     on the virtual clock (None: as many as there are processors); scheduler: the address of a Dask scheduler.
     on_tables: called with the run's folder once that is there, and whenever its tables were written meanwhile.
+    onlooker: as of experiments.study.running.execution.executor.
     UserError where nothing can run at all.
     """
     planned = plan(study, scale)
@@ -85,7 +88,7 @@ def run_study(
     broken: dict[str, str] = {}
     interrupted = False
     try:
-        with executor(orders, jobs, scheduler) as running:
+        with executor(orders, jobs, scheduler, onlooker) as running:
             _run(running, orders, files, labels, broken, planned, on_tables)
     except KeyboardInterrupt:
         interrupted = True

@@ -79,6 +79,7 @@ class VirtualClock:
         self._timers: list[tuple[int, int, Timer]] = []
         self._numbers = itertools.count()
         self._tell: dict[Card, Callable[[], Callable[[], None] | None]] = {}
+        self._look: Callable[[], int] | None = None
         self.on_message: Callable[[Any], None] = lambda message: None
         """Is given what switches send their controller."""
 
@@ -96,10 +97,16 @@ class VirtualClock:
         """Call `tell` when a batch has come to the card, and what that returns once all cards have been told."""
         self._tell[card] = tell
 
+    def look_on(self, look: Callable[[], int] | None) -> None:
+        """Call `look` between moments, before time goes on; it says at which time it is to be called again at the
+        latest. It takes no part: whether somebody looks on or not, everything happens at the same times. None: nobody
+        looks on any more."""
+        self._look = look
+
     def step(self) -> bool:
         """Let time go on to the next moment at which somebody acts. False: nothing can happen any more."""
         next_ns = self._next_ns()
-        stop = self._network.run_until(next_ns)
+        stop = self._run_until(next_ns)
         for message in stop.messages:
             self.on_message(message)
         told = [self._tell[card]() for card in stop.interfaces if card in self._tell]
@@ -111,6 +118,17 @@ class VirtualClock:
             if timer.action is not None:
                 timer.action()
         return next_ns is not None or bool(told) or bool(stop.messages) or not stop.idle
+
+    def _run_until(self, time_ns: int | None) -> Stop:
+        while self._look is not None:
+            look_ns = max(self._look(), self.now_ns + 1)
+            # Without a time the clock stops with the last event, and must not go beyond it.
+            if time_ns is None or look_ns >= time_ns:
+                break
+            stop = self._network.run_until(look_ns)
+            if stop.interfaces or stop.messages:
+                return stop
+        return self._network.run_until(time_ns)
 
     def _next_ns(self) -> int | None:
         while self._timers and self._timers[0][2].action is None:

@@ -1,0 +1,52 @@
+"""The process that shows a network while it runs: takes its rows in, keeps them, serves the page.
+
+Its arguments are the descriptors of a listening socket and of the channel; the token comes on standard input, which
+others cannot see in the list of processes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import socket
+import sys
+
+from experiments.live.server import Pages, page_server
+from experiments.live.shown import LONGEST_ROW_BYTES, Growing
+
+GONE_S = 3.0
+"""When the network has gone, and no page was open for so long, nobody wants to look any more; a page that is loaded
+anew is back earlier."""
+LOOK_S = 0.2
+
+
+async def serve(listener: socket.socket, channel: socket.socket, token: str) -> None:
+    """Until the network has gone and the last page was closed."""
+    shown, pages = Growing(), Pages()
+    server = page_server(shown, pages, token)
+    reader, writer = await asyncio.open_unix_connection(sock=channel, limit=LONGEST_ROW_BYTES)
+    serving = asyncio.create_task(server.serve(sockets=[listener]))
+    listening = asyncio.create_task(shown.listen(reader, writer))
+    await shown.ended.wait()
+    await listening
+    quiet_s = GONE_S
+    if pages.open and shown.stays:
+        quiet_s = 0.0
+        print("gradbed: the live view stays until its page is closed, or Ctrl-C", file=sys.stderr, flush=True)
+    while quiet_s < GONE_S and not serving.done():
+        await asyncio.sleep(LOOK_S)
+        quiet_s = 0.0 if pages.open else quiet_s + LOOK_S
+    server.should_exit = True
+    with contextlib.suppress(asyncio.CancelledError):
+        await serving
+
+
+def main() -> None:
+    listener, channel = (socket.socket(fileno=int(argument)) for argument in sys.argv[1:3])
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    asyncio.run(serve(listener, channel, sys.stdin.readline().strip()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,101 @@
+"""What switches hold, read little by little while a point runs."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
+
+from common.errors import UserError
+from controller.southbound.interface import SouthboundError
+from experiments.programs import Program
+from experiments.setup import NetworkSetup, PointTask
+from experiments.testbeds.interface import Testbed
+
+WATCHED_S = 0.5
+"""So often the switch is read that somebody looks at."""
+
+SHARE = 0.02
+"""Of the time of a run, at most, goes into reading one switch after the other for the recording."""
+
+MOST_CELLS = 64
+"""Of a register or a counter that are told."""
+
+LARGEST_REGISTER, LARGEST_WATCHED = 4096, 65536
+"""Cells of register arrays that are read in turn, and where somebody looks. Reading a million takes seconds, in
+which the network would stand still: of those their size is told."""
+
+Tell = Callable[[Mapping[str, Any]], None]
+
+
+class Contents:
+    """Of the switches of one test bed."""
+
+    def __init__(self, testbed: Testbed, network: NetworkSetup, task: PointTask[Any], tell: Tell) -> None:
+        self._testbed = testbed
+        self._tell = tell
+        by = task.configuration.program
+
+        @cache
+        def registers(program: Program) -> dict[str, int]:
+            content = json.loads(program.compiled(by).json.read_text(encoding="utf-8"))
+            return {each["name"]: each["size"] for each in content.get("register_arrays", ())}
+
+        self._registers = {
+            name: registers(program) if isinstance(program, Program) else {}
+            for name, program in network.switches.items()
+        }
+        self._switches = [name for name, program in network.switches.items() if isinstance(program, Program)]
+        self._turn = 0
+        self._next_turn_s = self._next_watched_s = 0.0
+        self._watched: str | None = None
+        self._told: dict[tuple[str, str], Any] = {}
+
+    def watch(self, switch: str | None, link: int | None) -> None:
+        """Somebody looks at these; None: at none."""
+        self._watched = switch if switch in self._registers else None
+        self._next_watched_s = 0.0
+
+    def plan_changed(self) -> None:
+        """Tell what the switches should hold now, of those for which that is news."""
+        for name, plan in self._testbed.plan().switches.items():
+            content = plan.model_dump(mode="json", exclude_defaults=True)
+            if self._told.get(("plan", name)) != content:
+                self._told["plan", name] = content
+                self._tell({"kind": "plan", "switch": name, "plan": content})
+
+    def read_due(self) -> None:
+        """What is to be read now."""
+        now_s = time.monotonic()
+        if self._watched is not None and now_s >= self._next_watched_s:
+            self._next_watched_s = now_s + WATCHED_S
+            self._read(self._watched, LARGEST_WATCHED)
+        elif self._switches and now_s >= self._next_turn_s:
+            self._turn = (self._turn + 1) % len(self._switches)
+            self._read(self._switches[self._turn], LARGEST_REGISTER)
+            if self._turn == 0:
+                self.plan_changed()
+            self._next_turn_s = now_s + (time.monotonic() - now_s) / SHARE
+
+    def close(self) -> None:
+        """Nobody looks any more."""
+
+    def _read(self, switch: str, largest: int) -> None:
+        try:
+            counters = {name: cells[:MOST_CELLS] for name, cells in self._testbed.counters(switch).items() if cells}
+            registers = {
+                name: self._register(switch, name, size) if size <= largest else {"size": size}
+                for name, size in self._registers[switch].items()
+            }
+        except (UserError, SouthboundError):
+            return  # it is away; what it counts later is told later
+        row = {"kind": "switch", "switch": switch, "counters": counters, "registers": registers}
+        if self._told.get(("switch", switch)) != row:
+            self._told["switch", switch] = row
+            self._tell(row)
+
+    def _register(self, switch: str, name: str, size: int) -> dict[str, Any]:
+        cells = self._testbed.registers(switch, name)
+        return {"size": size, "cells": list(cells.items())[:MOST_CELLS], "used": len(cells)}

@@ -1,0 +1,171 @@
+"""What the live view has shown of a point: rows in the order in which they were told, bounded, in one file.
+
+The file (points/DIGEST/live.jsonl.gz) has one JSON object a line; `kind` says what a row is, t_us when it was told,
+in nominal microseconds of the network since it came up.
+
+begin     version, title, system, clock, scale, nodes (name, tier, x, y, ip), links (a, b, a_port, b_port, rate_bps,
+          delay_us, queue_packets), programs (source by switch)
+phase     name, and whether it `begins` or has ended
+frame     links: by the number of a direction (2 x the link's, +1 from b to a) what it has carried since the network
+          came up: packets, bytes, queue_drops, and queued, the packets that wait now (null: nobody tells); directions
+          that are as they were are left out
+progress  bars: label, completed, total, note
+value     phase, job, name, round, value: what an agent told of a round
+event     text, level (note, fault)
+plan      switch, plan: what it should hold now (controller.planning.plan.SwitchPlan)
+switch    switch, counters, registers: what it held, cells that are not zero (of large arrays the size)
+packets   link, packets: direction, t_us, frame (hexadecimal)
+clock     paused, speed (null: as fast as possible); virtual clock
+end       the point is over
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from common.errors import UserError
+
+FILE = "live.jsonl.gz"
+VERSION = 1
+
+Row = Mapping[str, Any]
+
+MOST: Mapping[str, int] = {
+    "frame": 2000,
+    "value": 20_000,
+    "progress": 2000,
+    "switch": 2000,
+    "event": 5000,
+    "packets": 400,
+    "plan": 1000,
+    "clock": 500,
+    "phase": 500,
+}
+"""Rows of a kind that are kept."""
+
+MOST_BYTES = 8_000_000
+"""Of all rows of one kind."""
+
+THINNED = ("frame", "progress", "switch", "value")
+"""Of these every second row goes when there are too many; of others the older half."""
+
+
+class Kept(NamedTuple):
+    """number: in the order of telling, from 1; it stays when rows between go."""
+
+    number: int
+    row: Row
+    size: int
+
+
+class Recording:
+    """Rows of one point. `add` keeps the number of rows, and so memory and file, bounded."""
+
+    def __init__(self) -> None:
+        self._kinds: dict[str, list[Kept]] = {}
+        self._sizes: dict[str, int] = {}
+        self._last = 0
+
+    @property
+    def last(self) -> int:
+        """The number of the newest row; 0 if there is none."""
+        return self._last
+
+    def add(self, row: Row) -> None:
+        self._last += 1
+        kind = str(row["kind"])
+        kept = self._kinds.setdefault(kind, [])
+        kept.append(Kept(self._last, row, len(json.dumps(row))))
+        self._sizes[kind] = self._sizes.get(kind, 0) + kept[-1].size
+        if len(kept) > MOST.get(kind, MOST["event"]) or (self._sizes[kind] > MOST_BYTES and len(kept) > 1):
+            self._kinds[kind] = thinned(kind, kept)
+            self._sizes[kind] = sum(each.size for each in self._kinds[kind])
+
+    def after(self, number: int) -> list[Kept]:
+        """Rows that were told later than that one, in order."""
+        found: list[Kept] = []
+        for kept in self._kinds.values():
+            found += kept[bisect_right(kept, number, key=lambda each: each.number) :]
+        return sorted(found)
+
+    def of(self, kind: str) -> list[Row]:
+        return [each.row for each in self._kinds.get(kind, ())]
+
+    def save(self, file: Path) -> None:
+        """All or nothing."""
+        scratch = file.with_suffix(".part")
+        with gzip.open(scratch, "wt", encoding="utf-8", compresslevel=6) as out:
+            for each in self.after(0):
+                out.write(json.dumps(each.row, separators=(",", ":")) + "\n")
+        scratch.replace(file)
+
+    @classmethod
+    def load(cls, file: Path) -> Recording:
+        """UserError if the file holds no recording of this version."""
+        recording = cls()
+        try:
+            with gzip.open(file, "rt", encoding="utf-8") as lines:
+                for line in lines:
+                    recording.add(json.loads(line))
+            version = recording.of("begin")[0]["version"]
+        except (OSError, EOFError, ValueError, KeyError, TypeError, IndexError) as error:
+            raise UserError(f"{file} is no recording of a live view: {error or type(error).__name__}") from None
+        if version != VERSION:
+            raise UserError(
+                f"{file} was recorded by another version of gradbed ({version}, this one reads {VERSION})"
+            )
+        return recording
+
+
+def thinned(kind: str, kept: list[Kept]) -> list[Kept]:
+    """About half of them."""
+    if kind not in THINNED:
+        return kept[len(kept) // 2 :]
+    if kind == "frame":
+        return _merged_frames(kept)
+    groups: dict[Any, list[Kept]] = {}
+    for each in kept:
+        row = each.row
+        groups.setdefault((row.get("switch"), row.get("phase"), row.get("name"), row.get("job")), []).append(each)
+    return sorted(each for group in groups.values() for each in _every_second(kind, group))
+
+
+def _every_second(kind: str, group: list[Kept]) -> list[Kept]:
+    """The newest stays. Of values: of every second round, whoever told them."""
+    if kind != "value":
+        return group[::-2][::-1]
+    rounds = sorted({each.row["round"] for each in group})
+    wanted = set(rounds[::-2])
+    return [each for each in group if each.row["round"] in wanted]
+
+
+def _merged_frames(kept: list[Kept]) -> list[Kept]:
+    """Each second one goes, and what only it said of a link is said by the next one; the newest stays."""
+    rest = kept[:-1]
+    merged = []
+    for first, second in zip(rest[::2], rest[1::2], strict=False):
+        row = {**second.row, "links": {**first.row["links"], **second.row["links"]}}
+        merged.append(Kept(second.number, row, len(json.dumps(row))))
+    return [*merged, *(rest[-1:] if len(rest) % 2 else []), kept[-1]]
+
+
+def recordings(run: Path) -> list[Path]:
+    """Of the points of a run, in the order in which they were made. UserError if there are none."""
+    if run.is_file():
+        return [run]
+    if not run.is_dir():
+        raise UserError(f"there is no run {run}: give the folder of a run, such as results/aggregation/latest")
+    found = sorted([*run.glob(f"points/*/{FILE}"), *run.glob(FILE)], key=lambda file: file.stat().st_mtime)
+    if not found:
+        raise UserError(f"{run} has no recording: runs leave one with --live")
+    return found
+
+
+def decoded(lines: Iterable[bytes]) -> list[Row]:
+    """Rows of JSON lines."""
+    return [json.loads(line) for line in lines]

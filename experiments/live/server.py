@@ -1,0 +1,198 @@
+"""Serves the page of the live view: on loopback, to those who have its token."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+import socket
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import uvicorn
+from fastapi import FastAPI
+from fastapi.responses import JSONResponse, Response, StreamingResponse
+from fastapi.staticfiles import StaticFiles
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from common.errors import UserError
+from controller.rest.errors import errors_in_one_line
+from controller.rest.server import HostCheck
+from experiments.live.packets import layers_of
+from experiments.live.recording import Kept
+from experiments.live.shown import Shown
+from experiments.live.traces import trace_of
+
+PAGE = Path(__file__).parent / "page"
+TOKEN_BYTES = 16
+UPDATE_S = 0.1
+"""Pages hear of what is new so often."""
+SILENCE_S = 10.0
+"""So often they hear that there is nothing new, by which it is found out that one has gone."""
+
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "no-store",
+}
+
+
+class Control(BaseModel):
+    """How the virtual clock is to go on. speed: of "speed", network time over real time; None: as fast as possible.
+    step_us: of "step"; 0: to the next moment at which anybody acts."""
+
+    model_config = ConfigDict(extra="forbid")
+    command: Literal["pause", "run", "step", "speed"]
+    speed: Annotated[float, Field(gt=0, le=1e6)] | None = None
+    step_us: Annotated[float, Field(ge=0, le=1e9)] = 0
+
+
+class Watch(BaseModel):
+    """What a page shows in detail, and so wants to hear more of; link: its number."""
+
+    model_config = ConfigDict(extra="forbid")
+    switch: str | None = None
+    link: Annotated[int, Field(ge=0)] | None = None
+
+
+class Frame(BaseModel):
+    """A packet in hexadecimal."""
+
+    model_config = ConfigDict(extra="forbid")
+    frame: Annotated[str, Field(pattern="^([0-9a-f]{2}){14,9234}$")]
+
+
+class Traced(Frame):
+    """A packet that arrives at a switch."""
+
+    switch: str
+    port: Annotated[int, Field(ge=0, le=511)]
+
+
+class Guard:
+    """Answers those alone whose path begins with the token, and gives every answer the headers of the page."""
+
+    def __init__(self, app: ASGIApp, token: str) -> None:
+        self._app = app
+        self._token = token.encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def sent(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                given = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
+                kept = [each for each in message["headers"] if each[0] not in dict(given)]
+                message = {**message, "headers": [*kept, *given]}
+            await send(message)
+
+        token, slash, rest = scope["path"].lstrip("/").partition("/")
+        if not secrets.compare_digest(token.encode(), self._token):
+            answer = JSONResponse({"detail": "take the whole address that gradbed has printed: it has a token"}, 403)
+            await answer(scope, receive, sent)
+        elif not slash:
+            await Response(status_code=307, headers={"location": f"/{token}/"})(scope, receive, sent)
+        else:
+            await self._app({**scope, "path": f"/{rest}", "raw_path": f"/{rest}".encode()}, receive, sent)
+
+
+class Pages:
+    """How many pages are open, and whether one ever was."""
+
+    def __init__(self) -> None:
+        self.open = 0
+
+
+def create_app(shown: Shown, pages: Pages) -> FastAPI:
+    app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
+
+    @app.get("/stream")
+    async def get_stream() -> StreamingResponse:
+        return StreamingResponse(_stream(shown, pages), media_type="text/event-stream")
+
+    @app.post("/control", status_code=204)
+    def post_control(control: Control) -> Response:
+        shown.command(control.model_dump())
+        return Response(status_code=204)
+
+    @app.post("/watch", status_code=204)
+    async def post_watch(watch: Watch) -> Response:
+        shown.command({"command": "watch", **watch.model_dump()})
+        return Response(status_code=204)
+
+    @app.post("/choose/{number}", status_code=204)
+    def post_choose(number: int) -> Response:
+        if not 0 <= number < len(shown.names()):
+            raise UserError(f"there is no recording {number}")
+        shown.choose(number)
+        return Response(status_code=204)
+
+    @app.post("/layers")
+    def post_layers(packet: Frame) -> list[dict[str, Any]]:
+        """The headers of a packet."""
+        return layers_of(bytes.fromhex(packet.frame))
+
+    @app.post("/trace")
+    def post_trace(packet: Traced) -> dict[str, str]:
+        """What the switch's program does to the packet."""
+        return {"text": trace_of(shown.recording, packet.switch, packet.port, packet.frame)}
+
+    errors_in_one_line(app)
+    app.mount("/", StaticFiles(directory=PAGE, html=True))
+    return app
+
+
+async def _stream(shown: Shown, pages: Pages) -> AsyncIterator[bytes]:
+    """Server-sent events: `begin` with what can be chosen, then lists of rows; as they come, where a network runs."""
+    pages.open += 1
+    generation, told = -1, 0
+    silent_s = 0.0
+    try:
+        while True:
+            if generation != shown.generation:
+                generation, told = shown.generation, 0
+                head = {"live": shown.is_live, "names": shown.names(), "chosen": generation}
+                yield f"event: begin\ndata: {json.dumps(head)}\n\n".encode()
+            rows = shown.recording.after(told)
+            if rows:
+                told = rows[-1].number
+                yield _event(rows)
+                silent_s = 0.0
+            elif (silent_s := silent_s + UPDATE_S) >= SILENCE_S:
+                silent_s = 0.0
+                yield b": nothing new\n\n"
+            await asyncio.sleep(UPDATE_S)
+    finally:
+        pages.open -= 1
+
+
+def _event(rows: list[Kept]) -> bytes:
+    data = ",".join(json.dumps(each.row, separators=(",", ":")) for each in rows)
+    return f"data: [{data}]\n\n".encode()
+
+
+def make_token() -> str:
+    return secrets.token_urlsafe(TOKEN_BYTES)
+
+
+def listen() -> socket.socket:
+    """On loopback, at a port that is free."""
+    return socket.create_server(("127.0.0.1", 0))
+
+
+def address(listener: socket.socket, token: str) -> str:
+    return f"http://127.0.0.1:{listener.getsockname()[1]}/{token}/"
+
+
+def page_server(shown: Shown, pages: Pages, token: str) -> uvicorn.Server:
+    """To be run in an event loop, on a listening socket."""
+    app = HostCheck(Guard(create_app(shown, pages), token))
+    return uvicorn.Server(
+        uvicorn.Config(
+            app, log_level="warning", access_log=False, lifespan="off", timeout_graceful_shutdown=1, ws="none"
+        )
+    )

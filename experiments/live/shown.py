@@ -1,0 +1,127 @@
+"""What the page's server has to show: the recordings of a command's points, of which the newest may still grow."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+from experiments.live.layout import places
+from experiments.live.recording import FILE, Recording, Row, decoded
+
+LONGEST_ROW_BYTES = 16_000_000
+
+LEAVE = "leave"
+"""The kind of a row that is not kept: the command was given up, and its page goes, too."""
+
+
+class Shown(Protocol):
+    """What the server asks for."""
+
+    is_live: bool
+    generation: int
+    """Another number means another recording: pages begin anew."""
+    recording: Recording
+
+    def names(self) -> list[str]:
+        """Of recordings to choose from."""
+
+    def choose(self, number: int) -> None:
+        """Show another one of them."""
+
+    def command(self, command: Mapping[str, Any]) -> None:
+        """For the network that is shown; without effect where none runs."""
+
+
+class Replayed:
+    """Recordings of a run that is over."""
+
+    is_live = False
+
+    def __init__(self, files: list[Path]) -> None:
+        """UserError if the first one cannot be read."""
+        self._files = files
+        self._known = {0: Recording.load(files[0])}
+        self.generation = 0
+        self.recording = self._known[0]
+
+    def names(self) -> list[str]:
+        return [file.parent.name for file in self._files]
+
+    def choose(self, number: int) -> None:
+        if number not in self._known:
+            self._known[number] = Recording.load(self._files[number])
+        self.recording = self._known[number]
+        self.generation = number
+
+    def command(self, command: Mapping[str, Any]) -> None: ...
+
+
+class Growing:
+    """The recording of a network that runs, told over a channel; each point of a command begins another one.
+
+    Each is saved in its point's folder when its point ends, or the process that ran it has gone."""
+
+    is_live = True
+
+    def __init__(self) -> None:
+        self.generation = 0
+        self.recording = Recording()
+        self.ended = asyncio.Event()
+        self._writer: asyncio.StreamWriter | None = None
+        self.stays = True
+        """Whether pages are to be served when the network has gone."""
+        self._unsaved = False
+
+    def names(self) -> list[str]:
+        return []
+
+    def choose(self, number: int) -> None: ...
+
+    def command(self, command: Mapping[str, Any]) -> None:
+        if self._writer is not None and self.is_live:
+            self._writer.write(json.dumps(command).encode() + b"\n")
+
+    async def listen(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Take rows in until there are no more."""
+        self._writer = writer
+        try:
+            while line := await reader.readline():
+                for row in decoded([line]):
+                    self._take(row)
+        except (OSError, ValueError):
+            pass  # it has gone in the middle of a row
+        self._save()
+        self.is_live = False
+        self.ended.set()
+
+    def _take(self, row: Row) -> None:
+        if row["kind"] == LEAVE:
+            self.stays = False
+            return
+        if row["kind"] == "begin":
+            self._save()
+            self.generation += 1
+            self.recording = Recording()
+            row = with_places(row)
+        self.recording.add(row)
+        self._unsaved = True
+        if row["kind"] == "end":
+            self._save()
+
+    def _save(self) -> None:
+        begin = self.recording.of("begin")
+        if self._unsaved and begin:
+            with contextlib.suppress(OSError):  # a full disk ends no run
+                self.recording.save(Path(begin[0]["folder"]) / FILE)
+        self._unsaved = False
+
+
+def with_places(begin: Row) -> Row:
+    """The first row, with where nodes stand on the page."""
+    found = places(begin["nodes"], begin["links"])
+    nodes = [{**node, "x": found[node["name"]][0], "y": found[node["name"]][1]} for node in begin["nodes"]]
+    return {**begin, "nodes": nodes}

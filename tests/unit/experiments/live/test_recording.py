@@ -1,0 +1,126 @@
+"""Recordings are bounded, and what is left out of them was said again."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from common.errors import UserError
+from experiments.live.recording import FILE, MOST, VERSION, Recording, recordings
+
+BEGIN = {"kind": "begin", "version": VERSION, "t_us": 0}
+
+
+def full(frames: int, seed: int = 1) -> tuple[Recording, dict[str, list[int]]]:
+    """A recording of so many frames in which few of 40 directions change, and what they have come to."""
+    draw = random.Random(seed)
+    recording, state = Recording(), dict[str, list[int]]()
+    recording.add(BEGIN)
+    for number in range(frames):
+        changed = {}
+        for direction in draw.sample(range(40), draw.randrange(4)):
+            before = state.get(str(direction), [0, 0, 0, 0])
+            state[str(direction)] = changed[str(direction)] = [before[0] + 1, before[1] + 1500, 0, draw.randrange(9)]
+        recording.add({"kind": "frame", "t_us": number, "links": changed})
+    return recording, state
+
+
+def replayed(recording: Recording) -> dict[str, list[int]]:
+    state: dict[str, list[int]] = {}
+    for row in recording.of("frame"):
+        state |= row["links"]
+    return state
+
+
+@pytest.mark.parametrize("frames", [100, 2001, 9000])
+def test_frames_are_bounded_and_their_sum_stays(frames: int) -> None:
+    recording, state = full(frames)
+    kept = recording.of("frame")
+    assert len(kept) <= MOST["frame"]
+    assert len(kept) >= min(frames, MOST["frame"] // 2)
+    assert kept[-1]["t_us"] == frames - 1
+    assert replayed(recording) == state
+
+
+def test_every_kept_frame_says_what_all_before_it_had_come_to() -> None:
+    """Also where frames between have gone."""
+    recording, _ = full(5000)
+    whole = {}
+    state: dict[str, list[int]] = {}
+    draw = random.Random(1)
+    for number in range(5000):
+        for direction in draw.sample(range(40), draw.randrange(4)):
+            before = state.get(str(direction), [0, 0, 0, 0])
+            state[str(direction)] = [before[0] + 1, before[1] + 1500, 0, draw.randrange(9)]
+        whole[number] = dict(state)
+    state = {}
+    for row in recording.of("frame"):
+        state |= row["links"]
+        assert state == whole[row["t_us"]]
+
+
+def test_values_keep_whole_rounds() -> None:
+    recording = Recording()
+    for round_number in range(3000):
+        for agent in range(8):
+            row = {"phase": "p", "job": 1, "name": "loss", "round": round_number, "value": agent}
+            recording.add({"kind": "value", "t_us": round_number, **row})
+    kept = recording.of("value")
+    assert len(kept) <= MOST["value"]
+    by_round: dict[int, int] = {}
+    for row in kept:
+        by_round[row["round"]] = by_round.get(row["round"], 0) + 1
+    assert set(by_round.values()) == {8}
+    assert max(by_round) == 2999
+
+
+def test_large_rows_are_bounded_by_their_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("experiments.live.recording.MOST_BYTES", 100_000)
+    recording = Recording()
+    for number in range(300):
+        row = {"kind": "packets", "t_us": number, "link": 1, "packets": ["f" * 3000]}
+        recording.add(row)
+    kept = recording.of("packets")
+    assert sum(len(json.dumps(row)) for row in kept) <= 100_000
+    assert kept[-1]["t_us"] == 299
+
+
+def test_what_is_saved_is_loaded_in_the_order_of_telling(tmp_path: Path) -> None:
+    recording, state = full(50)
+    recording.add({"kind": "event", "t_us": 51, "text": "a link failed", "level": "fault"})
+    recording.save(tmp_path / FILE)
+    found = Recording.load(tmp_path / FILE)
+    assert [each.row for each in found.after(0)] == [each.row for each in recording.after(0)]
+    assert replayed(found) == state
+    assert [each.row["kind"] for each in recording.after(50)] == ["frame", "event"]
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        (b"no gzip", "is no recording"),
+        (gzip.compress(b"{"), "is no recording"),
+        (gzip.compress(b""), "is no recording"),
+        (gzip.compress(json.dumps({**BEGIN, "version": 99}).encode()), "another version"),
+        (gzip.compress(json.dumps(BEGIN).encode() * 50)[:-9], "is no recording"),
+    ],
+)
+def test_what_is_no_recording_is_one_line(tmp_path: Path, content: bytes, complaint: str) -> None:
+    (tmp_path / FILE).write_bytes(content)
+    with pytest.raises(UserError, match=complaint) as caught:
+        Recording.load(tmp_path / FILE)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_run_without_a_recording_says_how_to_get_one(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="there is no run"):
+        recordings(tmp_path / "none")
+    with pytest.raises(UserError, match="--live"):
+        recordings(tmp_path)
+    (tmp_path / "points" / "a").mkdir(parents=True)
+    (tmp_path / "points" / "a" / FILE).touch()
+    assert recordings(tmp_path) == [tmp_path / "points" / "a" / FILE]
