@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import accumulate
 from typing import NamedTuple
 
 from switch.bmv2_json.expressions import Boolean, Data, Field, HeaderReference, Parameter
@@ -22,6 +24,10 @@ class Source(NamedTuple):
 # ---- Headers ----
 
 
+def words_of(bits: int) -> int:
+    return (bits + 63) // 64
+
+
 @dataclass(frozen=True)
 class FieldType:
     """width: bits; of a variable-length field the most that it can have."""
@@ -32,12 +38,28 @@ class FieldType:
     saturating: bool = False
     variable: bool = False
 
+    @cached_property
+    def words(self) -> int:
+        """Of 64 bits, which it takes in the data plane. A variable-length one: its length in bits, then its bytes in
+        packet order."""
+        return 1 + words_of(self.width) if self.variable else max(1, words_of(self.width))
+
 
 @dataclass(frozen=True)
 class HeaderType:
     name: str
     fields: tuple[FieldType, ...]
     max_length_bytes: int = 0
+
+    @cached_property
+    def words(self) -> int:
+        """Of 64 bits, of all its fields."""
+        return sum(field.words for field in self.fields)
+
+    @cached_property
+    def offsets(self) -> tuple[int, ...]:
+        """The word with which each field begins."""
+        return tuple(accumulate((field.words for field in self.fields), initial=0))[:-1]
 
     @property
     def variable_field(self) -> int | None:

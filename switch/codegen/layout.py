@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from switch.bmv2_json import expressions as ex
-from switch.bmv2_json.model import FieldType, HeaderType, ProgramModel
+from switch.bmv2_json.model import HeaderType, ProgramModel
 from switch.bmv2_json.reader import MalformedProgram
 from switch.codegen.packet_abi import STANDARD_FIELDS
 
@@ -20,27 +20,6 @@ GROWTH = 1  # bytes that add_header and remove_header added to it since, modulo 
 DIGEST = 2  # the digest list that ingress asked for, or 0
 _BOOKKEEPING_WORDS = 3
 _MAX_PHV_WORDS = 1 << 20
-
-
-def words_of(bits: int) -> int:
-    return (bits + 63) // 64
-
-
-def field_words(field: FieldType) -> int:
-    """Words that a field takes. A variable-length one: its length in bits, then its bytes in packet order."""
-    return 1 + words_of(field.width) if field.variable else max(1, words_of(field.width))
-
-
-def type_words(header_type: HeaderType) -> int:
-    return sum(field_words(f) for f in header_type.fields)
-
-
-def field_offsets(header_type: HeaderType) -> list[int]:
-    offsets, at = [], 0
-    for field in header_type.fields:
-        offsets.append(at)
-        at += field_words(field)
-    return offsets
 
 
 @dataclass(frozen=True)
@@ -106,17 +85,17 @@ class Layout:
         for header in model.headers.values():
             if header.metadata:
                 self.first[header.name] = at
-                at += type_words(header.type)
+                at += header.type.words
         self.metadata_words = at - self.metadata_first
         for header in singles:
             self.first[header.name] = at
-            at += type_words(header.type)
+            at += header.type.words
         for name, elements in stacks:
             first = at
             for element in elements:
                 for header_name in element:
                     self.first[header_name] = at
-                    at += type_words(model.headers[header_name].type)
+                    at += model.headers[header_name].type.words
             stride = (at - first) // len(elements)
             at += stride
             self.stacks[name] = StackPlace(

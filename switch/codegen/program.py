@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from switch.bmv2_json.load import load_program
-from switch.bmv2_json.model import Extern, ProgramModel, Table
+from switch.bmv2_json.model import Extern, ProgramModel, Table, words_of
 from switch.bmv2_json.reader import MalformedProgram
 from switch.build import RUNTIME_DIR, shared_library
 from switch.codegen.build_cache import cache_entry, find_build, note_build
@@ -20,7 +20,7 @@ from switch.codegen.emit.parser_c import ParserWriter
 from switch.codegen.emit.pipeline_c import METER_UNIT, PipelineWriter, action_function, used_actions
 from switch.codegen.emit.probes import NO_PROBES, DeparserPrimitiveDone, ParserDone, Probes
 from switch.codegen.emit.statements import Statements
-from switch.codegen.layout import FRAME_LENGTH, Layout, words_of
+from switch.codegen.layout import FRAME_LENGTH, Layout
 from switch.codegen.reroll import reroll
 
 _MATCH = {"exact": "GB_EXACT", "lpm": "GB_LPM", "ternary": "GB_TERNARY", "range": "GB_RANGE"}

@@ -78,15 +78,18 @@ def _longest_run(statements: Sequence[_Statement], shapes: Sequence[int], at: in
 
 
 def _repeats(statements: Sequence[_Statement], shapes: Sequence[int], at: int, period: int) -> int:
-    repeats = 1
+    steps = []
+    for first in range(at, at + period):
+        if shapes[first + period] != shapes[first]:
+            return 1
+        steps.append(_steps(statements[first], statements[first + period]))
+    repeats = 2
     while at + (repeats + 1) * period <= len(statements):
         for offset in range(period):
-            first = at + offset
-            last, this = first + (repeats - 1) * period, first + repeats * period
-            if shapes[this] != shapes[first]:
+            this = at + offset + repeats * period
+            if shapes[this] != shapes[at + offset]:
                 return repeats
-            steps = _steps(statements[first], statements[first + period])
-            if _steps(statements[last], statements[this]) != steps:
+            if _steps(statements[this - period], statements[this]) != steps[offset]:
                 return repeats
         repeats += 1
     return repeats

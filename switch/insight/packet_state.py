@@ -8,7 +8,7 @@ from typing import Any
 
 from switch.bmv2_json import expressions as ex
 from switch.bmv2_json.model import FieldType, ProgramModel
-from switch.codegen.layout import Layout, field_offsets, field_words
+from switch.codegen.layout import Layout
 from switch.codegen.packet_abi import REQUEST_FIELDS, STANDARD_FIELDS
 from switch.insight.records import REQUEST_WORDS, STANDARD_WORDS, Changes
 
@@ -56,9 +56,9 @@ class Places:
         self.first_words: dict[tuple[str, int], int] = {}
         for name, first in layout.first.items():
             kind = model.headers[name].type
-            for index, (field, offset) in enumerate(zip(kind.fields, field_offsets(kind), strict=True)):
+            for index, (field, offset) in enumerate(zip(kind.fields, kind.offsets, strict=True)):
                 self.first_words[name, index] = first + offset
-                for word in range(first + offset, first + offset + field_words(field)):
+                for word in range(first + offset, first + offset + field.words):
                     self.fields[word] = name, index
         self.standard_of = {
             (header, index): member
@@ -106,7 +106,7 @@ class PacketState:
             return self.standard(member)
         first = _PHV + self.places.first_words[header, index]
         kind = self.places.field_type(header, index)
-        words = self._words[first : first + field_words(kind)]
+        words = self._words[first : first + kind.words]
         if kind.variable:
             return b"".join(word.to_bytes(8, "little") for word in words[1:])[: words[0] // 8]
         number = sum(word << 64 * i for i, word in enumerate(words))

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from switch.bmv2_json.model import Table
+from switch.bmv2_json.model import Table, words_of
 from switch.codegen.emit.probes import Site, TableApplied
-from switch.codegen.layout import words_of
 from switch.codegen.packet_abi import REQUEST_FIELDS, STANDARD_FIELDS
 
 if TYPE_CHECKING:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from switch.bmv2_json import expressions as ex
-from switch.bmv2_json.model import ActionParameter, ProgramModel
+from switch.bmv2_json.model import ActionParameter, ProgramModel, words_of
 from switch.bmv2_json.reader import MalformedProgram
 from switch.codegen.emit.probes import NO_PROBES, Probes
 from switch.codegen.emit.ranges import unsigned_range
 from switch.codegen.emit.values import Values, register_cell_bits
-from switch.codegen.layout import GROWTH, Layout, field_offsets, field_words, type_words, words_of
+from switch.codegen.layout import GROWTH, Layout
 
 
 class Assignments:
@@ -115,7 +115,7 @@ class Assignments:
         to, source = self.values.field_type(target), self.values.field_type(value)
         if not to.variable or not source.variable:
             raise MalformedProgram("BMv2 JSON: assign_VL takes variable-length fields")
-        words = field_words(to) - 1
+        words = to.words - 1
         return f"gb_copy_variable(&phv[{self.values.slot(target)}], &phv[{self.values.slot(value)}], {words});"
 
     def _write_register(self, name: str, index: ex.Data, value: ex.Data) -> str:
@@ -152,14 +152,14 @@ class Assignments:
         variable = place.type.variable_field
         if variable is None:
             return fixed
-        return f"{fixed} + phv[{place.first} + {field_offsets(place.type)[variable]}] / 8"
+        return f"{fixed} + phv[{place.first} + {place.type.offsets[variable]}] / 8"
 
     def _add_header(self, header: ex.Parameter) -> str:
         reference = self._header(header)
         if self.values.is_metadata(reference):
             return ""
         place = self.values.header_place(reference)
-        zero = f"memset(&phv[{place.first}], 0, {type_words(place.type)} * sizeof *phv);"
+        zero = f"memset(&phv[{place.first}], 0, {place.type.words} * sizeof *phv);"
         growth = f"phv[{GROWTH}] += {place.type.fixed_bits // 8};"
         return f"if (!{self.values.validity(reference)}) {{ {zero} {growth} {self.make_valid(reference)} }}"
 
@@ -175,7 +175,7 @@ class Assignments:
         a, b = self.values.header_place(to), self.values.header_place(come_from)
         if a.type != b.type:
             raise MalformedProgram(f"BMv2 JSON: assign_header from {b.type.name} to {a.type.name}")
-        copy = f"memmove(&phv[{a.first}], &phv[{b.first}], {type_words(a.type)} * sizeof *phv);"
+        copy = f"memmove(&phv[{a.first}], &phv[{b.first}], {a.type.words} * sizeof *phv);"
         if self.values.is_metadata(to):
             return copy
         validity = self.values.validity(to)

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from switch.bmv2_json import expressions as ex
 from switch.bmv2_json import model as m
+from switch.bmv2_json.model import words_of
 from switch.bmv2_json.reader import MalformedProgram
 from switch.codegen.emit.values import Values
-from switch.codegen.layout import Layout, words_of
+from switch.codegen.layout import Layout
 
 _ALGORITHMS = {
     "csum16": "gb_csum16",

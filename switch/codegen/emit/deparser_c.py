@@ -9,7 +9,7 @@ from switch.bmv2_json import model as m
 from switch.codegen.emit.headers_c import split_at_variable, store_fields, store_variable
 from switch.codegen.emit.probes import NO_PROBES, ChecksumDone, HeaderEmitted, Probes
 from switch.codegen.emit.statements import Statements
-from switch.codegen.layout import Layout, field_offsets, field_words
+from switch.codegen.layout import Layout
 
 
 class DeparserWriter:
@@ -107,8 +107,8 @@ class DeparserWriter:
         lines = [f"if (phv[{place.validity}]) {{", *store_fields(kind, before, "at", place.first)]
         fixed_bytes = kind.fixed_bits // 8
         if variable is not None:
-            slot = int(place.first) + field_offsets(kind)[variable]
-            limit = 64 * (field_words(kind.fields[variable]) - 1)
+            slot = int(place.first) + kind.offsets[variable]
+            limit = 64 * (kind.fields[variable].words - 1)
             lines.append(f"uint32_t variable_bits = (uint32_t)gb_min(phv[{slot}], {limit});")
             lines.append(store_variable(kind, variable, "at", str(slot + 1)))
             lines.append("at += variable_bits / 8;")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from switch.bmv2_json.model import FieldType, HeaderType
-from switch.codegen.layout import field_offsets
 
 _WHOLE = (8, 16, 24, 32, 40, 48, 56, 64)
 
@@ -70,7 +69,7 @@ def store_variable(header: HeaderType, index: int, at: str, slot: str) -> str:
 
 def load_fields(header: HeaderType, indices: list[int], at: str, first: str) -> list[str]:
     """Read fixed fields; offsets count from `at` as if the variable-length field were empty."""
-    offsets = field_offsets(header)
+    offsets = header.offsets
     lines = []
     for index in indices:
         slot = _sum(first, offsets[index])
@@ -80,7 +79,7 @@ def load_fields(header: HeaderType, indices: list[int], at: str, first: str) -> 
 
 def store_fields(header: HeaderType, indices: list[int], at: str, first: str) -> list[str]:
     """Write fixed fields, the ones that share bytes together. Bytes in between fields of one group are whole."""
-    offsets = field_offsets(header)
+    offsets = header.offsets
     lines: list[str] = []
     group: list[int] = []
     for index in indices:
@@ -91,7 +90,7 @@ def store_fields(header: HeaderType, indices: list[int], at: str, first: str) ->
     return lines + _store_group(header, group, at, first, offsets)
 
 
-def _store_group(header: HeaderType, group: list[int], at: str, first: str, offsets: list[int]) -> list[str]:
+def _store_group(header: HeaderType, group: list[int], at: str, first: str, offsets: tuple[int, ...]) -> list[str]:
     group = [i for i in group if header.fields[i].width]
     if not group:
         return []

@@ -9,7 +9,7 @@ from switch.codegen.emit.headers_c import load_fields, load_variable, split_at_v
 from switch.codegen.emit.probes import NO_PROBES, OperationDone, Probes, StateEntered, TransitionTaken
 from switch.codegen.emit.statements import Statements
 from switch.codegen.emit.values import Values
-from switch.codegen.layout import Layout, field_offsets
+from switch.codegen.layout import Layout
 
 _OFFSET = "(uint64_t)(at - p->data)"
 
@@ -138,7 +138,7 @@ class ParserWriter:
             lines.append(self._need(str(fixed_bytes)))
             lines.extend(load_fields(kind, before, "at", first))
             return [*lines, valid, f"at += {fixed_bytes};"]
-        slot = f"{first} + {field_offsets(kind)[variable]}"
+        slot = f"{first} + {kind.offsets[variable]}"
         if variable_bits is None:
             raise MalformedProgram("BMv2 JSON: extract of a variable-length header without its length")
         lines.extend(self._variable_length(variable_bits, kind, fixed_bytes))

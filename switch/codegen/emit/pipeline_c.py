@@ -5,10 +5,11 @@ from __future__ import annotations
 from switch.bmv2_json import expressions as ex
 from switch.bmv2_json import model as m
 from switch.bmv2_json.load_pipelines import successors
+from switch.bmv2_json.model import words_of
 from switch.codegen.emit.probes import NO_PROBES, BranchTaken, CallMade, DigestSent, PrimitiveDone, Probes
 from switch.codegen.emit.statements import Statements
 from switch.codegen.emit.values import Values
-from switch.codegen.layout import DIGEST, FRAME_LENGTH, GROWTH, Layout, words_of
+from switch.codegen.layout import DIGEST, FRAME_LENGTH, GROWTH, Layout
 
 METER_UNIT = {"packets": "GB_METER_PACKETS", "bytes": "GB_METER_BYTES"}
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from switch.bmv2_json import expressions as ex
-from switch.bmv2_json.model import ActionParameter, FieldType, ProgramModel
+from switch.bmv2_json.model import ActionParameter, FieldType, ProgramModel, words_of
 from switch.bmv2_json.reader import MalformedProgram
 from switch.codegen.emit.headers_c import load_number
 from switch.codegen.emit.ranges import LIMIT_BITS, Range, Ranges, signed_range, unsigned_range
-from switch.codegen.layout import HeaderPlace, Layout, StackPlace, field_offsets, field_words, words_of
+from switch.codegen.layout import HeaderPlace, Layout, StackPlace
 
 _MAX_WORDS = LIMIT_BITS // 64
 _MODULAR_OPERATORS = {"+": "add", "-": "sub", "*": "mul", "&": "and", "|": "or", "^": "xor"}
@@ -119,7 +119,7 @@ class Values:
     def slot(self, value: ex.Field) -> str:
         """The PHV index of a field's first word."""
         place = self.header_place(value.header)
-        offset = field_offsets(place.type)[value.index]
+        offset = place.type.offsets[value.index]
         return str(int(place.first) + offset) if place.first.isdigit() else f"{place.first} + {offset}"
 
     def is_metadata(self, reference: ex.HeaderReference) -> bool:
@@ -264,7 +264,7 @@ class Values:
     def _field(self, value: ex.Field, words: int) -> str:
         kind = self.field_type(value)
         standard = self.layout.standard(value)
-        own = field_words(kind)
+        own = kind.words
         first = f"p->std.{standard}" if standard else f"phv[{self.slot(value)}]"
         if not kind.signed or kind.width == 0:
             return self._words(first, own, words)
@@ -428,13 +428,13 @@ class Values:
             return "0"
         terms = [self.validity(left), self.validity(right)]
         run_first, run_words = 0, 0
-        offsets = field_offsets(a.type)
+        offsets = a.type.offsets
         for field, offset in zip(a.type.fields, offsets, strict=True):
             if not field.variable:
-                run_words += field_words(field)
+                run_words += field.words
                 continue
             terms.append(f"gb_same_words(&phv[{a.first}], &phv[{b.first}], {run_first}, {run_words})")
             terms.append(f"gb_same_variable(&phv[{a.first} + {offset}], &phv[{b.first} + {offset}])")
-            run_first, run_words = offset + field_words(field), 0
+            run_first, run_words = offset + field.words, 0
         terms.append(f"gb_same_words(&phv[{a.first}], &phv[{b.first}], {run_first}, {run_words})")
         return "(" + " && ".join(terms) + ")"
