@@ -74,9 +74,12 @@ def figure_data(study: str) -> FigureData:
 
 
 def said(document: str, sentence: str) -> None:
-    """The sentence, or the part of one, stands in a document (path from the top), wherever its lines are broken."""
-    text = " ".join((ROOT / document).read_text(encoding="utf-8").split())
-    assert " ".join(sentence.split()) in text, f"{document} does not say, as the figure's data do: {sentence}"
+    """The sentence, or the part of one, stands in a document (path from the top), wherever its lines are broken, and
+    whatever is bold in it."""
+    text = " ".join((ROOT / document).read_text(encoding="utf-8").replace("**", "").split())
+    assert " ".join(sentence.replace("**", "").split()) in text, (
+        f"{document} does not say, as the figure's data do: {sentence}"
+    )
 
 
 def _value(text: str) -> Any:
