@@ -37,7 +37,8 @@ class System(ABC, Generic[Configuration]):
     otherwise. model_runs: small ones for `gradbed bench models`, options of `gradbed run NAME` by what they are.
     script_defaults: of `gradbed run torch`; None: agents of the system do not run PyTorch scripts. network_options:
     the fields, or whole sections, by dotted path, that `gradbed up` has options for. prompt: "module:Class" of its
-    prompt, a subclass of experiments.prompt.prompt.Prompt with commands of the system's own.
+    prompt, a subclass of experiments.prompt.prompt.Prompt with commands of the system's own. run_figures: of a run of
+    one point, by file name, as the `figures` of a study; those that have nothing to show are left out.
     """
 
     name: str
@@ -54,6 +55,7 @@ class System(ABC, Generic[Configuration]):
     model_runs: Mapping[str, str] = {}
     script_defaults: Mapping[str, Any] | None = None
     network_options: Sequence[str] = ("topology",)
+    run_figures: Mapping[str, Mapping[str, Any]] = {"links": {"kind": "links", "x": "seed", "y": "seed"}}
     prompt: str = "experiments.prompt.prompt:Prompt"
 
     def check(self, configuration: Configuration) -> None:

@@ -148,11 +148,8 @@ def _command(name: str, callback: Callable[..., int]) -> Any:
     return get_command_from_info(info, pretty_exceptions_short=True, rich_markup_mode="rich")
 
 
-def single_run(
-    name: str, defaults: Mapping[str, Any], on_other_clock: Mapping[str, Any] | None = None
-) -> Callable[..., int]:
-    """Runs one point of a system with the values of its options, on top of `defaults` (by dotted path).
-    on_other_clock: as of experiments.study.command.run_single."""
+def single_run(name: str, defaults: Mapping[str, Any]) -> Callable[..., int]:
+    """Runs one point of a system with the values of its options, on top of `defaults` (by dotted path)."""
 
     def run_point(
         *,
@@ -180,7 +177,7 @@ def single_run(
                 values = suited_to_bmv2(system, values, by_hand)
             with options.looked_on(live, live_paused) as onlooker:
                 of_run = RunOptions(output, factor=scale, pcap=options.captured(pcap), onlooker=onlooker)
-                return run_single(name, values, seed, of_run, on_other_clock, script, axes)
+                return run_single(name, values, seed, of_run, script, axes)
         except ValidationError as error:
             raise complaint(error, [*made, *short]) from None
 

@@ -46,6 +46,12 @@ def draw_all(
         )
 
 
+def series_style(number: int) -> tuple[str, str]:
+    """Colour and marker of the so manieth series."""
+    again, place = divmod(number, len(COLOURS))
+    return COLOURS[place], MARKERS[(place + again) % len(MARKERS)]
+
+
 def draw_series(
     axes: Any,
     points: Sequence[SeriesPoint],
@@ -64,9 +70,8 @@ def draw_series(
     only that something ran there. x_of: places of x values that are words. An interval that leaves what is possible
     is cut there, and a small arrow takes the place of its cap.
     """
-    again, place = divmod(number, len(COLOURS))
-    colour, marker = COLOURS[place], MARKERS[(place + again) % len(MARKERS)]
-    line = "none" if x_of is not None else "--" if again else "-"
+    colour, marker = series_style(number)
+    line = "none" if x_of is not None else "--" if number >= len(COLOURS) else "-"
     places = [float(point.x) if x_of is None else x_of[point.x] for point in points]
     measured = sorted(
         (x, confidence_interval(point.values, statistic), point.verdict)

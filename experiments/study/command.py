@@ -21,7 +21,7 @@ from experiments.records.results import StudyResults, load_results
 from experiments.records.run_files import CAPTURES
 from experiments.scale import Scale
 from experiments.study.definition.expansion import expand, values_at, with_values
-from experiments.study.definition.model import Point, Study, StudyHead, Sweep
+from experiments.study.definition.model import FigureSection, Point, Study, StudyHead, Sweep
 from experiments.study.evaluation.bounds import crossings
 from experiments.study.evaluation.comparison import comparison_tables
 from experiments.study.evaluation.figure_data import write_figure_data
@@ -31,6 +31,7 @@ from experiments.study.evaluation.summary import summary_table
 from experiments.study.loading import load_study
 from experiments.study.report.writing import report_of_run
 from experiments.study.running.runner import StudyRun, run_study
+from experiments.study.said import chosen_words, network_words
 from experiments.study.switch_programs import check_switch_programs
 from experiments.system import System
 from experiments.systems import find_system
@@ -95,16 +96,14 @@ def run_single(
     values: Mapping[str, Any],
     seed: int,
     options: RunOptions,
-    on_other_clock: Mapping[str, Any] | None = None,
     script: bool = False,
     axes: Mapping[str, Sequence[Any]] | None = None,
 ) -> int:
     """Run one point of a system and present what it found; exit status as for a study, 2 if it broke.
 
-    values: of its configuration, as nested mappings. on_other_clock: values by dotted path with which it is repeated,
-    to stand beside it. script: the point is a script of the user's, whose standard output is its own, and of whose
-    sums there is no reference. axes: as of experiments.system.Shorthands.axes; several values make as many points,
-    which are compared. UserError for what the user can put right.
+    values: of its configuration, as nested mappings. script: the point is a script of the user's, whose standard
+    output is its own, and of whose sums there is no reference. axes: as of experiments.system.Shorthands.axes;
+    several values make as many points, which are compared. UserError for what the user can put right.
     """
     system = find_system(system_name)
     sweep = Sweep(zip={path: list(found) for path, found in (axes or {}).items()})
@@ -120,10 +119,9 @@ def run_single(
         system=system_name,
         sweep=sweep if is_compared else Sweep(),
         compare=sweep.paths[0] if is_compared else None,
+        title=f"{system_name} on {points[0].configuration.topology.kind}",
+        figures={} if script else _run_figures(system, sweep.paths[0] if is_compared else None),
     )
-    if on_other_clock:
-        changed = system.configuration.model_validate(with_values(values, on_other_clock))
-        points.append(Point({}, 0, seed, changed, other_clock=True))
     study = Study(head, system, False, None, tuple(points))
     run = run_points(study, options)
     console = make_console(stderr=script)
@@ -131,11 +129,29 @@ def run_single(
         _report(run, options, console)
         return INTERRUPTED
     results = load_results(run.folder, run.files)
+    if not script:
+        _say_what_ran(study, console)
     _print_comparisons(study, results, console)
     system.present(results, console)
+    for figure in draw_figures(results, head.figures, system.metrics, lambda nothing: None):
+        if figure.suffix == ".png":
+            console.print(f"figure: {figure}")
     _report(run, options, console)
     console.print(f"data: {run.folder}/")
     return conclude(run, "" if script else system.closing(results), console)
+
+
+def _run_figures(system: System, compare: str | None) -> dict[str, FigureSection]:
+    return {
+        name: FigureSection.model_validate({**section, **({"series": compare} if compare else {})})
+        for name, section in system.run_figures.items()
+    }
+
+
+def _say_what_ran(study: Study, console: Console) -> None:
+    first = study.points[0]
+    chosen = chosen_words(study.system, first.configuration) if study.head.compare is None else ""
+    console.print(f"ran: {network_words(first.configuration)}; seed {first.seed}{f'; {chosen}' if chosen else ''}")
 
 
 def _check_captures(study: Study) -> None:

@@ -12,19 +12,18 @@ from rich.console import Console
 
 from common.errors import UserError
 from experiments.records.results import StudyResults, load_results
-from experiments.scale import Scale
 from experiments.study.command import INTERRUPTED, RunOptions, check_machine, conclude, run_points
 from experiments.study.definition.expansion import with_values
 from experiments.study.definition.model import DemoSection, Point, Study
 from experiments.study.evaluation.comparison import Comparison, compared, comparison_tables
 from experiments.study.evaluation.figures import draw_figures
 from experiments.study.loading import load_study
+from experiments.study.said import network_words
 from experiments.systems import find_system, studies_folder, systems
 from experiments.tables.console import make_console
 from experiments.tables.metric import Metric
 from experiments.tables.units import engineering
 from experiments.tables.words import short_names
-from topo.words import drawing, link_words
 
 FILE = "demo.yaml"
 ALIKE = 0.005
@@ -92,11 +91,7 @@ def run_demo(system: str, options: RunOptions, clock: str | None = None) -> int:
 def _introduce(study: Study, demo: DemoSection, console: Console) -> None:
     """The idea and the network, to be read while it runs."""
     console.print("\n".join(_folded(" ".join(demo.idea.split()), console)), markup=False)
-    topology = study.points[0].configuration.topology.build(Scale())
-    models = {link_words(link.model): None for link in topology.links}
-    clock = "Mininet, in real time" if study.needs_network else "the virtual clock"
-    network = f"{topology.name} on {clock}: {drawing(topology)}; links: {' or '.join(models)}"
-    _say(console, "network", _folded(network, console))
+    _say(console, "network", _folded(network_words(study.points[0].configuration), console))
     console.print()
 
 

@@ -58,7 +58,7 @@ def courses(results: StudyResults, section: CourseSection, series: str | None) -
 def course_of(point: DonePoint, section: CourseSection) -> Iterable[tuple[Row, float, float]]:
     """The rows of one point in order, with their x and y."""
     rows = sorted(point.table(section.table), key=lambda row: row[section.step])
-    shown = [row for row in rows if row[section.y] is not None]
+    shown = [row for row in rows if row.get(section.y) is not None]
     xs = [section.x_times * row[section.x or section.step] for row in shown]
     ys = [section.y_times * float(row[section.y]) for row in shown]
     return zip(shown, accumulate(xs) if section.cumulative else xs, ys, strict=True)
@@ -83,7 +83,7 @@ def draw_line(
         [y.estimate for y in ys],
         "--" if dashed else "-",
         color=COLOURS[place],
-        marker="." if again else "",
+        marker="." if again or len(xs) == 1 else "",
         label=label,
     )
     if has_band and any(y.has_width for y in ys):

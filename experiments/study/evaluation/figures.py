@@ -10,6 +10,7 @@ from experiments.records.results import StudyResults
 from experiments.study.definition.model import FigureSection
 from experiments.study.evaluation import courses as _courses  # noqa: F401  # kinds course,
 from experiments.study.evaluation import lines as _lines  # noqa: F401  # lines and bars
+from experiments.study.evaluation import link_loads as _links  # noqa: F401  # links
 from experiments.study.evaluation.kinds import KINDS, Kind, Sheet
 from experiments.tables.metric import Metric
 

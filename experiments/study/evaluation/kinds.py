@@ -13,6 +13,8 @@ from experiments.study.definition.expansion import with_values
 from experiments.study.definition.model import FigureSection
 from experiments.tables.metric import Metric
 
+HEADROOM = 1.05
+
 Count = int | Callable[[StudyResults, FigureSection], int]
 
 
@@ -112,7 +114,8 @@ def label_axes(axes: Any, section: FigureSection, x: str, y: str) -> None:
     if section.y_limits is not None:
         axes.set_ylim(*section.y_limits)
     elif section.y_scale == "linear":
-        axes.set_ylim(bottom=0)
+        # Where all values are nearly the same, the room above them would be next to none.
+        axes.set_ylim(bottom=0, top=max(axes.get_ylim()[1], HEADROOM * axes.dataLim.y1))
     if section.x_from is not None:
         axes.set_xlim(left=section.x_from)
     axes.set_xlabel(section.x_label or x)

@@ -50,6 +50,7 @@ class AggregationSystem(System[AggregationConfiguration]):
         "workload.baselines": ("parameter-server",),
     }
 
+    run_figures: Mapping[str, Mapping[str, Any]] = {}  # its report draws them
     model_runs: Mapping[str, str] = {"greedy": SMALL, "legacy switches (OpenFlow)": f"{SMALL} --legacy openflow"}
     benches: Mapping[str, str] = {
         name: f"experiments.systems.aggregation.bench.commands:{name}"

@@ -44,6 +44,18 @@ class CompressionSystem(System[CompressionConfiguration]):
         "workload.rounds": 60,
     }
 
+    run_figures: Mapping[str, Mapping[str, Any]] = {
+        "rounds": {
+            "kind": "course",
+            "x": "seed",
+            "y": "iteration_time_s",
+            "course": {"table": "rounds", "step": "round", "y": "iteration_time_s", "y_times": 1e3},
+            "x_label": "round",
+            "y_label": "iteration time (ms)",
+            "panels": [{}, {"y": "ratio", "course.y": "ratio", "course.y_times": 1.0, "y_label": "share sent"}],
+        },
+        **System.run_figures,
+    }
     script_defaults: Mapping[str, Any] = {
         "workload.kind": "script",
         "workload.workers": 4,

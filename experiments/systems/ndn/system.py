@@ -29,6 +29,25 @@ class NdnSystem(System[NdnConfiguration]):
     model_runs: Mapping[str, str] = {
         "push": "--workload synthetic --topology star:3 --peers 3 --rounds 2 --values 960",
     }
+    run_figures: Mapping[str, Mapping[str, Any]] = {
+        "rounds": {
+            "kind": "course",
+            "x": "seed",
+            "y": "round_time_s",
+            "course": {"table": "versions", "step": "version", "y": "round_time_s", "y_times": 1e3},
+            "x_label": "version",
+            "y_label": "round time (ms)",
+        },
+        "accuracy": {
+            "kind": "course",
+            "x": "seed",
+            "y": "accuracy",
+            "course": {"table": "versions", "step": "version", "y": "accuracy", "y_times": 100.0},
+            "x_label": "version",
+            "y_label": "test accuracy (%)",
+        },
+        **System.run_figures,
+    }
     prompt = "experiments.systems.ndn.prompt:NdnPrompt"
 
     def check(self, configuration: NdnConfiguration) -> None:

@@ -38,6 +38,18 @@ class WorkloadSystem(System[WorkloadConfiguration]):
     main_metrics = ("sent_packets", "loss", "throughput_bps", "mean_us", "p99_us", "queue_drops")
     shorthands = WorkloadShorthands
     service = SERVICE
+    run_figures: Mapping[str, Mapping[str, Any]] = {
+        "latency": {
+            "kind": "course",
+            "x": "seed",
+            "y": "p99_us",
+            "course": {"table": "latency", "step": "share", "x": "latency_us", "y": "share", "y_times": 100.0},
+            "x_label": "latency (us)",
+            "y_label": "packets that take at most so long (%)",
+            "x_from": 0.0,
+        },
+        **System.run_figures,
+    }
     assurance = "Hosts, links and switches account for every packet."
 
     def check(self, configuration: WorkloadConfiguration) -> None:
