@@ -67,7 +67,7 @@ def run_study_file(path: Path, options: RunOptions, *, quick: bool = False, cloc
     run = run_points(study, options)
     console = make_console()
     if run.interrupted:
-        _report(run, options, console)
+        write_report(run, options, console)
         console.print(
             f"interrupted: {len(run.done)} of {run.planned} points are done; --resume goes on", style="bold"
         )
@@ -81,7 +81,7 @@ def run_study_file(path: Path, options: RunOptions, *, quick: bool = False, cloc
         console.print(f"figure: {figure}")
     if study.head.figures and not crossed:
         console.print(f"data of figures: {write_figure_data(study, results)}")
-    _report(run, options, console)
+    write_report(run, options, console)
     console.print(f"rows and logs: {run.folder}/")
     goals = judged(study.head, results)
     if goals:
@@ -126,7 +126,7 @@ def run_single(
     run = run_points(study, options)
     console = make_console(stderr=script)
     if run.interrupted:
-        _report(run, options, console)
+        write_report(run, options, console)
         return INTERRUPTED
     results = load_results(run.folder, run.files)
     if not script:
@@ -136,7 +136,7 @@ def run_single(
     for figure in draw_figures(results, head.figures, system.metrics, lambda nothing: None):
         if figure.suffix == ".png":
             console.print(f"figure: {figure}")
-    _report(run, options, console)
+    write_report(run, options, console)
     console.print(f"data: {run.folder}/")
     return conclude(run, "" if script else system.closing(results), console)
 
@@ -224,7 +224,7 @@ def run_points(study: Study, options: RunOptions) -> StudyRun:
         raise
 
 
-def _report(run: StudyRun, options: RunOptions, console: Console) -> None:
+def write_report(run: StudyRun, options: RunOptions, console: Console) -> None:
     path, trouble = report_of_run(run.folder, options.output)
     console.print(trouble if path is None else f"report: {path}")
 

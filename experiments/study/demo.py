@@ -12,7 +12,7 @@ from rich.console import Console
 
 from common.errors import UserError
 from experiments.records.results import StudyResults, load_results
-from experiments.study.command import INTERRUPTED, RunOptions, check_machine, conclude, run_points
+from experiments.study.command import INTERRUPTED, RunOptions, check_machine, conclude, run_points, write_report
 from experiments.study.definition.expansion import with_values
 from experiments.study.definition.model import DemoSection, Point, Study
 from experiments.study.evaluation.comparison import Comparison, compared, comparison_tables
@@ -81,6 +81,7 @@ def run_demo(system: str, options: RunOptions, clock: str | None = None) -> int:
         _say(console, "means", [line for each in meanings(study, demo, results) for line in _folded(each, console)])
         figures = draw_figures(results, study.head.figures, study.system.metrics, console.print)
         _say(console, "figure", [str(path) for path in figures if path.suffix == ".png"])
+    write_report(run, options, console)
     console.print(f"data: {run.folder}/")
     status = conclude(run, study.system.closing(results), console)
     width = max(map(len, demo.next), default=0)

@@ -53,7 +53,10 @@ PRINTING = {
     "exercise list": "exercise list",
 }
 """Of commands that print tables, what is run here. `bench` and `demo` print by the same tables, and take long."""
-NO_TABLE = {"demo", "new", "up", "figures", "topo export", "calibrate", "docs", "python", "test", "run torch"}
+NO_TABLE = {
+    *("demo", "new", "up", "figures", "topo export", "calibrate", "docs", "python", "replay", "report", "test"),
+    "run torch",
+}
 """Nothing that is as wide as its contents; or in Mininet, where tests/emulation look at it."""
 
 

@@ -116,6 +116,8 @@ class InThisProcess:
 
 
 @contextlib.contextmanager
-def in_this_process(orders: Sequence[PointOrder], jobs: int | None, scheduler: str | None) -> Iterator[InThisProcess]:
+def in_this_process(
+    orders: Sequence[PointOrder], jobs: int | None, scheduler: str | None, onlooker: object = None
+) -> Iterator[InThisProcess]:
     """In place of experiments.study.runner.executor."""
     yield InThisProcess(orders)
