@@ -14,6 +14,8 @@ Place = tuple[float, float]
 RING_SHARE = 0.5
 """From which share of the links between switches on that join switches of one height, such as in a torus, these are
 put in a ring."""
+OUTSIDE = 1.3
+"""Hosts of a ring, seen from their switches."""
 
 
 def heights(topology: Topology) -> Mapping[str, int]:
@@ -63,12 +65,12 @@ def _ring(topology: Topology) -> dict[str, Place]:
     for host in topology.hosts:
         hosts[topology.attachment(host.name).name].append(host.name)
     slots = max(1, sum(max(1, len(found)) for found in hosts.values()))
-    outer = max(2.0, slots / (2 * math.pi))
+    outer = max(2.0, slots / (2 * math.pi), len(switches) / (2 * math.pi) + OUTSIDE)
     found: dict[str, Place] = {}
     at = 0
     for name in switches:
         own = hosts[name]
-        found[name] = _on_circle(max(1.0, outer - 1.3), (at + (max(1, len(own)) - 1) / 2) / slots, outer)
+        found[name] = _on_circle(max(1.0, outer - OUTSIDE), (at + (max(1, len(own)) - 1) / 2) / slots, outer)
         for number, of_switch in enumerate(own):
             found[of_switch] = _on_circle(outer, (at + number) / slots, outer)
         at += max(1, len(own))

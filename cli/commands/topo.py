@@ -107,28 +107,26 @@ def _dot(topology: Any) -> str:
 
 
 def _svg(topology: Any) -> str:
-    """Hosts at the bottom, each switch as high as it is far from the nearest host."""
+    """Its nodes where reports draw them (topo/layout.py)."""
     import io
 
     import networkx
 
     from experiments.plotting.style import COLOURS, figure
+    from topo.layout import places
 
     hosts = [host.name for host in topology.hosts]
     switches = [switch.name for switch in topology.switches]
     graph = topology.graph
-    heights = networkx.multi_source_dijkstra_path_length(graph, hosts, weight=None) if hosts else {}
-    rows: dict[int, list[str]] = {}
-    for node in (*hosts, *switches):
-        rows.setdefault(heights.get(node, 0), []).append(node)
-    places = {node: ((x + 0.5) / len(row), y) for y, row in rows.items() for x, node in enumerate(row)}
-    with figure(width_in=max(4.0, 0.45 * max(map(len, rows.values()))), height_in=4.0) as (made, [axes]):
+    found = {node: (x, -y) for node, (x, y) in places(topology).items()}
+    width, height = (max(each) - min(each) + 1 for each in zip(*found.values(), strict=True))
+    with figure(width_in=max(4.0, 0.45 * width), height_in=max(2.0, 0.45 * height)) as (made, [axes]):
         for nodes, shape, colour in ((hosts, "s", COLOURS[6]), (switches, "o", COLOURS[4])):
             networkx.draw_networkx_nodes(
-                graph, places, nodes, node_shape=shape, node_color=colour, node_size=260, ax=axes
+                graph, found, nodes, node_shape=shape, node_color=colour, node_size=260, ax=axes
             )
-        networkx.draw_networkx_edges(graph, places, ax=axes, width=0.8)
-        networkx.draw_networkx_labels(graph, places, ax=axes, font_size=7)
+        networkx.draw_networkx_edges(graph, found, ax=axes, width=0.8)
+        networkx.draw_networkx_labels(graph, found, ax=axes, font_size=7)
         axes.set_axis_off()
         target = io.StringIO()
         made.savefig(target, format="svg")

@@ -11,7 +11,7 @@ from matplotlib.ticker import MaxNLocator
 from experiments.study.report.reading import Run
 from experiments.tables.units import engineering
 
-WIDTH, LEFT, RIGHT, ROW, TOP = 720.0, 190.0, 20.0, 22.0, 8.0
+WIDTH, LEFT, RIGHT, ROW, TOP = 720.0, 220.0, 30.0, 22.0, 8.0
 """In the drawing's own units."""
 MOST = 24
 """Time lines of a page."""

@@ -1,0 +1,134 @@
+"""What the page says of the network: loads, plans and times are those of the run's files."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import shutil
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from experiments.study.command import RunOptions, run_single
+from experiments.study.report.writing import write_report
+from tests.unit.report.html_page import HtmlPage
+
+RATE_BPS = 10_000_000
+FAULT = {"fault": "link-down", "at_ms": 5.0, "link": ["h4", "s1"]}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of a run of two phases in which a link fails that nobody uses."""
+    place = tmp_path_factory.mktemp("run")
+    values = {
+        "clock": "virtual",
+        "topology": {"kind": "star:4", "link": {"rate_mbps": RATE_BPS / 1e6}},
+        "switches": {"placement": "server-tor"},
+        "workload": {"workers": 2, "rounds": 3, "lanes": 32, "values": 640, "baselines": ["parameter-server"]},
+        "faults": [FAULT],
+    }
+    assert run_single("aggregation", values, 1, RunOptions(place)) == 0
+    return (place / "aggregation" / "latest").resolve()
+
+
+@pytest.fixture(scope="module")
+def page(folder: Path) -> HtmlPage:
+    return HtmlPage.of(folder / "report.html")
+
+
+def rows(folder: Path, name: str) -> list[Mapping[str, str]]:
+    with (folder / f"{name}.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_loads_are_bytes_over_rate_and_time(folder: Path) -> None:
+    """What was carried after the phase was complete (last ACKs) is not in them."""
+    ends_us = {row["phase"]: float(row["time_us"]) for row in rows(folder, "timeline") if row["what"] == "phase"}
+    links = rows(folder, "links")
+    assert set(ends_us) == {"parameter server", "in-network"} == {row["phase"] for row in links}
+    for row in links:
+        most = 8e6 * int(row["bytes"]) / (RATE_BPS * ends_us[row["phase"]])
+        last = 8e6 * 3 * 1500 / (RATE_BPS * ends_us[row["phase"]])
+        assert most - last <= float(row["load"]) <= most and 0 < float(row["load"]) < 1
+
+
+def test_links_have_the_class_of_their_load(folder: Path, page: HtmlPage) -> None:
+    limits = (0.001, 0.2, 0.4, 0.6, 0.8)
+    directions = 2 * 4
+    expected: Counter[str] = Counter()
+    for phase in ("parameter server", "in-network"):
+        loads = [float(row["load"]) for row in rows(folder, "links") if row["phase"] == phase]
+        loads += [0.0] * (directions - len(loads))
+        expected.update(f"load{sum(load >= limit for limit in limits)}" for load in loads)
+    legend = [f"load{number}" for number in range(6)]
+    drawn = Counter(each for each in page.classes if each.startswith("load"))
+    drawn.subtract(legend)
+    assert +drawn == expected and len(expected) > 1
+    assert re.search(r"h1 to s1: [\d.]+ % of 10 Mbit/s, [\d,]+ packets", page.text)
+
+
+def test_the_busiest_links_are_those_of_the_rows(folder: Path, page: HtmlPage) -> None:
+    tables = [table for table in page.tables if table.caption.endswith("busiest links")]
+    for phase, table in zip(("parameter server", "in-network"), tables, strict=True):
+        of_phase = [row for row in rows(folder, "links") if row["phase"] == phase]
+        shown = sorted(of_phase, key=lambda row: (-float(row["load"]), -int(row["bytes"])))
+        assert table.column("link") == [f"{row['from']} to {row['to']}" for row in shown]
+        assert table.column("load") == [f"{100 * float(row['load']):.1f} %" for row in shown]
+        assert table.column("packets") == [f"{int(row['packets']):,}" for row in shown]
+
+
+def test_the_plan_is_that_of_the_switches(folder: Path, page: HtmlPage) -> None:
+    (path,) = folder.glob("points/*/network.json")
+    plans = json.loads(path.read_text())["plans"]
+    assert [part["phases"] for part in plans] == [["parameter server"], ["in-network"]]
+    last = plans[-1]["plan"]["switches"]["s1"]
+    assert f"aggregation (P4): {len(last['entries'])} entries" in page.text
+    for entry in last["entries"]:
+        assert f"-> {entry['action']}(" in page.text
+    assert f"points/{path.parent.name}/network.json" in page.links
+
+
+def test_faults_and_events_are_told_with_their_times(folder: Path, page: HtmlPage) -> None:
+    assert page.text.count("link-down h4 s1: 5 ms") >= 2  # each phase has it
+    (workers,) = {row["count"] for row in rows(folder, "timeline") if row["name"] == "round"}
+    assert int(workers) == 2 * 3
+    ends = [float(row["time_us"]) for row in rows(folder, "timeline") if row["name"] == "complete"]
+    for end_us in ends:
+        assert re.search(rf"complete: {end_us / 1e3:.4g} ms", page.text)
+
+
+def test_a_run_of_an_older_version_has_a_network_too(folder: Path, tmp_path: Path) -> None:
+    old = tmp_path / "20200101-000000"
+    shutil.copytree(folder, old)
+    for path in old.glob("points/*/network.json"):
+        path.unlink()
+    for path in old.glob("points/*.json"):
+        stored = json.loads(path.read_text())
+        del stored["tables"]["timeline"]
+        for row in stored["tables"]["links"]:
+            del row["load"]
+        path.write_text(json.dumps(stored))
+    page = HtmlPage.of(write_report(old))
+    assert "as a share of the busiest link" in page.text and "Time line" not in page.text
+    first = next(table for table in page.tables if table.caption.endswith("busiest links"))
+    sizes = sorted(int(row["bytes"]) for row in rows(folder, "links") if row["phase"] == "parameter server")
+    assert first.column("of the busiest") == [f"{100 * size / sizes[-1]:.1f} %" for size in reversed(sizes)]
+
+
+def test_a_figure_that_carries_a_script_does_not_bring_it_along(folder: Path, tmp_path: Path) -> None:
+    other = tmp_path / "20200101-000000"
+    shutil.copytree(folder, other)
+    (other / "figure.svg").write_text(
+        '<svg xmlns="http://www.w3.org/2000/svg" xmlns:x="http://www.w3.org/1999/xlink" viewBox="0 0 9 9">'
+        '<script>alert(1)</script><g id="a" onclick="alert(2)"><path style="fill: #000000" d="M0 0"/>'
+        '<use x:href="#a"/><use x:href="https://example.org/x.svg#b"/><image x:href="https://example.org/y.png"/>'
+        '<rect style="fill: url(https://example.org/z)"/><rect clip-path="url(#a)"/></g></svg>'
+    )
+    text = write_report(other).read_text()
+    page = HtmlPage(text)
+    assert page.scripts == 0 and "alert" not in text and "example.org" not in text
+    assert "fill: currentColor" in text and 'href="#f0-a"' in text and "url(#f0-a)" in text
