@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -23,6 +24,7 @@ class FabricProcess:
 
     def __init__(self, command: Sequence[str], log: Path, keep_open: Sequence[int] = ()) -> None:
         self._process = JsonLinesProcess("fabric process", command, log, keep_open)
+        self._asking = threading.Lock()
         self.grpc_ports: tuple[int, ...] = ()
 
     @property
@@ -34,9 +36,10 @@ class FabricProcess:
         self.grpc_ports = tuple(self._process.expect("ready", READY_TIMEOUT_S)["grpc_ports"])
 
     def ask(self, command: Command) -> Answer:
-        """Let the fabric do it. RuntimeError if it does not answer."""
-        self._process.send(**command.model_dump(mode="json"))
-        return self._process.expect(command.command, command.wait_s)
+        """Let the fabric do it; from any thread. RuntimeError if it does not answer."""
+        with self._asking:
+            self._process.send(**command.model_dump(mode="json"))
+            return self._process.expect(command.command, command.wait_s)
 
     def stop(self) -> None:
         """End it, and kill it if it does not end. May be called again."""

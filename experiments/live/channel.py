@@ -41,7 +41,8 @@ class Feed:
         """What has come; waits so long for the first of them."""
         poll = select.poll()
         poll.register(self._connection, select.POLLIN)
-        if not self.is_open or not poll.poll(1000 * timeout_s):
+        # Less than nothing would be without end.
+        if not self.is_open or not poll.poll(1000 * max(0.0, timeout_s)):
             return []
         with contextlib.suppress(BlockingIOError):
             piece = self._connection.recv(65536)

@@ -10,6 +10,7 @@ from typing import Any
 
 from common.errors import UserError
 from controller.southbound.interface import SouthboundError
+from experiments.live.link_watch import LinkWatch
 from experiments.programs import Program
 from experiments.setup import NetworkSetup, PointTask
 from experiments.testbeds.interface import Testbed
@@ -51,11 +52,13 @@ class Contents:
         self._turn = 0
         self._next_turn_s = self._next_watched_s = 0.0
         self._watched: str | None = None
+        self._link = LinkWatch(testbed, task, tell)
         self._told: dict[tuple[str, str], Any] = {}
 
     def watch(self, switch: str | None, link: int | None) -> None:
         """Somebody looks at these; None: at none."""
         self._watched = switch if switch in self._registers else None
+        self._link.watch(link)
         self._next_watched_s = 0.0
 
     def plan_changed(self) -> None:
@@ -69,6 +72,7 @@ class Contents:
     def read_due(self) -> None:
         """What is to be read now."""
         now_s = time.monotonic()
+        self._link.read_due()
         if self._watched is not None and now_s >= self._next_watched_s:
             self._next_watched_s = now_s + WATCHED_S
             self._read(self._watched, LARGEST_WATCHED)
@@ -81,6 +85,7 @@ class Contents:
 
     def close(self) -> None:
         """Nobody looks any more."""
+        self._link.watch(None)
 
     def _read(self, switch: str, largest: int) -> None:
         try:

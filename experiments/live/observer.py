@@ -103,6 +103,7 @@ class LiveObserver(Onlooker):
     def network_goes(self) -> None:
         assert self._testbed is not None
         self._testbed.look_on(None)
+        self._frame_if_new()
         self._contents.close()
         self.tell({"kind": "end"})
         self._testbed = None

@@ -1,15 +1,43 @@
-"""Packets for people: their headers, with every field by its name."""
+"""Packets for people: captures read, and headers with every field by its name."""
 
 from __future__ import annotations
 
 import importlib
+import pkgutil
 from functools import cache
+from pathlib import Path
 from typing import Any
 
-from experiments.systems import SYSTEMS
+import hosts
+from experiments.live.recording import Row
 
 MOST_CHARACTERS = 120
 """Of a value that are shown."""
+
+BINDS = "bind_to_udp("
+"""What a module of hosts has in its text that makes layers of Scapy."""
+
+
+def packets_of(captured: Row) -> Row:
+    """The row of a capture as one of packets; its file goes."""
+    from scapy.error import Scapy_Exception
+    from scapy.utils import RawPcapNgReader
+
+    file = Path(captured["file"])
+    packets = []
+    try:
+        with RawPcapNgReader(str(file)) as reader:
+            for frame, about in reader:
+                time_ns = ((about.tshigh << 32) + about.tslow) * 10**9 // about.tsresol
+                sender = bytes(about.ifname or b"").decode().partition("->")[0]
+                t_us = captured["scale"] * (time_ns - captured["begin_ns"]) / 1000
+                frame = bytes(frame)
+                packets.append({"t_us": round(t_us, 3), "from": sender, "length": len(frame), "frame": frame.hex()})
+    except (OSError, EOFError, Scapy_Exception):
+        pass  # it was not written to its end
+    file.unlink(missing_ok=True)
+    packets.sort(key=lambda packet: packet["t_us"])
+    return {"kind": "packets", "t_us": captured["t_us"], "link": captured["link"], "packets": packets}
 
 
 def layers_of(frame: bytes) -> list[dict[str, Any]]:
@@ -34,7 +62,8 @@ def _words(packet: Any, field: Any) -> str:
 @cache
 def _load_layers() -> None:
     """Every system's, which Scapy then finds by their UDP ports."""
-    from hosts.collectives import ring  # noqa: F401
-
-    for place in SYSTEMS.values():
-        importlib.import_module(place.partition(":")[0])
+    for module in pkgutil.walk_packages(hosts.__path__, f"{hosts.__name__}."):
+        spec = module.module_finder.find_spec(module.name, None)
+        origin = None if spec is None else spec.origin
+        if origin and origin.endswith(".py") and BINDS in Path(origin).read_text(encoding="utf-8"):
+            importlib.import_module(module.name)

@@ -14,7 +14,7 @@ value     phase, job, name, round, value: what an agent told of a round
 event     text, level (note, fault)
 plan      switch, plan: what it should hold now (controller.planning.plan.SwitchPlan)
 switch    switch, counters, registers: what it held, cells that are not zero (of large arrays the size)
-packets   link, packets: direction, t_us, frame (hexadecimal)
+packets   link, packets: from (the sender), t_us, length, frame (hexadecimal)
 clock     paused, speed (null: as fast as possible); virtual clock
 end       the point is over
 """
@@ -41,7 +41,7 @@ MOST: Mapping[str, int] = {
     "progress": 2000,
     "switch": 2000,
     "event": 5000,
-    "packets": 400,
+    "packets": 100,
     "plan": 1000,
     "clock": 500,
     "phase": 500,

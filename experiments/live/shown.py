@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from experiments.live.layout import places
+from experiments.live.packets import packets_of
 from experiments.live.recording import FILE, Recording, Row, decoded
 
 LONGEST_ROW_BYTES = 16_000_000
@@ -107,6 +108,8 @@ class Growing:
             self.generation += 1
             self.recording = Recording()
             row = with_places(row)
+        if row["kind"] == "captured":
+            row = packets_of(row)
         self.recording.add(row)
         self._unsaved = True
         if row["kind"] == "end":

@@ -62,7 +62,7 @@ export class LinkPanel {
         class: "clickable", tabindex: 0, click: () => this.#open(store, link, packet),
         keydown: (event) => { if (event.key === "Enter") this.#open(store, link, packet); },
       }, make("td", {}, timeText(packet.t_us)), make("td", {}, packet.from),
-      make("td", { class: "number" }, String(packet.length)), make("td", {}, packet.summary)))));
+      make("td", { class: "number" }, String(packet.length)), make("td", {}, summary(packet.frame))))));
   }
 
   async #open(store, link, packet) {
@@ -96,4 +96,16 @@ export class LinkPanel {
   forget() {
     this.number = null;
   }
+}
+
+/** Protocol, addresses and ports of a frame in hexadecimal. */
+function summary(frame) {
+  const byte = (at) => parseInt(frame.slice(2 * at, 2 * at + 2), 16);
+  const type = 256 * byte(12) + byte(13);
+  if (type !== 0x0800 || frame.length < 2 * 38) return `EtherType 0x${type.toString(16).padStart(4, "0")}`;
+  const address = (at) => [0, 1, 2, 3].map((i) => byte(at + i)).join(".");
+  const ports = 14 + 4 * (byte(14) & 15);
+  const protocol = { 1: "ICMP", 6: "TCP", 17: "UDP" }[byte(23)] ?? `protocol ${byte(23)}`;
+  const to = [6, 17].includes(byte(23)) ? ` port ${256 * byte(ports + 2) + byte(ports + 3)}` : "";
+  return `${protocol} ${address(26)} > ${address(30)}${to}`;
 }
