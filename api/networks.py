@@ -96,10 +96,11 @@ class Network:
 
     @property
     def links(self) -> pandas.DataFrame:
-        """A row for each direction of each link: from_node, to_node, packets, bytes, queue_drops, losses, ..."""
+        """A row for each direction of each link: from, to, packets, bytes, queue_drops, losses, duplicates, queued, ..."""
         import pandas
 
-        return pandas.DataFrame(self._held.link_statistics())
+        rows = pandas.DataFrame(self._held.link_statistics())
+        return rows.rename(columns={"from_node": "from", "to_node": "to"})
 
     @property
     def now_us(self) -> int:

@@ -19,7 +19,7 @@ SOURCE = "program.p4"
 def new(
     folder: Annotated[Path, typer.Argument(metavar="NAME", help="The folder to make; its last part is the name.")],
 ) -> int:
-    """Make a folder with a P4 program, entries for its tables, a study and a packet test. All of it runs."""
+    """Make a folder with a P4 program, entries for its tables, a study and tests. All of it runs."""
     name = folder.name
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name):
         raise UserError(f"{name!r} is no name for a program: use letters, digits and underscores, a letter first")

@@ -11,7 +11,7 @@ import pytest
 from scapy.layers.inet import ICMP, IP, UDP
 from scapy.layers.l2 import Ether
 
-GATE = Path(__file__).with_name("gate.p4")
+GATE = Path(__file__).resolve().parents[3] / "examples" / "python" / "gate.p4"
 ENTRIES = {
     "tables": {
         "routes": [
@@ -170,7 +170,7 @@ def test_links_fail_and_change(net: gb.Network) -> None:
     h1.send(datagram(h2))
     assert h2.receive() is not None
     assert net.now_us - begun_us == 8 + 50 + 800 + 5000
-    counted = net.links.set_index(["from_node", "to_node"])["packets"]
+    counted = net.links.set_index(["from", "to"])["packets"]
     assert (counted["h1", "s1"], counted["s1", "h2"]) == (2, 1)
     assert len(net.switches["s1"].tables["routes"]) == 3
 

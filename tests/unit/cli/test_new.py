@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -23,6 +25,7 @@ def test_program_entries_and_packet_test_fit_each_other(tmp_path: Path, capsys: 
         "my_router.p4",
         "study.yaml",
         "test.stf",
+        "test_network.py",
     }
     assert not [path for path in folder.iterdir() if "NAME" in path.read_text() or "FOLDER" in path.read_text()]
     assert stf(folder / "my_router.p4", [folder / "test.stf"]) == 0
@@ -34,6 +37,14 @@ def test_program_entries_and_packet_test_fit_each_other(tmp_path: Path, capsys: 
     (folder / "none.yaml").write_text("tables: {}\n")
     assert own_network(topology, folder / "my_router.p4", [folder / "none.yaml"]).settings != setup.settings
     assert f"./gradbed run workload {folder}/my_router.p4" in capsys.readouterr().out
+
+
+def test_its_tests_in_python_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    new(Path("mine"))
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "mine"]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert "2 passed" in ended.stdout, ended.stdout
 
 
 @pytest.mark.parametrize(
