@@ -96,7 +96,7 @@ class Network:
 
     @property
     def links(self) -> pandas.DataFrame:
-        """A row for each direction of each link: from, to, packets, bytes, queue_drops, losses, duplicates, queued, ..."""
+        """A row for each direction of each link: from, to, packets, bytes, queue_drops, losses, queued, ..."""
         import pandas
 
         rows = pandas.DataFrame(self._held.link_statistics())
