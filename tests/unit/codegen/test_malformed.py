@@ -27,13 +27,13 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 
 def damage(json_value: Any, rng: random.Random, where: list[tuple[Any, ...]]) -> Any:
-    """Change, remove or repeat something somewhere."""
-    result = copy.deepcopy(json_value)
+    """Change, remove or repeat something somewhere, in a copy that shares what is the same."""
     path = rng.choice(where)
     if not path:
-        return result
-    holder = result
+        return json_value
+    result = holder = copy.copy(json_value)
     for key in path[:-1]:
+        holder[key] = copy.copy(holder[key])
         holder = holder[key]
     kind = rng.randrange(4)
     if kind == 0:
@@ -41,12 +41,12 @@ def damage(json_value: Any, rng: random.Random, where: list[tuple[Any, ...]]) ->
     elif kind == 1:
         holder[path[-1]] = rng.choice([None, True, -1, 10**12, 2.5, "", "0x", "no such thing", [], {}, [[]], "-0x1f"])
     elif kind == 2 and isinstance(holder, list):
-        holder.insert(rng.randrange(len(holder) + 1), copy.deepcopy(holder[path[-1]]))
+        holder.insert(rng.randrange(len(holder) + 1), holder[path[-1]])
     else:
         other = json_value
         for key in rng.choice(where):
             other = other[key]
-        holder[path[-1]] = copy.deepcopy(other)
+        holder[path[-1]] = other
     return result
 
 
