@@ -39,8 +39,6 @@ def confidence_interval(values: Sequence[float], statistic: Literal["mean", "med
     Round times are not normally distributed, but their means over a run nearly are; t is for such means.
     ValueError without values.
     """
-    from scipy import stats
-
     if not values:
         raise ValueError("no repetitions")
     sample = np.asarray(values, float)
@@ -50,6 +48,8 @@ def confidence_interval(values: Sequence[float], statistic: Literal["mean", "med
         return Interval(estimate, float("nan"), float("nan"), 1)
     if np.ptp(sample) == 0:
         return Interval(estimate, estimate, estimate, count)
+    from scipy import stats  # takes a second to load
+
     if statistic == "mean":
         half = float(stats.t.ppf((1 + CONFIDENCE) / 2, count - 1) * stats.sem(sample))
         return Interval(estimate, estimate - half, estimate + half, count)
