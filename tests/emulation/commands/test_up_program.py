@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from cli.commands.new import new
+from tests.conftest import GradbedHere
 from tests.emulation.prompt import Prompt
 
 pytestmark = pytest.mark.root
@@ -59,7 +60,7 @@ def test_a_program_is_reloaded_while_the_network_goes_on(mine: Path) -> None:
         program.write_text(source.replace("routes", "ways"))
         left_out = prompt.wait_for("gradbed: reloaded")
         assert "entries.yaml:3:3: the P4 program has no table 'routes'" in left_out
-        prompt.say("pingall")
+        prompt.say("pingall 1")  # second of patience; ping's own is ten
         prompt.wait_for("(0/2 received)")
         entries.write_text(routes.replace("  routes:", "  ways:"))
         prompt.wait_for("gradbed: reloaded")
@@ -108,7 +109,9 @@ def test_a_controller_of_ones_own_takes_over(mine: Path) -> None:
         ),
     ],
 )
-def test_what_does_not_go_together_is_one_line(mine: Path, arguments: list[str], message: str) -> None:
-    prompt = Prompt("--topology", "star:2", *arguments, folder=mine)
-    status = prompt.close()
-    assert status == 2 and prompt.said.strip().splitlines()[-1] == message
+def test_what_does_not_go_together_is_one_line(
+    mine: Path, gradbed_here: GradbedHere, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
+) -> None:
+    monkeypatch.chdir(mine)
+    ended = gradbed_here("up", "--rest-port", "0", "--topology", "star:2", *arguments)
+    assert ended.status == 2 and ended.err.strip().splitlines()[-1] == message

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from controller.planning.hosts import choose_hosts_of_jobs
-from controller.systems.aggregation.placement.spanning import least_spanning_edges
 from experiments.plotting.series import draw_all, explain_marks, verdicts
 from experiments.study.evaluation.kinds import Sheet, figure_kind
 from experiments.systems.aggregation.figures.modes import NUMBERS, mode
@@ -13,6 +12,8 @@ from topo.registry import parse_topology
 def lower_bound(topology: str, workers: int) -> int:
     """Twice the edges of the least tree that spans the workers of a job with so many, in gradients; a lower bound on
     trees of switches such as fat-trees and leaf-spines (docs/figures.md)."""
+    from controller.systems.aggregation.placement.spanning import least_spanning_edges  # loads SciPy's optimisers
+
     network = parse_topology(topology)
     [(names, _)] = choose_hosts_of_jobs(network, 1, workers)
     return 2 * least_spanning_edges(network, names)
