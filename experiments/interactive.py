@@ -6,7 +6,9 @@ import os
 import socket
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,8 @@ from common.scratch import scratch_folder
 from controller.rest.address import unix_path
 from emulation.size import announce
 from experiments.captures import capturing
+from experiments.live.observer import LiveObserver, looked_on
+from experiments.live.view import live_view
 from experiments.records.run_files import CAPTURES
 from experiments.records.run_folder import RunFolder
 from experiments.scale import Scale
@@ -30,11 +34,13 @@ from topo.places import Place, places
 
 
 @dataclass(frozen=True)
-class Captures:
-    """Links, hosts or `all`, from the beginning; into up/STAMP/pcap of the output folder."""
+class Keeps:
+    """What stays when the network has gone, in up/STAMP of the output folder: captures of links, hosts or `all`, and
+    what the live view shows, if that is asked for."""
 
-    names: Sequence[str]
     output: Path
+    captures: Sequence[str] = ()
+    live: bool = False
 
 
 def run_interactive(
@@ -44,7 +50,7 @@ def run_interactive(
     rest_port: int,
     p4runtime_address: str | None = None,
     tls: ServerTls | None = None,
-    captures: Captures | None = None,
+    keeps: Keeps | None = None,
 ) -> int:
     """Bring up the network of a point and read commands for Mininet until exit, end of input, or Ctrl-D.
 
@@ -55,7 +61,7 @@ def run_interactive(
     if p4runtime_address is not None and unix_path(p4runtime_address) is not None:
         raise UserError(f"--p4runtime-address {p4runtime_address}: give HOST:PORT; the unix socket is always there")
     topology = configuration.topology.build(Scale())
-    wanted = () if captures is None else places(topology, captures.names)
+    wanted = () if keeps is None else places(topology, keeps.captures)
     announce(topology)
     require_root("gradbed up")
     try:
@@ -73,9 +79,11 @@ def run_interactive(
         outside = None
         if p4runtime_address is not None:
             outside = OutsideAddress(p4runtime_address, namespace.fileno(), tls)
-        run = None if captures is None else RunFolder(captures.output, "up")
+        run = None if keeps is None else RunFolder(keeps.output, "up")
         into = folder if run is None else run.path
-        status = run_in_sandbox(lambda: _prompt(system, task, rest, outside, wanted, into), "gradbed up")
+        with live_view() if keeps is not None and keeps.live else nullcontext() as observer:
+            prompt = partial(_prompt, system, task, rest, outside, wanted, into, observer)
+            status = run_in_sandbox(prompt, "gradbed up")
         if run is not None:
             run.finish()
             run.close()
@@ -89,6 +97,7 @@ def _prompt(
     outside: OutsideAddress | None,
     wanted: Sequence[Place],
     into: Path,
+    observer: LiveObserver | None,
 ) -> int:
     """wanted: what is captured from the beginning, into this folder."""
     from emulation.switches.fabric_switches import P4RUNTIME_SOCKET
@@ -120,7 +129,13 @@ def _prompt(
                     f"gradbed: P4Runtime {'over TLS ' if outside.tls else ''}at {outside.address}, too",
                     file=sys.stderr,
                 )
-            with system.at_prompt(testbed, task), capturing(testbed.fabric, wanted, into):
+            with (
+                system.at_prompt(testbed, task),
+                capturing(testbed.fabric, wanted, into),
+                nullcontext()
+                if observer is None
+                else looked_on(observer, testbed, setup, replace(task, folder=into)),
+            ):
                 if wanted:
                     print(f"gradbed: captures: {into}/{CAPTURES}/", file=sys.stderr)
                 run_prompt(system, testbed, task)

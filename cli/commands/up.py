@@ -64,11 +64,12 @@ def _up(
         Path | None, typer.Option(help="PEM file of authorities: clients need a certificate of one of them.")
     ] = None,
     pcap: options.Pcap = None,
+    live: options.Live = False,
     output: options.Output = Path("results"),
     **given: Any,
 ) -> int:
     """Bring up a network whose switches route and aggregate, or run a program of yours, and give Mininet's prompt."""
-    from experiments.interactive import Captures, run_interactive
+    from experiments.interactive import Keeps, run_interactive
 
     shown = find_system(system)
     if program is not None or entries or watch or controller is not None:
@@ -82,8 +83,8 @@ def _up(
         raise UserError("--p4runtime-cert goes with --p4runtime-address")
     try:
         values = nested(_OPTIONS, given, {})
-        captures = None if pcap is None else Captures(options.captured(pcap), output)
-        return run_interactive(shown, values, seed, rest_port, p4runtime_address, tls, captures)
+        keeps = Keeps(output, options.captured(pcap), live) if pcap is not None or live else None
+        return run_interactive(shown, values, seed, rest_port, p4runtime_address, tls, keeps)
     except ValidationError as error:
         raise complaint(error, _OPTIONS) from None
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from common.errors import UserError
@@ -65,6 +67,7 @@ class LiveObserver(Onlooker):
         self._contents = Contents(testbed, network, task, self.tell)
         self.tell(introduction(testbed, network, task, system))
         self._take_frame()
+        self._contents.plan_changed()
         if self._is_virtual:
             self._pace.set_speed(testbed.now_us(), None)
             if self._starts_paused:
@@ -138,6 +141,28 @@ class LiveObserver(Onlooker):
         paced_us = self._pace.next_us(now_us)
         return now_us + self._spacing_us if paced_us is None else min(paced_us, now_us + self._spacing_us)
 
+    @contextlib.contextmanager
+    def on_a_thread(self) -> Iterator[None]:
+        """Look at a network of the real clock where nobody waits for events."""
+        ended = threading.Event()
+
+        def look() -> None:
+            while not ended.wait(FRAME_S):
+                try:
+                    self._look_real()
+                except (UserError, RuntimeError):
+                    return  # the network goes
+
+        assert self._testbed is not None
+        self._testbed.look_on(None)
+        thread = threading.Thread(target=look, name="live view", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
+
     def _look_real(self) -> int:
         assert self._testbed is not None
         self._obey(self._testbed.now_us(), 0.0)
@@ -198,3 +223,16 @@ class LiveObserver(Onlooker):
     def _tell_clock(self) -> None:
         if self._is_virtual:
             self.tell({"kind": "clock", "paused": self._pace.paused, "speed": self._pace.speed})
+
+
+@contextlib.contextmanager
+def looked_on(
+    observer: LiveObserver, testbed: Testbed, network: NetworkSetup, task: PointTask[Any]
+) -> Iterator[None]:
+    """Look at a network without phases, of the real clock. The recording goes into the task's folder."""
+    observer.network_is_up(testbed, network, task, "network")
+    try:
+        with observer.on_a_thread():
+            yield
+    finally:
+        observer.network_goes()

@@ -101,10 +101,15 @@ class Guard:
 
 
 class Pages:
-    """How many pages are open, and whether one ever was."""
+    """How many pages are open; server: who serves them."""
 
     def __init__(self) -> None:
         self.open = 0
+        self.server: uvicorn.Server | None = None
+
+    @property
+    def are_closing(self) -> bool:
+        return self.server is not None and self.server.should_exit
 
 
 def create_app(shown: Shown, pages: Pages) -> FastAPI:
@@ -152,7 +157,7 @@ async def _stream(shown: Shown, pages: Pages) -> AsyncIterator[bytes]:
     generation, told = -1, 0
     silent_s = 0.0
     try:
-        while True:
+        while not pages.are_closing:
             if generation != shown.generation:
                 generation, told = shown.generation, 0
                 head = {"live": shown.is_live, "names": shown.names(), "chosen": generation}
@@ -191,8 +196,6 @@ def address(listener: socket.socket, token: str) -> str:
 def page_server(shown: Shown, pages: Pages, token: str) -> uvicorn.Server:
     """To be run in an event loop, on a listening socket."""
     app = HostCheck(Guard(create_app(shown, pages), token))
-    return uvicorn.Server(
-        uvicorn.Config(
-            app, log_level="warning", access_log=False, lifespan="off", timeout_graceful_shutdown=1, ws="none"
-        )
-    )
+    config = uvicorn.Config(app, log_level="error", access_log=False, lifespan="off", ws="none")
+    pages.server = uvicorn.Server(config)
+    return pages.server

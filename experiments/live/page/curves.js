@@ -54,7 +54,7 @@ export class Curves {
       title: NAMES[name] ?? name, width: Math.max(240, box.clientWidth), height: 150,
       scales: { x: { time: false } }, axes: [{ ...axis, size: 28 }, { ...axis, size: 46 }],
       series: [{ label: "round" }, ...labels.map((label, i) =>
-        ({ label, stroke: colour(COLOURS[i % COLOURS.length]), width: 1.6, spanGaps: true, points: { show: false } }))],
+        ({ label, stroke: colour(COLOURS[i % COLOURS.length]), width: 1.6, spanGaps: true, points: { show: (plot) => plot.data[0].length < 20, size: 5 } }))],
     }, data, box);
     this.plots.set(name, { plot, labels: labels.join() });
   }
