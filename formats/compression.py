@@ -59,3 +59,12 @@ ACKNOWLEDGEMENT = Header(
     (*_HEAD, Field("selective", 64), Field("active", 16), Field("arrived_bytes", 32), Field("time_us", 32)),
     PART_PORT,
 )
+
+DISSECTED = {
+    "ack": Flags.ACK.value,
+    "part_end": Flags.END.value,
+    "dense": Form.DENSE.value,
+    "bitmap": Form.BITMAP.value,
+    "coordinate": Form.COORDINATE.value,
+}
+"""What the dissector has to know besides (wireshark/compression.lua)."""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from formats import tlv
 from formats.addresses import mac_bytes
 from formats.tlv import generic
 
@@ -23,3 +24,21 @@ def job_component(asked: str, job: int) -> str:
     """The first component of a job's names, asked for without the job's number. No two jobs have the same, so that
     none gets what routers keep, or still carry, of another: numbers of jobs are given out once."""
     return f"{asked}-{job}"
+
+
+DISSECTED = {
+    "ETHER_TYPE": ETHER_TYPE,
+    "INTEREST": tlv.INTEREST,
+    "DATA": tlv.DATA,
+    "NAME": tlv.NAME,
+    "GENERIC": tlv.GENERIC,
+    "SEGMENT": tlv.SEGMENT,
+    "VERSION": tlv.VERSION,
+    "CAN_BE_PREFIX": tlv.CAN_BE_PREFIX,
+    "MUST_BE_FRESH": tlv.MUST_BE_FRESH,
+    "NONCE": tlv.NONCE,
+    "LIFETIME": tlv.LIFETIME,
+    "HOP_LIMIT": tlv.HOP_LIMIT,
+    "CONTENT": tlv.CONTENT,
+}
+"""What the dissector has to know (wireshark/ndn.lua)."""

@@ -28,6 +28,8 @@ COMPONENTS = 8
 """Fragments of different samples that a repair is the sum of, at most."""
 REQUEST_BITS = 512
 """Fragments that a request tells of."""
+USUAL_BITS = 128
+"""Length of the bit string, where nobody says otherwise."""
 
 
 class CodedFlags(IntFlag):
@@ -70,3 +72,13 @@ def frame_overhead_bytes(bits: int) -> int:
 def most_fragment_bytes(bits: int) -> int:
     """The longest fragment that fits a frame, that of a repair included."""
     return MAX_FRAME_BYTES - frame_overhead_bytes(bits) - REPAIR_BYTES
+
+
+DISSECTED = {
+    "repair": CodedFlags.REPAIR.value,
+    "request": CodedFlags.REQUEST.value,
+    "components": COMPONENTS,
+    "request_bits": REQUEST_BITS,
+    "bits": USUAL_BITS,
+}
+"""What the dissector has to know besides (wireshark/shuffle.lua)."""

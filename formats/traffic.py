@@ -26,3 +26,6 @@ TRAILER = Header(
 clock; the context writes it."""
 
 TRAILER_BYTES = TRAILER.size_bytes
+
+DISSECTED = {"warm_up": WARM_UP}
+"""What the dissector has to know besides (wireshark/traffic.lua)."""

@@ -11,6 +11,7 @@ import typer
 from cli import options
 from cli.p4 import corpus as p4_corpus
 from cli.p4 import coverage as p4_coverage
+from cli.p4 import dissector as p4_dissector
 from cli.p4 import plan as p4_plan
 from cli.p4 import shell as p4_shell
 from cli.p4 import stf
@@ -25,6 +26,7 @@ app.command("plan")(p4_plan.plan)
 app.command("trace")(p4_trace.trace)
 app.command("coverage")(p4_coverage.coverage)
 app.command("shell")(p4_shell.shell)
+app.command("dissector")(p4_dissector.dissector)
 
 
 @app.callback()

@@ -10,6 +10,7 @@ from controller.systems.shuffle.scheduling.instance import Instance
 from controller.systems.shuffle.scheduling.queues import Timing
 from controller.systems.shuffle.scheduling.schedule import Schedule
 from controller.systems.shuffle.scheduling.tree_choice import TreeChoice
+from formats.shuffle import USUAL_BITS
 
 Multicast = Literal["bit-string", "groups"]
 """How packets find several receivers: by the set of them in the packet, or by a group for each set."""
@@ -32,7 +33,7 @@ class ShuffleSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    bits: int = Field(default=128, ge=8, multiple_of=8)
+    bits: int = Field(default=USUAL_BITS, ge=8, multiple_of=8)
 
 
 class ShuffleRequest(BaseModel):

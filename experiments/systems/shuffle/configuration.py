@@ -10,6 +10,7 @@ from controller.systems.shuffle.scheduling.storage import Replacement
 from controller.systems.shuffle.scheduling.tree_choice import TreeChoice
 from experiments.configuration.point import PointConfiguration
 from experiments.configuration.sections import Section, option
+from formats.shuffle import USUAL_BITS
 from hosts.systems.shuffle.samples import DigitSamples, SampleSource, SyntheticSamples
 
 
@@ -45,7 +46,7 @@ class ShuffleSection(Section):
     plan_only: bool = option(False, "Make schedules and send nothing.")
     shuffles: int = option(1, "One after the other, each before an epoch.", ge=1)
     multicast: Multicast = option("bit-string", "Receivers in a bit string, or a group for each set of them.")
-    bits: int = option(128, "Length of bit strings.", ge=8, le=256, multiple_of=8)
+    bits: int = option(USUAL_BITS, "Length of bit strings.", ge=8, le=256, multiple_of=8)
     unicast: Unicast = option("trees", "Single receivers on trees, like all others, or on IPv4 routes.")
     fragment_bytes: int = option(1200, "Of a sample in one packet, at most.", ge=1, le=1300)
     threshold_us: int = option(2000, "A packet waits so long for a neighbour's sample at most.", ge=0)

@@ -1,0 +1,1 @@
+"""Packets in Wireshark: a dissector in Lua, made of the tables of formats/."""
