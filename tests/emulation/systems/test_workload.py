@@ -13,7 +13,7 @@ from tests.command import gradbed
 from tests.csv_files import read_csv
 from tests.emulation.sandboxed import TIMEOUT_S, in_sandbox
 from tests.unit.workload.runs import OWN, ROUTES, run, table
-from tests.unit.workload.test_addressing import FLOODED, learning_switch
+from tests.unit.workload.test_addressing import FLOODED, LEARNING
 
 pytestmark = pytest.mark.root
 
@@ -177,7 +177,7 @@ def test_two_kinds_of_switches_under_the_same_packets(tmp_path: Path) -> None:
 def test_a_learning_switch(tmp_path: Path) -> None:
     """As on the virtual clock (tests/unit/workload/test_addressing.py)."""
     topology = {**SECTIONS["topology"], "kind": "leaf-spine:2,1,2", "addressing": "l2"}
-    program = {"path": learning_switch(tmp_path)}
+    program = {"path": LEARNING}
     result = run(tmp_path, FLOODED, **{**SECTIONS, "topology": topology, "program": program, "samples": {}})
     assert list(result.failures) == []
     found = [result.metrics[name] for name in ("sent_packets", "received_packets", "duplicates")]

@@ -24,7 +24,7 @@ from tests.unit import random_runs
 from tests.unit.random_runs import Cards, Outcome, RandomRuns, watched_cards
 from tests.unit.workload.runs import ROUTES, configuration, run, table
 from tests.unit.workload.test_accounts import SABOTAGES
-from tests.unit.workload.test_addressing import BRIDGE, FLOODED, STATIC, learning_switch
+from tests.unit.workload.test_addressing import BRIDGE, FLOODED, LEARNING, STATIC
 from topo.graph import Topology
 from topo.registry import parse_topology
 
@@ -208,7 +208,7 @@ def check(drawn: dict[str, Any]) -> Outcome:
         entries, program, addressing = {
             "routes": (ROUTES, {}, "l3"),
             "bridge": (STATIC, {"path": BRIDGE}, "l2"),
-            "learning": (FLOODED, {"path": learning_switch(folder)}, "l2"),
+            "learning": (FLOODED, {"path": LEARNING}, "l2"),
         }[drawn["program"]]
         sections = {
             "topology": {**drawn["topology"], "addressing": addressing},
