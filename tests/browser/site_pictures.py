@@ -1,7 +1,9 @@
-"""The pictures of the site in docs/images: .venv/bin/python -m tests.browser.site_pictures makes them anew."""
+"""The pictures of pages in docs/images: .venv/bin/python -m tests.browser.site_pictures makes them anew."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -22,7 +24,16 @@ def make_pictures(site: Path, folder: Path) -> None:
         picture(site / page, folder / name, **window)
 
 
+def picture_of_a_report(target: Path, scratch: Path) -> None:
+    """Of a run of aggregation with its defaults, on the virtual clock."""
+    options = ["--clock", "virtual", "--output", str(scratch)]
+    subprocess.run([sys.executable, "-m", "cli", "run", "aggregation", *options], cwd=ROOT, check=True)
+    picture(scratch / "aggregation" / "latest" / "report.html", target, width_px=1280, height_px=900)
+
+
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as scratch:
-        build(Path(scratch) / "site")
-        make_pictures(Path(scratch) / "site", ROOT / "docs" / "images")
+    with tempfile.TemporaryDirectory() as folder:
+        # First, since the site is refused without it.
+        picture_of_a_report(ROOT / "docs" / "images" / "report.png", Path(folder) / "results")
+        build(Path(folder) / "site")
+        make_pictures(Path(folder) / "site", ROOT / "docs" / "images")
