@@ -95,6 +95,7 @@ def _copy(folder: Path) -> Path:
     subprocess.run([sys.executable, "-I", "-m", "venv", "--without-pip", str(venv)], check=True)
     packages = f"lib/python{sys.version_info[0]}.{sys.version_info[1]}/site-packages"
     (venv / packages / "gradbed.pth").write_text(f"{folder}\n{Path(sys.prefix) / packages}\n", encoding="utf-8")
+    (venv / packages / "gradbed").symlink_to(folder / "api")
     stamp = (Path(sys.prefix) / ".complete").read_text(encoding="utf-8")
     (venv / ".complete").write_text(stamp.replace(str(ROOT), str(folder)), encoding="utf-8")
     return folder
