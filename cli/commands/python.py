@@ -13,7 +13,7 @@ app = typer.Typer()
 
 @app.command(
     options_metavar="[SCRIPT | -c COMMAND | -m MODULE] [ARGUMENT]...",
-    context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "allow_interspersed_args": False}
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "allow_interspersed_args": False},
 )
 def python(context: typer.Context) -> None:
     """Run Python in which `import gradbed` works (docs/api.md).

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import hosts
+import hosts as hosts_room
 from experiments.live.recording import Row
 
 MOST_CHARACTERS = 120
@@ -62,7 +62,7 @@ def _words(packet: Any, field: Any) -> str:
 @cache
 def _load_layers() -> None:
     """Every system's, which Scapy then finds by their UDP ports."""
-    for module in pkgutil.walk_packages(hosts.__path__, f"{hosts.__name__}."):
+    for module in pkgutil.walk_packages(hosts_room.__path__, f"{hosts_room.__name__}."):
         spec = module.module_finder.find_spec(module.name, None)
         origin = None if spec is None else spec.origin
         if origin and origin.endswith(".py") and BINDS in Path(origin).read_text(encoding="utf-8"):

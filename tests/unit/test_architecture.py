@@ -120,6 +120,19 @@ def test_arrows_point_one_way(package: str) -> None:
     assert wrong == []
 
 
+def test_rooms_are_imported_by_from_or_as() -> None:
+    """So that setup.py can move them into one package."""
+    wrong = [
+        f"{shown(path)}:{node.lineno}: import {alias.name}"
+        for path in modules().values()
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Import)
+        for alias in node.names
+        if alias.name.split(".")[0] in MAY_IMPORT and (alias.asname is None or len(node.names) > 1)
+    ]
+    assert wrong == []
+
+
 @pytest.mark.parametrize("package", ROOMS)
 def test_every_room_is_known(package: str) -> None:
     found = {path.parent.name for path in (ROOT / package).glob("*/*.py")}
