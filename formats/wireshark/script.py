@@ -3,14 +3,14 @@ and NAME.lua beside this file, which says what to do with them."""
 
 from __future__ import annotations
 
-import importlib
 import pkgutil
 from collections.abc import Mapping
 from enum import IntFlag
 from pathlib import Path
 from typing import Any
 
-import formats
+import formats as formats_room
+from common.modules import import_by_name
 from common.version import VERSION
 from formats.header import Field, Header
 from formats.lanes import LANE_BYTES
@@ -28,7 +28,7 @@ def script() -> str:
         f"local LANE_BYTES = {LANE_BYTES}",
         _lua_file("core"),
     ]
-    for info in pkgutil.iter_modules(formats.__path__):
+    for info in pkgutil.iter_modules(formats_room.__path__):
         if (HERE / f"{info.name}.lua").exists():
             parts.append(_block(info.name))
     return "\n".join([*parts, "register_ports()", ""])
@@ -36,13 +36,13 @@ def script() -> str:
 
 def headers_of(name: str) -> dict[str, Header]:
     """The headers of a module of formats, by what filters call them behind "gradbed."."""
-    module = importlib.import_module(f"formats.{name}")
+    module = import_by_name(f"formats.{name}")
     found = [each for each in vars(module).values() if isinstance(each, Header)]
     return {each.name.lower(): each for each in found}
 
 
 def _block(name: str) -> str:
-    module = importlib.import_module(f"formats.{name}")
+    module = import_by_name(f"formats.{name}")
     headers = {key: _header(header) for key, header in headers_of(name).items()}
     return "\n".join(
         [
