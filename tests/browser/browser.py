@@ -61,10 +61,15 @@ def dom(url: str) -> str:
 
 def picture(page: Path, target: Path, *, width_px: int = 1200, height_px: int = 800, dark: bool = False) -> None:
     """What a window of that size shows of a page, as a PNG."""
+    import matplotlib.image
+
     with tempfile.TemporaryDirectory() as folder:
-        size = f"--window-size={width_px},{height_px}"
-        _started(page.as_uri(), folder, size, "--hide-scrollbars", f"--screenshot={target.resolve()}", dark=dark)
-    assert target.exists(), f"the browser drew no picture of {page}"
+        # Some versions leave the last lines of a window white, as high as a browser's bars would be.
+        size = f"--window-size={width_px},{height_px + 200}"
+        whole = Path(folder) / "whole.png"
+        _started(page.as_uri(), folder, size, "--hide-scrollbars", f"--screenshot={whole}", dark=dark)
+        assert whole.exists(), f"the browser drew no picture of {page}"
+        matplotlib.image.imsave(target, matplotlib.image.imread(whole)[:height_px])
 
 
 def _dumped(url: str, folder: str, *options: str, dark: bool = False) -> str:
