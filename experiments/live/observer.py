@@ -122,7 +122,8 @@ class LiveObserver(Onlooker):
         """As of Testbed.look_on."""
         assert self._testbed is not None
         now_us, now_s = self._testbed.now_us(), time.monotonic()
-        self._pace.arrived(now_us)
+        if self._pace.arrived(now_us):
+            self._tell_clock()
         if now_s >= self._next_look_s:
             self._next_look_s = now_s + LOOK_S
             self._obey(now_us, 0.0)

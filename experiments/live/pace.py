@@ -43,10 +43,12 @@ class Pace:
         """Real time counts from here."""
         self._anchor_us, self._anchor_s = now_us, self._real_s()
 
-    def arrived(self, now_us: int) -> None:
-        """Time has come so far: a step may be at its end."""
-        if self._stop_us is not None and now_us >= self._stop_us:
-            self.pause()
+    def arrived(self, now_us: int) -> bool:
+        """Time has come so far; whether a step is at its end."""
+        if self._stop_us is None or now_us < self._stop_us:
+            return False
+        self.pause()
+        return True
 
     def ahead_s(self, now_us: int) -> float:
         """How long the network has to wait for real time."""

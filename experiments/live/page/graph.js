@@ -48,6 +48,11 @@ export class Graph {
     new ResizeObserver(() => { this.cy?.resize(); this.cy?.fit(undefined, 24); }).observe(this.element);
   }
 
+  /** Where a node is drawn, in pixels of the element. */
+  placeOf(name) {
+    return this.cy.getElementById(name).renderedPosition();
+  }
+
   /** Mark what is chosen. */
   mark({ switch: name, link }) {
     this.cy.elements().removeClass("chosen");

@@ -43,7 +43,7 @@ stream.addEventListener("error", () => {
 });
 addEventListener("resize", () => curves.resize());
 // For those who look into the page from outside: its tests, and the console.
-window.gradbed = { store: () => store, choose, draw: () => draw() };
+window.gradbed = { store: () => store, graph, choose, draw: () => draw() };
 
 function begin() {
   byId("title").textContent = store.begin.title;
