@@ -44,8 +44,8 @@ def check(bench: Bench) -> None:
     came_in = sum(goes(bench, each, inwards=True) for each in strangers)
     if came_in > MOST:
         raise Refusal(
-            f"after {FLOWS} flows, hardly any of {STRANGERS} strangers come in: are both bits looked at, by hashes that "
-            "differ?",
+            f"after {FLOWS} flows, hardly any of {STRANGERS} strangers come in: are both bits looked at, and do the "
+            "hashes differ?",
             f"at most {MOST}",
             f"{came_in}",
         )
