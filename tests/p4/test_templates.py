@@ -1,4 +1,4 @@
-"""What `gradbed new` and exercises give people, compiled by each compiler, is taken by each switch."""
+"""What `gradbed new` gives people, compiled by each compiler, is taken by each switch."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.unit.p4runtime.client import Client
 
 pytestmark = pytest.mark.root
 
-TEMPLATES = sorted((Path(__file__).resolve().parents[2] / "cli" / "templates").rglob("*.p4"))
+TEMPLATES = sorted((Path(__file__).resolve().parents[2] / "cli" / "templates" / "program").glob("*.p4"))
 PORTS = 3
 
 
