@@ -13,6 +13,7 @@ import typer
 
 from common.errors import UserError
 from common.modules import COMMAND
+from common.modules import COMMAND
 
 if TYPE_CHECKING:
     from experiments.exercises.exercise import Exercise
@@ -102,7 +103,7 @@ def hint(
         shown = range(record.hints)
     elif record.hints >= len(hints):
         raise UserError(
-            f"that were all {len(hints)} hints (--again repeats them): gradbed exercise solution {exercise.name}"
+            f"that were all {len(hints)} hints (--again repeats them): {COMMAND} exercise solution {exercise.name}"
         )
     else:
         shown = range(record.hints, record.hints + 1)

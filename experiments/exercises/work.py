@@ -9,6 +9,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from common.errors import UserError
+from common.modules import COMMAND
 from experiments.exercises.exercise import Exercise
 from switch.store import digest_of
 
@@ -29,13 +30,13 @@ class Record(BaseModel):
 def exercise_of(folder: Path, known: Mapping[str, Exercise]) -> Exercise:
     """By the record, or by the names of the folder's programs. UserError if it cannot be told."""
     if not folder.is_dir():
-        raise UserError(f"there is no folder {folder}: gradbed exercise start NAME makes one")
+        raise UserError(f"there is no folder {folder}: {COMMAND} exercise start NAME makes one")
     found = found_in(folder, known)
     if found is None:
         programs = [each.name for each in known.values() if (folder / each.program).is_file()]
         if programs:
             raise UserError(f"{folder} has programs of {' and '.join(programs)}: keep each in a folder of its own")
-        raise UserError(f"{folder} has no exercise's program: gradbed exercise start NAME makes a folder with one")
+        raise UserError(f"{folder} has no exercise's program: {COMMAND} exercise start NAME makes a folder with one")
     if not (folder / found.program).is_file():
         raise UserError(f"{folder} has no {found.program}")
     return found

@@ -70,8 +70,11 @@ def test_a_folder_without_record_is_known_by_its_program(gradbed_here: GradbedHe
         (["start", "forwrad"], "there is no exercise 'forwrad'; did you mean 'forward'?"),
         (["start", "forward", "there"], "there is there already: choose another name"),
         (["start", "forward", "file/below"], "cannot make file/below: "),
-        (["check", "nowhere"], "there is no folder nowhere: gradbed exercise start NAME makes one"),
-        (["check", "there"], "there has no exercise's program: gradbed exercise start NAME makes a folder with one"),
+        (["check", "nowhere"], "there is no folder nowhere: ./gradbed exercise start NAME makes one"),
+        (
+            ["check", "there"],
+            "there has no exercise's program: ./gradbed exercise start NAME makes a folder with one",
+        ),
         (["check", "two"], "two has programs of forward and count: keep each in a folder of its own"),
         (["hint", "lost"], "lost has no forward.p4"),
         (["solution", "nothing"], "there is no exercise 'nothing'; there are: forward, count, "),

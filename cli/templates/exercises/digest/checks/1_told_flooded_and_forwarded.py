@@ -36,7 +36,7 @@ def check(bench: Bench) -> None:
         bench.digests.clear()
         frame = ethernet(dst, src, 0x0800, about.encode()[:4])
         bench.expect(about, port, frame, *[(each, frame) for each in out])
-        wanted = [(ADDRESS | src, port)] if told else []
+        wanted: list[tuple[int, ...]] = [(ADDRESS | src, port)] if told else []
         if bench.digests != wanted:
             raise Refusal(f"{about}: what the controller is told", words(wanted), words(bench.digests))
 
