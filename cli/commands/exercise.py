@@ -13,7 +13,6 @@ import typer
 
 from common.errors import UserError
 from common.modules import COMMAND
-from common.modules import COMMAND
 
 if TYPE_CHECKING:
     from experiments.exercises.exercise import Exercise

@@ -14,12 +14,14 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Generic, TypeVar
 
+from common.modules import full_name
+
 Argument = TypeVar("Argument")
 Value = TypeVar("Value")
 
 # Forked from a process without threads, which imports once for all calls what most of them need.
 _CONTEXT = multiprocessing.get_context("forkserver")
-_IMPORTS = ("switch.codegen", "switch.compiler", "switch.stf")
+_IMPORTS = tuple(map(full_name, ("switch.codegen", "switch.compiler", "switch.stf")))
 
 
 @dataclass(frozen=True)
