@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
+from pathlib import Path
 from typing import Any
 
 from mininet.link import Intf, Link
@@ -15,7 +17,12 @@ from mininet.node import Host
 
 
 class EmulatedHost(Host):  # type: ignore[misc]
-    """A shell in a network namespace of its own."""
+    """A shell in a network namespace of its own. Its `python3` is the one that runs this, which has Scapy."""
+
+    def _popen(self, cmd: Any, **params: Any) -> Any:
+        path = f"{Path(sys.executable).parent}:{os.environ.get('PATH', os.defpath)}"
+        params.setdefault("env", {**os.environ, "PATH": path})
+        return super()._popen(cmd, **params)
 
     def startShell(self, mnopts: str | None = None) -> None:
         try:

@@ -121,7 +121,8 @@ def _prompt(
             if unix_socket.exists():
                 print(
                     f"gradbed: P4Runtime: unix:{unix_socket}, a device id is the number of its switch; look around "
-                    f"with '{COMMAND} p4 shell --grpc-addr unix:{unix_socket} --device-id 1 --election-id 0,0'",
+                    f"with 'p4sh SWITCH' here, elsewhere with '{COMMAND} p4 shell --grpc-addr unix:{unix_socket} "
+                    "--device-id 1 --election-id 0,0'",
                     file=sys.stderr,
                 )
             if outside is not None:

@@ -20,11 +20,17 @@ def shell(
         str | None,
         typer.Option("--config", help="P4INFO,JSON: a program to push. Without it, the one that runs is used."),
     ] = None,
+    install: Annotated[
+        bool, typer.Option("--install", help="Install it, if it is not there, and do nothing else.")
+    ] = False,
 ) -> int:
     """Talk to a switch in p4runtime-shell (installed on first use, in an environment of its own)."""
     from switch.p4lang.p4runtime_shell import shell_arguments, shell_python
 
     arguments = shell_arguments(grpc_addr, device_id, election_id, config)
     python = str(shell_python())
-    # The shell takes the place of this process, so that the terminal and its signals are the shell's.
-    os.execv(python, [python, *arguments])
+    if not install:
+        # The shell takes the place of this process, so that the terminal and its signals are the shell's.
+        os.execv(python, [python, *arguments])
+    print(f"p4runtime-shell is installed, and runs with {python}")
+    return 0

@@ -8,6 +8,7 @@ from common.errors import UserError
 from common.modules import attribute
 from experiments.prompt.capture_commands import CaptureCommands
 from experiments.prompt.link_commands import LinkCommands
+from experiments.prompt.program_commands import ProgramCommands
 from experiments.prompt.switch_commands import SwitchCommands
 from experiments.prompt.traffic_commands import TrafficCommands
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from experiments.testbeds.mininet_testbed import MininetTestbed
 
 
-class Prompt(LinkCommands, SwitchCommands, TrafficCommands, CaptureCommands):
+class Prompt(LinkCommands, SwitchCommands, TrafficCommands, CaptureCommands, ProgramCommands):
     """Mininet's commands, and ours for networks of any system."""
 
 

@@ -26,8 +26,7 @@ def shell_python() -> Path:
 
     Raises UserError with the last word of venv or pip if that fails.
     """
-    version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    home = cache_dir() / f"{PACKAGE.replace('==', '-')}-python{version}"
+    home = _home()
     python = home / "bin" / "python"
     if _is_complete(home):
         return python
@@ -40,6 +39,16 @@ def shell_python() -> Path:
             _run("pip", [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", PACKAGE])
             (home / _COMPLETE).touch()
     return python
+
+
+def installed_python() -> Path | None:
+    """The same, if it is there."""
+    return _home() / "bin" / "python" if _is_complete(_home()) else None
+
+
+def _home() -> Path:
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    return cache_dir() / f"{PACKAGE.replace('==', '-')}-python{version}"
 
 
 def shell_arguments(grpc_address: str, device_id: int, election_id: str, config: str | None) -> list[str]:

@@ -19,9 +19,11 @@ import grpc
 import pytest
 from finsy.proto import p4r, p4r_grpc
 
+from switch.p4lang.p4runtime_shell import PACKAGE
 from tests.command import ROOT, gradbed
 from tests.emulation.prompt import Prompt
 from tests.pcapng import read_pcapng
+from tests.unit.cli.bootstrap.test_bootstrap import write_program
 from tests.unit.p4runtime.certificates import Authority
 
 pytestmark = pytest.mark.root
@@ -237,3 +239,55 @@ def test_captures_of_what_is_not_there_are_said_before_anything_runs(tmp_path: P
         "gradbed: leaf-spine:2,1,1 has no link or host 'l1-s9'; did you mean 'l1-s1'?\n",
     )
     assert list(tmp_path.iterdir()) == []
+
+
+SEND = """\
+#!/usr/bin/env python3
+import sys
+from scapy.all import IP, UDP, Ether, get_if_list, sendp
+
+(interface,) = [name for name in get_if_list() if name != "lo"]
+packet = Ether(dst="ff:ff:ff:ff:ff:ff") / IP(dst=sys.argv[1]) / UDP(dport=4321) / sys.argv[2]
+sendp(packet, iface=interface, verbose=False)
+print("sent on", interface)
+"""
+PROGRAMS = """\
+capture h1
+h1 ./send.py 10.0.1.2 hello
+xterm h2
+xterm h9
+xterm
+p4sh l1
+p4sh h1
+"""
+
+
+def test_programs_of_others_run_in_hosts_and_in_windows(tmp_path: Path) -> None:
+    """Stand-ins: an xterm that tells which interfaces it sees, a P4Runtime shell that tells what it is asked."""
+    (tmp_path / "bin").mkdir()
+    for name, text in {
+        "xterm": f"cat /proc/net/dev > {tmp_path}/seen.part; mv {tmp_path}/seen.part {tmp_path}/seen",
+        "xhost": "exit 0",
+    }.items():
+        write_program(tmp_path / "bin" / name, f"#!/bin/sh\n{text}\n")
+    write_program(tmp_path / "send.py", SEND)
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    shell = tmp_path / "cache" / f"{PACKAGE.replace('==', '-')}-python{version}"
+    (shell / "bin").mkdir(parents=True)
+    (shell / "complete").touch()
+    write_program(shell / "bin" / "python", '#!/bin/sh\necho "shell: $*"\n')
+    lines = PROGRAMS + f"sh while [ ! -e {tmp_path}/seen ]; do sleep 0.05; done\n"
+    environment = {"PYTHONPATH": ROOT, "DISPLAY": ":77", "PATH": f"{tmp_path}/bin:{os.environ['PATH']}"}
+    done = gradbed(
+        "up", "--topology", "leaf-spine:2,1,1", "--rest-port", "0", cwd=tmp_path, input=lines, timeout_s=TIMEOUT_S,
+        GRADBED_CACHE=tmp_path / "cache", **environment,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "sent on h1-eth0" in done.stdout + done.stderr
+    (packet,) = [each for each in read_pcapng(tmp_path / "h1.pcapng") if b"hello" in each.frame]
+    assert packet.flow == "out"
+    assert "h2-eth0" in (tmp_path / "seen").read_text()
+    assert "*** xterm: there is no node 'h9'" in done.stdout and "*** xterm: on which node?" in done.stdout
+    asked = r"shell: -m p4runtime_sh --grpc-addr 127.0.0.1:\d+ --device-id \d+ --election-id 0,0\n"
+    assert re.search(asked, done.stdout)
+    assert "*** p4sh: there is no switch 'h1'" in done.stdout

@@ -10,7 +10,7 @@ import pytest
 
 from common.errors import UserError
 from switch.p4lang import p4runtime_shell
-from switch.p4lang.p4runtime_shell import shell_arguments, shell_python
+from switch.p4lang.p4runtime_shell import installed_python, shell_arguments, shell_python
 from tests.command import gradbed
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -108,3 +108,13 @@ def test_the_command(calls: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert outcome.stdout.strip() == (
         "shell: -m p4runtime_sh --grpc-addr 127.0.0.1:9559 --device-id 3 --election-id 0,1"
     ), outcome.stderr
+
+
+def test_it_can_be_installed_beforehand(calls: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stand_in(calls, monkeypatch)
+    assert installed_python() is None
+    python = shell_python()
+    assert installed_python() == python
+    monkeypatch.undo()
+    outcome = gradbed("p4", "shell", "--install", GRADBED_CACHE=calls.parent / "cache")
+    assert outcome.stdout == f"p4runtime-shell is installed, and runs with {python}\n", outcome.stderr
