@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from common.errors import UserError
 from controller.planning.plan import Plan
@@ -16,10 +18,17 @@ NAME = "network.json"
 
 @dataclass(frozen=True)
 class NetworkFile:
-    """topology: in emulated units (experiments/scale.py). plans: by phase, when its agents began."""
+    """topology: in emulated units (experiments/scale.py). stored_plans: as the file has them."""
 
     topology: Topology
-    plans: Mapping[str, Plan]
+    stored_plans: Sequence[Mapping[str, Any]] = ()
+
+    @cached_property
+    def plans(self) -> dict[str, Plan]:
+        """By phase, when its agents began. UserError if they are none."""
+        return {
+            phase: Plan.from_json(json.dumps(part["plan"])) for part in self.stored_plans for phase in part["phases"]
+        }
 
 
 def write_network(folder: Path, topology: Topology, plans: Mapping[str, Plan]) -> None:
@@ -42,9 +51,6 @@ def read_network(folder: Path) -> NetworkFile | None:
     """None where a point left none: it was computed, ran on another machine, or is of an older version."""
     try:
         found = json.loads((folder / NAME).read_text(encoding="utf-8"))
-        plans = {
-            phase: Plan.from_json(json.dumps(part["plan"])) for part in found["plans"] for phase in part["phases"]
-        }
-        return NetworkFile(Topology.from_json(json.dumps(found["topology"])), plans)
+        return NetworkFile(Topology.from_json(json.dumps(found["topology"])), found["plans"])
     except (OSError, ValueError, KeyError, TypeError, UserError):
         return None

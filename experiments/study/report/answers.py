@@ -22,11 +22,13 @@ MOST_LINES = 24
 
 
 def question(run: Run) -> str:
-    """The comment at the beginning of the study's file, which says what is asked; else its title, or, of a system
-    alone, what that is about."""
-    asked = _comment(run.folder / "study.yaml")
-    if asked or run.resolved.get("title"):
-        return asked or run.title
+    """The idea of a demo, or the comment at the beginning of the study's file, which says what is asked; else its
+    title, or, of a system alone, what that is about."""
+    if run.head is not None and run.head.demo is not None:
+        return " ".join(run.head.demo.idea.split())
+    study = run.folder / "study.yaml"
+    if study.exists():
+        return _comment(study) or run.title
     about = inspect.getdoc(type(run.system)) if run.system is not None else None
     return " ".join((about or run.title).split("\n\n")[0].split())
 

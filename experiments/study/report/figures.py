@@ -53,10 +53,8 @@ class FigureView:
 
 def figures(run: Run) -> list[FigureView]:
     """All of the folder, those of the study first and in its order."""
-    named = list(run.head.figures) if run.head is not None else []
-    stems = {path.stem for suffix in FORMATS for path in run.folder.glob(f"*.{suffix}")}
     found, size = [], 0
-    for number, name in enumerate([*(name for name in named if name in stems), *sorted(stems - set(named))]):
+    for number, name in enumerate(names(run)):
         files = [f"{name}.{suffix}" for suffix in FORMATS if (run.folder / f"{name}.{suffix}").is_file()]
         caption = _caption(run, name)
         svg = inline_svg(run.folder / f"{name}.svg", f"f{number}-", caption)
@@ -68,10 +66,17 @@ def figures(run: Run) -> list[FigureView]:
     return found
 
 
+def names(run: Run) -> list[str]:
+    """Of the figures that the folder has, in one format or several."""
+    named = list(run.head.figures) if run.head is not None else []
+    stems = {path.stem for suffix in FORMATS for path in run.folder.glob(f"*.{suffix}")}
+    return [*(name for name in named if name in stems), *sorted(stems - set(named))]
+
+
 def _caption(run: Run, name: str) -> str:
     section = run.head.figures.get(name) if run.head is not None else None
     if section is None:
-        return f"{run.title}: {name.replace('_', ' ')}"
+        return run.title if name == "figure" else f"{run.title}: {name.replace('_', ' ')}"
     return section.title or f"{_meaning(run, section)} against {path_words(section.x)}"
 
 

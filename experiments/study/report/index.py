@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from common.errors import UserError
 from experiments.study.report import answers
-from experiments.study.report.figures import figures
+from experiments.study.report.figures import names
 from experiments.study.report.page import render
 from experiments.study.report.reading import Run, read_run
 from experiments.tables.tables import replace_file
@@ -38,7 +38,7 @@ class RunSummary:
 
 
 def summary_of(run: Run) -> RunSummary:
-    pngs = [file for view in figures(run) for file in view.files if file.endswith(".png")]
+    pngs = [file for name in names(run) if (run.folder / (file := f"{name}.png")).is_file()]
     newest = run.environments[-1] if run.environments else {}
     return RunSummary(
         title=run.title,

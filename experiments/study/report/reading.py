@@ -91,7 +91,7 @@ class Run:
             return found
         try:
             configuration = self.system.configuration.model_validate(self.configuration(digest))
-            return NetworkFile(configuration.topology.build(Scale()), {})
+            return NetworkFile(configuration.topology.build(Scale()))
         except (UserError, ValueError, OSError):
             return None
 
