@@ -152,6 +152,8 @@ def complaint(error: ValidationError, options: list[ModelOption]) -> UserError:
     first = error.errors(include_url=False)[0]
     words = [part for part in first["loc"] if isinstance(part, str)]
     message = str(first["msg"]).removeprefix("Value error, ")
+    if not words:
+        return UserError(message)  # of how options go together: it names them
     for option in options:
         if list(option.path) == words or (option.path[-1] == words[-1] and set(option.path) <= set(words)):
             if first["type"] == "extra_forbidden":
@@ -159,10 +161,10 @@ def complaint(error: ValidationError, options: list[ModelOption]) -> UserError:
             got = "" if first["type"] in ("value_error", "extra_forbidden") else f", got {first['input']!r}"
             return UserError(f"{option.flag}: {message}{got}")
     # A section as a whole is wrong: it has the option of its kind, if it has one.
-    named = [option for option in options if words and option.path == (words[-1], "kind")]
+    named = [option for option in options if option.path == (words[-1], "kind")]
     if named:
         return UserError(f"{named[0].flag}: {message}")
-    return UserError(f"{'.'.join(words)}: {message}" if words else message)
+    return UserError(f"{'.'.join(words)}: {message}")
 
 
 def _kind(options: list[ModelOption], words: list[str]) -> str:

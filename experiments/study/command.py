@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -195,8 +195,8 @@ def check_machine(study: Study) -> None:
         compiler()
 
 
-def run_points(study: Study, options: RunOptions) -> StudyRun:
-    """All of a study. UserError before anything has begun, if it needs root."""
+def run_points(study: Study, options: RunOptions, on_begin: Callable[[], None] = lambda: None) -> StudyRun:
+    """All of a study. on_begin: called once it is sure that it can. UserError before, if it cannot."""
     if options.pcap:
         study = replace(study, head=study.head.model_copy(update={"pcap": options.pcap}))
     _check_captures(study)
@@ -211,6 +211,8 @@ def run_points(study: Study, options: RunOptions) -> StudyRun:
 
     def keep(folder: Path) -> None:
         """A report of what is there so far: of a run that is killed it is the last."""
+        if not begun:
+            on_begin()
         begun[:] = [folder]
         if len(study.points) > 1:
             report_of_run(folder, options.output)

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from common.errors import UserError
 from experiments.records.results import StudyResults, load_results
-from experiments.study.command import INTERRUPTED, RunOptions, check_machine, conclude, run_points, write_report
+from experiments.study.command import INTERRUPTED, RunOptions, conclude, run_points, write_report
 from experiments.study.definition.expansion import with_values
 from experiments.study.definition.model import DemoSection, Point, Study
 from experiments.study.evaluation.comparison import Comparison, compared, comparison_tables
@@ -67,9 +67,7 @@ def run_demo(system: str, options: RunOptions, clock: str | None = None) -> int:
     """Run it and say what it shows; exit status as of a study."""
     study, demo = load_demo(system, clock)
     console = make_console()
-    check_machine(study)
-    _introduce(study, demo, console)
-    run = run_points(study, options)
+    run = run_points(study, options, lambda: _introduce(study, demo, console))
     if run.interrupted:
         return INTERRUPTED
     results = load_results(run.folder, run.files)
