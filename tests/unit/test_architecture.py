@@ -133,6 +133,22 @@ def test_rooms_are_imported_by_from_or_as() -> None:
     assert wrong == []
 
 
+def test_rooms_that_strings_name_are_loaded_by_common_modules() -> None:
+    """It knows what they are called where pip installed them."""
+    rooms = "|".join(MAY_IMPORT)
+    named = re.compile(rf"""(import_module\(|["']-m["'], )f?["']({rooms})[."']""")
+    wrong = [
+        f"{shown(path)}:{number}: {line.strip()}"
+        for path in modules().values()
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if named.search(line)
+    ]
+    assert wrong == []
+    assert named.search('[sys.executable, "-m", "switch.fabric"]') and named.search(
+        'import_module(f"formats.{name}")'
+    )
+
+
 @pytest.mark.parametrize("package", ROOMS)
 def test_every_room_is_known(package: str) -> None:
     found = {path.parent.name for path in (ROOT / package).glob("*/*.py")}
