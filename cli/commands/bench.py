@@ -83,6 +83,16 @@ def models(
 
 
 @app.command()
+def live(
+    repetitions: Annotated[int, typer.Option(min=1, help="Runs with and without, in turns; medians are shown.")] = 5,
+) -> int:
+    """What --live costs a run, on the virtual clock, and as root on the real one."""
+    from experiments.bench.live import run_bench_live
+
+    return run_bench_live(repetitions)
+
+
+@app.command()
 def virtual(
     sizes: Annotated[str, typer.Option(help="k of the fat-trees, separated by commas.")] = "4,8,16",
     repetitions: Annotated[int, typer.Option(min=1, help="Measurements of each size; medians are shown.")] = 3,
