@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -73,12 +74,30 @@ def test_without_the_packages_there_is_no_machine(failing: str, machine: Path) -
 
 
 def test_the_clone_runs(machine: Path) -> None:
+    (machine / "gradbed" / ".git").mkdir()
     status, calls = provision(1, machine)
     assert (status, calls[-2:]) == (0, ["git reset -q --hard", "gradbed --help"])
 
 
+def test_what_was_unpacked_from_a_zip_file_runs(machine: Path) -> None:
+    """Without a history, and with programs that nobody may execute."""
+    folder = machine / "gradbed"
+    (folder / "cli").mkdir()
+    others = {folder / ".ci" / "run": "#!/bin/sh\n", folder / "cli" / "main.py": "print(1)  # no #! here\n"}
+    for path, text in others.items():
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    for path in (folder / "gradbed", *others):
+        path.chmod(0o644)
+    status, calls = provision(1, machine)
+    assert (status, calls[-1]) == (0, "gradbed --help")
+    assert not any(call.startswith("git ") for call in calls)
+    assert [os.access(path, os.X_OK) for path in others] == [True, False]
+
+
 @pytest.mark.parametrize("failing", ["apt-get", "git"])
 def test_without_a_clone_there_is_no_machine(failing: str, machine: Path) -> None:
+    (machine / "gradbed" / ".git").mkdir()
     status, calls = provision(1, machine, failing)
     assert status != 0
     assert "gradbed --help" not in calls
