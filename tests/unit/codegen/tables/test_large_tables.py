@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import random
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import pytest
@@ -43,6 +44,9 @@ class Rule:
     bounds: list[tuple[int, int]]  # of each field: (mask, value), or (low, high) of a range
     priority: int
     port: int
+    mask: int
+    value: int
+    """Of the whole key, but for ranges."""
     handle: int = -1
 
 
@@ -72,14 +76,28 @@ def make_rule(kind: str, rng: random.Random, priority: int) -> Rule:
             high = min(high, full)
             key.append(KeyMatch(low, high=high))
             bounds.append((low, high))
-    return Rule(key, bounds, priority, rng.randrange(PORTS))
+    pairs = [(0, 0) if match == "range" else bound for (match, _), bound in zip(KINDS[kind], bounds, strict=True)]
+    masks, values = zip(*pairs, strict=True)
+    return Rule(key, bounds, priority, rng.randrange(PORTS), packed(kind, masks), packed(kind, values))
 
 
-def matches(kind: str, rule: Rule, values: list[int]) -> bool:
-    return all(
-        bound[0] <= value <= bound[1] if match == "range" else value & bound[0] == bound[1]
-        for (match, _), bound, value in zip(KINDS[kind], rule.bounds, values, strict=True)
-    )
+def packed(kind: str, values: Iterable[int]) -> int:
+    """A number for each field, one behind the other."""
+    number = 0
+    for (_, width), value in zip(KINDS[kind], values, strict=True):
+        number = number << width | value
+    return number
+
+
+def matching(kind: str, rules: list[Rule], values: list[int]) -> list[Rule]:
+    """All that match, in their order."""
+    key, ranges = packed(kind, values), [place for place, (match, _) in enumerate(KINDS[kind]) if match == "range"]
+    return [
+        rule
+        for rule in rules
+        if key & rule.mask == rule.value
+        and all(rule.bounds[place][0] <= values[place] <= rule.bounds[place][1] for place in ranges)
+    ]
 
 
 def values_for(kind: str, rng: random.Random, rules: list[Rule]) -> list[int]:
@@ -116,7 +134,7 @@ def test_lookups_agree_with_the_model(kind: str, entries: int) -> None:
     def check(lookups: int) -> None:
         for _ in range(lookups):
             values = values_for(kind, rng, rules)
-            found = [rule for rule in rules if matches(kind, rule, values)]
+            found = matching(kind, rules, values)
             # Of equal priorities the one that was there first: max keeps the first.
             wanted = max(found, key=lambda rule: rule.priority).port if found else MISS
             frame = field_bits([*zip(values, (w for _, w in KINDS[kind]), strict=True), (0, -total % 8)])
