@@ -21,6 +21,7 @@ def build(folder: Path) -> None:
 
     UserError if the folder holds something else or cannot be written, or a document has a link that leads nowhere.
     """
+    folder = folder.resolve()  # mkdocs takes relative paths from where its settings are
     if not SETTINGS.exists():
         raise UserError("the documents are not here: run docs from a checkout of gradbed")
     if folder.exists() and not _is_ours(folder):

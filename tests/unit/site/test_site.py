@@ -231,9 +231,13 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "docs"
 
 
-def test_a_site_is_made_anew_and_stays_where_that_fails(small: Path, tmp_path: Path) -> None:
+def test_a_site_is_made_anew_and_stays_where_that_fails(
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     target = tmp_path / "site"
-    docs(target)
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    docs(Path("../site"))
     (small / "index.md").write_text("# Two\n")
     docs(target)
     assert "Two" in (target / "index.html").read_text()
@@ -241,7 +245,7 @@ def test_a_site_is_made_anew_and_stays_where_that_fails(small: Path, tmp_path: P
     with pytest.raises(UserError, match=r"nowhere\.md.*; .*#gone"):
         docs(target)
     assert "Two" in (target / "index.html").read_text()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["docs", "mkdocs.yml", "site"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["docs", "elsewhere", "mkdocs.yml", "site"]
 
 
 def test_a_page_that_is_in_no_navigation_is_refused(small: Path, tmp_path: Path) -> None:
