@@ -16,7 +16,10 @@ from experiments.systems import find_system, systems
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
-LINE = re.compile(r"^ *(?:sudo )?\./gradbed( [^#\n]*)", re.MULTILINE)
+LINE = re.compile(r"^ *(?:sudo )?(?:\./)?gradbed( [^#\n]*)", re.MULTILINE)
+"""In blocks of code; the text around them may begin a line with gradbed, too."""
+BLOCK = re.compile(r"^ *```(\w*)[^\n]*\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
+INDENTED = re.compile(r"^ {4}.*$", re.MULTILINE)
 PART = re.compile(r"`(?:sudo )?(?:\./)?gradbed ([a-z][^`\n]*)`")
 PLACEHOLDER = re.compile(r"\b[A-Z][A-Z_]+\b|\.\.\.|\[")
 """What stands for something else: the line is a pattern, not a command."""
@@ -25,8 +28,16 @@ PLACEHOLDER = re.compile(r"\b[A-Z][A-Z_]+\b|\.\.\.|\[")
 def command_lines(pattern: re.Pattern[str]) -> list[str]:
     """In all documents; lines that go on after a backslash are whole."""
     texts = [document.read_text().replace("\\\n", " ") for document in DOCUMENTS]
+    if pattern is LINE:
+        texts = [in_code(text) for text in texts]
     found = {line.strip() for text in texts for line in pattern.findall(text)}
     return sorted(line for line in found if line and not PLACEHOLDER.search(line))
+
+
+def in_code(text: str) -> str:
+    """The blocks of code of a document that are of no language: what is typed."""
+    fenced = [block for language, block in BLOCK.findall(text) if not language]
+    return "\n".join([*fenced, *INDENTED.findall(BLOCK.sub("", text))])
 
 
 def parse(command: Any, name: str, words: list[str], parent: Any = None) -> tuple[list[str], dict[str, Any]]:
