@@ -78,8 +78,9 @@ def write_index(root: Path) -> Path:
 
 
 def runs_below(root: Path) -> list[Path]:
-    """Folders of runs, NAME/STAMP, the newest first."""
-    found = [path.parent for path in root.glob("*/*/study.json") if not path.parent.is_symlink()]
+    """Folders of runs, the newest first: NAME/STAMP, or, of the folder of one study, STAMP."""
+    paths = (*root.glob("*/*/study.json"), *root.glob("*/study.json"))
+    found = [path.parent for path in paths if not path.parent.is_symlink()]
     return sorted(found, key=lambda folder: (folder.name, folder.parent.name), reverse=True)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from common.caller import caller
@@ -62,11 +63,22 @@ def make_reports(place: Path) -> Path:
                 raise UserError(
                     f"{place} holds no run: name a run's folder, such as results/aggregation/latest, or results"
                 )
-            for folder in runs:
-                if not (folder / REPORT).exists():
-                    write_report(folder)
+            _write_missing(runs)
             made = write_index(place)
     except OSError as error:
         raise UserError(f"cannot write the report of {place}: {error.strerror or error}") from None
     give_to_caller(made)
     return made
+
+
+def _write_missing(runs: Sequence[Path]) -> None:
+    """Reports of the runs that have none. One that cannot be read is left out, as long as there are others."""
+    unreadable = []
+    for folder in runs:
+        if not (folder / REPORT).exists():
+            try:
+                write_report(folder)
+            except UserError as error:
+                unreadable.append(error)
+    if unreadable and len(unreadable) == len(runs):
+        raise unreadable[0]

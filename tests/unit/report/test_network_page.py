@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from experiments.study.command import RunOptions, run_single
+from experiments.study.report.network import LEVEL_WORDS, level
 from experiments.study.report.writing import write_report
 from tests.unit.report.html_page import HtmlPage
 
@@ -69,6 +70,17 @@ def test_links_have_the_class_of_their_load(folder: Path, page: HtmlPage) -> Non
     drawn.subtract(legend)
     assert +drawn == expected and len(expected) > 1
     assert re.search(r"h1 to s1: [\d.]+ % of 10 Mbit/s, [\d,]+ packets", page.text)
+
+
+@pytest.mark.parametrize(
+    ("load", "words"),
+    [
+        (0.0, "idle"), (0.1, "below 20 %"), (0.2, "20 to 40 %"), (0.39, "20 to 40 %"), (0.41, "40 to 60 %"),
+        (0.7, "60 to 80 %"), (0.8, "80 % and more"), (1.2, "80 % and more"),
+    ],
+)  # fmt: skip
+def test_levels_are_what_the_legend_says(load: float, words: str) -> None:
+    assert LEVEL_WORDS[level(load)] == words
 
 
 def test_the_busiest_links_are_those_of_the_rows(folder: Path, page: HtmlPage) -> None:

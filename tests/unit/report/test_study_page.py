@@ -179,22 +179,28 @@ def test_the_report_of_a_folder_makes_what_is_missing(tmp_path: Path, gradbed_he
     older = folder.with_name("20200101-000000")
     shutil.copytree(folder, older)
     (older / "report.html").unlink()
+    torn = folder.with_name("20200102-000000")
+    torn.mkdir()
+    (torn / "study.json").write_text("{")
     results = tmp_path / "results"
     assert make_reports(results) == results / "index.html"
     assert (older / "report.html").is_file()
     links = HtmlPage.of(results / "index.html").links
     assert links == [f"tosses/{stamp}/report.html" for stamp in (folder.name, older.name) for _ in range(2)]
+    of_study = HtmlPage.of(make_reports(results / "tosses"))
+    assert of_study.links == [link.removeprefix("tosses/") for link in links]
 
 
 @pytest.mark.parametrize(
     ("place", "line"),
     [
         ("nowhere", "nowhere: there is no such folder; name a run's folder, such as results/aggregation/latest"),
-        ("", "holds no run: name a run's folder, such as results/aggregation/latest, or results"),
+        ("none", "holds no run: name a run's folder, such as results/aggregation/latest, or results"),
         ("torn", "holds no run of a study"),
     ],
 )
 def test_a_folder_without_a_run_is_one_line(tmp_path: Path, gradbed_here: GradbedHere, place: str, line: str) -> None:
+    (tmp_path / "none").mkdir()
     (tmp_path / "torn").mkdir()
     (tmp_path / "torn" / "study.json").write_text('{"name": ')
     said = gradbed_here("report", str(tmp_path / place))
