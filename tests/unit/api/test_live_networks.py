@@ -107,8 +107,11 @@ def test_priorities_decide(net: gb.Network) -> None:
     assert h2.receive() is not None
     with pytest.raises(gb.UserError, match="no entry with this match"):
         table.delete({"src_addr": "1.2.3.4"})
+    table.insert({}, "NoAction", priority=3)
+    with pytest.raises(gb.UserError, match="has 2 entries with this match: give priority"):
+        table.delete({})
     table.delete({}, priority=1)
-    assert [entry["priority"] for entry in table.entries] == [2]
+    assert sorted(entry["priority"] for entry in table.entries) == [2, 3]
 
 
 def test_registers_and_counters_are_those_of_the_packets(net: gb.Network) -> None:
