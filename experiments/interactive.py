@@ -62,6 +62,7 @@ def run_interactive(
         raise UserError(f"--p4runtime-address {p4runtime_address}: give HOST:PORT; the unix socket is always there")
     topology = configuration.topology.build(Scale())
     wanted = () if keeps is None else places(topology, keeps.captures)
+    GRADBED_SWITCHES.require(not wanted or configuration.program.model == "gradbed", "--pcap")
     announce(topology)
     require_root("gradbed up")
     try:
