@@ -91,7 +91,7 @@ setup(
     packages=["gradbed", *(find_packages(include=[f"{name}*" for name in ROOMS]) if IS_EDITABLE else [])],
     package_dir={"gradbed": "api"},
     package_data={"gradbed": ["py.typed"]},
-    install_requires=requirements("api"),
+    install_requires=[*requirements("base"), *requirements("api")],
     extras_require={file.stem: requirements(file.stem) for file in sorted((HERE / "requirements").glob("*.txt"))},
     entry_points={"console_scripts": ["gradbed = gradbed.__main__:start"]},
     cmdclass={"build_py": BuildWithRooms},

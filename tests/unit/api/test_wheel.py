@@ -78,6 +78,15 @@ def test_the_wheel_has_one_package_and_all_files_of_the_rooms(wheel: Path) -> No
     assert {Path("p4src/aggregation.p4"), Path("cli/templates/program/program.p4")} <= there
 
 
+def test_it_brings_the_command_line_and_all_that_the_api_takes(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        (metadata,) = (name for name in archive.namelist() if name.endswith("/METADATA"))
+        lines = archive.read(metadata).decode().splitlines()
+    needed = " ".join(line for line in lines if line.startswith("Requires-Dist") and "extra ==" not in line)
+    for name in ("pydantic", "rich", "typer", "numpy", "networkx", "scapy", "finsy", "scipy", "pandas"):
+        assert f"Requires-Dist: {name}>" in needed, name
+
+
 LOADS_EVERYTHING = """
 import importlib, pkgutil, sys
 import gradbed._rooms
