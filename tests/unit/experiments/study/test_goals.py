@@ -75,7 +75,7 @@ def test_what_bench_throughput_asks_for() -> None:
 def test_a_point_is_measured_again_while_the_machine_cannot_keep_up(monkeypatch: pytest.MonkeyPatch) -> None:
     found = iter(["doubtful", "valid", "doubtful", "doubtful", "valid"])
 
-    def run(order: PointOrder, bars: bool) -> StoredPoint:
+    def run(order: PointOrder, *how_it_is_watched: object) -> StoredPoint:
         return StoredPoint(order.digest, 1, {"verdict": next(found)}, {}, {}, [])
 
     monkeypatch.setattr(execution, "run_sandboxed", run)

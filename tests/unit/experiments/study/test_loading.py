@@ -93,7 +93,7 @@ WRONG = [
     ("metrics: [heads]", "metrics: [heds]", 17, "coins has no metric 'heds'; did you mean 'heads'?"),
     ("y: heads", "y: heds", 19, "no metric 'heds'; did you mean 'heads'?"),
     ("x: coins.count", "x: coins.cuont", 19, "coins.cuont is not swept; did you mean 'coins.count'?"),
-    ("y: heads", "y: heads, kind: lins", 19, "no kind of figure 'lins'; did you mean 'lines'?"),
+    ("y: heads", "y: heads, kind: barz", 19, "no kind of figure 'barz'; did you mean 'bars'?"),
     ("metrics: [heads]", "goals: {g: {metric: heds, at_most: 1}}", 17, "no metric 'heds'; did you mean 'heads'?"),
     ("metrics: [heads]", "goals: {g: {metric: heads}}", 17, "a goal has at_least, at_most or both"),
     ("y: heads", "y: heads, panels: [{}, {y: heds}]", 19, "no metric 'heds'; did you mean 'heads'?"),
