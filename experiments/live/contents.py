@@ -18,7 +18,7 @@ from experiments.testbeds.interface import Testbed
 WATCHED_S = 0.5
 """So often the switch is read that somebody looks at."""
 
-SHARE = 0.02
+SHARE = 0.01
 """Of the time of a run, at most, goes into reading one switch after the other for the recording."""
 
 MOST_CELLS = 64

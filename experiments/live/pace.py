@@ -22,6 +22,11 @@ class Pace:
         self._stop_us: int | None = None
         """Where a step ends."""
 
+    @property
+    def is_free(self) -> bool:
+        """Whether nothing holds time back, now or soon."""
+        return not self.paused and self.speed is None and self._stop_us is None
+
     def run(self, now_us: int) -> None:
         self.paused, self._stop_us = False, None
         self._hold(now_us)

@@ -52,7 +52,7 @@ export class Curves {
     const axis = { stroke: colour("soft"), grid: { stroke: colour("line"), width: 1 }, ticks: { show: false } };
     const plot = new uPlot({
       title: NAMES[name] ?? name, width: Math.max(240, box.clientWidth), height: 150,
-      scales: { x: { time: false } }, axes: [{ ...axis, size: 28 }, { ...axis, size: 46 }],
+      scales: { x: { time: false } }, axes: [{ ...axis, size: 28, incrs: [1, 2, 5, 10, 20, 50, 100, 500, 1000, 5000] }, { ...axis, size: 46 }],
       series: [{ label: "round" }, ...labels.map((label, i) =>
         ({ label, stroke: colour(COLOURS[i % COLOURS.length]), width: 1.6, spanGaps: true, points: { show: (plot) => plot.data[0].length < 20, size: 5 } }))],
     }, data, box);

@@ -19,7 +19,7 @@ export class Graph {
 
   begin(begin) {
     this.cy?.destroy();
-    const width = ROOM * Math.max(8, longestRow(begin.nodes), 1.9 * Math.sqrt(begin.nodes.length));
+    const width = ROOM * Math.max(12, longestRow(begin.nodes), 1.9 * Math.sqrt(begin.nodes.length));
     const height = 0.72 * width;
     this.cy = cytoscape({
       container: this.element,
