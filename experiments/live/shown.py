@@ -95,9 +95,11 @@ class Growing:
                     self._take(row)
         except (OSError, ValueError):
             pass  # it has gone in the middle of a row
-        self._save()
-        self.is_live = False
-        self.ended.set()
+        finally:
+            # Whatever went wrong, nobody waits for more.
+            self._save()
+            self.is_live = False
+            self.ended.set()
 
     def _take(self, row: Row) -> None:
         if row["kind"] == LEAVE:
