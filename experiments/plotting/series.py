@@ -20,6 +20,9 @@ Places = Mapping[Any, float]
 Series = Mapping[Any, Sequence[SeriesPoint]]
 """Points of a figure by what they are of, such as a value of a swept path."""
 
+FEWEST = 3
+"""Repetitions of which an interval is drawn."""
+
 GROUP_WIDTH = 0.8
 """Of all series at one word of x; words are 1 apart."""
 
@@ -74,17 +77,17 @@ def draw_series(
     line = "none" if x_of is not None else "--" if number >= len(COLOURS) else "-"
     places = [float(point.x) if x_of is None else x_of[point.x] for point in points]
     measured = sorted(
-        (x, confidence_interval(point.values, statistic), point.verdict)
+        (x, confidence_interval(point.values, statistic), point.verdict, point.values)
         for x, point in zip(places, points, strict=True)
         if point.values
     )
     if x_of is None:
-        axes.plot([x for x, *_ in measured], [i.estimate for _, i, _ in measured], line, color=colour, zorder=2)
-    for x, interval, verdict in measured:
+        axes.plot([x for x, *_ in measured], [i.estimate for _, i, *_ in measured], line, color=colour, zorder=2)
+    for x, interval, verdict, values in measured:
         fill = "white" if verdict in ("doubtful", "unknown") else colour
         if bar_width is not None:
             axes.bar([x], [interval.estimate], bar_width, facecolor=fill, edgecolor=colour, zorder=1)
-        _draw_estimate(axes, x, interval, possible, colour, None if bar_width is not None else marker, fill)
+        _draw_estimate(axes, x, interval, possible, colour, None if bar_width is not None else marker, fill, values)
     for x, point in zip(places, points, strict=True):
         if not point.values:
             axes.plot([x] * len(point.invalid), point.invalid, "x", color=colour, alpha=0.5, zorder=1)
@@ -103,15 +106,26 @@ OPEN = {"markerfacecolor": "none", "markersize": 9, "linestyle": "none"}
 
 
 def _draw_estimate(
-    axes: Any, x: float, interval: Interval, possible: Range, colour: str, marker: str | None, fill: str
+    axes: Any,
+    x: float,
+    interval: Interval,
+    possible: Range,
+    colour: str,
+    marker: str | None,
+    fill: str,
+    values: Sequence[float],
 ) -> None:
-    """A marker (bars have none) with its interval, which on bars is black."""
+    """A marker (bars have none) with its interval, which on bars is black.
+
+    Of two repetitions the interval is some thirteen times as wide as they are apart, and would hide all else:
+    they are drawn themselves, as small dashes."""
     low, high = cut(interval, possible)
+    has_bar = interval.has_width and interval.repetitions >= FEWEST
     ends = "black" if marker is None else colour
     axes.errorbar(
         [x],
         [interval.estimate],
-        yerr=[[interval.estimate - low], [high - interval.estimate]] if interval.has_width else None,
+        yerr=[[interval.estimate - low], [high - interval.estimate]] if has_bar else None,
         color=ends,
         marker=marker,
         markerfacecolor=fill,
@@ -119,8 +133,10 @@ def _draw_estimate(
         capsize=2.5,
         zorder=3,
     )
+    if interval.has_width and not has_bar:
+        axes.plot([x] * len(values), values, "_", color=ends, markersize=7, zorder=3)
     for end, whole, arrow in ((low, interval.low, "v"), (high, interval.high, "^")):
-        if interval.has_width and end != whole:
+        if has_bar and end != whole:
             axes.plot([x], [end], arrow, color=ends, markersize=4, zorder=3)
 
 

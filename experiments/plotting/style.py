@@ -77,6 +77,43 @@ def figure(
             plt.close(made)
 
 
+def covers(axes: Any) -> bool:
+    """Whether the legend inside the axes lies over a curve, a marker, an interval or a bar, once all is laid out."""
+    from matplotlib.transforms import Bbox
+
+    legend = axes.get_legend()
+    if legend is None:
+        return False
+    renderer = axes.figure.canvas.get_renderer()
+    box = legend.get_window_extent(renderer)
+    curves = [line for line in axes.lines if line.get_transform() == axes.transData and len(line.get_xydata())]
+    paths = [axes.transData.transform_path(line.get_path()) for line in curves]
+    paths += [
+        each.get_transform().transform_path(path)
+        for each in axes.collections
+        if each.get_visible()
+        for path in each.get_paths()
+    ]
+    bars = [patch.get_window_extent(renderer) for patch in axes.patches]
+    return any(path.intersects_bbox(box, filled=False) for path in paths if len(path.vertices)) or any(
+        Bbox.intersection(box, bar) is not None for bar in bars if bar.height and bar.width
+    )
+
+
+def _legends_below(made: Any) -> None:
+    """All legends as one, below the panels."""
+    entries = {}
+    for axes in made.axes:
+        if (legend := axes.get_legend()) is not None:
+            handles, labels = axes.get_legend_handles_labels()
+            entries.update({label: handle for handle, label in zip(handles, labels, strict=True)})
+            legend.remove()
+    width_in = made.get_size_inches()[0]
+    widest = max(map(len, entries))
+    columns = max(1, min(len(entries), int(width_in * CHARACTERS_PER_INCH / (widest + 8))))
+    made.legend(entries.values(), entries.keys(), loc="outside lower center", ncols=columns)
+
+
 def _fit_labels(axes: Any, width_in: float, height_in: float) -> None:
     """Break the label of the y axis, and turn words along the x axis, where they are longer than there is room."""
     grid = axes.get_subplotspec().get_gridspec()
@@ -101,6 +138,9 @@ def save(made: Any, path: Path, heading: str = "") -> list[Path]:
         _fit_labels(axes, width_in, height_in)
     # Arranged once, not anew for each format.
     made.get_layout_engine().execute(made)
+    if any(covers(axes) for axes in made.axes):
+        _legends_below(made)
+        made.get_layout_engine().execute(made)
     made.set_layout_engine("none")
     written = []
     for suffix in FORMATS:
