@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
-from markupsafe import Markup
 
 from common.version import VERSION
 from experiments.study.definition.model import Study
@@ -36,8 +35,7 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters["svg"] = Markup  # of experiments.study.report.figures, which leaves nothing in it that runs
-    made.globals["style"] = Markup((TEMPLATES / "style.css").read_text(encoding="utf-8"))
+    made.globals["style"] = (TEMPLATES / "style.css").read_text(encoding="utf-8")
     made.globals["version"] = VERSION
     return made
 
