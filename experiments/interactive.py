@@ -26,7 +26,7 @@ from experiments.live.view import live_view
 from experiments.records.run_files import CAPTURES
 from experiments.records.run_folder import RunFolder
 from experiments.scale import Scale
-from experiments.setup import PointTask
+from experiments.setup import NetworkSetup, PointTask
 from experiments.system import System
 from switch.server.outside_address import OutsideAddress
 from switch.server.server_tls import ServerTls
@@ -62,7 +62,9 @@ def run_interactive(
         raise UserError(f"--p4runtime-address {p4runtime_address}: give HOST:PORT; the unix socket is always there")
     topology = configuration.topology.build(Scale())
     wanted = () if keeps is None else places(topology, keeps.captures)
-    GRADBED_SWITCHES.require(not wanted or configuration.program.model == "gradbed", "--pcap")
+    is_gradbed = configuration.program.model == "gradbed"
+    GRADBED_SWITCHES.require(is_gradbed or not wanted, "--pcap")
+    GRADBED_SWITCHES.require(is_gradbed or p4runtime_address is None, "--p4runtime-address")
     announce(topology)
     require_root("gradbed up")
     try:
@@ -77,13 +79,14 @@ def run_interactive(
         scratch_folder() as folder,
     ):
         task = PointTask(configuration, seed, Scale(), folder)
+        setup = system.network(task)
         outside = None
         if p4runtime_address is not None:
             outside = OutsideAddress(p4runtime_address, namespace.fileno(), tls)
         run = None if keeps is None else RunFolder(keeps.output, "up")
         into = folder if run is None else run.path
         with live_view() if keeps is not None and keeps.live else nullcontext() as observer:
-            prompt = partial(_prompt, system, task, rest, outside, wanted, into, observer)
+            prompt = partial(_prompt, system, setup, task, rest, outside, wanted, into, observer)
             status = run_in_sandbox(prompt, "gradbed up")
         if run is not None:
             run.finish()
@@ -93,6 +96,7 @@ def run_interactive(
 
 def _prompt(
     system: System,
+    setup: NetworkSetup,
     task: PointTask,
     rest: socket.socket,
     outside: OutsideAddress | None,
@@ -106,11 +110,8 @@ def _prompt(
     from experiments.testbeds.mininet_testbed import MininetTestbed
 
     try:
-        setup = system.network(task)
         topology = setup.topology
         print(f"gradbed: bringing up {topology.name} ...", file=sys.stderr)
-        is_gradbed = task.configuration.program.model == "gradbed"
-        GRADBED_SWITCHES.require(outside is None or is_gradbed, "--p4runtime-address")
         with MininetTestbed(system, setup, task, rest_fd=rest.fileno(), p4runtime=outside) as testbed:
             host, port = rest.getsockname()
             print(
