@@ -16,11 +16,15 @@ LOCK = ".lock"
 
 
 @contextlib.contextmanager
-def scratch_folder(purpose: str = "") -> Iterator[Path]:
-    """A folder of its own, gradbed-PURPOSE-..., with all in it removed at the end."""
-    sweep()
+def scratch_folder(purpose: str = "", place: Path | None = None) -> Iterator[Path]:
+    """A folder of its own, gradbed-PURPOSE-..., with all in it removed at the end.
+
+    place: a folder of the user's, for what is to be renamed into it; by default that of all temporary files.
+    """
+    prefix = f"{PREFIX}{purpose}-" if purpose else PREFIX
+    sweep(place, PREFIX if place is None else prefix)
     with (
-        tempfile.TemporaryDirectory(prefix=f"{PREFIX}{purpose}-" if purpose else PREFIX) as folder,
+        tempfile.TemporaryDirectory(prefix=prefix, dir=place) as folder,
         (Path(folder) / f"{LOCK}.new").open("w") as lock,
     ):
         # It gets its name once it is locked: another process may sweep at any moment.
@@ -29,9 +33,9 @@ def scratch_folder(purpose: str = "") -> Iterator[Path]:
         yield Path(folder)
 
 
-def sweep() -> None:
+def sweep(place: Path | None = None, prefix: str = PREFIX) -> None:
     """Remove the folders of this user whose processes have been killed."""
-    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+    for folder in (place or Path(tempfile.gettempdir())).glob(f"{prefix}*"):
         # Another one may sweep at the same time.
         with contextlib.suppress(OSError), (folder / LOCK).open("r+") as lock:
             if folder.is_symlink() or os.fstat(lock.fileno()).st_uid != os.geteuid():

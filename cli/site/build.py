@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 import os
 import shutil
-import tempfile
 from pathlib import Path
 
 from cli.site.sources import ROOT
+from common.caller import caller
 from common.errors import UserError
+from common.scratch import scratch_folder
 
 SETTINGS = ROOT / "mkdocs.yml"
 MARK = "gradbed-docs.txt"
@@ -24,19 +25,24 @@ def build(folder: Path) -> None:
     folder = folder.resolve()  # mkdocs takes relative paths from where its settings are
     if not SETTINGS.exists():
         raise UserError("the documents are not here: run docs from a checkout of gradbed")
+    if Path.cwd().is_relative_to(folder):
+        raise UserError(f"you are in {folder}: name another folder, such as results/docs")
     if folder.exists() and not _is_ours(folder):
         raise UserError(f"{folder} holds something else: name a folder that is empty or not there yet")
+    first_made = next((each for each in reversed(folder.parents) if not each.exists()), folder)
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".docs-", dir=folder.parent) as scratch:
-            made = Path(scratch) / "site"
+        with scratch_folder("docs", folder.parent) as scratch:
+            made = scratch / "site"
             _run_mkdocs(made)
             (made / MARK).write_text(
                 "Made by gradbed docs, which replaces this folder as a whole.\n", encoding="utf-8"
             )
             if folder.exists():
-                os.replace(folder, Path(scratch) / "before")
+                os.replace(folder, scratch / "before")
             os.replace(made, folder)
+        if person := caller():
+            person.own(first_made)
     except OSError as error:
         if error.errno is None or error.filename is None:
             raise
@@ -44,7 +50,10 @@ def build(folder: Path) -> None:
 
 
 def _is_ours(folder: Path) -> bool:
-    return folder.is_dir() and ((folder / MARK).exists() or not any(folder.iterdir()))
+    """A study may be called docs, too: its runs are no part of the site."""
+    if not folder.is_dir():
+        return False
+    return not any(folder.iterdir()) or ((folder / MARK).exists() and not any(folder.glob("*/study.json")))
 
 
 def _run_mkdocs(site: Path) -> None:

@@ -47,7 +47,7 @@ def test_it_is_never_there_with_a_lock_that_is_free(monkeypatch: pytest.MonkeyPa
         locked(lock, operation)
 
     monkeypatch.setattr(fcntl, "flock", swept_first)
-    monkeypatch.setattr("common.scratch.sweep", lambda: None)
+    monkeypatch.setattr("common.scratch.sweep", lambda *_: None)
     with scratch_folder() as folder:
         assert (folder / LOCK).exists()
 
@@ -64,6 +64,15 @@ def test_the_next_one_sweeps_what_a_killed_process_left(tmp_path: Path) -> None:
     assert left.exists()
     with scratch_folder() as folder:
         assert list(tmp_path.iterdir()) == [folder]
+
+
+def test_in_a_folder_of_the_users_those_of_its_purpose_alone_are_swept(tmp_path: Path) -> None:
+    """Their own folder may be called gradbed-2, and have a lock."""
+    for name in ("gradbed-2", "gradbed-docs-1"):
+        (tmp_path / "mine" / name).mkdir(parents=True)
+        (tmp_path / "mine" / name / LOCK).touch()
+    with scratch_folder("docs", tmp_path / "mine") as folder:
+        assert {path.name for path in (tmp_path / "mine").iterdir()} == {"gradbed-2", folder.name}
 
 
 def test_other_things_of_that_name_stay(tmp_path: Path) -> None:

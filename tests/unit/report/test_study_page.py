@@ -183,6 +183,9 @@ def test_the_report_of_a_folder_makes_what_is_missing(tmp_path: Path, gradbed_he
     torn.mkdir()
     (torn / "study.json").write_text("{")
     results = tmp_path / "results"
+    # Where gradbed docs puts its pages.
+    (results / "docs" / "source").mkdir(parents=True)
+    (results / "docs" / "index.html").touch()
     assert make_reports(results) == results / "index.html"
     assert (older / "report.html").is_file()
     links = HtmlPage.of(results / "index.html").links

@@ -5,7 +5,11 @@ from __future__ import annotations
 import functools
 import html
 import json
+import os
 import re
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
@@ -216,6 +220,76 @@ def test_a_folder_with_something_else_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="holds something else"):
         docs(tmp_path / "mine.txt")
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+
+
+@pytest.mark.parametrize("place", [".", "..", "../inner"])
+def test_the_folder_in_which_it_is_called_is_not_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    """Not even where it is empty, or an older site."""
+    inside = tmp_path / "outer" / "inner"
+    inside.mkdir(parents=True)
+    monkeypatch.chdir(inside)
+    (inside.parent / site_build.MARK).touch()
+    monkeypatch.setattr(site_build, "_run_mkdocs", lambda site: site.mkdir())
+    before = inside.stat().st_ino
+    with pytest.raises(UserError, match=r"^you are in /.*: name another folder, such as results/docs$"):
+        docs(Path(place))
+    assert inside.stat().st_ino == before
+
+
+def test_runs_in_the_folder_of_a_site_are_no_part_of_it(tmp_path: Path) -> None:
+    """A study may be called docs."""
+    (tmp_path / site_build.MARK).touch()
+    (tmp_path / "20261123-180636").mkdir()
+    (tmp_path / "20261123-180636" / "study.json").touch()
+    with pytest.raises(UserError, match="holds something else"):
+        docs(tmp_path)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives files away")
+def test_under_sudo_the_site_is_the_callers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(site_build, "_run_mkdocs", lambda site: site.mkdir())
+    monkeypatch.setenv("SUDO_UID", "1234")
+    monkeypatch.setenv("SUDO_GID", "2345")
+    docs(tmp_path / "results" / "docs")
+    owners = {path.name: path.stat().st_uid for path in (tmp_path, *tmp_path.rglob("*"))}
+    assert owners == {tmp_path.name: 0, "results": 1234, "docs": 1234, site_build.MARK: 1234}
+
+
+BUILDS_FOR_EVER = """
+import signal, sys, time
+from pathlib import Path
+from cli.site import build
+
+def run_mkdocs(site):
+    site.mkdir()
+    (site / "index.html").touch()
+    print(site.parent, flush=True)
+    time.sleep(600)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # may be ignored where tests run in the background
+build._run_mkdocs = run_mkdocs
+build.build(Path(sys.argv[1]))
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=lambda number: number.name)
+def test_of_a_site_that_was_interrupted_nothing_remains(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    """After Ctrl-C at once, after kill -9 from the next start on."""
+    command = [sys.executable, "-c", BUILDS_FOR_EVER, str(tmp_path / "site")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=ROOT) as process:
+        assert process.stdout is not None
+        left = Path(process.stdout.readline().decode().strip())
+        assert left.parent == tmp_path and (left / "site" / "index.html").exists()
+        process.send_signal(number)
+        process.wait()
+    assert list(tmp_path.iterdir()) == ([] if number == signal.SIGINT else [left])
+    monkeypatch.setattr(site_build, "_run_mkdocs", lambda site: site.mkdir())
+    docs(tmp_path / "site")
+    assert [path.name for path in tmp_path.iterdir()] == ["site"]
 
 
 @pytest.fixture
