@@ -18,6 +18,8 @@ class LinkModel:
     rate_bps: bits per second of whole Ethernet frames (without preamble and FCS); None is unlimited.
     delay_us: propagation delay in microseconds.
     loss, duplicate: probabilities in [0, 1), drawn per packet and direction from a seeded generator.
+    bit_error_rate: probability in [0, 1) that a bit arrives wrong, drawn likewise. The far end finds that by the
+    frame check sequence and throws the frame away, which counts as a loss.
     queue_packets: packets that may wait for the link besides the one being sent; of each priority so many.
     jitter_us: delays are uniform in delay_us - jitter_us to delay_us + jitter_us, drawn per packet likewise.
     channels: of one cable, such as the wavelengths of a fibre, 1 to 8: packets of priority p take channel p, those of
@@ -40,16 +42,17 @@ class LinkModel:
     turn_us: int = 0
     guard_us: int = 0
     first_turn: int = 0
+    bit_error_rate: float = 0.0
 
     def __post_init__(self) -> None:
         if self.rate_bps is not None and self.rate_bps <= 0:
             raise UserError(f"link rate must be positive, got {self.rate_bps} bit/s")
         if self.delay_us < 0:
             raise UserError(f"link delay must not be negative, got {self.delay_us} us")
-        for name in ("loss", "duplicate"):
+        for name in ("loss", "duplicate", "bit_error_rate"):
             value = getattr(self, name)
             if not 0.0 <= value < 1.0:
-                raise UserError(f"link {name} is a probability in [0, 1), got {value}")
+                raise UserError(f"link {name.replace('_', ' ')} is a probability in [0, 1), got {value}")
         if self.queue_packets < 1:
             raise UserError(f"a link's queue holds at least one packet, got {self.queue_packets}")
         if not 1 <= self.channels <= MOST_CHANNELS:

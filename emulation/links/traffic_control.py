@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 
 from common import kernel
+from common.capabilities import GRADBED_SWITCHES
 from common.errors import UserError
 from common.namespaces import in_network_namespace
 from topo.link import LinkModel
@@ -48,6 +49,7 @@ def require_kernel_support(models: Iterable[LinkModel]) -> None:
     wanted = tuple(models)
     if any(model.channels > 1 for model in wanted):
         raise UserError("BMv2's ports are one channel: drop `--switch bmv2`, or take links of one channel")
+    GRADBED_SWITCHES.require(not any(model.bit_error_rate for model in wanted), "a bit error rate")
     if any(model.rate_bps is not None for model in wanted) and not kernel.has_htb():
         raise UserError(
             "this kernel has no HTB, so BMv2's links cannot have a rate: drop `--switch bmv2` or the rate"

@@ -1,18 +1,20 @@
-"""Faults at given times of a run: links down and up, other link attributes, switches restarted, agents stopped and
-started. The times count from when the agents begin, and are nominal, like all times of a study."""
+"""Faults at given times of a run: links down and up, other link attributes, switches and the controller restarted,
+agents stopped, started and paused. The times count from when the agents begin, and are nominal, like all times of a
+study. A fault is a mapping or a text (`fault_of_text`)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Literal
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, TypeAdapter, ValidationError
 
+from common.errors import UserError
 from experiments.configuration.sections import LinkOverride, Section
 from topo.graph import Topology
+from topo.places import place
 
-if TYPE_CHECKING:
-    pass
+TEXT = "KIND[:NAME][,FIELD=VALUE]@MS"
 
 
 class _Fault(Section):
@@ -41,6 +43,22 @@ class SwitchRestart(_Fault):
     switch: str
 
 
+class ControllerRestart(_Fault):
+    """The controller is killed and started anew: it has its journal, and what switches hold."""
+
+    fault: Literal["controller-restart"]
+
+
+class AgentPause(_Fault):
+    """An agent does nothing for a while, as if its host stood still; what comes for it waits. agent, job: as of
+    AgentFault."""
+
+    fault: Literal["agent-pause"]
+    agent: str
+    job: int = Field(default=1, ge=1)
+    for_ms: float = Field(gt=0)
+
+
 class AgentFault(_Fault):
     """An agent is ended at once, or started anew. agent: its name, such as "worker 0"; job: which of the point's
     jobs, from 1."""
@@ -67,7 +85,43 @@ def restarted_switches(faults: Sequence[Fault]) -> frozenset[str]:
     return frozenset(fault.switch for fault in faults if isinstance(fault, SwitchRestart))
 
 
-Fault = Annotated[LinkFault | LinkChange | SwitchRestart | AgentFault, Field(discriminator="fault")]
+Fault = Annotated[
+    LinkFault | LinkChange | SwitchRestart | ControllerRestart | AgentFault | AgentPause, Field(discriminator="fault")
+]
+_fault: TypeAdapter[Fault] = TypeAdapter(Fault)
+
+_NAMED: Mapping[str, str] = {"link": "link", "switch": "switch", "agent": "agent"}
+"""The field of the name, by the first word of the kind; the controller has none."""
+
+
+def fault_of_text(text: str, topology: Topology) -> Fault:
+    """Of KIND[:NAME][,FIELD=VALUE]...@MS: link-down:e1-a1@20, "agent-pause:worker 0,for_ms=500@50",
+    controller-restart@10; of link-change the fields are those of the link. UserError."""
+    what, at, time = text.rpartition("@")
+    head, *pairs = what.split(",")
+    kind, colon, name = head.partition(":")
+    fields = dict(pair.split("=", 1) for pair in pairs if "=" in pair)
+    named = _NAMED.get(kind.partition("-")[0])
+    if not at or len(fields) != len(pairs) or bool(colon) != (named is not None):
+        raise UserError(f"{text!r} is not {TEXT}, such as link-down:e1-a1@20 or controller-restart@50")
+    plain: dict[str, Any] = {"fault": kind, "at_ms": time}
+    if named == "link":
+        ends = place(topology, name)
+        if ends.host is not None:
+            raise UserError(f"{text!r}: {name} is a host: name a link of it")
+        plain["link"] = (ends.links[0].a.node, ends.links[0].b.node)
+    elif named:
+        plain[named] = name
+    if kind == "link-change":
+        plain["change"] = fields
+    else:
+        plain.update(fields)
+    try:
+        return _fault.validate_python(plain)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = f"{first['loc'][-1]}: " if len(first["loc"]) > 1 else ""
+        raise UserError(f"{text!r}: {where}{first['msg']}") from None
 
 
 def check_faults(faults: Sequence[Fault], topology: Topology) -> None:
@@ -75,5 +129,5 @@ def check_faults(faults: Sequence[Fault], topology: Topology) -> None:
     for fault in faults:
         if isinstance(fault, SwitchRestart):
             topology.switch(fault.switch)
-        elif not isinstance(fault, AgentFault):
+        elif isinstance(fault, LinkFault | LinkChange):
             topology.link(*fault.link)

@@ -9,7 +9,7 @@ from pydantic import Field, ValidationInfo, field_validator
 from typing_extensions import TypeVar
 
 from common.errors import UserError
-from experiments.configuration.faults import Fault, LinkChange, check_faults
+from experiments.configuration.faults import TEXT, Fault, LinkChange, check_faults, fault_of_text
 from experiments.configuration.sections import Section, SwitchProgramsSection, TopologySection, option
 from experiments.scale import Scale
 
@@ -38,7 +38,24 @@ class PointConfiguration(Section):
     program: SwitchProgramsSection = SwitchProgramsSection()
     clock: Clock = option("real", "real: Mininet, as root; virtual: one process, time goes from event to event.")
     timing: TimingSection = Field(default_factory=TimingSection)
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[Fault, ...] = option(
+        (),
+        f"{TEXT}: what happens at a time, such as link-down:e1-a1@20 (docs/experiments.md, Faults).",
+        name="fault",
+        repeated=True,
+    )
+
+    @field_validator("faults", mode="before")
+    @classmethod
+    def _of_texts(cls, faults: Any, info: ValidationInfo) -> Any:
+        topology = info.data.get("topology")
+        if topology is None or not isinstance(faults, list | tuple):
+            return faults
+        built = topology.build(Scale())
+        try:
+            return [fault_of_text(each, built) if isinstance(each, str) else each for each in faults]
+        except UserError as error:
+            raise ValueError(str(error)) from None
 
     @field_validator("faults")
     @classmethod
@@ -59,7 +76,7 @@ class PointConfiguration(Section):
         links = [*(link.model.to_json() for link in built.links), *changes]
         drawn = {
             "the machine's time": self.clock == "real",
-            "losses": any(link.get("loss") for link in links),
+            "losses": any(link.get("loss") or link.get("bit_error_rate") for link in links),
             "duplicates": any(link.get("duplicate") for link in links),
             "jitter": any(link.get("jitter_us") for link in links),
             "computing times": bool(self.timing.compute_us) and self.timing.compute_distribution == "exponential",

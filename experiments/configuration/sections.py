@@ -19,10 +19,19 @@ HOST_CLASS = "host"
 Described = TypeVar("Described", bound=BaseModel)
 
 
-def option(default: Any, description: str, *, name: str | None = None, argument: bool = False, **limits: Any) -> Any:
+def option(
+    default: Any,
+    description: str,
+    *,
+    name: str | None = None,
+    argument: bool = False,
+    repeated: bool = False,
+    **limits: Any,
+) -> Any:
     """A field of a section that is also an option of `gradbed run`: --FIELD, or --NAME where the field is called
-    otherwise. argument: it stands on the command line without a flag."""
-    extra: dict[str, Any] = {**({"option": name} if name else {}), **({"argument": True} if argument else {})}
+    otherwise. argument: it stands on the command line without a flag. repeated: it may be given several times."""
+    flags = {"option": name, "argument": argument, "repeated": repeated}
+    extra: dict[str, Any] = {key: value for key, value in flags.items() if value}
     return Field(default=default, description=description, json_schema_extra=extra or None, **limits)
 
 
@@ -48,6 +57,7 @@ class LinkOverride(Section):
     delay_us: int | None = Field(default=None, ge=0)
     loss: float | None = Field(default=None, ge=0, lt=1)
     duplicate: float | None = Field(default=None, ge=0, lt=1)
+    bit_error_rate: float | None = Field(default=None, ge=0, lt=1)
     queue_packets: int | None = Field(default=None, ge=1)
     jitter_us: int | None = Field(default=None, ge=0)
     reorder: bool | None = None
@@ -78,6 +88,9 @@ class LinkSection(Section):
     delay_us: int = option(50, "Propagation delay of every link.", ge=0)
     loss: float = option(0.0, "Probability that a link drops a packet.", ge=0, lt=1)
     duplicate: float = option(0.0, "Probability that a link delivers a packet twice.", ge=0, lt=1)
+    bit_error_rate: float = option(
+        0.0, "Probability that a bit arrives wrong; the frame is thrown away then.", ge=0, lt=1
+    )
     queue_packets: int = option(1000, "Packets that may wait for a link.", ge=1)
     jitter_us: int = option(0, "Delays vary by so many microseconds either way.", ge=0)
     reorder: bool = option(False, "Packets with a shorter delay overtake.")

@@ -6,7 +6,15 @@ import functools
 from collections.abc import Callable, Sequence
 
 from common.errors import UserError
-from experiments.configuration.faults import AgentFault, Fault, LinkChange, LinkFault, SwitchRestart
+from experiments.configuration.faults import (
+    AgentFault,
+    AgentPause,
+    ControllerRestart,
+    Fault,
+    LinkChange,
+    LinkFault,
+    SwitchRestart,
+)
 from experiments.scale import Scale
 from experiments.testbeds.interface import Testbed
 
@@ -36,10 +44,19 @@ def _apply(fault: Fault, testbed: Testbed, scale: Scale, jobs: Sequence[int], no
             testbed.change_link(*fault.link, **fault.change.fields(scale))
         case SwitchRestart():
             testbed.restart_switch(fault.switch)
+        case ControllerRestart():
+            testbed.restart_controller()
+        case AgentPause():
+            agent = _job(fault, jobs), fault.agent
+            testbed.pause_agent(*agent)
+            testbed.call_after(scale.time_us(1000 * fault.for_ms), functools.partial(testbed.resume_agent, *agent))
         case AgentFault():
-            if fault.job > len(jobs):
-                raise UserError(
-                    f"{fault.fault} {fault.agent}: there is no job {fault.job}, they are 1 to {len(jobs)}"
-                )
             happen = testbed.kill_agent if fault.fault == "agent-stop" else testbed.restart_agent
-            happen(jobs[fault.job - 1], fault.agent)
+            happen(_job(fault, jobs), fault.agent)
+
+
+def _job(fault: AgentFault | AgentPause, jobs: Sequence[int]) -> int:
+    """The controller's number. UserError if there are not so many."""
+    if fault.job > len(jobs):
+        raise UserError(f"{fault.fault} {fault.agent}: there is no job {fault.job}, they are 1 to {len(jobs)}")
+    return jobs[fault.job - 1]

@@ -6,7 +6,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from experiments.configuration.faults import AgentFault, Fault, LinkChange, LinkFault, SwitchRestart
+from experiments.configuration.faults import (
+    AgentFault,
+    AgentPause,
+    ControllerRestart,
+    Fault,
+    LinkChange,
+    LinkFault,
+    SwitchRestart,
+)
 from experiments.scale import Scale
 from experiments.tables.words import value_words
 from experiments.testbeds.interface import Testbed
@@ -59,5 +67,9 @@ def fault_words(fault: Fault) -> str:
             return f"{fault.fault} {' '.join(fault.link)}: {value_words(fault.change.model_dump(exclude_none=True))}"
         case SwitchRestart():
             return f"{fault.fault} {fault.switch}"
+        case ControllerRestart():
+            return fault.fault
+        case AgentPause():
+            return f"{fault.fault} {fault.agent} for {fault.for_ms:g} ms"
         case AgentFault():
             return f"{fault.fault} {fault.agent}{f' of job {fault.job}' if fault.job > 1 else ''}"

@@ -139,6 +139,14 @@ class Agents:
             pass
         self._kept.append({"event": "killed", "job": job, "name": name})
 
+    def pause(self, job: int, name: str) -> None:
+        """Let an agent do nothing from now on; what comes for it waits."""
+        self._launcher.send("pause", job=job, name=name)
+
+    def resume(self, job: int, name: str) -> None:
+        """Let it go on; nothing if it has ended since, or goes on already."""
+        self._launcher.send("resume", job=job, name=name)
+
     def stop(self) -> dict[tuple[int, str], dict[str, Any]]:
         """End all agents; the final statistics of those that have any, by job number and agent name.
 

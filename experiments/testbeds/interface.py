@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pydantic import BaseModel
 
+from controller.planning.failures import LinkName, link_name
 from controller.planning.plan import Plan
 from emulation.fabric import Fabric
 from experiments.fidelity.report import FidelityReport
@@ -42,6 +43,7 @@ class Testbed(ABC):
     topology: Topology
     fabric: Fabric
     _agents: Agents
+    _cut: frozenset[LinkName] = frozenset()
 
     @abstractmethod
     def __enter__(self) -> Self: ...
@@ -90,6 +92,13 @@ class Testbed(ABC):
     def kill_agent(self, job: int, name: str) -> None:
         self._agents.kill(job, name)
 
+    def pause_agent(self, job: int, name: str) -> None:
+        """It does nothing more, as if its host had stopped, until it is resumed."""
+        self._agents.pause(job, name)
+
+    def resume_agent(self, job: int, name: str) -> None:
+        self._agents.resume(job, name)
+
     @abstractmethod
     def restart_agent(self, job: int, name: str) -> None:
         """Start an agent again that was killed, as it was started before, and let it begin."""
@@ -122,9 +131,27 @@ class Testbed(ABC):
         part of what happens, and it goes on while the network comes to rest (virtual clock)."""
 
     # Faults.
-    @abstractmethod
     def set_link_up(self, a: str, b: str, up: bool) -> None:
         """Cut a link, or mend it; switches see their ports go down, and the controller hears of it."""
+        self.fabric.set_link_up(a, b, up)
+        name = link_name(self.topology.link(a, b))
+        self._cut = self._cut - {name} if up else self._cut | {name}
+        self._tell_controller(a, b, up)
+
+    @abstractmethod
+    def _tell_controller(self, a: str, b: str, up: bool) -> None:
+        """That a link went down or came up."""
+
+    def restart_controller(self) -> None:
+        """Kill the controller as it stands; its successor takes over jobs from the journal and the rest from what
+        switches hold, and hears which links are down."""
+        self._restart_controller()
+        for a, b in sorted(map(sorted, self._cut)):
+            self._tell_controller(a, b, False)
+
+    @abstractmethod
+    def _restart_controller(self) -> None:
+        """Return when the successor is there."""
 
     def change_link(self, a: str, b: str, **fields: Any) -> None:
         """Change fields of a link's model (topo.link.LinkModel), in both directions."""

@@ -159,8 +159,7 @@ class MininetTestbed(Testbed):
                 }
         return found
 
-    def restart_controller(self) -> None:
-        """Kill the controller as it stands, and return when its successor has taken over."""
+    def _restart_controller(self) -> None:
         if self._controller is None:
             raise RuntimeError("there is no controller to be restarted")
         os.kill(self._controller.pid, signal.SIGKILL)
@@ -270,8 +269,7 @@ class MininetTestbed(Testbed):
 
     # Faults.
 
-    def set_link_up(self, a: str, b: str, up: bool) -> None:
-        self.fabric.set_link_up(a, b, up)
+    def _tell_controller(self, a: str, b: str, up: bool) -> None:
         self.client.link(a, b, up)
 
     def change_link(self, a: str, b: str, **fields: Any) -> None:

@@ -16,12 +16,14 @@ from pydantic import BaseModel
 
 from common.capabilities import REAL_CLOCK
 from controller.core.controller import Controller
+from controller.core.journal import Journal
 from controller.core.services import ServiceConfig, load_services
 from controller.planning.plan import Plan
 from controller.southbound.p4runtime.local import LocalSouthbound
 from controller.switches import unrouted_programs
 from emulation.switches.fabric_layout import fabric_config, interface_name
 from emulation.switches.virtual_switches import VirtualSwitches
+from experiments.configuration.faults import ControllerRestart
 from experiments.fidelity.report import FidelityMeasures, FidelityReport
 from experiments.programs import Program
 from experiments.testbeds.agents import Agents
@@ -64,19 +66,10 @@ class VirtualTestbed(Testbed):
         self.clock.on_message = self._take_message
         self.fabric = VirtualSwitches(self.topology, self._switches, self.clock)
         self.pipelines = pipelines_of(setup, task.configuration.program)
-        device_ids = {switch.name: switch.number for switch in self.topology.switches}
-        self.southbound = LocalSouthbound(self._switches, device_ids, self.pipelines)
-        service = ServiceConfig(
-            name=system.name, service=system.service, settings=setup.settings.model_dump(mode="json")
-        )
-        self._controller = Controller(
-            self.topology,
-            self.southbound,
-            load_services([service, *setup.services]),
-            {name: program.name for name, program in programs.items()},
-            unrouted_programs=unrouted_programs(self.pipelines),
-        )
-        self.southbound.listen(self._controller)
+        self._programs = {name: program.name for name, program in programs.items()}
+        restarts = any(isinstance(fault, ControllerRestart) for fault in task.configuration.faults)
+        self._journal = Journal(task.folder / "controller.journal.json") if restarts else None
+        self.southbound, self._controller = self._make_controller()
         self.interfaces = self._open_interfaces()
         self._agents = Agents(
             task.folder,
@@ -84,6 +77,22 @@ class VirtualTestbed(Testbed):
             launcher=VirtualLauncher(self.clock, self.interfaces, task.compute_times),
         )
         self._calls: list[Any] = []
+
+    def _make_controller(self, takes_over: bool = False) -> tuple[LocalSouthbound, Controller]:
+        device_ids = {switch.name: switch.number for switch in self.topology.switches}
+        southbound = LocalSouthbound(self._switches, device_ids, self.pipelines, takes_over)
+        settings = self._setup.settings.model_dump(mode="json")
+        service = ServiceConfig(name=self._system.name, service=self._system.service, settings=settings)
+        controller = Controller(
+            self.topology,
+            southbound,
+            load_services([service, *self._setup.services]),
+            self._programs,
+            unrouted_programs=unrouted_programs(self.pipelines),
+            journal=self._journal,
+        )
+        southbound.listen(controller)
+        return southbound, controller
 
     def _open_interfaces(self) -> dict[str, HostInterface]:
         """By name, as Mininet would call them."""
@@ -207,9 +216,15 @@ class VirtualTestbed(Testbed):
 
     # Faults.
 
-    def set_link_up(self, a: str, b: str, up: bool) -> None:
-        self.fabric.set_link_up(a, b, up)
+    def _tell_controller(self, a: str, b: str, up: bool) -> None:
         self._later(2, lambda: self._controller.link_changed(a, b, up))
+
+    def _restart_controller(self) -> None:
+        """Its memory is gone; what is on its way between it and switches is not."""
+        if self._journal is None:
+            raise RuntimeError("a controller without a journal cannot be restarted")
+        self.southbound, self._controller = self._make_controller(takes_over=True)
+        self._controller.start(ready_timeout_s=0.0)
 
     def restart_switch(self, switch: str) -> None:
         super().restart_switch(switch)

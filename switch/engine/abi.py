@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from ctypes import POINTER, c_char_p, c_int, c_uint8, c_uint32, c_uint64, c_void_p
+from ctypes import POINTER, c_char_p, c_double, c_int, c_uint8, c_uint32, c_uint64, c_void_p
 
 from switch.runtime.library import runtime_library
 from switch.state.replication.access import MAX_PORTS as MAX_PORTS
@@ -38,6 +38,7 @@ class LinkModelStruct(ctypes.Structure):
         ("first_turn", c_uint32),
         ("turn_ns", c_uint64),
         ("guard_ns", c_uint64),
+        ("bit_error_rate", c_double),
     )
 
     @classmethod
@@ -56,6 +57,7 @@ class LinkModelStruct(ctypes.Structure):
             first_turn=link.first_turn,
             turn_ns=link.turn_us * 1000,
             guard_ns=link.guard_us * 1000,
+            bit_error_rate=link.bit_error_rate,
         )
 
 

@@ -154,6 +154,10 @@ class VirtualFabric(EngineFabric):
         """Run the program of a p4.v1.ForwardingPipelineConfig from the next packet on, with fresh state."""
         self._target(device_id).set_pipeline(config)
 
+    def cookie(self, device_id: int) -> int | None:
+        """Of the config that the switch runs; None before the first."""
+        return self._target(device_id).cookie
+
     def write(self, device_id: int, updates: Iterable[Any]) -> None:
         """Attempt every p4.v1.Update, in order. Raises BatchError if some fail."""
         self._target(device_id).write(updates)

@@ -31,6 +31,8 @@ class LocalTarget(RunningDevice):
         self._pipelines = pipelines
         self._send = send
         self._wait = wait
+        self.cookie: int | None = None
+        """Of the config that runs; None before the first."""
 
     @property
     def program(self) -> Program | None:
@@ -41,6 +43,7 @@ class LocalTarget(RunningDevice):
         """Run the pipeline of a ForwardingPipelineConfig from now on, with fresh state (VERIFY_AND_COMMIT)."""
         self.run(self._pipelines.get(config).result(), self._digest)
         self.device.on_packet_in(self._packet_in)
+        self.cookie = config.cookie.cookie
 
     def write(self, updates: Iterable[Any]) -> None:
         """Attempt every p4.v1.Update, in order. Raises BatchError if some fail."""
@@ -56,6 +59,7 @@ class LocalTarget(RunningDevice):
     def restart(self) -> None:
         """Program, tables, registers and what was to be sent are gone."""
         self.device.on_packet_in(None)
+        self.cookie = None
         self.lose_everything()
 
     # ---- Timers ----

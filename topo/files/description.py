@@ -46,6 +46,7 @@ class LinkDescription:
     queue_packets: int | None = None
     jitter_us: float | None = None
     duplicate: float | None = None
+    bit_error_rate: float | None = None
 
     def model(self, usual: LinkModel, scale_factor: float) -> LinkModel:
         model = usual
@@ -61,6 +62,8 @@ class LinkDescription:
             model = replace(model, jitter_us=round(self.jitter_us / scale_factor))
         if self.duplicate is not None:
             model = replace(model, duplicate=self.duplicate)
+        if self.bit_error_rate is not None:
+            model = replace(model, bit_error_rate=self.bit_error_rate)
         # Jitter is never more than the delay.
         return replace(model, jitter_us=min(model.jitter_us, model.delay_us))
 

@@ -26,6 +26,7 @@ class LinkFields(_Part):
     jitter_us: float | None = Field(default=None, ge=0)
     loss: float | None = Field(default=None, ge=0, lt=1)
     duplicate: float | None = Field(default=None, ge=0, lt=1)
+    bit_error_rate: float | None = Field(default=None, ge=0, lt=1)
     queue_packets: int | None = Field(default=None, ge=1)
 
     def described(self, a: str, b: str, ports: tuple[int | None, int | None] = (None, None)) -> LinkDescription:
@@ -39,6 +40,7 @@ class LinkFields(_Part):
             queue_packets=self.queue_packets,
             jitter_us=self.jitter_us,
             duplicate=self.duplicate,
+            bit_error_rate=self.bit_error_rate,
         )
 
 
@@ -112,6 +114,7 @@ def as_yaml(topology: Topology) -> str:
             "jitter_us": model.jitter_us,
             "loss": model.loss,
             "duplicate": model.duplicate,
+            "bit_error_rate": model.bit_error_rate or None,
             "queue_packets": model.queue_packets,
         }
         return {name: value for name, value in found.items() if value is not None}

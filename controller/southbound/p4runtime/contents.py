@@ -50,6 +50,10 @@ class SwitchRefuses(SouthboundError):
     """The switch is there but does not accept what it is sent; sending it again will not help."""
 
 
+class AlreadyThere(SouthboundError):
+    """The switch has what was to be inserted."""
+
+
 class _PipelineLost(SouthboundError):
     """The switch has no pipeline any more, though its stream goes on."""
 
@@ -178,6 +182,8 @@ class SwitchContents:
             enable = p4r.Update(type=p4r.Update.INSERT, entity=encode_digest_config(digest))
             try:
                 await self._stub.Write(self._write_request([enable]), timeout=CALL_TIMEOUT_S)
+            except AlreadyThere:
+                continue
             except grpc.aio.AioRpcError as error:
                 if [each.canonical_code for each in update_errors(error.trailing_metadata())] != [
                     rpc_code.ALREADY_EXISTS

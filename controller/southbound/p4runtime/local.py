@@ -6,13 +6,13 @@ import contextlib
 from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
 from typing import Any, Protocol, TypeVar
 
-from finsy.proto import p4r
+from finsy.proto import p4r, rpc_code
 
 from common.errors import UserError
 from controller.planning.plan import Plan
 from controller.southbound.interface import CounterCell, SouthboundError, SouthboundListener, SwitchStatus
 from controller.southbound.p4runtime.codec import decode_digest, decode_packet_in
-from controller.southbound.p4runtime.contents import SwitchContents
+from controller.southbound.p4runtime.contents import AlreadyThere, SwitchContents
 from controller.southbound.p4runtime.pipeline import Pipeline
 from switch.p4runtime.values.status import BatchError, RequestError
 
@@ -24,6 +24,8 @@ class LocalSwitches(Protocol):
 
     def set_pipeline(self, device_id: int, config: Any) -> None: ...
 
+    def cookie(self, device_id: int) -> int | None: ...
+
     def write(self, device_id: int, updates: Any) -> None: ...
 
     def read(self, device_id: int, entities: Any) -> list[Any]: ...
@@ -32,11 +34,17 @@ class LocalSwitches(Protocol):
 
 
 class LocalSouthbound:
-    """controller.southbound.interface.Southbound. Everything is done when a method returns."""
+    """controller.southbound.interface.Southbound. Everything is done when a method returns. takes_over: leave in
+    switches what is right already."""
 
     def __init__(
-        self, switches: LocalSwitches, device_ids: Mapping[str, int], pipelines: Mapping[str, Pipeline]
+        self,
+        switches: LocalSwitches,
+        device_ids: Mapping[str, int],
+        pipelines: Mapping[str, Pipeline],
+        takes_over: bool = False,
     ) -> None:
+        self._takes_over = takes_over
         self._switches = switches
         self._names = {device_id: name for name, device_id in device_ids.items()}
         self._contents = {
@@ -51,6 +59,8 @@ class LocalSouthbound:
         self._listener = listener
 
     def start(self, plan: Plan) -> None:
+        for contents in self._contents.values():
+            _complete(contents.rediscover(keep_pipeline=self._takes_over))
         self.apply(plan)
         for status in self.status():
             if self._listener is not None:
@@ -131,6 +141,11 @@ class _Stub:
         with _refusals(self._name):
             self._switches.set_pipeline(self._device_id, request.config)
 
+    async def GetForwardingPipelineConfig(self, request: Any, timeout: float) -> Any:
+        found = p4r.GetForwardingPipelineConfigResponse()
+        found.config.cookie.cookie = self._switches.cookie(self._device_id) or 0
+        return found
+
     async def Write(self, request: Any, timeout: float) -> Any:
         with _refusals(self._name):
             self._switches.write(self._device_id, request.updates)
@@ -148,6 +163,8 @@ def _refusals(switch: str) -> Iterator[None]:
         raise SouthboundError(f"{switch}: {error}") from None
     except BatchError as error:
         failed = [outcome for outcome in error.outcomes if outcome is not None]
+        if all(outcome.code == rpc_code.ALREADY_EXISTS for outcome in failed):
+            raise AlreadyThere(f"{switch}: {failed[0]}") from None
         more = f", and {len(failed) - 1} more" if len(failed) > 1 else ""
         raise SouthboundError(f"{switch}: {failed[0]}{more}") from None
 

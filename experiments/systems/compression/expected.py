@@ -12,7 +12,11 @@ def unexpected(phase: CompressionPhase, found: Measured) -> Iterator[str]:
     """A line for each thing that is not as expected."""
     configuration = phase.configuration
     models = [link.model for link in phase.topology.links]
-    if configuration.faults or configuration.background.load or any(m.loss or m.duplicate for m in models):
+    if (
+        configuration.faults
+        or configuration.background.load
+        or any(m.loss or m.duplicate or m.bit_error_rate for m in models)
+    ):
         return
     for number, report in enumerate(phase.rounds):
         if missing := sorted(set(phase.names) - report.received.keys()):

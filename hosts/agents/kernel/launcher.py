@@ -8,6 +8,7 @@ loads the modules and reads JSON lines from standard input:
      "interfaces": ["h2-eth0"], "description": {...}, "stop_rank": 1}
     {"command": "begin"}     to all agents, once those that should have reported ready
     {"command": "kill", "job": 3, "name": "worker 0"}     ends an agent at once; another of its name may be started
+    {"command": "pause", "job": 3, "name": "worker 0"}    lets an agent do nothing until {"command": "resume", ...}
     {"command": "stop"}      to all agents: of each job those of the lowest rank first, the next once these have ended
 
 An agent is a function of a hosts.agents.context.AgentContext and a description, whose type is taken from its
@@ -83,8 +84,14 @@ class _Stop(_CommandModel):
     job: int | None = None
 
 
-_Command = Annotated[_Start | _Begin | _Kill | _Stop, Field(discriminator="command")]
-_commands: TypeAdapter[_Start | _Begin | _Kill | _Stop] = TypeAdapter(_Command)
+class _Pause(_CommandModel):
+    command: Literal["pause", "resume"]
+    job: int
+    name: str
+
+
+_Command = Annotated[_Start | _Begin | _Kill | _Pause | _Stop, Field(discriminator="command")]
+_commands: TypeAdapter[_Start | _Begin | _Kill | _Pause | _Stop] = TypeAdapter(_Command)
 
 
 @dataclass
@@ -154,6 +161,8 @@ class Launcher:
                         _tell(agent, BEGIN)
             elif isinstance(command, _Kill):
                 self._kill(command)
+            elif isinstance(command, _Pause):
+                self._pause(command)
             else:
                 self._stop(command.job)
         except ValidationError as error:
@@ -183,6 +192,7 @@ class Launcher:
         for agent in agents:
             if agent.stop_rank == rank and not agent.asked_to_stop:
                 agent.asked_to_stop = True
+                os.kill(agent.pid, signal.SIGCONT)  # it may be paused
                 _tell(agent, STOP)
         if time.monotonic() >= self._stop_deadline_s[job]:
             for agent in agents:
@@ -195,6 +205,13 @@ class Launcher:
             raise UserError(f"there is no agent {kill.name} of job {kill.job} to be killed")
         agent.killed = True
         os.kill(agent.pid, signal.SIGKILL)
+
+    def _pause(self, command: _Pause) -> None:
+        agent = self._find(command.job, command.name)
+        if agent is not None:
+            os.kill(agent.pid, signal.SIGSTOP if command.command == "pause" else signal.SIGCONT)
+        elif command.command == "pause":
+            raise UserError(f"there is no agent {command.name} of job {command.job} to be paused")
 
     def _find(self, job: int, name: str) -> _Agent | None:
         return next((agent for agent in self._of(job) if agent.name == name), None)

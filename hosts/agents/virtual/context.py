@@ -259,6 +259,9 @@ class VirtualContext:
         self._is_woken_by: frozenset[str] = frozenset()
         self._greenlet: greenlet | None = None
         self._killed = False
+        self._paused = False
+        self._resumes_late = False
+        """It would have gone on while it was paused."""
         self._turn = (0, 0)
         """A time, and how often the agent has waited at it."""
 
@@ -354,6 +357,16 @@ class VirtualContext:
         if "command" in self._is_woken_by:
             self._resume()
 
+    def pause(self) -> None:
+        """Do nothing until `resume`."""
+        self._paused = True
+
+    def resume(self) -> None:
+        self._paused = False
+        if self._resumes_late:
+            self._resumes_late = False
+            self._resume()
+
     def kill(self) -> None:
         """End at once, wherever it is."""
         self._killed = True
@@ -372,6 +385,9 @@ class VirtualContext:
 
     def _resume(self) -> None:
         assert self._greenlet is not None
+        if self._paused:
+            self._resumes_late = True
+            return
         self._greenlet.parent = getcurrent()
         self._greenlet.switch()
 

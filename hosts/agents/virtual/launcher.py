@@ -56,6 +56,8 @@ class VirtualLauncher:
             "start": self._start,
             "begin": self._begin,
             "kill": self._kill,
+            "pause": self._pause,
+            "resume": self._resume,
             "stop": self._stop,
         }
         try:
@@ -153,6 +155,16 @@ class VirtualLauncher:
         self._end(agent)
         self._say("killed", job=job, name=name)
 
+    def _pause(self, *, job: int, name: str) -> None:
+        agent = self._agents.get((job, name))
+        if agent is None:
+            raise UserError(f"there is no agent {name} of job {job} to be paused")
+        agent.context.pause()
+
+    def _resume(self, *, job: int, name: str) -> None:
+        if agent := self._agents.get((job, name)):
+            agent.context.resume()
+
     def _end(self, agent: _Agent) -> None:
         agent.context.kill()
         # One that never came to live.
@@ -163,6 +175,8 @@ class VirtualLauncher:
         for each in jobs:
             if each not in self._stopping:
                 deadline_ns = self._clock.now_ns + STOP_PATIENCE_S * 10**9
+                for agent in self._of(each):
+                    agent.context.resume()
                 self._stopping[each] = self._clock.at(deadline_ns, partial(self._lose_patience, each))
                 self._go_on_stopping(each)
         if not jobs:

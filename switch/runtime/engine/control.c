@@ -30,6 +30,8 @@ int gb_engine_set_link(struct gb_engine *engine, uint64_t device_id, uint32_t po
             for (uint32_t i = 0; i < direction->more_channels; i++)
                 forget_rate(direction->channels[i]);
         }
+        if (model->bit_error_rate != direction->model.bit_error_rate)
+            direction->bits_to_error = -1;
         direction->model = *model;
         direction->model.seed = seed;
         direction->model.channels = channels;

@@ -39,6 +39,7 @@ struct gb_link_model {
     uint32_t first_turn;            /* whose turn time 0 is: channel 1 + first_turn */
     uint64_t turn_ns;               /* channels from 1 on take turns of this length; 0: they do not */
     uint64_t guard_ns;              /* at the end of each turn nothing begins to be sent */
+    double bit_error_rate;          /* a frame with a wrong bit is lost */
 };
 
 struct gb_switch_options {

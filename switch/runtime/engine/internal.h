@@ -229,7 +229,8 @@ struct direction {
     struct direction *channels[GB_PRIORITIES - 1];
     uint32_t more_channels;         /* besides channel 0 */
     uint32_t channel;               /* its number */
-    uint64_t random_state, jitter_state;
+    uint64_t random_state, jitter_state, error_state;
+    double bits_to_error;           /* that arrive right before the next that does not; negative: not drawn yet */
     struct packet_queue queue;
     struct packet_list flight;      /* by time of arrival */
     uint64_t busy_until_ns;         /* the packet being sent has left by then */

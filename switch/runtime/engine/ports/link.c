@@ -1,6 +1,6 @@
 /* The link model: drop-tail queues, a transmitter of a given rate, random loss and duplication, propagation.
  *
- *   offer -> queue -> [egress pipeline] -> transmitter (length * 8 / rate) -> loss, duplication -> delay -> far end
+ *   offer -> queue -> [egress pipeline] -> transmitter (length * 8 / rate) -> bit errors, loss, duplication -> delay -> far end
  *
  * Each priority has a queue; the transmitter takes the largest priority first, and does not stop in the middle of a
  * packet. A packet leaves its queue when the transmitter begins to send it; only then does its egress pipeline run, so
@@ -13,6 +13,7 @@
  * Behind an interface there may be a slower transmitter, the kernel's (HTB, a network card). When its queue is full,
  * this one waits, so that packets queue here, where programs see them.
  */
+#include <math.h>
 #include <stdlib.h>
 
 #include "engine/internal.h"
@@ -39,6 +40,8 @@ struct direction *direction_create(struct gb_engine *engine, const struct gb_lin
     uint64_t seed = model->seed;
     direction->random_state = random_next(&seed);
     direction->jitter_state = random_next(&seed);
+    direction->error_state = random_next(&seed);
+    direction->bits_to_error = -1;
     direction->departure = (struct timer){.fire = departure_due, .owner = direction};
     direction->arrival = (struct timer){.fire = arrive, .owner = direction};
     direction->reported = true;
@@ -165,6 +168,22 @@ static void lose(struct gb_engine *engine, struct direction *direction, struct p
     packet_free(&engine->pool, packet);
 }
 
+/* How many bits arrive right before the next wrong one: a geometric distribution. */
+static double bits_until_error(struct direction *whole) {
+    double uniform = ((double)(random_next(&whole->error_state) >> 11) + 1) * 0x1p-53;
+    return floor(log(uniform) / log1p(-whole->model.bit_error_rate));
+}
+
+/* Whether a bit of the frame arrives wrong. One draw for each error, not for each frame. */
+static bool has_bit_error(struct direction *whole, uint32_t length) {
+    double bits = 8.0 * length;
+    if (whole->bits_to_error < 0)
+        whole->bits_to_error = bits_until_error(whole);
+    bool wrong = whole->bits_to_error < bits;
+    whole->bits_to_error = wrong ? -1 : whole->bits_to_error - bits;
+    return wrong;
+}
+
 /* When a frame whose transmission begins now has been sent. What is left of a nanosecond is carried over to the next
  * one that follows at once: rates are exact, however short the frames. */
 static uint64_t sending_ends(struct direction *direction, uint64_t length, uint64_t now_ns) {
@@ -189,6 +208,10 @@ static void transmit(struct gb_engine *engine, struct direction *direction, stru
         return;
     }
     uint64_t arrival_ns = arrival_time(direction, sent_ns);
+    if (model->bit_error_rate > 0 && has_bit_error(whole, packet->view.length)) {
+        lose(engine, direction, packet);
+        return;
+    }
     if (model->loss_threshold | model->duplicate_threshold) {
         /* Two draws per packet, whatever they are used for: so decisions depend on seed and order alone. */
         uint64_t loss = random_next(&whole->random_state);

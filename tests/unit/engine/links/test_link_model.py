@@ -203,6 +203,30 @@ def test_loss_and_duplication_keep_the_books() -> None:
     assert abs(statistics.duplicates - 720) < 125
 
 
+@pytest.mark.parametrize("length", [40, 1000])
+def test_bit_errors_hit_long_frames_more_often(length: int) -> None:
+    count, rate = 4000, 5e-5
+    with host_port(LinkModel(bit_error_rate=rate), seed=42) as engine:
+        for _ in range(count):
+            engine.inject(1, 1, pass_through(2) + b"x" * length)
+        engine.advance(0)
+        assert len(engine.drain()) == count - row(engine, 2, "out").losses
+        losses = row(engine, 2, "out").losses
+    damaged = 1 - (1 - rate) ** (8 * length)
+    # Five standard deviations.
+    assert abs(losses - count * damaged) < 5 * (count * damaged * (1 - damaged)) ** 0.5
+
+
+def test_a_bit_error_rate_holds_from_when_it_is_set() -> None:
+    with host_port(LinkModel(bit_error_rate=1e-12)) as engine:
+        frames = [pass_through(2) + b"x" * 100] * 1000
+        assert len(exchange(engine, *frames)) == 1000
+        engine.set_link(1, 2, LinkModel(bit_error_rate=0.1))
+        assert exchange(engine, *frames) == []
+        engine.set_link(1, 2, LinkModel())
+        assert len(exchange(engine, *frames)) == 1000
+
+
 def decisions(seed: int, direction: str, link: LinkModel) -> list[bytes]:
     with host_port(link, seed) as engine:
         into, out = (1, 2) if direction == "out" else (2, 1)

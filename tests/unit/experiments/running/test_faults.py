@@ -84,7 +84,80 @@ SURVIVED: Mapping[str, tuple[Faults, Callable[[PointResult], bool]]] = {
         between("agent-stop", 0.0, "agent-start", 0.6, agent="server"),
         lambda result: without_account("h1")(result) and result.metrics["resends"] > 0,
     ),
+    "a link damages bits": (
+        [{"at_ms": 0, "fault": "link-change", "link": ["h3", "l2"], "change": {"bit_error_rate": 1e-4}}],
+        lost("h3", "l2"),
+    ),
+    "the controller is killed": (
+        [{"at_ms": MIDDLE_MS, "fault": "controller-restart"}],
+        # What switches hold is left alone: no packet misses it.
+        lambda result: events(result)["completed"] == 2 * ROUNDS * FRAGMENTS and result.metrics["resends"] == 0,
+    ),
+    "the controller is killed when a link is down": (
+        [
+            {"at_ms": MIDDLE_MS, "fault": "link-down", "link": ["l2", "s1"]},
+            {"at_ms": MIDDLE_MS + 2, "fault": "controller-restart"},
+        ],
+        # Its successor hears of it: the traffic goes on by the other way.
+        lambda result: link(result, "l2", "s1")["losses"] < FRAGMENTS,
+    ),
+    "a worker's host stands still": (
+        [{"at_ms": MIDDLE_MS, "fault": "agent-pause", "agent": "worker 0", "for_ms": 50}],
+        lambda result: result.tables["timeline"][-1]["time_us"] > 54_000,
+    ),
+    "the server's host stands still": (
+        [{"at_ms": MIDDLE_MS, "fault": "agent-pause", "agent": "server", "for_ms": 5000}],
+        lambda result: result.metrics["resends"] > 0,
+    ),
 }  # fmt: skip
+
+
+def test_an_agent_that_is_paused_at_the_end_is_stopped_all_the_same() -> None:
+    """The last sums are on their way, and the server would sleep for an hour."""
+    complete_us = run().tables["timeline"][-1]["time_us"]
+    pause = {"at_ms": (complete_us - 50) / 1000, "fault": "agent-pause", "agent": "server", "for_ms": 3.6e6}
+    result = run(faults=[pause])
+    assert [row["name"] for row in result.tables["timeline"] if row["what"] == "fault"]
+    assert result.failures == []
+    assert result.tables["timeline"][-1]["time_us"] == complete_us
+
+
+TEXTS: Mapping[str, dict[str, Any]] = {
+    "link-down:l2-s1@4.5": {"fault": "link-down", "link": ("l2", "s1"), "at_ms": 4.5},
+    "link-change:l2-s1,loss=0.1,reorder=true@3": {
+        "fault": "link-change", "link": ("l2", "s1"), "change": {"loss": 0.1, "reorder": True}, "at_ms": 3,
+    },
+    "switch-restart:s1@1": {"fault": "switch-restart", "switch": "s1", "at_ms": 1},
+    "controller-restart@2": {"fault": "controller-restart", "at_ms": 2},
+    "agent-stop:worker 0,job=2@5": {"fault": "agent-stop", "agent": "worker 0", "job": 2, "at_ms": 5},
+    "agent-pause:server,for_ms=5000@5": {"fault": "agent-pause", "agent": "server", "for_ms": 5000, "at_ms": 5},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_fault_as_text_is_the_same_as_its_mapping(text: str) -> None:
+    assert configuration(faults=[text]).faults == configuration(faults=[TEXTS[text]]).faults
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("link-down:l2-s9@1", "no link or host 'l2-s9'"),
+        ("link-down:h1@1", "h1 is a host"),
+        ("link-down:l2-s1", "is not KIND"),
+        ("link-down@1", "is not KIND"),
+        ("controller-restart:s1@1", "is not KIND"),
+        ("link-change:l2-s1,loss@1", "is not KIND"),
+        ("link-change:l2-s1,loss=2@1", "loss: Input should be less than 1"),
+        ("link-change:l2-s1,speed=2@1", "speed: Extra inputs"),
+        ("agent-pause:server@1", "for_ms: Field required"),
+        ("switch-restart:s1@soon", "at_ms: Input should be a valid number"),
+        ("meteorite@1", "does not match any of the expected tags"),
+    ],
+)
+def test_a_wrong_text_is_one_line(text: str, line: str) -> None:
+    with pytest.raises(ValidationError, match=line):
+        configuration(faults=[text])
 
 
 @pytest.mark.parametrize("case", SURVIVED)
@@ -131,6 +204,7 @@ def test_every_phase_has_the_faults_at_its_own_time() -> None:
         ([{"at_ms": 1, "fault": "agent-start", "agent": "worker 9"}], "job 1 has had no agent worker 9"),
         ([{"at_ms": 1, "fault": "agent-start", "agent": "worker 0"}], "job 1 has an agent worker 0 already"),
         ([{"at_ms": 1, "fault": "agent-stop", "agent": "worker 0", "job": 2}], "there is no job 2"),
+        ([{"at_ms": 1, "fault": "agent-pause", "agent": "worker 9", "for_ms": 1}], "no agent worker 9 .* be paused"),
     ],
 )  # fmt: skip
 def test_what_cannot_go_on_ends_with_one_line(faults: Faults, line: str) -> None:
