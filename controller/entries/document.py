@@ -150,6 +150,8 @@ def parse_document(text: str, file: Path) -> Element:
         raise place.error(error.problem or "this is no YAML") from None
     except yaml.YAMLError as error:
         raise Place(file, 1, 1).error(" ".join(str(error).split())) from None
+    except RecursionError:
+        raise Place(file, 1, 1).error("this is nested too deeply") from None
     if top is None:
         raise Place(file, 1, 1).error("the file is empty")
     return Element(top, file)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import struct
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -33,7 +36,8 @@ def read_capture(path: Path) -> tuple[NDArray[np.int64], list[bytes]]:
 
     times_ns, frames = [], []
     try:
-        with RawPcapReader(str(path)) as reader:
+        # From memory, which gives no more than there is, however long a packet says that it is.
+        with RawPcapReader(io.BytesIO(path.read_bytes())) as reader:
             for frame, packet in reader:
                 link_type = getattr(packet, "linktype", getattr(reader, "linktype", _ETHERNET))
                 if link_type != _ETHERNET:
@@ -43,13 +47,13 @@ def read_capture(path: Path) -> tuple[NDArray[np.int64], list[bytes]]:
                 else:
                     times_ns.append(packet.sec * 1_000_000_000 + packet.usec * (1 if reader.nano else 1000))
                 frames.append(bytes(frame))
+        times = np.array(times_ns, np.int64)
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror or error}") from None
-    except (Scapy_Exception, EOFError):
+    except (Scapy_Exception, EOFError, MemoryError, ArithmeticError, struct.error, zlib.error):
         raise UserError(f"{path} is no capture file (pcap or pcapng)") from None
     if not frames:
         raise UserError(f"{path} has no frames")
-    times = np.array(times_ns, np.int64)
     return times - times[0], frames
 
 

@@ -18,7 +18,8 @@ from switch.compiler.lexer import (
 )
 from switch.compiler.source import SourceManager
 
-MAX_TOKENS = 2_000_000
+MAX_TOKENS = 500_000
+"""Ten times what the largest program here has; of so many, working them out takes a second or two."""
 MAX_DEPTH = 200
 PLACE_MACROS = ("__LINE__", "__FILE__")
 

@@ -12,6 +12,8 @@ from common.errors import UserError
 _MAGICS = {0xA1B2C3D4: 1e6, 0xA1B23C4D: 1e9}
 _FILE_HEADER_BYTES = 24
 _FRAME_HEADER_BYTES = 16
+_MAX_FRAME_BYTES = 1 << 18
+"""What libpcap takes at most (MAXIMUM_SNAPLEN)."""
 
 
 def read_pcap(stream: BinaryIO) -> Iterator[tuple[float, bytes]]:
@@ -23,6 +25,8 @@ def read_pcap(stream: BinaryIO) -> Iterator[tuple[float, bytes]]:
     units = _MAGICS[_magic(order, header)]
     while header := stream.read(_FRAME_HEADER_BYTES):
         seconds, fraction, length, _ = struct.unpack(order + "4I", header.ljust(_FRAME_HEADER_BYTES, b"\0"))
+        if length > _MAX_FRAME_BYTES:
+            raise UserError(f"{stream.name} has a packet of {length} bytes: it is damaged")
         frame = stream.read(length)
         if len(header) < _FRAME_HEADER_BYTES or len(frame) < length:
             raise UserError(f"{stream.name} ends in the middle of a packet")

@@ -13,32 +13,11 @@ from pathlib import Path
 import pytest
 
 from switch.compiler import CompileError, compile_p4
+from tests.fuzz.parsers.mutation import changed_text
 from tests.fuzz.programs import FEW_LANES, ROOT, SOURCES
 
 MUTANTS = 10
 NIGHTLY_MUTANTS = 1_000
-PIECE = re.compile(r"\w+|\s+|.", re.DOTALL)
-STRANGE = ["99999999999999999999", "-1", "#", "{#}", "[0]", "8s255", "0w1", "\\", "é", "\x00", "}", "("]
-
-
-def mutate(text: str, rng: random.Random) -> str:
-    pieces = PIECE.findall(text)
-    for _ in range(rng.randint(1, 4)):
-        at, other = rng.randrange(len(pieces)), rng.randrange(len(pieces))
-        kind = rng.randrange(5)
-        if kind == 0:
-            del pieces[at : at + rng.randint(1, 40)]
-        elif kind == 1:
-            pieces.insert(at, rng.choice([pieces[other], *STRANGE]))
-        elif kind == 2:
-            pieces[at] = rng.choice([pieces[other], *STRANGE])
-        elif kind == 3:
-            pieces[at], pieces[other] = pieces[other], pieces[at]
-        else:
-            pieces[at:at] = pieces[other : other + rng.randint(1, 40)]
-        if not pieces:
-            break
-    return "".join(pieces)
 
 
 def compile_mutants(source: Path, folder: Path, seed: int, count: int) -> None:
@@ -53,7 +32,7 @@ def compile_mutants(source: Path, folder: Path, seed: int, count: int) -> None:
     for _ in range(count):
         victim = rng.choice(files)
         original = victim.read_text()
-        victim.write_text(mutate(original, rng))
+        victim.write_text(changed_text(original, rng))
         try:
             compile_p4(copy / source.name, defines=FEW_LANES)
         except CompileError as error:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from ipaddress import IPv4Interface, IPv4Network
+from typing import Any
+
+from pydantic.dataclasses import dataclass
 
 from common.errors import UserError
 from topo.addressing import MAX_HOSTS_PER_SWITCH, host_mac, make_host, make_switch
@@ -40,7 +43,7 @@ class LinkDescription:
     b: str
     a_port: int | None = None
     b_port: int | None = None
-    latency: str | float | None = None
+    latency: Any = None
     rate_mbps: float | None = None
     loss_percent: float | None = None
     queue_packets: int | None = None
@@ -104,8 +107,8 @@ class Described:
         return Topology(name=name, hosts=tuple(hosts), switches=tuple(switches.values()), links=tuple(links))
 
 
-def time_us(text: str | float) -> float:
-    """Of "5ms", "10us", "0"; numbers without a unit are milliseconds. UserError."""
+def time_us(text: Any) -> float:
+    """Of "5ms", "10us", "0"; numbers without a unit are milliseconds. UserError for anything else."""
     found = re.fullmatch(r"\s*([0-9.]+)\s*(us|ms|s)?\s*", str(text))
     try:
         if found:

@@ -80,7 +80,10 @@ def describe(path: Path) -> Described:
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         mark = getattr(error, "problem_mark", None)
         where = "" if mark is None else f"line {mark.line + 1}: "
-        raise UserError(f"{where}it is no YAML: {getattr(error, 'problem', None) or error}") from None
+        problem = getattr(error, "problem", None) or " ".join(str(error).split())
+        raise UserError(f"{where}it is no YAML: {problem}") from None
+    except RecursionError:
+        raise UserError("it is nested too deeply") from None
     file = _File.model_validate(data)
     usual = file.link.model_dump(exclude_none=True)
     links = []

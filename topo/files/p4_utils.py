@@ -51,9 +51,13 @@ class Network:
         return found
 
 
+class _Switch(BaseModel):
+    device_id: int | None = None
+
+
 class _Network(BaseModel):
     hosts: dict[str, dict[str, Any]]
-    switches: dict[str, dict[str, Any]]
+    switches: dict[str, _Switch]
     links: list[Annotated[list[Any], Field(min_length=2, max_length=3)]]
     default: dict[str, Any] | None = None
 
@@ -70,6 +74,9 @@ def describe(data: Mapping[str, Any]) -> Described:
     _File.model_validate(data)
     network = data["topology"]
     usual = network.get("default") or {}
+    for a, b, *options in network["links"]:
+        if not (isinstance(a, str) and isinstance(b, str) and all(isinstance(each, dict) for each in options)):
+            raise UserError(f'the link {[a, b, *options]!r}: write ["h1", "s1"] or ["h1", "s1", {{"bw": 10}}]')
     strategy = network.get("assignment_strategy")
     if strategy not in (None, *STRATEGIES):
         raise UserError(f"assignment_strategy {strategy!r}: {', '.join(STRATEGIES)} are known; or give hosts an ip")
@@ -96,12 +103,12 @@ def _link(a: str, b: str, options: Mapping[str, Any]) -> LinkDescription:
     return LinkDescription(
         a,
         b,
-        options.get("port1"),
-        options.get("port2"),
-        options.get("delay"),
-        options.get("bw"),
-        options.get("loss"),
-        options.get("queue_length") or options.get("max_queue_size"),
+        a_port=options.get("port1"),
+        b_port=options.get("port2"),
+        latency=options.get("delay"),
+        rate_mbps=options.get("bw"),
+        loss_percent=options.get("loss"),
+        queue_packets=options.get("queue_length") or options.get("max_queue_size"),
     )
 
 

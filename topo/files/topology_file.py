@@ -89,6 +89,8 @@ def topology_file(kind: str, link: LinkModel | None = None, scale_factor: float 
         topology = described.build(path.stem, link or LinkModel(), scale_factor)
     except ValidationError as error:
         raise UserError(f"{path}: {str(error.errors()[0]['msg']).removeprefix('Value error, ')}") from None
+    except OverflowError:
+        raise UserError(f"{path}: a rate or a time is too large") from None
     except (UserError, ValueError) as error:
         raise UserError(f"{path}: {error}") from None
     return _with_files(path, topology, described)
@@ -113,7 +115,9 @@ def _read(path: Path) -> Described:
         data = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UserError(f"it cannot be read: {error.strerror}") from None
-    except (ValueError, UnicodeDecodeError) as error:
+    except RecursionError:
+        raise UserError("it is nested too deeply") from None
+    except ValueError as error:
         raise UserError(f"it is no JSON: {error}") from None
     if not isinstance(data, dict):
         raise UserError("it is no topology: it holds no object")

@@ -74,14 +74,13 @@ def _host(name: str, host: Mapping[str, Any]) -> HostDescription:
 def _link(link: Any, hosts: Mapping[str, Any]) -> LinkDescription:
     a, a_port = _end(link[0], hosts)
     b, b_port = _end(link[1], hosts)
-    latency = link[2] if len(link) > 2 else None
-    return LinkDescription(a, b, a_port, b_port, latency, link[3] if len(link) > 3 else None)
+    return LinkDescription(a, b, a_port, b_port, **dict(zip(("latency", "rate_mbps"), link[2:], strict=False)))
 
 
-def _end(text: str, hosts: Mapping[str, Any]) -> tuple[str, int | None]:
-    if text in hosts:
+def _end(text: Any, hosts: Mapping[str, Any]) -> tuple[str, int | None]:
+    if isinstance(text, str) and text in hosts:
         return text, None
-    found = re.fullmatch(r"(\w+)-p([0-9]+)", text)
+    found = re.fullmatch(r"(\w+)-p([0-9]+)", text) if isinstance(text, str) else None
     if not found:
         raise UserError(f"{text!r} is no end of a link: write SWITCH-pPORT, or the name of a host")
     return found[1], int(found[2])

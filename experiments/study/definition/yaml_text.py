@@ -11,6 +11,9 @@ import yaml
 
 from common.errors import UserError
 
+MAX_VALUES = 100_000
+"""Of a document: aliases of aliases would stand for any number."""
+
 Place = tuple[str | int, ...]
 """Keys and list positions that lead to a value."""
 
@@ -70,6 +73,8 @@ def read_yaml(path: Path) -> YamlDocument:
         raise StudyError(f"{path}:{mark.line + 1 if mark else 1}: {error.problem or 'not YAML'}") from None
     except yaml.YAMLError as error:
         raise StudyError(f"{path}:1: {' '.join(str(error).split())}") from None
+    except RecursionError:
+        raise StudyError(f"{path}:1: it is nested too deeply") from None
     if not isinstance(top, yaml.MappingNode):
         raise StudyError(f"{path}:1: a study is a mapping, such as 'name: my_study'")
     lines: dict[Place, int] = {}
@@ -78,6 +83,10 @@ def read_yaml(path: Path) -> YamlDocument:
 
 def _value(node: yaml.Node, place: Place, lines: dict[Place, int], path: Path, above: frozenset[int]) -> Any:
     lines.setdefault(place, node.start_mark.line + 1)
+    if len(lines) > MAX_VALUES:
+        raise StudyError(
+            f"{path}:{node.start_mark.line + 1}: more than {MAX_VALUES} values, those of aliases counted"
+        )
     if id(node) in above:
         raise StudyError(f"{path}:{node.start_mark.line + 1}: an alias names something that it is itself part of")
     above |= {id(node)}

@@ -1,0 +1,35 @@
+"""One target under atheris, which looks for inputs that reach code that none before reached:
+python -m tests.fuzz.guided TARGET, and then what libFuzzer takes. `python -m tests.fuzz` calls this."""
+
+from __future__ import annotations
+
+import random
+import sys
+
+import atheris
+
+ROOMS = ["common", "controller", "experiments", "formats", "hosts", "switch", "topo"]
+
+
+def main(name: str, arguments: list[str]) -> None:
+    with atheris.instrument_imports(include=ROOMS, enable_loader_override=False):
+        from tests.fuzz.parsers.mutation import mutated
+        from tests.fuzz.parsers.table import TARGETS
+    target = TARGETS[name]
+
+    def one_input(data: bytes) -> None:
+        target.check(data)
+
+    def change(data: bytes, most_bytes: int, seed: int) -> bytes:
+        rng = random.Random(seed)
+        made = mutated(data, rng) if rng.randrange(2) else atheris.Mutate(data, len(data) + 64)
+        return bytes(made[:most_bytes])
+
+    for seed in target.seeds():
+        one_input(seed)  # what is loaded and compiled late does not count as the first input's time
+    atheris.Setup([sys.argv[0], *arguments], one_input, custom_mutator=change)
+    atheris.Fuzz()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2:])
