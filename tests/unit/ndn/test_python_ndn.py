@@ -33,8 +33,10 @@ def test_fragments_names_follow_the_conventions(version: int, segment: int) -> N
     assert [bytes(each) for each in uri] == list(fragment_name(PREFIX, version, segment))
 
 
-def test_frames_of_a_version_are_data_with_null_signatures() -> None:
-    lanes = np.arange(300 * LANES, dtype=np.int32).reshape(300, LANES) - 5000
+@pytest.mark.parametrize("lanes_each", [1, 59, 60, LANES])
+def test_frames_of_a_version_are_data_with_null_signatures(lanes_each: int) -> None:
+    """Contents shorter than 253 bytes (up to 59 lanes) have a length of one byte, others of three."""
+    lanes = np.arange(300 * lanes_each, dtype=np.int32).reshape(300, lanes_each) - 5000
     head = VersionHead(1.25, (20, -3, 127, -128), last=True)
     segment = 0
     for batch in version_frames(ETHERNET, PREFIX, 7, head, lanes):

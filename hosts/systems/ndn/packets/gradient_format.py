@@ -71,14 +71,15 @@ def version_frames(
     while begin < len(fragments):
         size = len(tlv.integer(begin))
         end = min(len(fragments), 1 << (8 * size))
-        template = data_frame(header, fragment_name(prefix, version, begin), body(head, fragments[begin]))
+        rest = body(head, fragments[begin])
+        template = data_frame(header, fragment_name(prefix, version, begin), rest)
         frames = np.empty((end - begin, len(template)), np.uint8)
         frames[:] = np.frombuffer(template, np.uint8)
         after_lanes = len(template) - len(tlv.NULL_SIGNATURE)
         before_lanes = after_lanes - 4 * fragments.shape[1]
         frames[:, before_lanes:after_lanes] = fragments[begin:end].astype(">i4").view(np.uint8)
-        # The segment's number ends the name, which the content's type, length (3 bytes) and head follow.
-        after_name = before_lanes - CONTENT_HEAD_BYTES - 4
+        # The segment's number ends the name.
+        after_name = len(template) - len(rest)
         numbers = np.arange(begin, end, dtype=">u8").view(np.uint8).reshape(-1, 8)
         frames[:, after_name - size : after_name] = numbers[:, 8 - size :]
         yield frames
