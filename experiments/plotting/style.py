@@ -43,7 +43,7 @@ _SETTINGS = {
 
 
 class NothingToDraw(Exception):
-    """A figure has no point."""
+    """A figure has no point; or why else there is none, for people."""
 
 
 @contextmanager

@@ -39,6 +39,11 @@ class StudyResults:
         """The same above figures that show the first repetition alone."""
         return self._heading("the first of")
 
+    @property
+    def heading_of_all(self) -> str:
+        """The same above figures that show the values of all repetitions together."""
+        return self._heading("values of all")
+
     def _heading(self, what_of: str) -> str:
         repetitions = max((1 + point.repetition for point in self.points), default=1)
         measured = [
@@ -60,9 +65,9 @@ class StudyResults:
         x and series are swept paths or columns of the points table. Points at which y is empty are left out.
         """
         return self.derived_series(
-            lambda row: _single(row[x]),
+            lambda row: single(row[x]),
             lambda row: row.get(y),
-            lambda row: _single(row[series]) if series is not None else None,
+            lambda row: single(row[series]) if series is not None else None,
         )
 
     def derived_series(self, x: OfRow, y: OfRow, label: OfRow) -> dict[Any, list[SeriesPoint]]:
@@ -131,7 +136,7 @@ def worst(verdicts: Iterable[VerdictWord]) -> VerdictWord:
     return max(verdicts, key=GRAVITY.index, default="unknown")
 
 
-def _single(value: Any) -> Any:
+def single(value: Any) -> Any:
     """Of values with parts, such as faults, their words, which can be a key and a label."""
     return value_words(value) if isinstance(value, list | Mapping) else value
 

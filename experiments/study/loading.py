@@ -236,16 +236,20 @@ def _check_names(document: YamlDocument, head: StudyHead, system: System) -> Non
 def _check_columns(
     document: YamlDocument, place: Place, section: FigureSection, head: StudyHead, system: System
 ) -> None:
-    for field in ("x", "series"):
+    is_distribution = section.kind == "distribution"
+    for field in ("series",) if is_distribution else ("x", "series"):
         path = getattr(section, field)
         if path is not None:
             _check_swept(document, (*place, field), path, head)
-    for field in ("y", "bound", "expected", "saturation"):
+    shown = section.y or section.x
+    if section.table is None:  # of a further table nobody knows the columns before it is there
+        _check_column(document, (*place, "x" if is_distribution else "y"), shown, system)
+    for field in ("bound", "expected", "saturation"):
         _check_column(document, (*place, field), getattr(section, field), system)
-    metric = system.metrics.get(section.y)
+    metric = None if section.table else system.metrics.get(shown)
     if section.normalised and (metric is None or metric.scales is None):
         raise document.error(
-            (*place, "normalised"), f"{section.y} does not depend on the link rate, so it has no such form"
+            (*place, "normalised"), f"{shown} does not depend on the link rate, so it has no such form"
         )
 
 

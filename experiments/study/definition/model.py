@@ -68,7 +68,9 @@ class FigureSection(Section):
     """One figure: lines of y against x, one for each value of `series` (none: a single line).
 
     kind bars: a bar for each series at every x. lines with words for x: points, as nothing lies between them. course:
-    what further tables tell of a run from step to step (section course). panels: several of these beside each other,
+    what further tables tell of a run from step to step (section course). distribution: which share of all values of x
+    is at most so large; x is a column of the points table or of a further one (table), whose rows may stand for
+    several values each (weight, a column of it); there is no y. panels: several of these beside each other,
     each with what differs, by dotted path; they have the legend of the first one. names: what values of the series
     are called.
     x and series are paths of the sweep; y, bound, expected and saturation are columns of the points table. bound is
@@ -79,7 +81,7 @@ class FigureSection(Section):
 
     kind: str = "lines"
     x: str
-    y: str
+    y: str = ""
     series: str | None = None
     bound: str | None = None
     expected: str | None = None
@@ -101,6 +103,8 @@ class FigureSection(Section):
     height_in: float | None = None
     """Of each panel; None: as the kind has it."""
     course: CourseSection | None = None
+    table: str | None = None
+    weight: str | None = None
     panels: list[dict[str, Any]] = Field(default_factory=list)
 
     @model_validator(mode="after")
@@ -108,6 +112,23 @@ class FigureSection(Section):
         if (self.kind == "course") != (self.course is not None):
             raise ValueError("kind course and a section course go together")
         return self
+
+    @model_validator(mode="after")
+    def _a_distribution_has_no_y(self) -> FigureSection:
+        if self.kind == "distribution" and self.y:
+            raise ValueError("a distribution has no y: its curves show which share of all x is at most so large")
+        if self.kind != "distribution" and not self.y:
+            raise ValueError("y is missing")
+        if (self.table or self.weight) and self.kind != "distribution":
+            raise ValueError("table and weight are for kind distribution")
+        if self.weight and not self.table:
+            raise ValueError("a weight is a column of a table: name the table, too")
+        return self
+
+    @property
+    def shown(self) -> str:
+        """The column that it is about."""
+        return (self.y or self.x) + ("_normalised" if self.normalised else "")
 
 
 class GoalSection(Section):

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from experiments.plotting.style import NothingToDraw
 from experiments.records.results import StudyResults
 from experiments.records.run_files import DonePoint
 from experiments.study.definition.model import Study
+from experiments.study.evaluation.distributions import quantile_rows
 from experiments.study.evaluation.kinds import panels_of
 from experiments.tables.intervals import confidence_interval
 from experiments.tables.tables import replace_file, write_csv
@@ -22,14 +25,24 @@ def write_figure_data(study: Study, results: StudyResults) -> Path:
     Columns: the swept paths, clock, how many repetitions count (as in figures, not those that failed or were
     invalid), and of the study's metrics and those that its figures name the mean, with half of the 95 % interval in
     NAME_half where repetitions differ. Virtual clock: the same to the last byte each time.
+    Of what a figure FIGURE of kind distribution shows data/NAME_FIGURE.csv has the quantiles.
     """
     names = _columns(study)
     places: dict[tuple[str, str], list[DonePoint]] = {}
     for point in (*results.points, *results.other_clock):
         places.setdefault((repr(point.coordinates), str(point.row["clock"])), []).append(point)
     rows = [_row(points, study.head.sweep.paths, names) for points in places.values()]
-    path = results.folder / "data" / f"{study.name}.csv"
-    path.parent.mkdir(exist_ok=True)
+    folder = results.folder / "data"
+    folder.mkdir(exist_ok=True)
+    for figure, section in study.head.figures.items():
+        if section.kind == "distribution":
+            with suppress(NothingToDraw):
+                shown = [row for panel in panels_of(section) for row in quantile_rows(results, panel)]
+                _write(shown, folder / f"{study.name}_{figure}.csv")
+    return _write(rows, folder / f"{study.name}.csv")
+
+
+def _write(rows: Sequence[dict[str, Any]], path: Path) -> Path:
     replace_file(path, lambda target: write_csv(rows, target))
     return path
 
@@ -39,8 +52,9 @@ def _columns(study: Study) -> list[str]:
     found = list(study.head.metrics or study.system.metrics)
     for section in (panel for figure in study.head.figures.values() for panel in panels_of(figure)):
         suffix = "_normalised" if section.normalised else ""
-        drawn = [f"{name}{suffix}" for name in (section.y, section.bound, section.expected) if name is not None]
-        found += [*drawn, *([section.saturation] if section.saturation is not None else [])]
+        found += [] if section.table else [section.shown]
+        found += [f"{name}{suffix}" for name in (section.bound, section.expected) if name is not None]
+        found += [section.saturation] if section.saturation is not None else []
     return list(dict.fromkeys(found))
 
 

@@ -9,6 +9,7 @@ from experiments.plotting.style import NothingToDraw, figure, save
 from experiments.records.results import StudyResults
 from experiments.study.definition.model import FigureSection
 from experiments.study.evaluation import courses as _courses  # noqa: F401  # kinds course,
+from experiments.study.evaluation import distributions as _distributions  # noqa: F401  # distribution,
 from experiments.study.evaluation import lines as _lines  # noqa: F401  # lines and bars
 from experiments.study.evaluation import link_loads as _links  # noqa: F401  # links
 from experiments.study.evaluation.kinds import KINDS, Kind, Sheet
@@ -25,11 +26,12 @@ def draw_figures(
     written: list[Path] = []
     for name, section in figures.items():
         try:
-            if not any(results.series(section.x, section.y, section.series).values()):
+            if section.y and not any(results.series(section.x, section.y, section.series).values()):
                 raise NothingToDraw
             written += _draw(results, section, metrics, results.folder / name)
-        except NothingToDraw:
-            say(f"no figure {name}: there is no point to draw, as none that it shows has ended with a result")
+        except NothingToDraw as nothing:
+            why = str(nothing) or "there is no point to draw, as none that it shows has ended with a result"
+            say(f"no figure {name}: {why}")
     return written
 
 

@@ -108,6 +108,13 @@ def legend_below(panel: Any, columns: int) -> None:
         panel.figure.legend(handles, labels, loc="outside lower center", ncols=columns)
 
 
+def metric_label(metric: Metric, normalised: bool) -> str:
+    """Of an axis. normalised: in units of the link rate."""
+    if normalised:
+        return f"{metric.meaning} " + ("/ link rate" if metric.scales == "rate" else "x link rate (bit)")
+    return f"{metric.meaning} ({metric.unit})" if metric.unit else metric.meaning
+
+
 def label_axes(axes: Any, section: FigureSection, x: str, y: str) -> None:
     """Names (x and y, unless the section says others), limits and scale of y, as a section has them."""
     axes.set_yscale(section.y_scale)

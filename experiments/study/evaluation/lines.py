@@ -17,8 +17,7 @@ from experiments.plotting.series import (
 )
 from experiments.records.results import StudyResults
 from experiments.study.definition.model import FigureSection
-from experiments.study.evaluation.kinds import Sheet, label_axes, panel_kind
-from experiments.tables.metric import Metric
+from experiments.study.evaluation.kinds import Sheet, label_axes, metric_label, panel_kind
 from experiments.tables.words import path_words, short_names
 
 
@@ -28,7 +27,7 @@ def draw_lines(sheet: Sheet) -> None:
     are words, or bars."""
     [axes], results, section = sheet.axes, sheet.results, sheet.section
     suffix = "_normalised" if section.normalised else ""
-    measured = results.series(section.x, section.y + suffix, section.series)
+    measured = results.series(section.x, section.shown, section.series)
     is_bars = section.kind == "bars"
     places = _places(measured, is_bars)
     metric = sheet.metrics.get(section.y)
@@ -58,7 +57,8 @@ def draw_lines(sheet: Sheet) -> None:
         whole_numbers = all(isinstance(point.x, int) for points in measured.values() for point in points)
         if whole_numbers and section.x_scale == "linear":
             axes.xaxis.get_major_locator().set_params(integer=True)
-    label_axes(axes, section, path_words(section.x), _y_label(section, metric))
+    label = section.y if metric is None else metric_label(metric, section.normalised)
+    label_axes(axes, section, path_words(section.x), label)
 
 
 def _draw_companions(
@@ -100,11 +100,3 @@ def _places(series: Series, is_bars: bool) -> dict[Any, float] | None:
     if not is_bars and all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values):
         return None
     return {value: float(index) for index, value in enumerate(values)}
-
-
-def _y_label(section: FigureSection, metric: Metric | None) -> str:
-    if metric is None:
-        return section.y
-    if section.normalised:
-        return f"{metric.meaning} " + ("/ link rate" if metric.scales == "rate" else "x link rate (bit)")
-    return f"{metric.meaning} ({metric.unit})" if metric.unit else metric.meaning

@@ -77,6 +77,8 @@ def _caption(run: Run, name: str) -> str:
     section = run.head.figures.get(name) if run.head is not None else None
     if section is None:
         return run.title if name == "figure" else f"{run.title}: {name.replace('_', ' ')}"
+    if section.kind == "distribution":
+        return section.title or f"Distribution of {column_words(section.x)}"
     return section.title or f"{_meaning(run, section)} against {path_words(section.x)}"
 
 

@@ -142,12 +142,17 @@ def switch_rows(counts: Counts) -> list[dict[str, Any]]:
 
 
 def latency_rows(results: TrafficResults, points: int = 200) -> list[dict[str, float]]:
-    """The distribution of latencies at so many shares at most."""
+    """The distribution of latencies at so many shares at most. packets: that take as long as none before, and at most
+    so long; share: of all, at most so long."""
     latencies_us, shares = results.latency_distribution()
     if not len(shares):
         return []
     places = np.unique(np.searchsorted(shares, np.linspace(0, 1, points + 1)[1:] - 1e-12))
-    return [{"latency_us": float(latencies_us[place]), "share": float(shares[place])} for place in places]
+    packets = np.rint(np.diff(shares[places], prepend=0) * results.histogram.count)
+    return [
+        {"latency_us": float(latency_us), "packets": int(count), "share": float(share)}
+        for latency_us, count, share in zip(latencies_us[places], packets, shares[places], strict=True)
+    ]
 
 
 def busiest_link_load(carried: LinkBytes, topology: Topology, faults: Sequence[Fault], scale: Scale) -> float | None:

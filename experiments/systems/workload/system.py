@@ -40,12 +40,10 @@ class WorkloadSystem(System[WorkloadConfiguration]):
     service = SERVICE
     run_figures: Mapping[str, Mapping[str, Any]] = {
         "latency": {
-            "kind": "course",
-            "x": "seed",
-            "y": "p99_us",
-            "course": {"table": "latency", "step": "share", "x": "latency_us", "y": "share", "y_times": 100.0},
-            "x_label": "latency (us)",
-            "y_label": "packets that take at most so long (%)",
+            "kind": "distribution",
+            "x": "latency_us",
+            "table": "latency",
+            "weight": "packets",
             "x_from": 0.0,
         },
         **System.run_figures,

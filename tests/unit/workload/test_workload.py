@@ -46,6 +46,7 @@ def test_everything_arrives_and_is_counted_everywhere(tmp_path: Path) -> None:
     assert 300 < registers["l1"] + registers["l2"] < 600
     assert 0 < float(result.metrics["busiest_link_load"] or 0) < 1
     latency = table(result, "latency")
+    assert sum(row["packets"] for row in latency) == 300
     assert latency[-1]["share"] == 1 and latency[-1]["latency_us"] == result.metrics["max_us"]
     assert all(row["agrees"] for row in table(result, "hosts"))
 
