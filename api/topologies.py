@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from common.errors import UserError
+from common.problems import first_problem
 
 from .files import kept_text
 
@@ -74,10 +75,7 @@ class Topology:
         try:
             return AddressedTopologySection.model_validate(self.section).build(Scale())
         except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            place = ".".join(str(part) for part in first["loc"])
-            message = str(first["msg"]).removeprefix("Value error, ")
-            raise UserError(f"topology.{place}: {message}" if place else message) from None
+            raise UserError(f"topology: {first_problem(error)}") from None
 
     @property
     def networkx(self) -> networkx.Graph:

@@ -7,7 +7,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from common.errors import UserError
-from controller.core.problems import first_problem
+from common.problems import first_problem
 from controller.core.services import ServiceConfig
 from controller.planning.legacy import OPENFLOW
 from controller.planning.multicast import MAX_JOB

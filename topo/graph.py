@@ -12,9 +12,10 @@ import networkx
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from common.errors import UserError
+from common.problems import Spelling, first_problem
 from topo.link import LinkModel
 
-Tier = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")]
+Tier = Annotated[str, Spelling(r"[a-z][a-z0-9-]*", "a tier is a lower-case letter, then such letters, digits and -")]
 """What a switch is in its topology: core, aggregation, edge, spine, leaf, hub, or whatever a topology calls it."""
 
 Direction = tuple[str, str]
@@ -37,9 +38,11 @@ def _known_fields(value: Any) -> Any:
     return value
 
 
-NodeName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
+NodeName = Annotated[
+    str, Spelling(r"[A-Za-z][A-Za-z0-9_]*", "the name of a host or a switch is a letter, then letters, digits and _")
+]
 Ipv4 = Annotated[str, AfterValidator(_ipv4)]
-Mac = Annotated[str, Field(pattern=r"^([0-9a-f]{2}:){5}[0-9a-f]{2}$")]
+Mac = Annotated[str, Spelling(r"([0-9a-f]{2}:){5}[0-9a-f]{2}", "a MAC address is written 00:00:00:00:00:01")]
 CheckedLinkModel = Annotated[LinkModel, BeforeValidator(_known_fields)]
 
 
@@ -269,9 +272,7 @@ class Topology(_Value):
         try:
             return cls.model_validate_json(text)
         except ValidationError as error:
-            first = error.errors()[0]
-            place = ".".join(str(part) for part in first["loc"]) or "topology"
-            raise UserError(f"not a topology: {place}: {first['msg']}") from None
+            raise UserError(f"not a topology: {first_problem(error)}") from None
 
 
 def _require_unique(what: str, values: Iterable[Any]) -> None:

@@ -12,6 +12,7 @@ import typer
 
 from cli import options
 from common.errors import UserError
+from common.problems import first_problem
 
 if TYPE_CHECKING:
     from switch.insight.instrumented import InstrumentedProgram
@@ -148,7 +149,7 @@ def _plan(text: str, switch_name: str | None) -> Any:
         if "switches" not in content:
             return SwitchPlan.model_validate(content)
     except ValueError as error:
-        problem = error.errors()[0]["msg"] if isinstance(error, pydantic.ValidationError) else "it is not JSON"
+        problem = first_problem(error) if isinstance(error, pydantic.ValidationError) else "it is not JSON"
         raise UserError(f"not a plan: {problem}") from None
     switches = Plan.from_json(text).switches
     if switch_name is None and len(switches) == 1:

@@ -15,9 +15,9 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from common.errors import UserError
+from common.problems import first_problem
 from controller.core.jobs import Job, Jobs
 from controller.core.journal import Journal
-from controller.core.problems import first_problem
 from controller.core.services import AnyService, LoadedService
 from controller.planning.failures import LinkName, link_name, remaining_network
 from controller.planning.legacy import as_switches_hold_it, table_programs

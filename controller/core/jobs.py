@@ -9,8 +9,8 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from common.errors import UserError
+from common.problems import first_problem
 from controller.core.journal import Journal, JournalContents, JournalledJob
-from controller.core.problems import first_problem
 from controller.planning.multicast import MAX_JOB
 
 

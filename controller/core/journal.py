@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from common.errors import UserError
-from controller.core.problems import first_problem
+from common.problems import first_problem
 
 
 class JournalledJob(BaseModel):

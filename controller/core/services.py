@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from common.errors import UserError
 from common.modules import attribute
-from controller.core.problems import first_problem
+from common.problems import Spelling, first_problem
 from controller.core.service import Service
 
 
@@ -19,8 +19,11 @@ class ServiceConfig(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]*$")]
-    service: Annotated[str, Field(pattern=r"^[\w.]+:\w+$")]
+    name: Annotated[
+        str,
+        Spelling(r"[a-z][a-z0-9_-]*", "a name is a lower-case letter, then such letters, digits, _ and -"),
+    ]
+    service: Annotated[str, Spelling(r"[\w.]+:\w+", "a service is written module:class")]
     settings: dict[str, Any] = {}
 
 

@@ -15,6 +15,7 @@ from typing import Annotated, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from common.errors import UserError
+from common.problems import first_problem
 
 T = TypeVar("T")
 Unsigned = Annotated[int, Field(ge=0)]
@@ -316,9 +317,7 @@ class Plan(Value):
         try:
             return cls.model_validate_json(text)
         except ValidationError as error:
-            first = error.errors()[0]
-            place = ".".join(str(part) for part in first["loc"])
-            raise UserError(f"not a plan: {place or 'text'}: {first['msg']}") from None
+            raise UserError(f"not a plan: {first_problem(error)}") from None
 
     def save(self, path: Path) -> None:
         path.write_text(self.to_json() + "\n")

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import field, replace
 from ipaddress import IPv4Interface, IPv4Network
 from typing import Any
 
+from pydantic import ValidationError
 from pydantic.dataclasses import dataclass
 
 from common.errors import UserError
+from common.problems import first_problem
 from topo.addressing import MAX_HOSTS_PER_SWITCH, host_mac, make_host, make_switch
 from topo.graph import Endpoint, Host, Link, Switch, Topology
 from topo.link import LinkModel
@@ -51,6 +54,11 @@ class LinkDescription:
     duplicate: float | None = None
     bit_error_rate: float | None = None
 
+    @property
+    def ends(self) -> tuple[tuple[str, int | None], tuple[str, int | None]]:
+        """Node and port of each."""
+        return (self.a, self.a_port), (self.b, self.b_port)
+
     def model(self, usual: LinkModel, scale_factor: float) -> LinkModel:
         model = usual
         if self.latency is not None:
@@ -87,24 +95,38 @@ class Described:
     def build(self, name: str, usual: LinkModel, scale_factor: float) -> Topology:
         """The network. UserError or ValueError (pydantic's ValidationError) for what cannot be."""
         numbers = {**_numbers(self.switches), **self.numbers}
-        switches = {name: make_switch(name, numbers[name], self.tiers.get(name, TIER)) for name in self.switches}
+        switches = {}
+        for each in self.switches:
+            with about(f"switch {each}"):
+                switches[each] = make_switch(each, numbers[each], self.tiers.get(each, TIER))
         ports = _Ports(self)
-        links = [
-            Link(
-                a=Endpoint(node=link.a, port=ports.of(link.a, link.a_port)),
-                b=Endpoint(node=link.b, port=ports.of(link.b, link.b_port)),
-                model=link.model(usual, scale_factor),
-            )
-            for link in self.links
-        ]
+        links = []
+        for link in self.links:
+            with about(f"the link of {link.a} and {link.b}"):
+                ends = [Endpoint(node=node, port=ports.of(node, port)) for node, port in link.ends]
+                links.append(Link(a=ends[0], b=ends[1], model=link.model(usual, scale_factor)))
         first_switch: dict[str, Switch] = {}
         for link in self.links:
             for node, other in ((link.a, link.b), (link.b, link.a)):
                 if node not in switches and other in switches:
                     first_switch.setdefault(node, switches[other])
         below: Counter[str] = Counter()
-        hosts = [_host(each, first_switch, below) for each in self.hosts]
+        hosts = []
+        for host in self.hosts:
+            with about(f"host {host.name}"):
+                hosts.append(_host(host, first_switch, below))
         return Topology(name=name, hosts=tuple(hosts), switches=tuple(switches.values()), links=tuple(links))
+
+
+@contextmanager
+def about(what: str) -> Iterator[None]:
+    """What is wrong inside is about this."""
+    try:
+        yield
+    except ValidationError as error:
+        raise UserError(f"{what}: {first_problem(error)}") from None
+    except (UserError, ValueError) as error:
+        raise UserError(f"{what}: {error}") from None
 
 
 def time_us(text: Any) -> float:
@@ -134,7 +156,7 @@ class _Ports:
         self._hosts = {host.name for host in described.hosts}
         self._used: dict[str, set[int]] = {}
         for link in described.links:
-            for node, port in ((link.a, link.a_port), (link.b, link.b_port)):
+            for node, port in link.ends:
                 if port is not None and node not in self._hosts:
                     self._used.setdefault(node, set()).add(port)
 
@@ -152,7 +174,7 @@ class _Ports:
 def _host(host: HostDescription, switches: Mapping[str, Switch], below: Counter[str]) -> Host:
     """below: hosts that have got an address so far, by the switch that they hang on."""
     if host.name not in switches:
-        raise UserError(f"host {host.name} is not linked to any switch")
+        raise UserError("it is not linked to any switch")
     if host.ip is None:
         switch = switches[host.name]
         below[switch.name] += 1
@@ -160,7 +182,7 @@ def _host(host: HostDescription, switches: Mapping[str, Switch], below: Counter[
             raise UserError(f"more than {MAX_HOSTS_PER_SWITCH} hosts hang on {switch.name}: give them an ip")
         subnet = f"10.{switch.number >> 8}.{switch.number & 255}"
         made = make_host(host.name, subnet, below[switch.name] - 1, switch)
-        return made if host.mac is None else made.model_copy(update={"mac": host.mac.lower()})
+        return made if host.mac is None else Host(**{**made.model_dump(), "mac": host.mac.lower()})
     interface = IPv4Interface(host.ip)
     return Host(
         name=host.name,

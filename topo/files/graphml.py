@@ -18,7 +18,7 @@ from typing import Any
 import networkx
 
 from common.errors import UserError
-from topo.files.description import TIER, Described, HostDescription
+from topo.files.description import TIER, Described, HostDescription, about
 from topo.files.own_form import LinkFields
 from topo.graph import Topology
 
@@ -41,11 +41,11 @@ def describe(path: Path) -> Described:
     hosts = [node for node, data in graph.nodes(data=True) if data.get("kind") == "host"]
     switches = [node for node in graph if node not in set(hosts)]
     names = {**_named("s", switches), **_named("h", hosts)}
-    links = [
-        LinkFields.model_validate(fields).described(names[a], names[b])
-        for (a, b), fields in _edges(graph).items()
-        if a != b
-    ]
+    links = []
+    for (a, b), fields in _edges(graph).items():
+        if a != b:
+            with about(f"the link of {names[a]} and {names[b]}"):
+                links.append(LinkFields.model_validate(fields).described(names[a], names[b]))
     described = [
         HostDescription(names[node], data.get("ip"), data.get("mac"), on_link=False)
         for node, data in ((node, graph.nodes[node]) for node in hosts)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from common.errors import UserError
-from topo.files.description import TIER, Described, HostDescription, LinkDescription
+from topo.files.description import TIER, Described, HostDescription, LinkDescription, about
 from topo.graph import Topology
 from topo.link import LinkModel
 
@@ -91,7 +91,8 @@ def describe(path: Path) -> Described:
         own = fields[0] if fields else {}
         if not isinstance(own, dict):
             raise UserError(f"the link of {a} and {b}: write [{a}, {b}, {{rate_mbps: 10}}], not {own!r}")
-        link = _Link.model_validate({**usual, **own})
+        with about(f"the link of {a} and {b}"):
+            link = _Link.model_validate({**usual, **own})
         links.append(link.described(str(a), str(b), tuple(link.ports) if link.ports else (None, None)))  # type: ignore[arg-type]
     switches = {name: each or _Switch() for name, each in file.switches.items()}
     return Described(

@@ -10,6 +10,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from common.errors import UserError
+from common.problems import first_problem
 from topo.files import graphml, network_script, own_form, p4_utils, tutorials
 from topo.files.description import Described
 from topo.graph import Topology
@@ -88,7 +89,7 @@ def topology_file(kind: str, link: LinkModel | None = None, scale_factor: float 
         described = _described(path)
         topology = described.build(path.stem, link or LinkModel(), scale_factor)
     except ValidationError as error:
-        raise UserError(f"{path}: {str(error.errors()[0]['msg']).removeprefix('Value error, ')}") from None
+        raise UserError(f"{path}: {first_problem(error)}") from None
     except OverflowError:
         raise UserError(f"{path}: a rate or a time is too large") from None
     except (UserError, ValueError) as error:

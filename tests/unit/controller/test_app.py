@@ -253,7 +253,7 @@ def test_it_dies_with_its_parent(switches: FakeP4Runtime, config: dict[str, Any]
             "s1 is to run hub, which is not among the programs: aggregation",
         ),
         ({"services": [{"name": "a"}]}, "services.0.service: Field required"),
-        ({"services": [{"name": "A b", "service": "a:B"}]}, "services.0.name: String should match pattern"),
+        ({"services": [{"name": "A b", "service": "a:B"}]}, "services.0.name: 'A b': a name is"),
         ({"services": [{"name": "a", "service": "a:B"}] * 2}, "two services have the name a"),
         ({"first_job": 70000}, "first_job: Input should be less than or equal to 2047"),
     ],

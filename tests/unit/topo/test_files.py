@@ -223,8 +223,8 @@ def test_what_a_file_says_of_its_links_is_scaled(tutorial: str) -> None:
     ("change", "message"),
     [
         ({"links": [["h1", "s1p1"]]}, "'s1p1' is no end of a link: write SWITCH-pPORT, or the name of a host"),
-        ({"links": [["h1", "s1-p1"]]}, "host h2 is not linked to any switch"),
-        ({"links": [["h1", "s9-p1"], ["h2", "s1-p1"], ["h3", "s1-p2"]]}, "host h1 is not linked to any switch"),
+        ({"links": [["h1", "s1-p1"]]}, "host h2: it is not linked to any switch"),
+        ({"links": [["h1", "s9-p1"], ["h2", "s1-p1"], ["h3", "s1-p2"]]}, "host h1: it is not linked to any switch"),
         ({"links": [*TUTORIAL["links"][:3], ["h3", "s2-p1", "5 miles"]]}, "'5 miles' is no time"),
         ({"hosts": 5}, "hosts has to be an object"),
         ({"hosts": {"h1": 5}}, "hosts.h1 has to be an object"),

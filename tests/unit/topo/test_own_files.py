@@ -126,10 +126,17 @@ def test_a_network_of_the_topology_zoo(tmp_path: Path) -> None:
         ("{}", "hosts is missing"),
         ("hosts: {h1: {adress: 1}}\nswitches: {s1: }\nlinks: []", "hosts.h1.adress is not known"),
         ("hosts: {h1: }\nswitches: {s1: }\nlinks: [[h1]]", "links.0 has too few parts"),
-        ("hosts: {h1: }\nswitches: {s1: }\nlinks: [[h1, s1, {loss: 2}]]", "loss Input should be less than 1"),
+        (
+            "hosts: {h1: }\nswitches: {s1: }\nlinks: [[h1, s1, {loss: 2}]]",
+            "the link of h1 and s1: loss: .*less than 1",
+        ),
         ("hosts: {h1: }\nswitches: {s1: }\nlinks: [[h1, s1, 5]]", "the link of h1 and s1: write"),
-        ("hosts: {h1: }\nswitches: {s1: }\nlinks: [[h1, s2]]", "host h1 is not linked to any switch"),
-        ("hosts: {h1: }\nswitches: {s1: {number: 0}}\nlinks: [[h1, s1]]", "greater than or equal to 1"),
+        ("hosts: {h1: }\nswitches: {s1: }\nlinks: [[h1, s2]]", "host h1: it is not linked to any switch"),
+        ("hosts: {h1: }\nswitches: {s1: {number: 0}}\nlinks: [[h1, s1]]", "switch s1: .*greater than or equal to 1"),
+        ("hosts: {h1: }\nswitches: {s1: {tier: A}}\nlinks: [[h1, s1]]", "switch s1: .*'A': a tier is"),
+        ("hosts: {h-1: }\nswitches: {s1: }\nlinks: [[h-1, s1]]", "'h-1': the name of a host or a switch is a letter"),
+        ("hosts: {h1: {mac: zz}}\nswitches: {s1: }\nlinks: [[h1, s1]]", "host h1: mac: 'zz': a MAC address is"),
+        ("hosts: {h1: {ip: 10.0.0.300/24}}\nswitches: {s1: }\nlinks: [[h1, s1]]", "host h1: .*300"),
     ],
 )
 def test_a_mistake_is_one_line(tmp_path: Path, text: str, message: str) -> None:
