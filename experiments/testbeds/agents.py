@@ -88,6 +88,8 @@ class Agents:
         self._kept: deque[dict[str, Any]] = deque()
         """Events that came while another was waited for."""
         self._interfaces: dict[tuple[int, str], dict[str, dict[str, int]]] = {}
+        self._heard_s = 0.0
+        """When the launcher last said anything."""
 
     def __enter__(self) -> Agents:
         return self
@@ -104,6 +106,7 @@ class Agents:
 
     def launch(self, specs: Sequence[AgentSpec]) -> None:
         """Start agents, which say "ready" later."""
+        self._heard_s = time.monotonic()
         for spec in specs:
             description = spec.description
             self._launcher.send(
@@ -170,12 +173,12 @@ class Agents:
         return final
 
     def event_within(self, timeout_s: float) -> dict[str, Any] | None:
-        """The next event if one comes in that time, else None."""
+        """The next event if one comes in that time, else None. Silence over many calls is an error as in one."""
         if self._kept:
             return self._kept.popleft()
         deadline_s = time.monotonic() + timeout_s
-        while self._launcher.has_event(deadline_s - time.monotonic()):
-            if (event := self._passed_on(self._launcher.event(self._silence_timeout_s))) is not None:
+        while (says := self._launcher.has_event(deadline_s - time.monotonic())) or self._is_silent():
+            if (event := self._heard(self._silence_timeout_s if says else 0.0)) is not None:
                 return event
         return None
 
@@ -198,9 +201,18 @@ class Agents:
 
     def _next_event(self) -> dict[str, Any]:
         """The next one that is not just a sign of life."""
-        while (event := self._passed_on(self._launcher.event(self._silence_timeout_s))) is None:
+        while (event := self._heard(self._silence_timeout_s)) is None:
             pass
         return event
+
+    def _is_silent(self) -> bool:
+        return time.monotonic() > self._heard_s + self._silence_timeout_s
+
+    def _heard(self, timeout_s: float) -> dict[str, Any] | None:
+        """What the launcher says next, as of `_passed_on`."""
+        event = self._launcher.event(timeout_s)
+        self._heard_s = time.monotonic()
+        return self._passed_on(event)
 
     def _passed_on(self, event: dict[str, Any]) -> dict[str, Any] | None:
         """None for a mere sign of life, and what is kept until the stop. UserError for an agent's error."""

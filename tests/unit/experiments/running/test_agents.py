@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ class FakeLauncher:
     def __init__(self, *arguments: Any, **options: Any) -> None:
         self.told: list[dict[str, Any]] = []
         self.says: list[dict[str, Any]] = []
+        self.now_s = 0.0
 
     def send(self, command: str, **fields: Any) -> None:
         self.told.append({"command": command, **fields})
@@ -26,6 +28,10 @@ class FakeLauncher:
         if not self.says:
             raise RuntimeError("silence")
         return self.says.pop(0)
+
+    def has_event(self, timeout_s: float) -> bool:
+        self.now_s += 0 if self.says else max(0.0, timeout_s)
+        return bool(self.says)
 
     def stop(self, timeout_s: float) -> None: ...
 
@@ -72,6 +78,25 @@ def test_signs_of_life_are_not_silence_and_errors_are_raised(launched: tuple[Age
         agents.event()
     with pytest.raises(RuntimeError, match="silence"):
         agents.event()
+
+
+def test_silence_is_noticed_by_those_who_look_often(
+    launched: tuple[Agents, FakeLauncher], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the live view and samples do: between two looks it is never silent for long."""
+    agents, fake = launched
+    monkeypatch.setattr("experiments.testbeds.agents.time", SimpleNamespace(monotonic=lambda: fake.now_s))
+    fake.says = [said("ready", name="a")]
+    fake.now_s = 1000.0  # the network took so long
+    agents.start([AgentSpec("h1", "m:f", "a", {})])
+    for _ in range(5):
+        assert [agents.event_within(0.1) for _ in range(550)] == [None] * 550
+        fake.says = [ALIVE]
+    fake.says = []
+    assert [agents.event_within(0.1) for _ in range(40)] == [None] * 40
+    with pytest.raises(RuntimeError, match="silence"):
+        for _ in range(20):
+            agents.event_within(0.1)
 
 
 def test_kill_waits_for_the_end_of_that_agent(launched: tuple[Agents, FakeLauncher]) -> None:
