@@ -135,17 +135,17 @@ def run_phase(
     with testbed.meter() as meter:
         if not phase.waits:
             testbed.begin()
-        timeline, carried = Timeline(testbed, task.scale), Carried(testbed, warm_up_us)
+        timeline = Timeline(testbed, task.scale)
+        carried = Carried(testbed, warm_up_us, timeline.measuring)
         sampler = _started(Sampler(testbed, samples, task.scale)) if samples else None
         schedule(testbed, task.configuration.faults, task.scale, jobs, _both(timeline.fault, onlooker.fault_happens))
         onlooker.phase_begins(phase, jobs)
         on_progress(phase.progress())
         still_s = longest_stand_s(testbed.topology, task.configuration.faults, task.scale)
-        carried_bytes = None
         try:
             specs += _events(testbed, phase, on_progress, _both(timeline.event, onlooker.agent_told))
             timeline.complete()
-            carried_bytes = carried.taken()
+            carried.taken()
             testbed.cancel_calls()
             unsettled = settle(testbed, before, still_s)
         except EndlessCircle as circle:
@@ -169,7 +169,7 @@ def run_phase(
         testbed.coverage(),
         testbed.trace(),
         _when(phase, unsettled),
-        carried_bytes or carried.taken(),
+        carried.taken(),
         {(1 + jobs.index(spec.job), spec.name): spec.host for spec in specs},
         plan,
         timeline.rows(),

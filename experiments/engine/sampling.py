@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from emulation.links.link_statistics import DirectionStatistics
@@ -17,12 +17,18 @@ class Carried:
     """What links carry while a phase is going on, from so long after the agents begin until everything is sent: what
     waits in queues afterwards belongs to no time that is measured."""
 
-    def __init__(self, testbed: Testbed, from_us: int) -> None:
-        """Now the agents begin. from_us: emulated."""
+    def __init__(self, testbed: Testbed, from_us: int, note: Callable[[], None]) -> None:
+        """Now the agents begin. from_us: emulated. note: called then, if that is later than now."""
         self._testbed = testbed
         self._begin_us = testbed.now_us()
+        self._note = note
+        self._taken: LinkBytes | None = None
         if from_us:
-            testbed.call_after(from_us, self._open)
+            testbed.call_after(from_us, self._open_later)
+        self._open()
+
+    def _open_later(self) -> None:
+        self._note()
         self._open()
 
     def _open(self) -> None:
@@ -34,6 +40,12 @@ class Carried:
         return {(row.from_node, row.to_node): row for row in self._testbed.fabric.link_statistics()}
 
     def taken(self) -> LinkBytes:
+        """Up to the first time that it is asked."""
+        if self._taken is None:
+            self._taken = self._take()
+        return self._taken
+
+    def _take(self) -> LinkBytes:
         now, before = self._rows(), self._before
         carried = {direction: row.bytes - before[direction].bytes for direction, row in now.items()}
         to_us = self._testbed.now_us() - self._begin_us

@@ -19,6 +19,9 @@ from experiments.scale import Scale
 from experiments.tables.words import value_words
 from experiments.testbeds.interface import Testbed
 
+MEASURING, COMPLETE = "measuring begins", "complete"
+"""Between these loads of links are measured; without the first since the agents begin."""
+
 
 class Timeline:
     """Takes notes from when it is made, which is when the agents begin."""
@@ -39,8 +42,12 @@ class Timeline:
         row["last_us"] = self._now_us()
         row["count"] += 1
 
+    def measuring(self) -> None:
+        """From here on, later than the agents begin, links are measured."""
+        self._add("phase", MEASURING)
+
     def complete(self) -> None:
-        self._add("phase", "complete")
+        self._add("phase", COMPLETE)
 
     def rows(self) -> list[dict[str, Any]]:
         """In the order of their beginnings: what ("fault", "event", "phase"), name, count, and the times of the first

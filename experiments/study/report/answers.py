@@ -11,11 +11,19 @@ from experiments.study.definition.model import FigureSection
 from experiments.study.evaluation.bounds import crossings
 from experiments.study.evaluation.goals import judged
 from experiments.study.evaluation.kinds import panels_of
+from experiments.study.report import setting
 from experiments.study.report.reading import Run
 from experiments.tables.intervals import confidence_interval
 from experiments.tables.metric import Metric
 from experiments.tables.units import engineering
 from experiments.tables.words import path_words, value_words
+
+PARAGRAPH = "\n\n"
+KIND = "topology.kind"
+PARTICIPANTS = ("workers", "peers")
+"""What systems call their fields for how many take part."""
+MOST_CHOSEN = 4
+"""Fields of a question."""
 
 MOST_LINES = 24
 """Of numbers in words; figures and tables have all."""
@@ -23,14 +31,32 @@ MOST_LINES = 24
 
 def question(run: Run) -> str:
     """The idea of a demo, or the comment at the beginning of the study's file, which says what is asked; else its
-    title, or, of a system alone, what that is about."""
+    title, or, of a run of a system alone, what that is about, and where it is tried."""
     if run.head is not None and run.head.demo is not None:
         return " ".join(run.head.demo.idea.split())
     study = run.folder / "study.yaml"
     if study.exists():
         return _comment(study) or run.title
     about = inspect.getdoc(type(run.system)) if run.system is not None else None
-    return " ".join((about or run.title).split("\n\n")[0].split())
+    return f"{' '.join((about or run.title).split(PARAGRAPH)[0].split()).rstrip('.')}. {_of_single(run)}"
+
+
+def _of_single(run: Run) -> str:
+    """What `gradbed run NAME` asks: of its topology, who takes part, and what is not as by default."""
+    configuration = dict(setting.flat(run.resolved["points"][0]["configuration"]))
+    told = {path: value for path, value in configuration.items() if path.rpartition(".")[2] in PARTICIPANTS and value}
+    of = "".join(f" with {value} {path.rpartition('.')[2]}" for path, value in told.items())
+    chosen = [path for path in setting.chosen(run) if path not in (KIND, "clock", *told)]
+    where = "".join(f", {_said(path, configuration[path])}" for path in chosen[:MOST_CHOSEN])
+    more = ", and what else is not as by default" if len(chosen) > MOST_CHOSEN else ""
+    return f"What comes of it on {configuration[KIND]}{of}{where}{more}?"
+
+
+def _said(path: str, value: Any) -> str:
+    """ "link rate 10 Mbit/s"."""
+    name, _, unit = path_words(path).partition(" (")
+    words = f"{value:g}" if isinstance(value, float) else value_words(value)
+    return f"{name} {words} {unit.removesuffix(')')}".rstrip()
 
 
 def _comment(path: Path) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from experiments.engine.timeline import COMPLETE, MEASURING
 from experiments.records.run_files import DonePoint
 from experiments.study.report.reading import Run
 from experiments.study.report.tables import HtmlTable, plain_table
@@ -17,8 +18,6 @@ from topo.layout import Place, is_ring, places
 LEVELS = ((0.001, "idle"), (0.2, "below 20 %"), (0.4, "20 to 40 %"), (0.6, "40 to 60 %"), (0.8, "60 to 80 %"))
 HIGHEST = "80 % and more"
 LEVEL_WORDS = (*(words for _, words in LEVELS), HIGHEST)
-WIDTHS = (1.0, 1.6, 2.2, 2.9, 3.6, 4.4)
-"""Of lines, by level: colours are not all that tells."""
 
 UNIT = 44.0
 """Between neighbours, in the drawing's own units."""
@@ -51,9 +50,11 @@ class Node:
 
 @dataclass(frozen=True)
 class Drawing:
-    """of_bytes: loads are shares of the bytes on the busiest link, as nothing tells rates or times."""
+    """of_bytes: loads are shares of the bytes on the busiest link, as nothing tells rates or times. measured: over
+    which time the loads are, in words; empty: nothing tells."""
 
     heading: str
+    measured: str
     width: float
     height: float
     nodes: Sequence[Node]
@@ -99,7 +100,7 @@ def drawings(run: Run) -> Drawings:
             found.left_out += len(rows_of)
             continue
         for phase, rows in rows_of.items():
-            drawing = draw(network.topology, rows, _heading(point, phase))
+            drawing = draw(network.topology, rows, _heading(point, phase), _measured(point, phase))
             if drawing is not None:
                 found.drawn.append(drawing)
     return found
@@ -109,8 +110,18 @@ def _heading(point: DonePoint, phase: str) -> str:
     return f"{point.place_text.removesuffix(': ')}{': ' if point.place_text else ''}{phase}"
 
 
-def draw(topology: Topology, rows: Iterable[Mapping[str, Any]], heading: str) -> Drawing | None:
-    """rows: of the table "links", of one phase. None if they are of another topology."""
+def _measured(point: DonePoint, phase: str) -> str:
+    """From the end of the warm-up, or else the beginning, until the phase was complete."""
+    times = {
+        row["name"]: engineering(float(row["time_us"]) / 1e6, "s")
+        for row in point.stored.tables.get("timeline", [])
+        if row["phase"] == phase and row["what"] == "phase"
+    }
+    return f"{times.get(MEASURING, '0 s')} to {times[COMPLETE]}" if COMPLETE in times else ""
+
+
+def draw(topology: Topology, rows: Iterable[Mapping[str, Any]], heading: str, measured: str) -> Drawing | None:
+    """rows: of the table "links", of one phase. measured: as of Drawing. None if they are of another topology."""
     of = {(str(row["from"]), str(row["to"])): row for row in rows}
     if any(name not in topology.graph for direction in of for name in direction):
         return None
@@ -130,9 +141,16 @@ def draw(topology: Topology, rows: Iterable[Mapping[str, Any]], heading: str) ->
     xs, ys = ([place[axis] for place in at.values()] or [0.0] for axis in (0, 1))
     busiest = _busiest(of, loads, of_bytes)
     return Drawing(
-        heading, max(xs) + MARGIN, max(ys) + MARGIN, nodes, sorted(lines, key=lambda line: line.level), busiest,
-        of_bytes, _alt(topology, heading, busiest),
-    )  # fmt: skip
+        heading=heading,
+        measured="" if of_bytes else measured,
+        width=max(xs) + MARGIN,
+        height=max(ys) + MARGIN,
+        nodes=nodes,
+        lines=sorted(lines, key=lambda line: line.level),
+        busiest=busiest,
+        of_bytes=of_bytes,
+        alt=_alt(topology, heading, busiest),
+    )
 
 
 def _loads(rows: Mapping[Direction, Mapping[str, Any]]) -> tuple[dict[Direction, float], bool]:

@@ -6,9 +6,7 @@ import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import jinja2
+from typing import TYPE_CHECKING, Any
 
 from common.version import VERSION
 from experiments.study.definition.model import Study
@@ -23,11 +21,16 @@ from experiments.study.report.tables import HtmlTable, html_table
 from experiments.tables.metric import metric_table
 from experiments.tables.words import path_words, value_words
 
+if TYPE_CHECKING:
+    import jinja2
+
 TEMPLATES = Path(__file__).parent / "templates"
 
 
 @functools.cache
 def _environment() -> jinja2.Environment:
+    import jinja2
+
     made = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -37,6 +40,7 @@ def _environment() -> jinja2.Environment:
     )
     made.globals["style"] = (TEMPLATES / "style.css").read_text(encoding="utf-8")
     made.globals["version"] = VERSION
+    made.globals["short"] = trust.SHORT
     return made
 
 
@@ -66,7 +70,6 @@ def report_page(run: Run) -> str:
         measures=trust.measures(run),
         drawings=network.drawings(run),
         levels=network.LEVEL_WORDS,
-        widths=network.WIDTHS,
         plan=plans.plan_view(run),
         timelines=timeline.timelines(run),
         facts=setting.facts(run),

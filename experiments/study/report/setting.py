@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from pydantic import ValidationError
+
 from experiments.records.results import clock_words
 from experiments.study.definition.expansion import with_values
 from experiments.study.report.reading import Run
@@ -50,7 +52,7 @@ def _machine(environment: Mapping[str, Any]) -> str | None:
 
 def changed(run: Run) -> HtmlTable | None:
     """What all points share that is not as by default, and what is swept."""
-    configurations = [dict(_flat(point["configuration"])) for point in run.resolved["points"]]
+    configurations = [dict(flat(point["configuration"])) for point in run.resolved["points"]]
     if not configurations:
         return None
     default = _defaults(run)
@@ -58,29 +60,42 @@ def changed(run: Run) -> HtmlTable | None:
     rows: list[tuple[str, str, str]] = [
         (path, ", ".join(map(value_words, values)), "swept") for path, values in swept.items()
     ]
-    for path, value in configurations[0].items():
-        is_shared = all(each.get(path, LEFT_OUT) == value for each in configurations)
-        is_swept = any(f"{path}.".startswith(f"{axis}.") for axis in swept)
-        if is_shared and not is_swept and value != default.get(path, LEFT_OUT):
-            usual = value_words(default[path]) if path in default else ""
-            rows.append((path, value_words(value), usual))
+    for path in chosen(run):
+        usual = value_words(default[path]) if path in default else ""
+        rows.append((path, value_words(configurations[0][path]), usual))
     return plain_table("Configuration that differs from the defaults", ("field", "value", "default"), rows)
+
+
+def chosen(run: Run) -> list[str]:
+    """Paths of what all points share, and is not as by default."""
+    default = _defaults(run)
+    swept = (*run.resolved["sweep"]["product"], *run.resolved["sweep"]["zip"])
+    first, *others = (dict(flat(point["configuration"])) for point in run.resolved["points"])
+    return [
+        path
+        for path, value in first.items()
+        if value != default.get(path, LEFT_OUT)
+        and all(each.get(path, LEFT_OUT) == value for each in others)
+        and not any(f"{path}.".startswith(f"{axis}.") for axis in swept)
+    ]
 
 
 def _defaults(run: Run) -> dict[str, Any]:
     """By dotted path: of a study file what a study has by default, else what `gradbed run NAME` has."""
     if run.system is None:
         return {}
-    plain = run.system.configuration.model_construct().model_dump(mode="json", warnings=False)
-    if not (run.folder / "study.yaml").exists():
-        plain = with_values(plain, run.system.defaults)
-    return dict(_flat(plain))
+    said = {} if (run.folder / "study.yaml").exists() else run.system.defaults
+    try:
+        return dict(flat(run.system.configuration.model_validate(with_values({}, said)).model_dump(mode="json")))
+    except ValidationError:
+        return {}  # it has fields without a default
 
 
-def _flat(values: Mapping[str, Any], place: str = "") -> Iterator[tuple[str, Any]]:
+def flat(values: Mapping[str, Any], place: str = "") -> Iterator[tuple[str, Any]]:
+    """Dotted paths and values of a configuration."""
     for name, value in values.items():
         path = f"{place}{name}"
         if isinstance(value, Mapping) and value:
-            yield from _flat(value, f"{path}.")
+            yield from flat(value, f"{path}.")
         else:
             yield path, value

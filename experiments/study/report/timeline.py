@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from matplotlib.ticker import MaxNLocator
-
 from experiments.study.report.reading import Run
 from experiments.tables.units import engineering
 
@@ -72,6 +70,8 @@ def timelines(run: Run) -> Timelines:
 
 
 def _view(heading: str, rows: Sequence[Mapping[str, Any]]) -> TimelineView:
+    from matplotlib.ticker import MaxNLocator
+
     end_us = max(max(float(row["last_us"]) for row in rows), 1.0)
     scale = (WIDTH - LEFT - RIGHT) / end_us
     marks = []

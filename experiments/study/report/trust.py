@@ -11,6 +11,15 @@ from experiments.records.run_files import DonePoint
 from experiments.study.report.reading import Run
 from experiments.study.report.tables import HtmlTable, plain_table
 
+SHORT: Mapping[VerdictWord, str] = {
+    "model": "Time is simulated, so no machine had a part in the numbers",
+    "valid": "In real time, and the machine kept up",
+    "unknown": "In real time; whether the machine kept up is not known",
+    "doubtful": "In real time, and the machine may have had a part in the numbers",
+    "invalid": "In real time, and the machine was too slow for the network",
+}
+"""Beside the verdict, wherever it stands alone."""
+
 MEANING: Mapping[VerdictWord, str] = {
     "model": "The virtual clock: time was computed from event to event, so the machine had no part in the numbers. "
     "The same run gives the same numbers again, to the last byte. What a real machine adds is not in them.",

@@ -16,6 +16,7 @@ from experiments.study.command import RunOptions, run_single
 from experiments.study.report.network import LEVEL_WORDS, level
 from experiments.study.report.writing import write_report
 from tests.unit.report.html_page import HtmlPage
+from tests.unit.workload.runs import configuration
 
 RATE_BPS = 10_000_000
 FAULT = {"fault": "link-down", "at_ms": 5.0, "link": ["h4", "s1"]}
@@ -55,6 +56,45 @@ def test_loads_are_bytes_over_rate_and_time(folder: Path) -> None:
         most = 8e6 * int(row["bytes"]) / (RATE_BPS * ends_us[row["phase"]])
         last = 8e6 * 3 * 1500 / (RATE_BPS * ends_us[row["phase"]])
         assert most - last <= float(row["load"]) <= most and 0 < float(row["load"]) < 1
+
+
+def test_the_page_says_over_which_time_loads_are(folder: Path, page: HtmlPage) -> None:
+    ends = [row for row in rows(folder, "timeline") if row["what"] == "phase"]
+    assert len(ends) == 2
+    for row in ends:
+        (told_ms,) = re.findall(rf"{row['phase']}; loads from 0 s to ([\d.]+) ms", page.text)
+        assert float(told_ms) == pytest.approx(float(row["time_us"]) / 1e3, rel=1e-3)
+    assert "Time is simulated" in page.text
+
+
+def test_after_a_warm_up_loads_are_of_what_follows_it(tmp_path: Path) -> None:
+    traffic = {"packets": None, "load": 0.5, "duration_ms": 60.0, "warm_up_ms": 20.0}
+    values = configuration(tmp_path, topology={"link": {"rate_mbps": RATE_BPS / 1e6}}, traffic=traffic).model_dump()
+    assert run_single("workload", values, 1, RunOptions(tmp_path)) == 0
+    made = tmp_path / "workload" / "latest"
+    ends_us = {row["name"]: float(row["time_us"]) for row in rows(made, "timeline") if row["what"] == "phase"}
+    assert ends_us["measuring begins"] == 20_000
+    assert "; loads from 20 ms to " in HtmlPage.of(made / "report.html").text
+    # What came in the warm-up is among the bytes, and not in the load.
+    busiest = max(rows(made, "links"), key=lambda row: float(row["load"]))
+    whole = 8e6 * int(busiest["bytes"]) / (RATE_BPS * (ends_us["complete"] - 20_000))
+    assert 0 < float(busiest["load"]) < 0.9 * whole
+
+
+def test_a_run_of_a_system_asks_with_its_configuration(page: HtmlPage) -> None:
+    about = "Train with gradients summed in the switches, and compare with the server alone."
+    asked = (
+        "What comes of it on star:4 with 2 workers, link rate 10 Mbit/s, faults at_ms 5 link-down h4, s1, "
+        "placement server-tor, programmable 1, and what else is not as by default?"
+    )
+    assert f"{about} {asked}" in page.text
+
+
+def test_only_what_was_chosen_differs_from_the_defaults(page: HtmlPage) -> None:
+    """Not what the system's own defaults bring along: its baselines."""
+    fields = page.table("Configuration that differs from the defaults").column("field")
+    assert {"topology.kind", "workload.rounds", "switches.placement", "faults"} <= set(fields)
+    assert not {"workload.baselines", "program.model", "switches.slots"} & set(fields)
 
 
 def test_links_have_the_class_of_their_load(folder: Path, page: HtmlPage) -> None:
