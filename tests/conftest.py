@@ -10,9 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# Of mutants: that something is found is enough, and smaller cases of it would take minutes.
+settings.register_profile("as-found", settings.get_profile("patient"), phases=[Phase.explicit, Phase.generate])
 settings.load_profile("patient")
 
 

@@ -20,6 +20,7 @@ from pathlib import Path
 from tests.mutants.entries import ROOT, Mutant, lists, mutants_of
 
 TIMEOUT_S = 600
+PROFILE = ("--hypothesis-profile", "as-found")
 PROCESSORS = len(os.sched_getaffinity(0))
 
 
@@ -66,7 +67,7 @@ def _passes(copies: queue.Queue[Path], tests: Sequence[str]) -> str:
 
 
 def _run(copy: Path, tests: Sequence[str]) -> bool:
-    command = [str(copy / ".venv/bin/python"), "-I", "-m", "cli", "test", "-x", "-q", *tests]
+    command = [str(copy / ".venv/bin/python"), "-I", "-m", "cli", "test", "-x", "-q", *PROFILE, *tests]
     try:
         done = subprocess.run(command, cwd=copy, capture_output=True, timeout=TIMEOUT_S, check=False)
     except subprocess.TimeoutExpired:
