@@ -219,6 +219,13 @@ def _check_names(document: YamlDocument, head: StudyHead, system: System) -> Non
     for name, goal in head.goals.items():
         for field in ("metric", "over"):
             _check_column(document, ("goals", name, field), getattr(goal, field), system)
+        for path in goal.where:
+            _check_swept(document, ("goals", name, "where", path), path, head)
+        if goal.in_real_time and head.real_time is None:
+            raise document.error(
+                ("goals", name, "in_real_time"),
+                "which points are repeated in real time? write 'real_time: {share: 1}'",
+            )
     for figure, section in head.figures.items():
         place = "figures", figure
         if section.kind not in kinds():

@@ -133,12 +133,18 @@ class FigureSection(Section):
 
 class GoalSection(Section):
     """What a metric, or its share of another column (over), is to be at every place of the sweep, in the mean of
-    repetitions. Where it is not, the study fails; too little for at_least is open where the machine was the limit."""
+    repetitions. Where it is not, the study fails; too little for at_least is open where the machine was the limit.
+
+    where: swept paths and their values: only there. in_real_time: what is judged is the mean of the points that are
+    repeated in real time (real_time) over that on the virtual clock; where intervals of both overlap, it is met, and
+    where the machine could not keep up, it is open."""
 
     metric: str
     over: str | None = None
     at_least: float | None = None
     at_most: float | None = None
+    where: dict[str, Any] = Field(default_factory=dict)
+    in_real_time: bool = False
 
     @model_validator(mode="after")
     def _has_a_limit(self) -> GoalSection:

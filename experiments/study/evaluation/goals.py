@@ -8,9 +8,11 @@ from statistics import fmean
 
 from rich.table import Table
 
+from experiments.plotting.series import FEWEST
 from experiments.records.results import StudyResults
 from experiments.records.run_files import DonePoint
 from experiments.study.definition.model import GoalSection, StudyHead
+from experiments.tables.intervals import confidence_interval
 from experiments.tables.rows import Columns, rows_table
 from experiments.tables.words import value_words
 
@@ -42,22 +44,42 @@ class Judged:
 
 
 def judged(head: StudyHead, results: StudyResults) -> list[Judged]:
-    """Every goal at every place, in the order of the study."""
+    """Every goal at every place that it is for, in the order of the study."""
     places: dict[str, list[DonePoint]] = {}
-    for point in results.points:
+    for point in (*results.points, *results.other_clock):
         place = ", ".join(f"{path.rsplit('.', 1)[-1]}={value_words(v)}" for path, v in point.coordinates.items())
         places.setdefault(place, []).append(point)
     return [
-        _judge(name, goal, place, points) for name, goal in head.goals.items() for place, points in places.items()
+        _judge(name, goal, place, points)
+        for name, goal in head.goals.items()
+        for place, points in places.items()
+        if all(points[0].coordinates[path] == value for path, value in goal.where.items())
     ]
 
 
 def _judge(name: str, goal: GoalSection, place: str, points: Sequence[DonePoint]) -> Judged:
-    found = [value for point in points if (value := _value(goal, point)) is not None]
-    value = fmean(found) if found else None
+    own, beside = (
+        [point for point in points if not point.other_clock],
+        [point for point in points if point.other_clock],
+    )
+    values, others = _values(goal, own), _values(goal, beside)
+    value, agrees = fmean(values) if values else None, False
+    if goal.in_real_time:
+        value = fmean(others) / value if others and value else None
+        agrees = min(len(values), len(others)) >= FEWEST and _overlap(values, others)
     limits = ("at least", goal.at_least), ("at most", goal.at_most)
     wanted = ", ".join(f"{word} {limit:g}" for word, limit in limits if limit is not None)
-    return Judged(name, place, value, wanted, _verdict(goal, value, points))
+    verdict = _verdict(goal, value, points if goal.in_real_time else own)
+    return Judged(name, place, value, wanted, "met" if agrees and verdict in ("missed", "exceeded") else verdict)
+
+
+def _values(goal: GoalSection, points: Sequence[DonePoint]) -> list[float]:
+    return [value for point in points if (value := _value(goal, point)) is not None]
+
+
+def _overlap(values: Sequence[float], others: Sequence[float]) -> bool:
+    one, other = confidence_interval(values), confidence_interval(others)
+    return one.low <= other.high and other.low <= one.high
 
 
 def _value(goal: GoalSection, point: DonePoint) -> float | None:
@@ -66,15 +88,16 @@ def _value(goal: GoalSection, point: DonePoint) -> float | None:
 
 
 def _verdict(goal: GoalSection, value: float | None, points: Sequence[DonePoint]) -> str:
+    kept_up = all(point.row["verdict"] in KEPT_UP for point in points)
     if any(point.stored.failures for point in points):
         return "wrong"
     if value is None:
         return "open"
     if goal.at_most is not None and value > goal.at_most * (1 + ROUNDING):
-        return "exceeded"
+        return "exceeded" if kept_up or not goal.in_real_time else "open"
     if goal.at_least is None or value >= goal.at_least:
         return "met"
-    return "missed" if all(point.row["verdict"] in KEPT_UP for point in points) else "open"
+    return "missed" if kept_up else "open"
 
 
 COLUMNS: Columns = (

@@ -11,6 +11,9 @@ Scale = Annotated[
     float | None,
     typer.Option(min=0.001, max=1.0, help="Emulated over nominal link rate, instead of this machine's factor."),
 ]
+Output = Annotated[Path, typer.Option(help="Folder for results.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Go on where a run stopped.")]
+RESULTS = Path("results")
 
 
 def lanes(
@@ -22,13 +25,23 @@ def lanes(
     return run_bench_lanes(repetitions)
 
 
-def clocks(scale: Scale = None) -> int:
+def clocks(scale: Scale = None, output: Output = RESULTS, resume: Resume = False) -> int:
     """Do the virtual and the real clock agree? Mean round times and counts of fourteen settings on both."""
-    from common.namespaces import require_root
-    from experiments.systems.aggregation.bench.clocks import run_bench_clocks
+    return _run_study("clocks", scale, output, resume)
 
-    require_root("gradbed bench clocks")
-    return run_bench_clocks(factor=scale)
+
+def throughput(scale: Scale = None, output: Output = RESULTS, resume: Resume = False) -> int:
+    """How near one job's throughput comes to the bound of the linear program; at least 80 %, and never above it."""
+    return _run_study("throughput", scale, output, resume)
+
+
+def _run_study(name: str, scale: float | None, output: Path, resume: bool) -> int:
+    from common.namespaces import require_root
+    from experiments.study.command import RunOptions, run_study_file
+    from experiments.systems import studies_folder
+
+    require_root(f"gradbed bench {name}")
+    return run_study_file(studies_folder("aggregation") / f"bench_{name}.yaml", RunOptions(output, resume, scale))
 
 
 def rounds(
@@ -38,21 +51,6 @@ def rounds(
     from experiments.systems.aggregation.bench.rounds import run_bench_rounds
 
     return run_bench_rounds(repetitions)
-
-
-def throughput(
-    scale: Scale = None,
-    output: Annotated[Path, typer.Option(help="Folder for results.")] = Path("results"),
-    resume: Annotated[bool, typer.Option("--resume", help="Go on where a run stopped.")] = False,
-) -> int:
-    """How near one job's throughput comes to the bound of the linear program; at least 80 %, and never above it."""
-    from common.namespaces import require_root
-    from experiments.study.command import RunOptions, run_study_file
-    from experiments.systems import studies_folder
-
-    require_root("gradbed bench throughput")
-    study = studies_folder("aggregation") / "bench_throughput.yaml"
-    return run_study_file(study, RunOptions(output, resume, scale))
 
 
 def placement(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from common.errors import UserError
 from experiments.records.results import StudyResults
 from experiments.records.run_files import DonePoint, StoredPoint
 from experiments.study.definition.model import StudyHead
@@ -16,6 +19,7 @@ from experiments.study.running import execution
 from experiments.study.running.execution import OneByOne
 from experiments.study.running.measure import PointOrder
 from experiments.systems import studies_folder
+from tests.unit.experiments.study import coin  # noqa: F401  # registers the system
 
 HEAD = StudyHead.model_validate(
     {
@@ -63,6 +67,82 @@ def test_repetitions_are_judged_by_their_mean() -> None:
 def test_the_words_of_a_failure() -> None:
     [found] = judged(HEAD, StudyResults(Path(), {}, (point(rate=0.35),)))
     assert found.words == "goal near, kind=slow: 0.5, at least 0.8, at most 1: missed"
+
+
+CLOCKS = StudyHead.model_validate(
+    {
+        "name": "s",
+        "system": "coins",
+        "goals": {"same": {"metric": "rate", "in_real_time": True, "at_least": 0.97, "at_most": 1.03}},
+    }
+)
+
+
+def on_both_clocks(virtual: list[float], real: list[float], **row: Any) -> str:
+    own = tuple(point(number, rate=value) for number, value in enumerate(virtual))
+    beside = tuple(replace(point(number, rate=value, **row), other_clock=True) for number, value in enumerate(real))
+    [found] = judged(CLOCKS, StudyResults(Path(), {}, own, beside))
+    if real and virtual:
+        assert found.value == pytest.approx(sum(real) / len(real) / (sum(virtual) / len(virtual)))
+    return found.verdict
+
+
+@pytest.mark.parametrize(
+    ("virtual", "real", "row", "expected"),
+    [
+        ([2.0], [2.04], {}, "met"),
+        ([2.0], [2.1], {}, "exceeded"),
+        ([2.0], [1.9], {}, "missed"),
+        ([2.0], [2.1], {"verdict": "doubtful"}, "open"),
+        ([2.0], [1.9], {"verdict": "doubtful"}, "open"),
+        ([2.0], [2.0], {"failures": ["not the sum"]}, "wrong"),
+        ([2.0], [], {}, "open"),
+        # Intervals: 2 +- 2.48 * 0.1 each, 2.2 +- 0.25 and 2.6 +- 0.25.
+        ([1.9, 2.0, 2.1], [2.1, 2.2, 2.3], {}, "met"),
+        ([1.9, 2.0, 2.1], [2.5, 2.6, 2.7], {}, "exceeded"),
+        ([1.9, 2.0, 2.1], [1.4, 1.5, 1.6], {}, "missed"),
+        # Of two repetitions intervals are so wide that they would always overlap.
+        ([1.9, 2.1], [2.3, 2.5], {}, "exceeded"),
+    ],
+)
+def test_real_time_beside_the_virtual_clock(
+    virtual: list[float], real: list[float], row: dict[str, Any], expected: str
+) -> None:
+    assert on_both_clocks(virtual, real, **row) == expected
+
+
+def test_a_goal_of_some_places_alone() -> None:
+    head = CLOCKS.model_copy(deep=True)
+    goal = head.goals["same"]
+    for kind, found in (("slow", 1), ("fast", 0)):
+        head.goals["same"] = goal.model_copy(update={"where": {"way.kind": kind}})
+        assert len(judged(head, StudyResults(Path(), {}, (point(rate=1.0),)))) == found
+
+
+@pytest.mark.parametrize(
+    ("goal", "words"),
+    [
+        ("{metric: heads, at_least: 1, where: {coins.count: 3}}", "coins.count is not swept"),
+        ("{metric: heads, at_least: 1, in_real_time: true}", "real_time: {share: 1}"),
+    ],
+)
+def test_goals_that_cannot_be(goal: str, words: str, tmp_path: Path) -> None:
+    (tmp_path / "study.yaml").write_text(f"name: s\nsystem: coins\ngoals: {{one: {goal}}}\n")
+    with pytest.raises(UserError, match=words):
+        load_study(tmp_path / "study.yaml")
+
+
+def test_what_bench_clocks_asks_for() -> None:
+    """Of all settings round times; of those without loss and jitter counts, too, but for the ring's."""
+    study = load_study(studies_folder("aggregation") / "bench_clocks.yaml")
+    own = [each for each in study.points if not each.other_clock]
+    # The five seeds of four settings in which something is drawn, and one of each other.
+    assert len(own) == len(study.points) - len(own) == 10 + 4 * 5
+    assert {each.configuration.clock for each in study.points if each.other_clock} == {"real"}
+    rows = {"mean_round_time_s": 1.0, "server_packets": 1, "server_bytes": 1, "byte_hops": 1, "verdict": "valid"}
+    done = [DonePoint(p.coordinates, p.repetition, StoredPoint("", p.seed, rows, {}, {}, [])) for p in own]
+    asked = Counter(goal.goal for goal in judged(study.head, StudyResults(Path(), {}, tuple(done))))
+    assert list(asked.values()) == [14, 9, 9, 9]
 
 
 def test_what_bench_throughput_asks_for() -> None:
