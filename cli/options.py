@@ -23,7 +23,7 @@ def within(least: float, most: float | None = None) -> Callable[[Number | None],
 
     def checked(value: Number | None) -> Number | None:
         if value is not None and not least <= value <= (value if most is None else most):
-            limits = f"at least {least:g}" if most is None else f"from {least:g} to {most:g}"
+            limits = f"at least {least:g}" if most is None else f"from {least:g} to {most:.10g}"
             raise typer.BadParameter(f"{limits} is wanted, not {value:g}")
         return value
 
@@ -54,7 +54,7 @@ LivePaused = Annotated[
     bool, typer.Option("--live-paused", help="As --live; the virtual clock waits at the start for the page's run.")
 ]
 Output = Annotated[Path, typer.Option(help="Folder for results.")]
-Seed = Annotated[int, typer.Option(callback=within(0), help="For everything that is drawn by chance.")]
+Seed = Annotated[int, typer.Option(callback=within(0, 2**31 - 1), help="For everything that is drawn by chance.")]
 
 Pcap = Annotated[
     str | None,

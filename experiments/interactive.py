@@ -28,6 +28,7 @@ from experiments.records.run_folder import RunFolder
 from experiments.scale import Scale
 from experiments.setup import NetworkSetup, PointTask
 from experiments.system import System
+from switch.server.addresses import check_address
 from switch.server.outside_address import OutsideAddress
 from switch.server.server_tls import ServerTls
 from topo.places import Place, places
@@ -60,6 +61,8 @@ def run_interactive(
     configuration = system.configuration.model_validate(values)
     if p4runtime_address is not None and unix_path(p4runtime_address) is not None:
         raise UserError(f"--p4runtime-address {p4runtime_address}: give HOST:PORT; the unix socket is always there")
+    if p4runtime_address is not None:
+        check_address(p4runtime_address)
     topology = configuration.topology.build(Scale())
     wanted = () if keeps is None else places(topology, keeps.captures)
     is_gradbed = configuration.program.model == "gradbed"

@@ -1,13 +1,14 @@
 """For all tests: how long an example takes decides nothing, since machines have other things to do; what is marked
-`root` needs root; and the command line in this process."""
+`root` needs root; the command line in this process; and that figures can be read."""
 
 from __future__ import annotations
 
 import gc
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
@@ -54,3 +55,21 @@ def gradbed_here(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[s
         return Ended(int(str(end.value.code or 0)), *capfd.readouterr())
 
     return run
+
+
+@pytest.fixture(scope="session", autouse=True)
+def figures_are_readable() -> Iterator[None]:
+    """Every figure that a test draws is looked at, whatever draws it."""
+    from matplotlib.figure import Figure
+
+    from tests.unit.experiments.figures.looked_at import look
+
+    save = Figure.savefig
+
+    def looked_at(made: Figure, *arguments: Any, **settings: Any) -> Any:
+        look(made)
+        return save(made, *arguments, **settings)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Figure, "savefig", looked_at)
+        yield

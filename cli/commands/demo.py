@@ -35,7 +35,7 @@ def demo(
     from experiments.study.demo import load_demo, run_demo
     from experiments.systems import DEFAULT_SYSTEM
 
-    name = system or DEFAULT_SYSTEM
+    name = DEFAULT_SYSTEM if system is None else system
     study, _ = load_demo(name, clock)
     if study.needs_network:
         need_debian()

@@ -145,19 +145,20 @@ def grade(
     """Check every student's solutions: a table, and the same as CSV. Exit status 0 whatever they are worth."""
     from rich.console import Console
 
+    from experiments.exercises.grading import check_place, submissions, write_grades
     from experiments.exercises.grading import grade as grade_all
-    from experiments.exercises.grading import submissions, write_grades
     from experiments.tables.rows import rows_table
 
     known = _exercises()
     found = submissions(class_folder, known, None if exercise is None else _named(exercise))
+    place = csv or class_folder / "grades.csv"
+    check_place(place)
     order = {(each.student, each.exercise.name if each.exercise else ""): n for n, each in enumerate(found)}
     grades = []
     for done in grade_all(found, jobs=jobs, time_limit_s=time_limit_s):
         grades.append(done)
         print(f"{len(grades)} of {len(found)}: {done.student} {done.exercise} {done.result}", file=sys.stderr)
     grades.sort(key=lambda each: order[each.student, each.exercise])
-    place = csv or class_folder / "grades.csv"
     write_grades(place, grades)
     columns = [
         ("student", lambda row: row.student),

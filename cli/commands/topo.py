@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -67,9 +68,12 @@ def export(
 
 
 def _topology(kind: str, rate_mbps: float | None, delay_us: int) -> Any:
+    from common.errors import UserError
     from topo.link import LinkModel
     from topo.registry import parse_topology
 
+    if rate_mbps is not None and not math.isfinite(rate_mbps):
+        raise UserError(f"--rate-mbps: {rate_mbps} is no rate: give a number, or leave it away for unlimited links")
     return parse_topology(kind, LinkModel(None if rate_mbps is None else round(rate_mbps * 1e6), delay_us))
 
 

@@ -74,7 +74,7 @@ def compile_(
             path.write_text(text)
         except OSError as error:
             raise UserError(f"cannot write {path}: {error.strerror}") from None
-        print(path)
+    print(*texts, sep="\n")
     return 0
 
 

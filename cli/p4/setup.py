@@ -51,9 +51,12 @@ class Setup:
         """Write what the files say into a fresh switch."""
         from switch.stf import parse_stf
 
-        for path in entries:
-            text = _read(path)
-            if text.lstrip().startswith("{"):
+        texts = {path: _read(path) for path in entries}
+        plans = {path for path, text in texts.items() if text.lstrip().startswith("{")}
+        if switch_name is not None and not plans:
+            raise UserError(f"--switch {switch_name} goes with a plan for several switches: --entries PLAN.json")
+        for path, text in texts.items():
+            if path in plans:
                 self._write_plan(switch, path, text, switch_name)
             else:
                 switch.set_up(parse_stf(text, path))

@@ -46,6 +46,8 @@ def stf(
             outcome = run(compiled, script)
         except ValueError as error:
             raise UserError(f"{bmv2_json or program}: {error}") from None
+        if outcome.misfit is not None:
+            raise UserError(outcome.misfit)
         passed &= outcome.passed
         print(f"{'passed' if outcome.passed else 'FAILED'}  {script.path}")
         for failure in outcome.failures:

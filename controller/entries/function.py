@@ -24,13 +24,13 @@ def call_function(file: Path, topology: Topology, p4info: Any) -> Plan | Element
         function = runpy.run_path(str(file)).get(NAME)
     except OSError as error:
         raise UserError(f"cannot read {file}: {error.strerror}") from None
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise _place(file, error).error(_described(error)) from None
     if not callable(function):
         raise Place(file, 1, 1).error(f"it has no function {NAME}(topology, p4info)")
     try:
         found = function(topology, p4info)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise _place(file, error).error(_described(error)) from None
     if isinstance(found, Plan):
         return found
@@ -43,7 +43,7 @@ def call_function(file: Path, topology: Topology, p4info: Any) -> Plan | Element
     return parse_document(text, Path(f"{file} ({NAME}() as YAML)"))
 
 
-def _place(file: Path, error: Exception) -> Place:
+def _place(file: Path, error: BaseException) -> Place:
     """The innermost line of the file that was on the way to the exception."""
     if isinstance(error, SyntaxError) and error.filename == str(file):
         return Place(file, error.lineno or 1, error.offset or 1)
@@ -51,6 +51,6 @@ def _place(file: Path, error: Exception) -> Place:
     return Place(file, lines[-1] if lines and lines[-1] else 1, 1)
 
 
-def _described(error: Exception) -> str:
+def _described(error: BaseException) -> str:
     text = " ".join((error.msg if isinstance(error, SyntaxError) else str(error)).split())
     return text if isinstance(error, (UserError, SyntaxError)) else f"{type(error).__name__}: {text}"

@@ -123,12 +123,17 @@ def _limit(time_limit_s: float) -> None:
         resource.setrlimit(kind, (most, most))
 
 
-def write_grades(path: Path, grades: Sequence[Grade]) -> None:
-    """As CSV. UserError if it cannot be written."""
+def check_place(path: Path) -> None:
+    """UserError if grades cannot be written there. Said before the work, which is long."""
     try:
-        with path.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, list(Grade.__dataclass_fields__))
-            writer.writeheader()
-            writer.writerows(map(asdict, grades))
+        path.open("a", encoding="utf-8").close()
     except OSError as error:
         raise UserError(f"cannot write {path}: {error.strerror}") from None
+
+
+def write_grades(path: Path, grades: Sequence[Grade]) -> None:
+    """As CSV."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(Grade.__dataclass_fields__))
+        writer.writeheader()
+        writer.writerows(map(asdict, grades))

@@ -6,6 +6,7 @@ import os
 import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,9 @@ MARKERS = ("o", "s", "^", "X", "v", "P", "h")
 
 CHARACTERS_PER_INCH = 13
 """Of the common font, about."""
+
+TICK_GAP_PX = 4
+"""Between two texts along an axis, at least."""
 
 OTHER_CLOCK = "D"
 """Marker of points of any series that were measured on the other clock."""
@@ -86,8 +90,7 @@ def covers(axes: Any) -> bool:
         return False
     renderer = axes.figure.canvas.get_renderer()
     box = legend.get_window_extent(renderer)
-    curves = [line for line in axes.lines if line.get_transform() == axes.transData and len(line.get_xydata())]
-    paths = [axes.transData.transform_path(line.get_path()) for line in curves]
+    paths = [line.get_transform().transform_path(line.get_path()) for line in axes.lines if len(line.get_xydata())]
     paths += [
         each.get_transform().transform_path(path)
         for each in axes.collections
@@ -101,7 +104,9 @@ def covers(axes: Any) -> bool:
 
 
 def _legends_below(made: Any) -> None:
-    """All legends as one, below the panels."""
+    """All legends as one, below the panels, if one lies over what is drawn."""
+    if not any(covers(axes) for axes in made.axes):
+        return
     entries = {}
     for axes in made.axes:
         if (legend := axes.get_legend()) is not None:
@@ -114,33 +119,47 @@ def _legends_below(made: Any) -> None:
     made.legend(entries.values(), entries.keys(), loc="outside lower center", ncols=columns)
 
 
-def _fit_labels(axes: Any, width_in: float, height_in: float) -> None:
-    """Break the label of the y axis, and turn words along the x axis, where they are longer than there is room."""
-    grid = axes.get_subplotspec().get_gridspec()
-    room = int(0.75 * height_in / grid.nrows * CHARACTERS_PER_INCH)
-    axes.set_ylabel(textwrap.fill(axes.get_ylabel(), room))
-    words = [text.get_text() for text in axes.get_xticklabels()]
-    if sum(map(len, words)) > 0.75 * width_in / grid.ncols * CHARACTERS_PER_INCH:
-        axes.tick_params(axis="x", labelrotation=15)
+def _turn_ticks(made: Any) -> None:
+    """What stands along an x axis, where one would touch the next."""
+    for axes in made.axes:
+        boxes = [text.get_window_extent() for text in _ticks(axes) if not text.get_rotation()]
+        if any(left.x1 + TICK_GAP_PX > right.x0 for left, right in pairwise(sorted(boxes, key=lambda box: box.x0))):
+            axes.tick_params(axis="x", labelrotation=15)
+
+
+def _ticks(axes: Any) -> Iterator[Any]:
+    """Texts along the x axis, without those that lie outside and are not drawn."""
+    least, most = sorted(axes.get_xlim())
+    for place, text in zip(axes.get_xticks(), axes.get_xticklabels(), strict=True):
+        if text.get_text() and least <= place <= most:
+            yield text
+
+
+def _break_labels(made: Any) -> None:
+    """Of y axes, where they are longer than the axis."""
+    for axes in made.axes:
+        label, height = axes.yaxis.label, axes.get_window_extent().height
+        if (length := label.get_window_extent().height) > height:
+            longest = max(map(len, label.get_text().splitlines()))
+            label.set_text(textwrap.fill(label.get_text(), int(longest * height / length)))
 
 
 def save(made: Any, path: Path, heading: str = "") -> list[Path]:
     """Write the figure as PNG, SVG and PDF, without dates in them; `path` is without suffix. heading: what the study
     is and how its points were measured, a line each."""
-    width_in, height_in = made.get_size_inches()
+    width_in = made.get_size_inches()[0]
     if heading:
         lines = [
             textwrap.fill(line, int(width_in * CHARACTERS_PER_INCH), break_on_hyphens=False)
             for line in heading.splitlines()
         ]
         made.suptitle("\n".join(lines), fontsize=9, x=0.01, ha="left")
-    for axes in made.axes:
-        _fit_labels(axes, width_in, height_in)
-    # Arranged once, not anew for each format.
-    made.get_layout_engine().execute(made)
-    if any(covers(axes) for axes in made.axes):
-        _legends_below(made)
-        made.get_layout_engine().execute(made)
+    # Arranged here, not anew for each format: what is mended takes room, so that the next is seen after it alone.
+    arrange = made.get_layout_engine().execute
+    for mend in (_turn_ticks, _legends_below, _break_labels):
+        arrange(made)
+        mend(made)
+    arrange(made)
     made.set_layout_engine("none")
     written = []
     for suffix in FORMATS:

@@ -31,6 +31,7 @@ from experiments.study.evaluation.goals import goals_table, judged
 from experiments.study.evaluation.summary import summary_table
 from experiments.study.loading import load_study
 from experiments.study.report.writing import report_of_run
+from experiments.study.running.execution import check_scheduler
 from experiments.study.running.runner import StudyRun, run_study
 from experiments.study.said import chosen_words, network_words
 from experiments.study.switch_programs import check_switch_programs
@@ -58,14 +59,21 @@ class RunOptions:
     onlooker: Onlooker | None = None
 
 
-def run_study_file(path: Path, options: RunOptions, *, quick: bool = False, clock: str | None = None) -> int:
+def run_study_file(
+    path: Path,
+    options: RunOptions,
+    *,
+    quick: bool = False,
+    clock: str | None = None,
+    on_begin: Callable[[], None] = lambda: None,
+) -> int:
     """Run a study and draw its figures. Exit status 0; 1 if points broke, failed their checks, missed a goal or
     crossed the bound of a figure, which is not drawn then; 130 if interrupted.
 
-    clock: instead of the study's. UserError for what the user can put right.
+    clock: instead of the study's. on_begin: as of run_points. UserError for what the user can put right.
     """
     study = load_study(path, quick, clock)
-    run = run_points(study, options)
+    run = run_points(study, options, on_begin)
     console = make_console()
     if run.interrupted:
         write_report(run, options, console)
@@ -203,6 +211,8 @@ def run_points(study: Study, options: RunOptions, on_begin: Callable[[], None] =
         study = replace(study, head=study.head.model_copy(update={"pcap": options.pcap}))
     _check_captures(study)
     check_machine(study)
+    if options.scheduler is not None:
+        check_scheduler(options.scheduler)
     scale = Scale()
     if study.needs_network:
         # Said before anything is begun.

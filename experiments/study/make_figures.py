@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 
 from common.errors import UserError
@@ -38,8 +39,9 @@ def make_figures(
     """Run the studies one after the other; the worst of their exit statuses. An interruption ends it."""
     status = 0
     for number, path in chosen(system, only).items():
-        print(f"gradbed: figure {number}: {path.stem}", file=sys.stderr, flush=True)
-        ended = run_study_file(path, options, quick=quick, clock=clock)
+        words = f"gradbed: figure {number}: {path.stem}"
+        say = partial(print, words, file=sys.stderr, flush=True)
+        ended = run_study_file(path, options, quick=quick, clock=clock, on_begin=say)
         if ended == INTERRUPTED:
             return ended
         status = max(status, ended)

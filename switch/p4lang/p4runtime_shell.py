@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from common.errors import UserError
+from switch.server.addresses import is_address
 from switch.store import cache_dir
 
 PACKAGE = "p4runtime-shell==0.0.6"
@@ -57,7 +58,7 @@ def shell_arguments(grpc_address: str, device_id: int, election_id: str, config:
         "-m",
         "p4runtime_sh",
         "--grpc-addr",
-        grpc_address,
+        _checked_address(grpc_address),
         "--device-id",
         str(device_id),
         "--election-id",
@@ -66,6 +67,12 @@ def shell_arguments(grpc_address: str, device_id: int, election_id: str, config:
     if config is not None:
         arguments += ["--config", _checked_config(config)]
     return arguments
+
+
+def _checked_address(text: str) -> str:
+    if not is_address(text):
+        raise UserError(f"--grpc-addr {text}: give HOST:PORT or unix:PATH")
+    return text
 
 
 def _checked_election_id(text: str) -> str:

@@ -15,10 +15,14 @@ def is_unix(address: str) -> bool:
     return address.startswith("unix:")
 
 
+def is_address(address: str) -> bool:
+    match = _ADDRESS.fullmatch(address)
+    return match is not None and int(match["port"] or 0) <= 65535
+
+
 def check_address(address: str) -> None:
     """Raises UserError unless this is an address."""
-    match = _ADDRESS.fullmatch(address)
-    if match is None or int(match["port"] or 0) > 65535:
+    if not is_address(address):
         raise UserError(f"{address!r} is no address to listen on: give host:port or unix:/path")
 
 

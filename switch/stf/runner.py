@@ -19,10 +19,12 @@ from switch.stf.target import CheckFailed, NotPossible, Target
 @dataclass(frozen=True)
 class Outcome:
     """failures: one line each, `file:line: what`; none if the test passed. not_possible: likewise, what this switch
-    cannot do; of what depends on it nothing was tried."""
+    cannot do; of what depends on it nothing was tried. misfit: the failure that is a mistake of the file, such as a
+    table that the program has not; what follows it was not tried."""
 
     failures: tuple[str, ...]
     not_possible: tuple[str, ...] = ()
+    misfit: str | None = None
 
     @property
     def passed(self) -> bool:
@@ -33,7 +35,7 @@ def run_script(program: BuiltProgram, script: Script) -> Outcome:
     """Run a file on this project's own switch."""
     wrong = absent_port(script)
     if wrong is not None:
-        return Outcome((wrong,))
+        return Outcome((wrong,), misfit=wrong)
     with EngineTarget(program, script.ports) as target:
         return run_on(target, script)
 
@@ -51,13 +53,14 @@ def run_on(target: Target, script: Script) -> Outcome:
     """Run a file on a switch that has the program loaded and is otherwise fresh."""
     run = _Run(target, script)
     run.all()
-    return Outcome(tuple(run.failures), tuple(run.not_possible))
+    return Outcome(tuple(run.failures), tuple(run.not_possible), run.misfit)
 
 
 class _Run:
     def __init__(self, target: Target, script: Script) -> None:
         self.failures: list[str] = []
         self.not_possible: list[str] = []
+        self.misfit: str | None = None
         self._target = target
         self._script = script
         self._received: dict[int, list[bytes]] = defaultdict(list)
@@ -83,6 +86,7 @@ class _Run:
             except NoFit as error:
                 # What follows would fail because of this.
                 self._fail(statement.line, str(error))
+                self.misfit = self.failures[-1]
                 return
         self._receive()
         for port in sorted(self._script.ports):

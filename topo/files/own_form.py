@@ -15,7 +15,7 @@ from topo.link import LinkModel
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
 
 class LinkFields(_Part):

@@ -173,7 +173,7 @@ class DemoSection(Section):
 
 def _file_name(text: str) -> str:
     if not text or not all(c.isalnum() or c in "-_" for c in text):
-        raise ValueError("a name is letters, digits, - and _: it becomes a folder's name")
+        raise ValueError("a name is letters, digits, - and _: it becomes the name of a folder or file")
     return text
 
 
@@ -192,7 +192,7 @@ class StudyHead(Section):
     """The ones to show in the table at the end; all are kept. None named: all."""
     quick: dict[str, Any] = Field(default_factory=dict)
     """What --quick changes: a partial study, or dotted paths."""
-    figures: dict[str, FigureSection] = Field(default_factory=dict)
+    figures: dict[Annotated[str, AfterValidator(_file_name)], FigureSection] = Field(default_factory=dict)
     """By file name."""
     compare: str | None = None
     """A swept path whose values are to stand beside each other, in a table of differences to the first one."""

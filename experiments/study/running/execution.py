@@ -34,6 +34,9 @@ RETRIES = 3
 SCHEDULER_TIMEOUT = "10s"
 """For a Dask scheduler to answer."""
 
+LOCAL = "local"
+"""In place of a scheduler's address."""
+
 
 @dataclass(frozen=True)
 class Broken:
@@ -251,12 +254,19 @@ def _attempt_remotely(order: PointOrder) -> dict[str, Any]:
         return _attempt_plain(PointOrder(**{**vars(order), "folder": folder}))
 
 
+def check_scheduler(address: str) -> None:
+    """UserError if no Dask scheduler answers there."""
+    if address != LOCAL:
+        with _dask_client(address):
+            pass
+
+
 @contextlib.contextmanager
 def _dask_client(address: str) -> Iterator[Any]:
-    """ "local" makes a cluster of this machine's processors for the time."""
+    """LOCAL makes a cluster of this machine's processors for the time."""
     from distributed import Client, LocalCluster
 
-    if address == "local":
+    if address == LOCAL:
         with (
             scratch_folder("dask") as folder,
             LocalCluster(threads_per_worker=1, dashboard_address=None, local_directory=str(folder)) as cluster,

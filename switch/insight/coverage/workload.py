@@ -37,7 +37,10 @@ def cover_script(program: InstrumentedProgram, coverage: Coverage, script: Scrip
         raise UserError(wrong)
     cpu_port = next(port for port in range(510, -1, -1) if port not in script.ports)
     with TracedSwitch(program, Level.POINTS, cpu_port) as switch:
-        return run_on(_CoveredTarget(switch, coverage), script)
+        outcome = run_on(_CoveredTarget(switch, coverage), script)
+    if outcome.misfit is not None:
+        raise UserError(outcome.misfit)
+    return outcome
 
 
 def _see_entries(switch: TracedSwitch, coverage: Coverage) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from experiments.plotting.style import figure, save
+from tests.unit.experiments.figures.looked_at import words_over_words
 
 
 def test_long_labels_and_titles_are_broken_and_long_words_turned(tmp_path: Path) -> None:
     with figure() as (made, [axes]):
-        axes.set_xticks([1, 2, 3], ["optical-electrical:2", "leaf-spine:4,2,2", "dragonfly:4,2,1"])
+        axes.set_xticks(range(4), ["optical-electrical:2", "leaf-spine:4,2,2", "dragonfly:4,2,1", "bcube:4,1"])
+        axes.set_xlim(-0.5, 3.5)
         axes.set_ylabel("what links carried and hosts received on average of the rates of all links")
         save(
             made, tmp_path / "long", "A title of a study that has far more words than there is room for in one\nmean"
@@ -32,3 +34,35 @@ def test_short_ones_stay(tmp_path: Path) -> None:
         save(made, tmp_path / "short", "Round time")
         assert axes.get_ylabel() == "time (ms)"
         assert {text.get_rotation() for text in axes.get_xticklabels()} == {0}
+
+
+def test_powers_of_ten_are_as_short_as_they_look(tmp_path: Path) -> None:
+    with figure(width_in=3) as (made, [axes]):
+        axes.loglog([1e-4, 1e-1], [1, 2])
+        save(made, tmp_path / "powers")
+        assert {text.get_rotation() for text in axes.get_xticklabels()} == {0}
+
+
+def test_numbers_that_would_touch_are_turned(tmp_path: Path) -> None:
+    with figure(width_in=3) as (made, [axes]):
+        axes.set_xticks(range(0, 100_001, 10_000))
+        made.draw_without_rendering()
+        assert words_over_words(made), "there is no case"
+        save(made, tmp_path / "numbers")
+        assert {text.get_rotation() for text in axes.get_xticklabels()} == {15}
+
+
+def test_a_label_fits_beside_what_the_legend_leaves_of_the_panel(tmp_path: Path) -> None:
+    with figure(columns=2) as (made, axes):
+        for panel in axes:
+            panel.plot([0, 1], [0, 1], label="a")
+            panel.set_ylabel("resends of a worker for each fragment")
+        made.legend([*axes[0].lines] * 5, ["a line of the legend"] * 5, loc="outside lower center")
+        save(
+            made,
+            tmp_path / "beside",
+            "The title\nmean and 95 % interval of 5 repetitions of what is drawn by chance",
+        )
+        for panel in axes:
+            label, frame = panel.yaxis.label.get_window_extent(), panel.get_window_extent()
+            assert label.height <= frame.height

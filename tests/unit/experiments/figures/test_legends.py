@@ -10,7 +10,7 @@ import pytest
 from experiments.plotting import style
 from experiments.plotting.series import draw_series
 from experiments.plotting.series_point import SeriesPoint
-from tests.unit.experiments.figures.conftest import points_under_legends
+from tests.unit.experiments.figures.looked_at import points_under_legends
 
 
 def test_a_legend_that_would_lie_over_points_goes_below(tmp_path: Path) -> None:
@@ -27,13 +27,15 @@ def test_a_legend_that_would_lie_over_points_goes_below(tmp_path: Path) -> None:
         assert [text.get_text() for text in made.legends[0].texts] == [line.get_label() for line in axes.lines]
 
 
-@pytest.mark.parametrize("kind", ["line between points", "bar", "interval"])
+@pytest.mark.parametrize("kind", ["line between points", "bar", "interval", "upright"])
 def test_what_lies_between_points_counts(kind: str, tmp_path: Path) -> None:
     with style.figure() as (made, [axes]):
         if kind == "bar":
             axes.bar([0.5], [1], label="a bar")
         elif kind == "interval":
             axes.errorbar([0.5], [0.5], yerr=[[0.5], [0.5]], label="an interval")
+        elif kind == "upright":
+            axes.axvline(0.5, label="where it saturates")
         else:
             axes.plot([0, 1], [0, 1], label="a line")
         axes.set_xlim(0, 1)
@@ -46,7 +48,7 @@ def test_what_lies_between_points_counts(kind: str, tmp_path: Path) -> None:
 def test_a_legend_that_is_in_nobodys_way_stays(tmp_path: Path) -> None:
     with style.figure() as (made, [axes]):
         axes.plot([0, 1, 2], [0, 1, 10], label="a line")
-        axes.axvline(0.2)
+        axes.axvline(1.9)
         axes.legend(loc="upper left")
         style.save(made, tmp_path / "figure")
         assert axes.get_legend() is not None and not made.legends
