@@ -34,5 +34,8 @@ class Onlooker:
     def network_goes(self) -> None:
         """The point is over, or has broken; the network still stands."""
 
+    def given_up(self) -> None:
+        """Somebody ended the command before its end."""
+
 
 NOBODY = Onlooker()

@@ -16,6 +16,7 @@ from experiments.live.channel import Feed
 from experiments.live.contents import Contents
 from experiments.live.introduction import introduction
 from experiments.live.pace import Pace
+from experiments.live.recording import LEAVE
 from experiments.phases import Phase, Progress
 from experiments.scale import Scale
 from experiments.setup import NetworkSetup, PointTask
@@ -110,6 +111,9 @@ class LiveObserver(Onlooker):
         self._contents.close()
         self.tell({"kind": "end"})
         self._testbed = None
+
+    def given_up(self) -> None:
+        self._feed.send({"kind": LEAVE})
 
     # Looking.
 

@@ -33,6 +33,9 @@ from common.errors import UserError
 FILE = "live.jsonl.gz"
 VERSION = 1
 
+LEAVE = "leave"
+"""The kind of a row that is not kept: the command was given up, and its page goes, too."""
+
 Row = Mapping[str, Any]
 
 MOST: Mapping[str, int] = {

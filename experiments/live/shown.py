@@ -11,12 +11,9 @@ from typing import Any, Protocol
 
 from experiments.live.layout import places
 from experiments.live.packets import packets_of
-from experiments.live.recording import FILE, Recording, Row, decoded
+from experiments.live.recording import FILE, LEAVE, Recording, Row, decoded
 
 LONGEST_ROW_BYTES = 16_000_000
-
-LEAVE = "leave"
-"""The kind of a row that is not kept: the command was given up, and its page goes, too."""
 
 
 class Shown(Protocol):

@@ -12,7 +12,6 @@ from common.json_lines import own_program
 from experiments.live.channel import Feed
 from experiments.live.observer import LiveObserver
 from experiments.live.server import address, listen, make_token
-from experiments.live.shown import LEAVE
 
 
 @contextlib.contextmanager
@@ -32,11 +31,11 @@ def live_view(*, paused: bool = False) -> Iterator[LiveObserver]:
         server.stdin.write(token.encode() + b"\n")
         server.stdin.close()
         print(f"gradbed: live view: {address(listener, token)}", file=sys.stderr, flush=True)
-        feed = Feed(ours)
+        onlooker = LiveObserver(Feed(ours), paused=paused)
         try:
-            yield LiveObserver(feed, paused=paused)
+            yield onlooker
         except BaseException:
-            feed.send({"kind": LEAVE})
+            onlooker.given_up()
             raise
         finally:
             listener.close()

@@ -92,6 +92,8 @@ def run_study(
             _run(running, orders, files, labels, broken, planned, on_tables)
     except KeyboardInterrupt:
         interrupted = True
+        if onlooker is not None:
+            onlooker.given_up()
     done = write_point_tables(files, planned)
     files.link_captures()
     if not interrupted:
