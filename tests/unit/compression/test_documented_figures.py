@@ -63,18 +63,16 @@ def step(rule: str, initial_rate: str, load: float) -> Mapping[str, Any]:
     return figure_data("compression_2_step").row(rule=rule, initial_rate=initial_rate, load=load)
 
 
-@pytest.mark.parametrize(("load", "words"), [(0.0, "With the link halved"), (0.5, "With the datagrams")])
+@pytest.mark.parametrize(("load", "words"), [(0.0, "is halved"), (0.5, "carries datagrams")])
 def test_the_longest_iterations_of_the_step(load: float, words: str) -> None:
     none, iteration, run = (
         step(*at, load) for at in (("none", "iteration"), ("repaired", "iteration"), ("repaired", "run"))
     )
-    times = [f"{1e3 * each['longest_iteration_s']:.0f} ms" for each in (none, iteration, run)]
-    queues = [each["longest_queue"] for each in (none, iteration, run)]
-    said(
-        DOCUMENT,
-        f"{words} the longest iteration takes {times[0]} without a rule, {times[1]} with R0 of the iteration "
-        f"and {times[2]} with R0 of the run, and at most {queues[0]}, {queues[1]} and {queues[2]} packets wait.",
-    )
+    cells = [
+        f"{1e3 * each['longest_iteration_s']:.0f} ms, {each['longest_queue']} packets"
+        for each in (none, iteration, run)
+    ]
+    said(DOCUMENT, f"| {words} | {' | '.join(cells)} |")
 
 
 def test_queues() -> None:

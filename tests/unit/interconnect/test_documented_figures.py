@@ -38,7 +38,7 @@ def test_sums_on_five_networks() -> None:
     said(PAGE, f"a round takes {dragonfly:.1f} ms on the dragonfly, {torus:.1f} ms on leaf-spine and torus")
     said(PAGE, f"{round_ms('optical-electrical:2'):.1f} ms here, and {round_ms('fat-tree:4'):.1f} ms on the fat-tree")
     without = [round_ms(kind, "none") for kind in kinds]
-    said(PAGE, f"without them {min(without):.1f} to {max(without):.1f} ms")
+    said(PAGE, f"Without sums a round takes {min(without):.1f} to {max(without):.1f} ms")
 
 
 def test_training_on_five_networks() -> None:
@@ -75,11 +75,12 @@ def test_latency_from_each_unit_to_the_next() -> None:
     )
     said(
         PAGE,
-        f"At 0.6 packets take {by_load} ms by load, {coin} ms over a random plane, {hashed} ms by flow hash, whose",
+        f"At 0.6 packets take {by_load} ms by load, {coin} ms over a random plane, {hashed} ms by flow hash, and "
+        f"{fixed} ms over a fixed plane.",
     )
-    said(PAGE, f"seeds crowd single light paths, and {fixed} ms over a fixed plane")
     lost = [100 * at(policy, 0.6)["loss"] for policy in ("ecmp", "fixed-plane")]
-    said(PAGE, f"where {lost[0]:.0f} % and {lost[1]:.0f} % are lost")
+    said(PAGE, f"Flow hash loses {lost[0]:.0f} %, since its seeds crowd single light paths, and")
+    said(PAGE, f"and the fixed plane {lost[1]:.0f} %.")
 
 
 def test_latency_by_policy() -> None:

@@ -79,7 +79,7 @@ def hops_of_blind_coding() -> str:
     return (
         "Coding that does not look at the network (`coded-largest`) takes "
         f"{percent(blind['hops'], nearest['hops'])} of the "
-        f"hops of unicast from the nearest holder with 0.3 of the samples, though it sends "
+        f"hops of unicast from the nearest holder with 0.3 of the samples. But it sends "
         f"{percent(blind['packets_per_sample'], nearest['packets_per_sample'])} of its packets"
     )
 
@@ -122,7 +122,7 @@ def times_of_ours() -> str:
     some_any, some_nearest, half_any, half_nearest = times_of("improved")
     return (
         f"With 0.3 of the samples the improved scheduler takes {some_any} of the time of unicast from any holder and "
-        f"{some_nearest} of that from the nearest one, with half of them {half_any} and {half_nearest}"
+        f"{some_nearest} of that from the nearest one; with half of them {half_any} and {half_nearest}"
     )
 
 
@@ -157,9 +157,9 @@ def shares_of_one_core() -> str:
         on_trees("hop-aware", rule)["top_switch_share"] for rule in ("first", "least-loaded", "ecmp")
     )
     return (
-        f"Always on the first tree, all that core switches send goes over one ({percent(first, 1)} of the "
-        "source's packets), "
-        f"by the hash the busiest of four sends {percent(hashed, 1)}, by load {percent(spread, 1)}."
+        f"With the first tree always, one core switch sends everything ({percent(first, 1)} of the "
+        "source's packets). "
+        f"By the hash the busiest of four sends {percent(hashed, 1)}, by load {percent(spread, 1)}."
     )
 
 

@@ -90,8 +90,8 @@ def test_loss() -> None:
     below = [-100 * over_line(3e-2, how) for how in policies]
     said(
         DOCUMENT,
-        f"Measured: within {100 * near:.0f} % of the line of timers up to 1 % of loss, although hardly a timer runs "
-        f"out there, and {min(below):.0f} to {max(below):.0f} % below it at 3 %",
+        f"Measured: up to 1 % of loss within {100 * near:.0f} % of the line of timers, although hardly a timer runs "
+        f"out there; at 3 %, where many repairs overlap, {min(below):.0f} to {max(below):.0f} % below it",
     )
     for loss in losses:
         halves = sum(rows[loss, how]["mean_round_time_s_half"] for how in policies)
@@ -121,7 +121,7 @@ def test_slots() -> None:
     fixed = min(slots for slots in share if rates["static", slots] > rates["dynamic", slots])
     said(
         DOCUMENT,
-        f"up to A / L = 1/{live // max(better)} here, a fixed part from 1/{live // fixed} on, where a good part",
+        f"here up to A / L = 1/{live // max(better)}. A fixed part is better from 1/{live // fixed} on",
     )
 
 
