@@ -168,8 +168,10 @@ def _again_with(install: Callable[[], None]) -> NoReturn:
 
 
 def _complain(message: str) -> int:
+    # What is said of a file may have parts of it: no byte of them commands the terminal.
+    shown = "".join(char if char.isprintable() or char in "\n\t" else ascii(char)[1:-1] for char in message)
     with contextlib.suppress(OSError):
-        print(message, file=sys.stderr, flush=True)
+        print(shown, file=sys.stderr, flush=True)
     try:
         sys.stdout.flush()
     except OSError:

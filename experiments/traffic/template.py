@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import types
 from collections.abc import Callable
@@ -16,6 +17,11 @@ from hosts.traffic.frames import FIRST_PORT
 from topo.graph import Topology
 
 _VARIABLE = re.compile(r"\$(\w+)")
+_PLAIN = (
+    *(ast.Expression, ast.Call, ast.keyword, ast.Name, ast.Load, ast.Constant, ast.List, ast.Tuple),
+    *(ast.BinOp, ast.Div, ast.Add, ast.Sub, ast.Mult, ast.UnaryOp, ast.USub),
+)
+"""No attributes: by those of any value Python gets to all that it can do."""
 
 
 class Template:
@@ -23,8 +29,9 @@ class Template:
     frame goes that names no destination), $src_number, $dst_number (places of the hosts, from 1), $flow (from 0) and
     $port (of the flow). Names and meanings are those of entries (controller/entries/variables.py).
 
-    layers: a Python file with Scapy layers (and bind_layers) of one's own, whose names the text may use. UserError,
-    one line, for what cannot be read or made.
+    layers: a Python file with Scapy layers (and bind_layers) of one's own, whose names the text may use: it runs.
+    The text itself, which a study may bring along, can make layers, add and multiply, and no more. UserError, one
+    line, for what cannot be read or made.
     """
 
     def __init__(self, text: str, layers: Path | None = None) -> None:
@@ -34,9 +41,21 @@ class Template:
             if name not in _VARIABLES:
                 raise self._error(f"there is no ${name}{suggestion(name, _VARIABLES)}")
         try:
-            self._code = compile(_VARIABLE.sub(r"_\1", text), "template", "eval")
-        except SyntaxError as error:
-            raise self._error(f"{error.msg}") from None
+            tree = ast.parse(_VARIABLE.sub(r"_\1", text).strip(), "template", "eval")
+            self._check(tree)
+            self._code = compile(tree, "template", "eval")
+        except (SyntaxError, ValueError) as error:
+            raise self._error(getattr(error, "msg", str(error))) from None
+        except (RecursionError, MemoryError):
+            raise self._error("it is nested too deeply") from None
+
+    def _check(self, tree: ast.Expression) -> None:
+        for node in ast.walk(tree):
+            if not isinstance(node, _PLAIN) or (isinstance(node, ast.keyword) and node.arg is None):
+                raise self._error(
+                    f"{type(node).__name__} cannot stand here: write layers with values, joined by /; what is more "
+                    "belongs into the file that --layers names"
+                )
 
     def headers(self, topology: Topology, frame_bytes: int) -> Callable[[Pair, int], tuple[str, ...]]:
         """What experiments.traffic.agents.plan_traffic takes: headers of a pair's flows in frames of this length."""
@@ -69,7 +88,7 @@ class Template:
         from scapy.layers.l2 import Ether
         from scapy.packet import Packet, Raw
 
-        names = {**self._names, **{f"_{name}": value for name, value in values.items()}}
+        names = {"__builtins__": {}, **self._names, **{f"_{name}": value for name, value in values.items()}}
         try:
             packet = eval(self._code, names)
         except Exception as error:
@@ -105,15 +124,19 @@ _VARIABLES = ("src", "dst", "src_mac", "dst_mac", "next_mac", "src_number", "dst
 
 
 def _scapy_names() -> dict[str, Any]:
-    """Of the layers that people write without importing them."""
+    """The layers that people write without importing them, and the values that Scapy draws."""
     import scapy.layers.inet
     import scapy.layers.inet6
     import scapy.layers.l2
     import scapy.packet
+    import scapy.volatile
 
-    found: dict[str, Any] = {}
+    found: dict[str, Any] = {"bytes": bytes}
     for module in (scapy.packet, scapy.layers.l2, scapy.layers.inet, scapy.layers.inet6):
-        found.update({name: value for name, value in vars(module).items() if not name.startswith("_")})
+        for name, value in vars(module).items():
+            # Those modules also have names such as os, and sendp.
+            if isinstance(value, type) and issubclass(value, (scapy.packet.Packet, scapy.volatile.VolatileValue)):
+                found[name] = value
     return found
 
 

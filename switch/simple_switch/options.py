@@ -11,7 +11,8 @@ from common.errors import UserError
 from switch.server.server_tls import ServerTls
 from switch.shims.command_line import CommandLine, Option, parse, usage
 
-DEFAULT_GRPC_ADDRESS = "0.0.0.0:9559"
+DEFAULT_GRPC_ADDRESS = "127.0.0.1:9559"
+"""BMv2 listens on all addresses: whoever reaches the machine may then write to the switch."""
 DEFAULT_THRIFT_PORT = 9090
 DROP_PORT = 511
 MAX_PORT = 511

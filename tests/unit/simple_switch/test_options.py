@@ -37,7 +37,7 @@ def test_as_the_p4_tutorials_start_it(tmp_path: Path) -> None:
 def test_defaults() -> None:
     options = grpc("--no-p4")
     assert options.program is None
-    assert options.grpc_addresses == ("0.0.0.0:9559",)
+    assert options.grpc_addresses == ("127.0.0.1:9559",)
     assert (options.device_id, options.cpu_port, options.drop_port, options.priorities) == (0, None, 511, 8)
     assert (options.thrift_port, options.pcap_dir, options.files_delay_s, options.log_file) == (None,) * 4
     assert options.notes == ()

@@ -79,6 +79,28 @@ def test_templates_that_cannot_be_are_one_line(text: str, message: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "__import__('os').system('touch {}')",
+        "open('{}', 'w')",
+        "os.system('touch {}')",
+        "Ether().__class__.__base__.__subclasses__()",
+        "Ether(**{{'src': 1}})",
+        "[open('{}', 'w') for _ in (1,)]",
+        "(lambda: open('{}', 'w'))()",
+        "sendp(Ether())",
+        "Ether(src=(x := 1))",
+        "f'{{open}}'",
+        "Ether()" + "/Ether()" * 20_000,
+    ],
+)
+def test_a_template_is_no_program(text: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError) as caught:
+        header(text.format(tmp_path / "made"))
+    assert "\n" not in str(caught.value) and not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
         (None, "there is no such file"),

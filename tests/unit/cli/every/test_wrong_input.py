@@ -50,6 +50,11 @@ WRONG_FILES = {
     "study: zip of two lengths": ("run F.yaml", STUDY.replace("product", "zip").replace("]}}", "], clock: [real]}}")),
     "study: an unknown metric": ("run F.yaml", STUDY + "metrics: [speed]\n"),
     "study: a figure of nothing": ("run F.yaml", STUDY + "figures: {f: {x: traffic.load, y: speed}}\n"),
+    "study: a figure outside of the results": (
+        "run F.yaml",
+        STUDY + "figures: {../../x: {x: traffic.load, y: loss}}\n",
+    ),
+    "study: a figure at a path": ("run F.yaml", STUDY + "figures: {/etc/x: {x: traffic.load, y: loss}}\n"),
     "study: an unknown kind of figure": (
         "run F.yaml",
         STUDY + "figures: {f: {kind: pie, x: seed, y: loss}}\n",
@@ -86,6 +91,10 @@ WRONG_FILES = {
     "entries: no such table": ("p4 plan PROGRAM F.yaml", "tables: {nothing: []}\n"),
     "entries: no such parameter": ("p4 plan PROGRAM F.yaml", RULE),
     "entries: JSON that is none": ("p4 plan PROGRAM F.json", "{"),
+    "topology: a name that clears the terminal": (
+        "topo show F.yaml",
+        TOPOLOGY.replace("h2: {}", '"h\\e[2J": {}'),
+    ),
     "entries: JSON of something else": ("p4 plan PROGRAM F.json", "[1, 2]"),
     "entries: Python that fails": ("p4 plan PROGRAM F.py", "1 / 0\n"),
     "entries: Python that ends": ("p4 plan PROGRAM F.py", "raise SystemExit(0)\n"),
@@ -103,7 +112,7 @@ def check(ended: Ended) -> None:
     first, *more = ended.err.splitlines() or [""]
     assert ended.status == 2, (ended.status, ended.out[:300], ended.err)
     assert ended.out == ""
-    assert first.strip() and "Traceback" not in ended.err
+    assert first.strip() and "Traceback" not in ended.err and "\x1b" not in ended.err
     assert len(more) <= (3 if COMPILERS.search(first) else 0), ended.err
     assert "None" not in first
 
