@@ -17,7 +17,7 @@ from switch.store import cache_dir, digest_of, stored
 MEMORY, THREADS = "address,undefined", "thread"
 
 FLAGS = ("-std=gnu11", "-g", "-O1", "-fno-strict-aliasing", "-fno-sanitize-recover=all")
-STRICT = ("-Wall", "-Werror")
+STRICT = ("-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter")
 """Of written code; generated code has variables that it does not use."""
 
 

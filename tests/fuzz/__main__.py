@@ -6,6 +6,7 @@ tests/fuzz/findings/TARGET once it is mended.
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import subprocess
 import sys
@@ -30,6 +31,11 @@ def main(arguments: Sequence[str]) -> int:
         return 2
     if unknown := sorted(set(names) - set(TARGETS)):
         print(f"no target is called {unknown[0]}: there are {', '.join(TARGETS)}", file=sys.stderr)
+        return 2
+    if importlib.util.find_spec("atheris") is None:
+        print(
+            "atheris is missing, which looks for the inputs: .venv/bin/python -m pip install atheris", file=sys.stderr
+        )
         return 2
     print(f"{'target':14} {'inputs':>9} {'coverage':>9} {'features':>9} {'kept':>6}  finding", flush=True)
     return max([_fuzz(name, TARGETS[name], seconds) for name in names])

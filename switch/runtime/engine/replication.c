@@ -28,11 +28,9 @@ int replica_map_set(struct replica_map *map, uint32_t number, const struct gb_re
         if (replicas[i].egress_port >= GB_MAX_PORTS || replicas[i].instance > UINT16_MAX)
             return -EINVAL;
     struct replica_set **at = slot(map, number);
-    struct replica_set *set = malloc(sizeof *set + count * sizeof *replicas);
-    if (!at || !set) {
-        free(set);
+    struct replica_set *set = at ? malloc(sizeof *set + count * sizeof *replicas) : NULL;
+    if (!set)
         return -ENOMEM;
-    }
     set->count = count;
     set->truncate_bytes = truncate_bytes ? truncate_bytes : UINT32_MAX;
     set->class_of_service = class_of_service;
@@ -44,9 +42,9 @@ int replica_map_set(struct replica_map *map, uint32_t number, const struct gb_re
 }
 
 int replica_map_delete(struct replica_map *map, uint32_t number) {
-    if (!replica_map_find(map, number))
+    struct replica_set **at = replica_map_find(map, number) ? slot(map, number) : NULL;
+    if (!at)
         return -ENOENT;
-    struct replica_set **at = slot(map, number);
     free(*at);
     *at = NULL;
     return 0;

@@ -137,8 +137,11 @@ static struct gb_group *group_add(struct gb_profile *profile, uint32_t id) {
 }
 
 static void refer(struct gb_profile *profile, const struct gb_group *group, int by) {
-    for (uint32_t i = 0; i < group->member_count; i++)
-        gb_profile_member(profile, group->members[i])->references += (uint32_t)by;
+    for (uint32_t i = 0; i < group->member_count; i++) {
+        struct gb_member *member = gb_profile_member(profile, group->members[i]);
+        if (member)
+            member->references += (uint32_t)by;
+    }
 }
 
 static bool is_down(const struct gb_profile *profile, uint32_t port) {
@@ -148,9 +151,11 @@ static bool is_down(const struct gb_profile *profile, uint32_t port) {
 /* Let the hash choose among the members whose ports are up. calls has room for all. */
 static void choose_members(struct gb_profile *profile, struct gb_group *group) {
     group->size = 0;
-    for (uint32_t i = 0; i < group->member_count; i++)
-        if (!group->watched || !is_down(profile, group->watched[i]))
-            group->calls[group->size++] = gb_profile_member(profile, group->members[i])->call;
+    for (uint32_t i = 0; i < group->member_count; i++) {
+        const struct gb_member *member = gb_profile_member(profile, group->members[i]);
+        if (member && (!group->watched || !is_down(profile, group->watched[i])))
+            group->calls[group->size++] = member->call;
+    }
 }
 
 /* Copy of the ports that members watch; NULL when they watch none, or when out of memory. */
