@@ -90,27 +90,17 @@ def test_an_introduction_for_a_full_disk_is_one_line_too() -> None:
 
 def test_a_terminal_that_is_closed_ends_a_command_that_goes_on_without_it(tmp_path: Path) -> None:
     """As under nohup(1), or after `disown`: SIGHUP is ignored, and writing fails (EIO)."""
+    command = [sys.executable, "-m", "cli", "p4", "compile", "p4src/aggregation.p4", "--output", str(tmp_path / "a")]
     terminal, end = pty.openpty()
     with subprocess.Popen(
-        [
-            "nohup",
-            sys.executable,
-            "-m",
-            "cli",
-            "p4",
-            "compile",
-            "p4src/aggregation.p4",
-            "--output",
-            str(tmp_path / "a"),
-        ],
+        ["sh", "-c", 'trap "" HUP; read closed; exec "$@"', "sh", *command],
         cwd=ROOT,
-        stdin=subprocess.DEVNULL,
+        stdin=subprocess.PIPE,
         stdout=end,
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
         os.close(end)
         os.close(terminal)
-        assert process.stderr is not None
-        said = process.stderr.read()
+        _, said = process.communicate("closed\n", timeout=60)
     assert (process.returncode, said) == (128 + signal.SIGPIPE, "")
