@@ -15,6 +15,7 @@ import pytest
 from experiments.study.command import RunOptions, run_single
 from experiments.study.report.network import LEVEL_WORDS, level
 from experiments.study.report.writing import write_report
+from experiments.tables.units import engineering
 from tests.unit.report.html_page import HtmlPage
 from tests.unit.workload.runs import configuration
 
@@ -167,6 +168,24 @@ def test_faults_and_events_are_told_with_their_times(folder: Path, page: HtmlPag
     ends = [float(row["time_us"]) for row in rows(folder, "timeline") if row["name"] == "complete"]
     for end_us in ends:
         assert re.search(rf"complete: {end_us / 1e3:.4g} ms", page.text)
+
+
+def test_bars_of_the_time_line_are_as_long_as_their_events(folder: Path, page: HtmlPage) -> None:
+    drawn = re.findall(r'<rect class="event" x="([\d.]+)"[^>]* width="([\d.]+)"', (folder / "report.html").read_text())
+    axis_from, axis_to = 220, 690
+    expected = []
+    for phase in ("parameter server", "in-network"):
+        of_phase = [row for row in rows(folder, "timeline") if row["phase"] == phase]
+        scale = (axis_to - axis_from) / max(float(row["last_us"]) for row in of_phase)
+        for row in of_phase:
+            begin, end = (axis_from + scale * float(row[name]) for name in ("time_us", "last_us"))
+            if row["what"] == "event" and end - begin > 1:
+                expected.append((begin, end - begin))
+                told = re.findall(rf"{row['name']}: {row['count']} from ([\d.]+ \S*s) to ([\d.]+ \S*s)", page.text)
+                assert tuple(engineering(float(row[name]) / 1e6, "s") for name in ("time_us", "last_us")) in told
+    assert len(expected) >= 2
+    for told, wanted in zip(drawn, expected, strict=True):
+        assert tuple(map(float, told)) == pytest.approx(wanted, abs=0.06)
 
 
 def test_a_run_of_an_older_version_has_a_network_too(folder: Path, tmp_path: Path) -> None:

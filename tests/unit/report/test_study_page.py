@@ -49,6 +49,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(tmp_path: Path, gradbed_here: GradbedHere, text: str = STUDY, ends: str = '""') -> tuple[int, Path]:
+    tmp_path.mkdir(exist_ok=True)
     (tmp_path / "study.yaml").write_text(text.strip().replace("ENDS", ends))
     said = gradbed_here("run", str(tmp_path / "study.yaml"), "--output", str(tmp_path / "results"))
     (folder,) = (path for path in (tmp_path / "results" / "tosses").iterdir() if not path.is_symlink())
@@ -139,6 +140,21 @@ def test_a_study_that_ended_badly_has_a_page_that_says_so(
     for words in said:
         assert words in text
     assert coin.CoinSystem.assurance not in text
+
+
+def test_nothing_is_assured_where_a_point_failed_although_goals_are_met(
+    tmp_path: Path, gradbed_here: GradbedHere
+) -> None:
+    for ends, is_assured in (('""', True), ("edge", False)):
+        _, folder = run(tmp_path / str(is_assured), gradbed_here, STUDY.replace("at_most: 15", "at_least: 1"), ends)
+        text = HtmlPage.of(folder / "report.html").text
+        assert (coin.CoinSystem.assurance in text) == is_assured
+
+
+def test_the_least_and_the_most_need_not_be_at_the_ends(tmp_path: Path, gradbed_here: GradbedHere) -> None:
+    _, folder = run(tmp_path, gradbed_here, STUDY.replace("[20, 40]", "[30, 90, 10, 60]"))
+    text = HtmlPage.of(folder / "report.html").text
+    assert re.search(r"least [\d.]+ at count 10, most [\d.]+ at count 90\.", text)
 
 
 def test_a_killed_study_has_a_page_of_what_is_missing(
