@@ -54,7 +54,7 @@ def _draw_times(axes: Any, summary: Sequence[Row], rounds: Sequence[Row]) -> Non
         axes.step(values, share, where="post", color=COLOURS[name], label=name)
         if phase["least_round_time_s"]:
             axes.axvline(1e3 * phase["least_round_time_s"], color=COLOURS[name], linewidth=0.8, linestyle="--")
-    axes.set_xlabel("round time (ms); dashed: the least that the links allow")
+    axes.set_xlabel("round time (ms);\ndashed: the least that the links allow")
     axes.set_ylabel("share of rounds")
     axes.set_xlim(left=0)
     axes.set_ylim(0, 1.02)

@@ -171,7 +171,9 @@ def test_faults_and_events_are_told_with_their_times(folder: Path, page: HtmlPag
 
 
 def test_bars_of_the_time_line_are_as_long_as_their_events(folder: Path, page: HtmlPage) -> None:
-    drawn = re.findall(r'<rect class="event" x="([\d.]+)"[^>]* width="([\d.]+)"', (folder / "report.html").read_text())
+    drawn = re.findall(
+        r'<rect class="event" x="([\d.]+)"[^>]* width="([\d.]+)"', (folder / "report.html").read_text()
+    )
     axis_from, axis_to = 220, 690
     expected = []
     for phase in ("parameter server", "in-network"):
