@@ -110,7 +110,7 @@ def _compile(
     lowered = lower_program(checked, reporter)
     reporter.raise_if_errors()
     assert lowered is not None
-    analyse_program(checked, reporter)
+    analyse_program(checked, [*lowered.actions, *lowered.called_actions], reporter)
     bmv2 = emit_bmv2(lowered, sources, reporter, path.name)
     reporter.raise_if_errors()
     p4info = emit_p4info(lowered, reporter)

@@ -4,32 +4,55 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from switch.compiler import syntax as s
+from switch.compiler import ir
 from switch.compiler.diagnostics import Reporter
 
-
-def warn_of_conditional_actions(declarations: Sequence[s.Declaration], reporter: Reporter) -> None:
-    for declaration in declarations:
-        for node in s.walk(declaration):
-            if isinstance(node, s.FunctionDeclaration) and node.return_type is None and node.body is not None:
-                for statement in _under_conditions(node.body):
-                    reporter.warning(
-                        statement.loc,
-                        "p4c's back end for BMv2 takes only assignments under a condition in an action, not this",
-                        statement.end,
-                        category="unsupported",
-                    )
+_ASSIGNMENTS = {"assign_VL", "assign_header", "assign_header_stack"}
 
 
-def _under_conditions(body: s.Block) -> Iterator[s.Statement]:
-    """Exits, and calls of what is neither a function nor an action, that are reached on a condition."""
-    for conditional in s.walk(body):
-        if isinstance(conditional, (s.If, s.Switch)):
-            for node in s.walk(conditional):
-                if isinstance(node, s.Exit) or (isinstance(node, s.CallStatement) and not _is_inlined(node)):
-                    yield node
+def warn_of_conditional_actions(actions: Sequence[ir.LoweredAction], reporter: Reporter) -> None:
+    """Of what is under conditions in actions, and in what these call."""
+    found = {(each.loc, each.end) for action in actions for each in _refused(action.body, _exit(action), False, set())}
+    for loc, end in sorted(found):
+        reporter.warning(
+            loc,
+            "p4c's back end for BMv2 takes only assignments under a condition in an action, not this",
+            end,
+            category="unsupported",
+        )
 
 
-def _is_inlined(statement: s.CallStatement) -> bool:
-    target = statement.call.target if isinstance(statement.call, s.Call) else None
-    return target is None or target.kind in ("function", "action")
+def _exit(action: ir.LoweredAction) -> ir.Label | None:
+    """What an exit leaves: the whole action."""
+    outermost = action.body[0] if action.body else None
+    return outermost.label if isinstance(outermost, ir.Block) else None
+
+
+def _refused(
+    body: Sequence[ir.Stmt], exit_: ir.Label | None, is_conditional: bool, left: set[ir.Label]
+) -> Iterator[ir.Stmt]:
+    """What is no assignment and is reached on a condition, also behind a return on a condition. left: labels of the
+    blocks around that may have been left before."""
+    for statement in body:
+        here = is_conditional or bool(left)
+        match statement:
+            case ir.If():
+                yield from _refused(statement.then, exit_, True, left)
+                yield from _refused(statement.otherwise, exit_, True, left)
+            case ir.Block() if not _is_loop(statement):
+                yield from _refused(statement.body, exit_, is_conditional, left)
+                left.discard(statement.label)
+            case ir.Leave():
+                if here and statement.label is exit_:
+                    yield statement
+                left.add(statement.label)
+                return
+            case ir.End() if here:
+                yield statement
+            case ir.Primitive() if here and statement.op not in _ASSIGNMENTS and statement.op != "exit":
+                yield statement
+
+
+def _is_loop(block: ir.Block) -> bool:
+    """p4c unrolls loops, if it knows them at all: what is then under a condition nobody knows here."""
+    return any(isinstance(each, ir.Repeat) and each.label is block.label for each in block.body)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from switch.compiler import ir
 from switch.compiler import syntax as s
 from switch.compiler.analysis.comparisons import warn_of_constant_comparisons
 from switch.compiler.analysis.conditional_actions import warn_of_conditional_actions
@@ -32,8 +35,9 @@ CATEGORIES = {
 }
 
 
-def analyse_program(checked: CheckedProgram, reporter: Reporter) -> None:
-    """Report all warnings about the user's own declarations; those of the standard includes are left alone."""
+def analyse_program(checked: CheckedProgram, actions: Sequence[ir.LoweredAction], reporter: Reporter) -> None:
+    """Report all warnings about the user's own declarations; those of the standard includes are left alone. actions:
+    those of tables, and those that controls call."""
     declarations = [
         declaration
         for declaration in checked.program.declarations
@@ -45,7 +49,7 @@ def analyse_program(checked: CheckedProgram, reporter: Reporter) -> None:
     concrete = [item for item in declarations if not getattr(item, "type_parameters", None)]
     warn_of_uninitialized_reads(concrete, reporter)
     warn_of_constant_comparisons(concrete, reporter)
-    warn_of_conditional_actions(concrete, reporter)
+    warn_of_conditional_actions(actions, reporter)
     if len(concrete) == len(declarations):
         warn_of_invalid_headers(concrete, reporter)
     reporter.diagnostics.sort(key=lambda item: (item.file, item.line, item.column))

@@ -94,14 +94,15 @@ def _inline(node: s.Call, target: s.CallTarget, frame: Frame, code: Code) -> Val
     with code.inlined(node):
         arguments = arguments_of(target.parameters, target.bound, frame, code)
         closure = _declaring_frame(signature, frame) if is_action else None
-        if is_action and not code.in_action:
-            record_call(declaration, closure.prefix if closure else "", code.program)
         outer, code.in_action = code.in_action, code.in_action or is_action
         callee = Frame(closure or code.program.globals, frame.prefix)
         copy_out = bind(target.parameters, arguments, callee, node, code, closed=not is_action)
         code.copy_outs.append(copy_out)
+        begin = len(code.statements)
         result = lower_body(declaration.body, signature.return_type, callee, node, code)
         code.in_action = outer
+        if is_action and not outer:
+            record_call(declaration, closure.prefix if closure else "", code.statements[begin:], code.program)
         code.copy_outs.pop()
         if copy_out.pairs and not isinstance(result, Nothing):
             result = snapshot(result, node, code)

@@ -76,7 +76,8 @@ class InstanceState:
 class ProgramState:
     """What all code of one program shares while it is lowered.
 
-    actions: in order of their numbers in BMv2 JSON. called_actions: by name, without a body.
+    actions: in order of their numbers in BMv2 JSON. called_actions: by name, with the body
+    of the first call.
     """
 
     def __init__(self, checked: CheckedProgram, reporter: Reporter) -> None:

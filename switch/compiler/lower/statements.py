@@ -130,6 +130,9 @@ def _switch(node: s.Switch, frame: Frame, code: Code) -> None:
     if node.expression.type is t.ACTION_RUN:
         _switch_on_action(node, frame, code)
         return
+    if code.in_action:
+        message = "p4c's back end for BMv2 takes no switch in an action: write if and else"
+        code.reporter.warning(node.loc, message, node.expression.end, category="unsupported")
     value = once(scalar_of(node.expression, frame, code), node, code)
     outer = code.statements
     for labels, body in _groups(node):

@@ -285,10 +285,10 @@ def _action(ref: s.ActionRef, owner: Frame, exit_flag: ir.FieldRef | None, progr
     return known
 
 
-def record_call(node: s.FunctionDeclaration, prefix: str, program: ProgramState) -> None:
+def record_call(node: s.FunctionDeclaration, prefix: str, body: list[ir.Stmt], program: ProgramState) -> None:
     """An action is called by a control itself: P4Info lists it, though the control plane cannot use it."""
     name = program.control_name(node.annotations, "" if _is_global(node, program) else prefix, node.name)
-    program.called_actions.setdefault(name, ir.LoweredAction(name, [], [], node))
+    program.called_actions.setdefault(name, ir.LoweredAction(name, [], body, node))
 
 
 def _is_global(node: s.FunctionDeclaration, program: ProgramState) -> bool:

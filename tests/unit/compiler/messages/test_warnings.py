@@ -56,21 +56,6 @@ def parser(states: str) -> str:
             "unsupported",
             "'counters' of table 't' has no name, as p4c wants for P4Info: put @name before it",
         ),
-        *(
-            (
-                "t.apply();",
-                f"{register} action a() {{ if (hdr.h.a == 1) {{ {statement} }} }}"
-                " table t { key = { hdr.h.b: exact; } actions = { a; } } ",
-                "unsupported",
-                "p4c's back end for BMv2 takes only assignments under a condition in an action, not this",
-            )
-            for register, statement in (
-                ("", "exit;"),
-                ("", "mark_to_drop(std);"),
-                ("register<bit<8>>(4) r;", "r.write(0, 1);"),
-                ("", "hdr.g.setValid();"),
-            )
-        ),
         (
             "if (hdr.h.a == 1) { t.apply(); hdr.h.b = 1; } else { t.apply(); }",
             "table t { key = { hdr.h.c: exact; } actions = { NoAction; } }",
