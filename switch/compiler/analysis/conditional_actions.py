@@ -12,7 +12,9 @@ _ASSIGNMENTS = {"assign_VL", "assign_header", "assign_header_stack"}
 
 def warn_of_conditional_actions(actions: Sequence[ir.LoweredAction], reporter: Reporter) -> None:
     """Of what is under conditions in actions, and in what these call."""
-    found = {(each.loc, each.end) for action in actions for each in _refused(action.body, _exit(action), False, set())}
+    found = {
+        (each.loc, each.end) for action in actions for each in _refused(action.body, _exit(action), False, set())
+    }
     for loc, end in sorted(found):
         reporter.warning(
             loc,

@@ -16,6 +16,7 @@ from topo.link import LinkModel
 
 pytestmark = pytest.mark.root
 
+SENT = 30_000
 FRAME = bytes.fromhex("02000000000202000000000188b5") + bytes(86)
 
 
@@ -102,6 +103,27 @@ def test_a_wire_can_be_cut_and_captured(bench: Bench, engine: Engine, tmp_path: 
     engine.set_link_up(1, 3, True)
     bench.sockets[0].send(FRAME)
     assert bench.receive(2, 1) == [FRAME]
+
+
+def test_what_the_kernel_drops_is_counted_and_in_no_file(bench: Bench, engine: Engine, tmp_path: Path) -> None:
+    """Nobody takes frames out of the sockets until more were sent than these have room for."""
+    add_wire(bench, engine, LinkModel(queue_packets=1_000_000))
+    capture = engine.capture(tmp_path / "wire.pcap", [(1, 3, "out")])
+    engine.stop()
+    frame = FRAME + bytes(1400)
+    for _ in range(SENT):
+        bench.sockets[0].send(frame)
+    engine.start()
+    assert eventually(lambda: engine.quiesce(PATIENCE_S) and _seen(engine)[0] + _seen(engine)[1] == SENT)
+    received, dropped = _seen(engine)
+    assert dropped > 0 and received > 0
+    assert capture.close() == received
+
+
+def _seen(engine: Engine) -> tuple[int, int]:
+    """Frames that came out of the sockets, and frames that the kernel dropped before."""
+    statistics = engine.interface_statistics()
+    return sum(each.received for each in statistics), sum(each.socket_drops for each in statistics)
 
 
 def test_mistakes(bench: Bench, engine: Engine) -> None:
