@@ -51,7 +51,7 @@ BODIES = [
 
 
 def program(body: str) -> str:
-    """With the body in a table's action, or, called:, under a condition in an action that the control itself calls."""
+    """With the body in the action of a table, or behind "called:" in one that the control itself calls."""
     where, _, called = body.partition("called: ")
     action = f"action called() {{ if (hdr.h.c == 1) {{ {called} }} }}\n" if called else ""
     locals_ = LOCALS.replace("BODY", where).replace("CALLED", action)
