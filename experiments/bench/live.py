@@ -7,15 +7,12 @@ import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from common.errors import UserError
-from common.scratch import scratch_folder
 from experiments.bench.measure import Stopwatch
 from experiments.bench.report import Goal, exit_status, goals_table
 from experiments.engine.onlooker import NOBODY, Onlooker
 from experiments.live.view import live_view
 from experiments.scale import Scale
-from experiments.study.running.execution import Broken, Outcome, attempt, run_sandboxed
-from experiments.study.running.measure import PointOrder
+from experiments.study.running.execution import run_now
 from experiments.systems import DEFAULT_SYSTEM, find_system
 from experiments.tables.console import make_console
 
@@ -64,15 +61,6 @@ def _run(clock: str, onlooker: Onlooker) -> Times:
     configuration = system.configuration.model_validate(
         {"clock": clock, "topology": {"kind": TOPOLOGY}, "workload": {"workers": WORKERS, "rounds": ROUNDS}}
     )
-    scale = REAL_SCALE if clock == "real" else Scale()
-    with scratch_folder("bench-live") as folder:
-        order = PointOrder("point", DEFAULT_SYSTEM, configuration.model_dump(mode="json"), 1, scale.factor, folder)
-        watch = Stopwatch()
-        if clock == "real":
-            outcome: Outcome = run_sandboxed(order, onlooker=onlooker)
-        else:
-            outcome = attempt(order, onlooker=onlooker)
-        times = Times(watch.wall_s, watch.cpu_s)
-    if isinstance(outcome, Broken):
-        raise UserError(outcome.reason)
-    return times
+    watch = Stopwatch()
+    run_now(DEFAULT_SYSTEM, configuration, REAL_SCALE if clock == "real" else Scale(), onlooker=onlooker)
+    return Times(watch.wall_s, watch.cpu_s)

@@ -49,12 +49,15 @@ class Broken:
 Outcome = StoredPoint | Broken
 
 
-def run_now(system: str, configuration: PointConfiguration, scale: Scale, seed: int = 1) -> StoredPoint:
+def run_now(
+    system: str, configuration: PointConfiguration, scale: Scale, seed: int = 1, onlooker: Onlooker = NOBODY
+) -> StoredPoint:
     """One point, outside any study; UserError if it breaks."""
     with scratch_folder("point") as folder:
         plain = configuration.model_dump(mode="json")
         order = PointOrder("point", system, plain, seed, scale.factor, folder)
-        outcome = run_sandboxed(order) if configuration.clock == "real" else attempt(order)
+        run = run_sandboxed if configuration.clock == "real" else attempt
+        outcome = run(order, onlooker=onlooker)
     if isinstance(outcome, Broken):
         raise UserError(outcome.reason)
     return outcome
