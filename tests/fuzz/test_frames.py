@@ -6,12 +6,17 @@ bound (GB_MAX_PARSER_STEPS).
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from switch.bmv2_json.load import load_program
+from switch.build import RUNTIME_DIR, compiler
+from switch.codegen.program import generate
 from tests.fuzz.programs import SOURCES, program_json
 from tests.fuzz.sanitized import build_driver, run_driver
+from tests.sanitizers import FLAGS, STRICT
 
 RUNS, FRAMES = 8, 4_000
 NIGHTLY_FRAMES = 1_000_000
@@ -24,6 +29,16 @@ def test_some_frames(source: Path, tmp_path: Path) -> None:
     driver = build_driver(program, tmp_path)
     # Frames must not merely be dropped at the door, also by programs that want a MAC address of their own.
     assert sum(run_driver(driver, program, seed, FRAMES) for seed in range(RUNS)) > RUNS * FRAMES // 1000
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
+def test_the_compiler_warns_of_nothing(source: Path, tmp_path: Path) -> None:
+    """But of variables and labels that generated code does not use."""
+    file = tmp_path / "program.c"
+    file.write_text(generate(load_program(program_json(source))))
+    command = [compiler()[0], *FLAGS, *STRICT, "-Wno-unused", "-fsyntax-only", f"-I{RUNTIME_DIR}", str(file)]
+    outcome = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert outcome.returncode == 0, outcome.stderr
 
 
 @pytest.mark.slow
