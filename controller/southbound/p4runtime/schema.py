@@ -303,6 +303,10 @@ def _normalised_match(field: FieldSchema, how: Match, table: str) -> Match | Non
 
 
 def _table(table: Any, actions: dict[int, ActionSchema], metered: set[int]) -> TableSchema:
+    if unknown := [each.id for each in table.action_refs if each.id not in actions]:
+        raise UserError(
+            f"the P4Info is damaged: table {table.preamble.name!r} names action {unknown[0]}, which it lacks"
+        )
     return TableSchema(
         table.preamble.id,
         table.preamble.name,

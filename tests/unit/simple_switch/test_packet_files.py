@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import struct
 import time
 from io import BytesIO
@@ -46,7 +47,9 @@ def test_other_bytes_are_an_error(data: bytes, with_header: bool) -> None:
     try:
         frames = list(read_pcap(stream))
     except UserError as error:
-        assert str(error) in ("x.pcap is not a pcap file", "x.pcap ends in the middle of a packet")
+        assert re.fullmatch(
+            r"x.pcap (is not a pcap file|ends in the middle of a packet|has a packet .* damaged)", str(error)
+        )
     else:
         assert sum(16 + len(frame) for _, frame in frames) == len(data)
 
