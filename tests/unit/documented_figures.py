@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import csv
 import functools
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,6 +86,8 @@ def said(document: str, sentence: str) -> None:
 def _value(text: str) -> Any:
     if text == "":
         return None
+    if text.startswith("[{"):
+        return json.loads(text)
     for kind in (int, float):
         try:
             return kind(text)
@@ -94,11 +97,12 @@ def _value(text: str) -> Any:
 
 
 def _shown(value: Any) -> str:
-    """Of a coordinate: the same as read from CSV and as validated."""
-    if isinstance(value, list | tuple | dict):
-        import json
-
-        return json.dumps(value, sort_keys=True)
+    """Of a coordinate: the same as read from CSV and as validated. What a fault leaves as it is does not count: links
+    may have got a further quality since."""
+    if isinstance(value, dict):
+        return str({key: _shown(each) for key, each in sorted(value.items()) if each is not None})
+    if isinstance(value, list | tuple):
+        return str([_shown(each) for each in value])
     if isinstance(value, int | float) and not isinstance(value, bool):
         return str(float(value))
     return "" if value is None else str(value)

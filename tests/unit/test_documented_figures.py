@@ -36,6 +36,15 @@ def test_a_sentence_stands_as_it_is_computed_or_not(tmp_path: Path, monkeypatch:
         said("page.md", f"It takes {DATA.row(workers=2)['time_s']} s")
 
 
+def test_a_fault_is_the_same_whatever_else_links_may_have_since() -> None:
+    fault = {"fault": "link-change", "link": ["h1", "s1"], "at_ms": 15, "change": {"rate_mbps": 50}}
+    now = {**fault, "at_ms": 15.0, "change": {"rate_mbps": 50.0, "bit_error_rate": None}}
+    assert documented_figures._shown([fault]) == documented_figures._shown((now,))
+    for key, value in {"rate_mbps": 51, "loss": 0.1}.items():
+        other = {**fault, "change": {"rate_mbps": 50, key: value}}
+        assert documented_figures._shown([fault]) != documented_figures._shown([other])
+
+
 def test_data_of_another_form_of_the_study_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     study = "experiments/systems/aggregation/studies/aggregation_6_byte_hops.yaml"
     (tmp_path / study).parent.mkdir(parents=True)
