@@ -68,6 +68,7 @@ def check(folder: Folder = Path()) -> int:
     """Run the exercise's checks on your solution, and say what is wrong. Exit status 1 if one fails."""
     from experiments.exercises.checking import check_solution
     from experiments.exercises.work import Record, digest, exercise_of, read_record, write_record
+    from switch.compiler import compile_p4
 
     exercise = exercise_of(folder, _exercises())
     before = digest(folder)
@@ -79,6 +80,9 @@ def check(folder: Folder = Path()) -> int:
     if not failed:
         write_record(folder, record.model_copy(update={"passed": before}))
         print("\nAll checks passed. README.md has questions to think about.")
+        for warning in compile_p4(folder / exercise.program).warnings:
+            if warning.category == "unsupported":
+                print(f"\n{warning}")
         return 0
     if record.hints < len(exercise.hints):
         print(f"\nA hint: {COMMAND} exercise hint {folder}")

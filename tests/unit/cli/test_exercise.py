@@ -38,6 +38,22 @@ def test_from_start_to_passed(gradbed_here: GradbedHere, tmp_path: Path, monkeyp
     assert "Forward packets: changed since it passed\n" in gradbed_here("exercise", "list").out
 
 
+def test_a_solution_that_p4c_would_refuse_passes_with_a_warning(gradbed_here: GradbedHere, tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    gradbed_here("exercise", "solution", "forward", str(folder))
+    assert "warning" not in gradbed_here("exercise", "check", str(folder)).out
+    line = "        std.egress_spec = port;\n"
+    text = (folder / "forward.p4").read_text()
+    assert text.count(line) == 1
+    (folder / "forward.p4").write_text(
+        text.replace(line, f"{line}        if (port == 500) {{ mark_to_drop(std); }}\n")
+    )
+    said = gradbed_here("exercise", "check", str(folder))
+    assert said.status == 0 and "All checks passed." in said.out
+    assert "p4c's back end for BMv2 takes only assignments under a condition" in said.out
+    assert "forward.p4:61:28: warning" in said.out
+
+
 def test_hints_come_one_by_one(gradbed_here: GradbedHere, tmp_path: Path) -> None:
     folder = str(tmp_path / "mine")
     gradbed_here("exercise", "start", "forward", folder)
