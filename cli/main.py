@@ -16,7 +16,7 @@ import typer
 from cli import layers
 from cli.commands import Commands, Entry
 from cli.interrupts import raise_interrupts
-from common.errors import MissingPackages, UserError, nobody_reads, trouble
+from common.errors import MissingPackages, UserError, nobody_reads, say, trouble
 from common.json_lines import own_program
 from common.modules import COMMAND, INSTALLED
 from common.version import VERSION
@@ -171,7 +171,7 @@ def _complain(message: str) -> int:
     # What is said of a file may have parts of it: no byte of them commands the terminal.
     shown = "".join(char if char.isprintable() or char in "\n\t" else ascii(char)[1:-1] for char in message)
     with contextlib.suppress(OSError):
-        print(shown, file=sys.stderr, flush=True)
+        say(shown, sys.stderr)
     try:
         sys.stdout.flush()
     except OSError:

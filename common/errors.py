@@ -1,9 +1,14 @@
-"""What is told to the person at the terminal in one line, without a traceback."""
+"""What is told to the person at the terminal: errors in one line, without a traceback; sentences folded at words
+there, and whole elsewhere, for programs that read them."""
 
 from __future__ import annotations
 
 import errno
+import os
 import select
+import shutil
+import textwrap
+from typing import TextIO
 
 
 class UserError(Exception):
@@ -52,3 +57,36 @@ def nobody_reads(error: BaseException) -> bool:
     for descriptor in (1, 2):
         poller.register(descriptor, 0)
     return any(events & (select.POLLERR | select.POLLHUP) for _, events in poller.poll(0))
+
+
+def columns(stream: TextIO) -> int | None:
+    """Of the terminal that a stream is; None if it is none. TTY_COMPATIBLE as with rich."""
+    if not (stream.isatty() or os.environ.get("TTY_COMPATIBLE") == "1"):
+        return None
+    return shutil.get_terminal_size().columns
+
+
+def folded(text: str, width: int | None, hang: int = 0) -> str:
+    """Lines of at most so many columns (None: as they are), those that go on so much further in. A word that is
+    longer, such as a path, stays whole, so that it can be copied."""
+    return text if width is None else "\n".join(_folded(line, width, hang) for line in text.split("\n"))
+
+
+def _folded(line: str, width: int, hang: int) -> str:
+    if len(line) <= width:
+        return line
+    words = line.lstrip()
+    indent = line[: len(line) - len(words)]
+    return textwrap.fill(
+        words,
+        width,
+        initial_indent=indent,
+        subsequent_indent=indent + " " * hang,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def say(text: str, stream: TextIO, hang: int = 0) -> None:
+    """Print sentences, folded if a terminal shows them."""
+    print(folded(text, columns(stream), hang), file=stream, flush=True)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from cli import layers
-from common.errors import UserError
+from common.errors import UserError, say
 from common.modules import COMMAND
 
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
@@ -38,9 +39,9 @@ def doctor() -> int:
     """
     for finding in findings():
         detail = f" ({finding.detail})" if finding.detail else ""
-        print(f"{finding.state:8}{finding.name}{detail}: {finding.purpose}")
+        say(f"{finding.state:8}{finding.name}{detail}: {finding.purpose}", sys.stdout, hang=8)
         if finding.state != "ok" and finding.remedy:
-            print(f"{'':8}-> {finding.remedy}")
+            say(f"{'':8}-> {finding.remedy}", sys.stdout, hang=3)
     return 0 if _compiler().state == "ok" else 1
 
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
-import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from common.errors import UserError
+from common.errors import UserError, say
 from common.modules import COMMAND
 
 if TYPE_CHECKING:
@@ -19,7 +17,7 @@ if TYPE_CHECKING:
     from experiments.exercises.finding import Checked
 
 EXERCISES = Path(__file__).resolve().parents[1] / "templates" / "exercises"
-MOST_COLUMNS, LABEL_COLUMNS = 120, 11
+LABEL_COLUMNS = 11
 
 app = typer.Typer(help="Exercises for courses.", no_args_is_help=True)
 
@@ -41,7 +39,8 @@ def list_() -> int:
     width = max(map(len, known))
     for name, exercise in known.items():
         about = exercise.description
-        print(f"{name:{width}}  {about.minutes} min  {about.title}{f': {states[name]}' if name in states else ''}")
+        said = f": {states[name]}" if name in states else ""
+        say(f"{name:{width}}  {about.minutes} min  {about.title}{said}", sys.stdout, hang=width + 2)
     return 0
 
 
@@ -79,13 +78,13 @@ def check(folder: Folder = Path()) -> int:
     record = read_record(folder) or Record(exercise=exercise.name)
     if not failed:
         write_record(folder, record.model_copy(update={"passed": before}))
-        print("\nAll checks passed. README.md has questions to think about.")
+        say("\nAll checks passed. README.md has questions to think about.", sys.stdout)
         for warning in compile_p4(folder / exercise.program).warnings:
             if warning.category == "unsupported":
-                print(f"\n{warning}")
+                say(f"\n{warning}", sys.stdout)
         return 0
     if record.hints < len(exercise.hints):
-        print(f"\nA hint: {COMMAND} exercise hint {folder}")
+        say(f"\nA hint: {COMMAND} exercise hint {folder}", sys.stdout)
     return 1
 
 
@@ -112,7 +111,7 @@ def hint(
         shown = range(record.hints, record.hints + 1)
         write_record(folder, record.model_copy(update={"hints": record.hints + 1}))
     for number in shown:
-        print(f"Hint {number + 1} of {len(hints)}\n\n{hints[number]}\n")
+        say(f"Hint {number + 1} of {len(hints)}\n\n{hints[number]}\n", sys.stdout)
     return 0
 
 
@@ -147,10 +146,9 @@ def grade(
     time_limit_s: Annotated[float, typer.Option(min=1, help="Of one solution, in seconds.")] = 120.0,
 ) -> int:
     """Check every student's solutions: a table, and the same as CSV. Exit status 0 whatever they are worth."""
-    from rich.console import Console
-
     from experiments.exercises.grading import check_place, submissions, write_grades
     from experiments.exercises.grading import grade as grade_all
+    from experiments.tables.console import make_console
     from experiments.tables.rows import rows_table
 
     known = _exercises()
@@ -172,8 +170,8 @@ def grade(
         ("reason", lambda row: row.reason),
     ]
     table = rows_table("", columns, grades, words=("student", "exercise", "result", "reason"))
-    Console(highlight=False, markup=False).print(table)
-    print(f"written: {place}")
+    make_console().print(table)
+    say(f"written: {place}", sys.stdout)
     return 0
 
 
@@ -192,22 +190,7 @@ def _named(name: str) -> Exercise:
 def _tell(checked: Checked) -> None:
     """A line, and below it what helps to find the mistake."""
     finding = checked.finding
-    columns = min(MOST_COLUMNS, shutil.get_terminal_size((MOST_COLUMNS, 24)).columns)
     head = "passed  " if finding is None else "FAILED  "
-    said = checked.name if finding is None else f"{checked.name}: {finding.what}"
-    print(_wrapped(head + said, columns, 8))
+    say(head + (checked.name if finding is None else f"{checked.name}: {finding.what}"), sys.stdout, hang=8)
     for label, text in finding.details if finding is not None else ():
-        print(_wrapped(f"        {label:{LABEL_COLUMNS}}{text}", columns, 8 + LABEL_COLUMNS + 2), flush=True)
-
-
-def _wrapped(text: str, columns: int, indent: int) -> str:
-    return "\n".join(
-        textwrap.wrap(
-            text,
-            columns,
-            subsequent_indent=" " * indent,
-            replace_whitespace=False,
-            drop_whitespace=True,
-            break_on_hyphens=False,
-        )
-    )
+        say(f"        {label:{LABEL_COLUMNS}}{text}", sys.stdout, hang=LABEL_COLUMNS + 2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from common.errors import say
 from common.namespaces import require_root
 from experiments.calibration import NOMINAL_RATE_MBPS, Trial, find_factor, store
 from experiments.fidelity.report import FidelityReport
@@ -29,12 +30,18 @@ def run_calibration(anyway: bool = False) -> int:
         return report
 
     factor, carried_mbps, trials = find_factor(run_at, _show)
-    print(f"This machine carries {carried_mbps:g} Mbit/s links: studies run at {factor:g} of their nominal rates.")
+    say(
+        f"This machine carries {carried_mbps:g} Mbit/s links: studies run at {factor:g} of their nominal rates.",
+        sys.stdout,
+    )
     if others and max(others) > BUSY_OTHERS and not anyway:
         used = 100 * max(others)
-        print(f"Not kept: other programs used up to {used:.0f} % of the processors. End them, or say --anyway.")
+        say(
+            f"Not kept: other programs used up to {used:.0f} % of the processors. End them, or say --anyway.",
+            sys.stdout,
+        )
         return 1
-    print(f"Kept in {store(factor, carried_mbps, trials)}")
+    say(f"Kept in {store(factor, carried_mbps, trials)}", sys.stdout)
     return 0
 
 
@@ -47,4 +54,4 @@ def measure_at(rate_mbps: float) -> FidelityReport:
 
 def _show(trial: Trial) -> None:
     reason = f": {trial.reasons[0]}" if trial.reasons else ""
-    print(f"{trial.rate_mbps:6g} Mbit/s  {trial.verdict}{reason}", file=sys.stderr, flush=True)
+    say(f"{trial.rate_mbps:6g} Mbit/s  {trial.verdict}{reason}", sys.stderr, hang=15)

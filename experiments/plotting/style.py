@@ -136,12 +136,16 @@ def _ticks(axes: Any) -> Iterator[Any]:
 
 
 def _break_labels(made: Any) -> None:
-    """Of y axes, where they are longer than the axis."""
+    """Where they are longer than their axis."""
     for axes in made.axes:
-        label, height = axes.yaxis.label, axes.get_window_extent().height
-        if (length := label.get_window_extent().height) > height:
-            longest = max(map(len, label.get_text().splitlines()))
-            label.set_text(textwrap.fill(label.get_text(), int(longest * height / length)))
+        frame = axes.get_window_extent()
+        for label, side, room in (
+            (axes.xaxis.label, "width", frame.width),
+            (axes.yaxis.label, "height", frame.height),
+        ):
+            if (length := getattr(label.get_window_extent(), side)) > room:
+                longest = max(map(len, label.get_text().splitlines()))
+                label.set_text(textwrap.fill(label.get_text(), int(longest * room / length)))
 
 
 def save(made: Any, path: Path, heading: str = "") -> list[Path]:

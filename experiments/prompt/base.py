@@ -12,7 +12,7 @@ from mininet.cli import CLI
 from mininet.log import output
 from mininet.node import Node
 
-from common.errors import UserError, nobody_reads
+from common.errors import UserError, nobody_reads, say
 
 if TYPE_CHECKING:
     from experiments.setup import PointTask
@@ -55,7 +55,7 @@ class BasePrompt(CLI):  # type: ignore[misc]
         return False
 
     def say(self, text: str) -> None:
-        print(text, file=self.stdout, flush=True)
+        say(text, self.stdout)
 
     def complain(self, line: str, error: BaseException) -> None:
         command = (line.split() or [""])[0]

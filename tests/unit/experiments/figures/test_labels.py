@@ -52,6 +52,13 @@ def test_numbers_that_would_touch_are_turned(tmp_path: Path) -> None:
         assert {text.get_rotation() for text in axes.get_xticklabels()} == {15}
 
 
+def test_a_label_below_a_narrow_panel_is_broken(tmp_path: Path) -> None:
+    with figure(width_in=2.5) as (made, [axes]):
+        axes.set_xlabel("round time (ms); dashed: the least that the links allow")
+        save(made, tmp_path / "below")
+        assert axes.xaxis.label.get_window_extent().width <= axes.get_window_extent().width
+
+
 def test_a_label_fits_beside_what_the_legend_leaves_of_the_panel(tmp_path: Path) -> None:
     with figure(columns=2) as (made, axes):
         for panel in axes:
