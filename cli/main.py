@@ -62,6 +62,7 @@ class GradbedCommands(Commands):
             "cli.commands.up:up", "Bring up a network, and give Mininet's prompt.", ("run", "study"), network=True
         ),
         "replay": Entry("cli.commands.replay:replay", "Show the recording of a run with --live again.", ("run",)),
+        "chaos": Entry("cli.commands.demo:chaos", "Let faults happen to a system.", ("run", "study")),
         "figures": Entry("cli.commands.figures:figures", "Make the figures of a system.", ("run", "study")),
         "report": Entry(
             "cli.commands.report:report", "Make the page of a run, or of a folder of runs.", ("run", "study")

@@ -171,6 +171,23 @@ class DemoSection(Section):
     beside: dict[str, Any] = Field(default_factory=dict)
 
 
+class ChaosSection(Section):
+    """Where `gradbed chaos` lets its faults happen (experiments/study/chaos.py). at_ms: from when to when, spread
+    over the repetitions. back_ms: what goes comes back so much later. links: that are cut; switch: with the system's
+    program; forwarding: one without. worker, server: agents; the worker does not come back. errors: by fault, a
+    pattern of the line with which a point may end, where no right result is possible. A name that is not given: the
+    system has no such thing."""
+
+    at_ms: tuple[float, float]
+    back_ms: float = Field(gt=0)
+    links: tuple[str, str]
+    switch: str
+    forwarding: str | None = None
+    worker: str | None = None
+    server: str | None = None
+    errors: dict[str, str] = Field(default_factory=dict)
+
+
 def _file_name(text: str) -> str:
     if not text or not all(c.isalnum() or c in "-_" for c in text):
         raise ValueError("a name is letters, digits, - and _: it becomes the name of a folder or file")
@@ -204,6 +221,7 @@ class StudyHead(Section):
     """What to capture while a point runs."""
     real_time: RealTimeSection | None = None
     demo: DemoSection | None = None
+    chaos: ChaosSection | None = None
 
     @model_validator(mode="after")
     def _a_seed_for_each_repetition(self) -> StudyHead:

@@ -66,8 +66,8 @@ class CompressionPhase(Phase):
         workload = configuration.workload
         rounds = 0 if isinstance(workload, ScriptWorkload) else workload.rounds
         self.rounds = [RoundReport() for _ in range(rounds)]
-        self.left: set[str] = set()
-        """Names of workers that left in the middle."""
+        self.left: dict[str, int] = {}
+        """By name of workers that left in the middle: in which round, from 0."""
         self.stopped = {
             fault.agent
             for fault in configuration.faults
@@ -137,7 +137,7 @@ class CompressionPhase(Phase):
     def take(self, event: Mapping[str, Any]) -> Sequence[AgentSpec] | None:
         kind = event["event"]
         if kind == "left":
-            self.left.add(f"worker {event['worker']}")
+            self.left[f"worker {event['worker']}"] = event["round"]
         elif kind == "sent":
             self._background_agents_done += 1
         elif kind in ("trained", "exchanged", "round", "received", "sum"):
@@ -163,7 +163,7 @@ class CompressionPhase(Phase):
     @property
     def names(self) -> list[str]:
         """Of the workers that are there to the end."""
-        gone = self.left | self.stopped
+        gone = self.left.keys() | self.stopped
         return [name for name in (f"worker {i}" for i in range(len(self.workers))) if name not in gone]
 
     def _done(self) -> int:
@@ -206,6 +206,8 @@ class CompressionPhase(Phase):
         for number, report in enumerate(self.rounds):
             where = f"round {number + 1}"
             for name, reported in report.exchanged.items():
+                if number >= self.left.get(name, len(self.rounds)):
+                    continue  # the server does not wait for it any more, though it may go on
                 if reported["sent_fingerprint"] != report.received.get(name):
                     yield f"{where}, {name}: the server received something else than was sent"
                 trained = report.trained.get(name)

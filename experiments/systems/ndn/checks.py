@@ -122,11 +122,12 @@ def miscounted_pushes(phase: NdnPhase, found: Measured, uncounted: Collection[st
             continue
         host = phase.job.peers[int(name.removeprefix("peer "))]
         switch = phase.topology.attachment(host).name
-        lost = found.counts.effect(host, switch)
-        most = final["pushed"]
-        least = most - lost.losses.packets - lost.queue_drops.packets
+        effect = found.counts.effect(host, switch)
+        pushed = final["pushed"]
+        least = pushed - effect.losses.packets - effect.queue_drops.packets
+        most = pushed + effect.duplicates.packets
         if host not in uncounted and not least <= counted[host].packets <= most:
-            yield f"{host} pushed {most} fragments, its router counted {counted[host].packets}"
+            yield f"{host} pushed {pushed} fragments, its router counted {counted[host].packets}"
 
 
 def subscriptions_left(phase: NdnPhase, found: Measured) -> Iterator[str]:

@@ -61,6 +61,8 @@ class CompressedExchange(PacketExchange):
         self._incoming = Incoming(first, every=min(16, max(2, len(job.workers))))
         self._acknowledged_bytes = 0
         self._round = 0
+        self._is_left = False
+        """The server has gone on without this worker, to sums that have begun to come."""
         self._message: GradientMessage | None = None
         """Of the round that is going on, and the sum as far as it has come."""
         self._sum: Assembly | None = None
@@ -68,6 +70,9 @@ class CompressedExchange(PacketExchange):
         """When all of it had been acknowledged."""
 
     def all_reduce(self, round_number: int, values: NDArray[np.int32]) -> NDArray[np.int64] | None:
+        if self._is_left:
+            self.linger()
+            return None
         content = self._held_back.take(values, round_number)
         message = GradientMessage(content, self._route, round_number, self._outgoing, turn=self._turn(round_number))
         start_us = self._context.now_us()
@@ -76,7 +81,10 @@ class CompressedExchange(PacketExchange):
         self._adaptation.begin()
         self._pace.begin(start_us)
         self._acknowledged_bytes = 0
-        if not self._serve_until(self._has_sum):
+        if not self._serve_until(lambda: self._has_sum() or self._is_left):
+            return None
+        if not self._has_sum():
+            self.linger()
             return None
         total = self._sum.values
         self._held_back.sent(message.sent())
@@ -147,7 +155,8 @@ class CompressedExchange(PacketExchange):
                 new = self._incoming.accept(frames[mine])
                 news |= bool(len(new))
                 if self._sum is not None:
-                    self._sum.add(new)
+                    self._sum.add(new[new["round"] == self._round])
+                self._is_left |= bool((new["round"] > self._round).any())
             if self._incoming.due:
                 sequence, selective, congested = self._incoming.acknowledgement()
                 self._interface.send(acknowledgement_frame(self._route, sequence, selective, congested=congested))

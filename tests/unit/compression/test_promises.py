@@ -273,3 +273,25 @@ def test_a_gradient_of_one_value() -> None:
     found = run(workload={"workers": 2, "rounds": 2, "values": 1})
     assert found.failures == []
     assert found.metrics["ratio"] == 1
+
+
+@pytest.mark.parametrize("at_ms", [3, 9])
+def test_a_worker_whose_host_stood_still_stays_out(at_ms: int) -> None:
+    """The server has given it up after 5 s and gone on: what has come of later sums meanwhile is not taken for the
+    one that the worker waited for, and until then its gradients are those that were sent."""
+    pause = {"fault": "agent-pause", "agent": "worker 0", "for_ms": 5000, "at_ms": at_ms}
+    workload = {"workers": 3, "rounds": 10, "values": 1920}
+    found = run(topology={"kind": "star:4"}, workload=workload, faults=[pause])
+    assert found.failures == []
+    summed = [row["summed_workers"] for row in found.tables["rounds"]]
+    assert summed[0] == 3 and summed[-1] == 2
+
+
+def test_sums_of_a_server_that_began_anew_are_not_taken_for_later_ones() -> None:
+    restart = [
+        {"fault": "agent-stop", "agent": "server", "at_ms": 9},
+        {"fault": "agent-start", "agent": "server", "at_ms": 12},
+    ]
+    workload = {"workers": 3, "rounds": 10, "values": 1920}
+    with pytest.raises(UserError, match=r"no news from server .* for 30 s in round [1-9]"):
+        run(topology={"kind": "star:4"}, workload=workload, faults=restart)

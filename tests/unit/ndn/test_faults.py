@@ -196,3 +196,12 @@ def test_rows_may_age_where_insertions_are_lost() -> None:
     )
     assert result.failures == []
     assert rows(result, "subscriptions_made") > rows(result, "subscriptions_ended")
+
+
+def test_a_link_that_begins_to_double_packets_is_no_miscount() -> None:
+    links = [("h1", "s1"), ("h2", "s1"), ("h3", "s1")]
+    doubled = [{"fault": "link-change", "link": link, "change": {"duplicate": 0.2}, "at_ms": 0} for link in links]
+    workload = {"peers": 3, "rounds": 5, "values": 1920}
+    result = run(workload=workload, timing=TIMING, topology={"kind": "star:4"}, faults=doubled)
+    assert result.failures == []
+    assert sum(row["duplicates"] for row in result.tables["links"] if row["from"] == "h1") > 0

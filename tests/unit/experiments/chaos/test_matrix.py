@@ -1,0 +1,98 @@
+"""The fault matrix: which faults there are, what is right, clear and failed, and that the command tells it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from common.errors import UserError
+from experiments.records.run_files import DonePoint, RunFiles, StoredPoint
+from experiments.study.chaos import NOTHING, judged, load_chaos, run_chaos, summary, with_chaos
+from experiments.study.command import RunOptions
+from experiments.study.running.runner import StudyRun
+
+KILLED = "an agent is killed"
+
+
+@pytest.mark.parametrize("system", ["aggregation", "ndn", "shuffle", "compression", "interconnect", "workload"])
+def test_every_system_has_a_matrix_that_fits_its_network(system: str) -> None:
+    study, chaos = load_chaos(system)
+    faults = list(dict.fromkeys(point.coordinates["fault"] for point in study.points))
+    assert faults[0] == NOTHING and len(faults) >= 14
+    assert len(study.points) == 10 * len(faults)
+    assert chaos.errors.keys() <= set(faults)
+    assert all(point.configuration.clock == "virtual" for point in study.points)
+    # What is not drawn by chance happens at another time each.
+    cut = [point.configuration.faults for point in study.points if point.coordinates["fault"] == "a link is cut"]
+    assert len({faults[0].at_ms for faults in cut}) == 10
+    assert system in with_chaos()
+
+
+def stored(packets: int = 100, failures: tuple[str, ...] = (), time_us: float = 1e6) -> StoredPoint:
+    tables: dict[str, list[Any]] = {
+        "links": [{"packets": packets}, {"packets": 1}],
+        "timeline": [{"what": "phase", "time_us": time_us}, {"what": "fault", "time_us": 5e9}],
+    }
+    return StoredPoint("digest", 1, {"verdict": "model"}, tables, {}, list(failures))
+
+
+def verdict(fault: str, found: StoredPoint | str, tmp_path: Path) -> tuple[str, float | None]:
+    """Of a cell of aggregation that ended so, beside 100 packets and a second without a fault."""
+    study, chaos = load_chaos("aggregation", quick=True, only=[fault])
+    done = [DonePoint({"fault": NOTHING}, 0, stored())]
+    broken = {}
+    if isinstance(found, str):
+        broken[study.points[1].label] = found
+    else:
+        done.append(DonePoint({"fault": fault}, 0, found))
+    cells = judged(study, chaos, StudyRun(tmp_path, RunFiles(tmp_path), tuple(done), 2, broken, False))
+    assert [cell.fault for cell in cells] == [NOTHING, fault]
+    (row,) = summary(cells)[1:]
+    assert row[cells[1].verdict] == 1 and sum(row[each] for each in ("right", "clear error", "failed")) == 1
+    return cells[1].verdict, cells[1].packets
+
+
+CLEAR = "worker 1: no ACK from server 10.0.0.2 for 30 s in round 0"
+
+
+@pytest.mark.parametrize(
+    ("fault", "found", "wanted"),
+    [
+        ("loss 5 %", stored(300), "right"),
+        ("loss 5 %", stored(failures=("round 3: wrong sum",)), "failed"),
+        ("loss 5 %", CLEAR, "failed"),
+        (KILLED, CLEAR, "clear error"),
+        (KILLED, stored(failures=(CLEAR,)), "clear error"),
+        (KILLED, stored(failures=(CLEAR, "round 3: wrong sum")), "failed"),
+        (KILLED, "KeyError: 'no ACK'", "failed"),
+        (KILLED, f"{CLEAR}\nand more", "failed"),
+        # 5 times the usual ones, and 100 for each second.
+        ("loss 5 %", stored(599), "right"),
+        ("loss 5 %", stored(601), "failed"),
+        ("loss 5 %", stored(601, time_us=2e6), "right"),
+    ],
+)
+def test_what_is_right_clear_and_failed(fault: str, found: StoredPoint | str, wanted: str, tmp_path: Path) -> None:
+    told, packets = verdict(fault, found, tmp_path)
+    assert told == wanted
+    assert packets == (None if isinstance(found, str) else found.tables["links"][0]["packets"] / 100)
+
+
+def test_the_command_tells_cells_and_goes_on_where_it_was(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = RunOptions(tmp_path)
+    assert run_chaos("workload", options, quick=True, only=["a link is cut"]) == 0
+    printed = capsys.readouterr().out
+    assert "2 cells: 2 right, 0 clear error, 0 failed" in printed
+    (folder,) = (tmp_path / "workload_chaos").glob("2*")
+    assert (folder / "cells.csv").read_text().count("right") == 2
+    assert (folder / "chaos.png").exists() and (folder / "report.html").exists()
+    before = {path: path.stat().st_mtime_ns for path in (folder / "points").glob("*.json")}
+    assert run_chaos("workload", RunOptions(tmp_path, resume=True), quick=True, only=["a link is cut"]) == 0
+    assert {path: path.stat().st_mtime_ns for path in (folder / "points").glob("*.json")} == before
+
+
+def test_a_fault_that_is_not_there_is_one_line() -> None:
+    with pytest.raises(UserError, match="workload has no fault 'rain'; it has: nothing, loss 1 %"):
+        load_chaos("workload", only=["rain"])
