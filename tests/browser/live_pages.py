@@ -11,9 +11,9 @@ from typing import Any
 
 from experiments.live.server import Pages, address, listen, make_token, page_server
 from experiments.live.shown import Shown
-from tests.browser.browser import BROWSER
+from tests.browser.browser import IN_TIME_S
 
-IN_TIME_S = 60
+FLAGS = ("--enable-precise-memory-info", "--js-flags=--expose-gc")
 SIZE = {"width": 1400, "height": 900}
 
 
@@ -30,21 +30,6 @@ def served(shown: Shown) -> Iterator[str]:
         finally:
             server.should_exit = True
             thread.join()
-
-
-@contextmanager
-def browser() -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        # Chromium's own sandbox is not for root; the pages are ours.
-        found = playwright.chromium.launch(
-            executable_path=BROWSER, args=["--no-sandbox", "--enable-precise-memory-info", "--js-flags=--expose-gc"]
-        )
-        try:
-            yield found
-        finally:
-            found.close()
 
 
 @contextmanager

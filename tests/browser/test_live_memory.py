@@ -13,8 +13,8 @@ import pytest
 from experiments.live import server
 from experiments.live.recording import VERSION, Recording
 from experiments.live.shown import with_places
-from tests.browser.browser import BROWSER, WHY_NOT
-from tests.browser.live_pages import browser, opened, served, until
+from tests.browser.browser import BROWSER, WHY_NOT, browser
+from tests.browser.live_pages import FLAGS, opened, served, until
 from topo.registry import parse_topology
 
 pytest.importorskip("playwright", reason="Playwright is not installed")
@@ -72,7 +72,7 @@ def test_ten_minutes_of_a_fat_tree_take_less_than_100_megabytes(monkeypatch: pyt
     monkeypatch.setattr(server, "UPDATE_S", 0.01)
     shown = Growing()
     feeding = threading.Thread(target=shown.grow, daemon=True)
-    with served(shown) as url, browser() as chromium, opened(chromium, url) as page:
+    with served(shown) as url, browser(*FLAGS) as chromium, opened(chromium, url) as page:
         until(page, "gradbed.store().begin !== null")
         page.evaluate("gradbed.choose({link: 0})")
         feeding.start()

@@ -18,8 +18,8 @@ from experiments.live.observer import LiveObserver
 from experiments.live.packets import packets_of
 from experiments.live.recording import FILE, Recording
 from experiments.live.shown import Replayed, with_places
-from tests.browser.browser import BROWSER, WHY_NOT
-from tests.browser.live_pages import IN_TIME_S, browser, opened, served, until
+from tests.browser.browser import BROWSER, IN_TIME_S, WHY_NOT, browser
+from tests.browser.live_pages import opened, served, until
 from tests.unit.experiments.live.fake_feed import FakeFeed
 from tests.unit.experiments.live.test_observer import FAULTS, run
 

@@ -21,7 +21,7 @@ def test_every_endpoint_is_on_the_page() -> None:
     server = RestServer(app, [listener])
     server.start()
     try:
-        page = dom(f"http://127.0.0.1:{listener.getsockname()[1]}/")
+        page = dom(f"http://127.0.0.1:{listener.getsockname()[1]}/", "[data-path]")
     finally:
         server.stop()
     paths = app.openapi()["paths"]

@@ -22,7 +22,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_search_works_from_a_folder(site: Path) -> None:
-    page = dom(f"{(site / 'index.html').as_uri()}?q=persistent+PIT")
+    page = dom(f"{(site / 'index.html').as_uri()}?q=persistent+PIT", ".md-search-result__list a")
     results = page.partition('class="md-search-result__list"')[2].partition("</ol>")[0]
     assert 'href="ndn.html' in results.replace(site.as_uri() + "/", ""), results[:2000]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import queue
+import re
 import shutil
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from tests.mutants.entries import ROOT, Mutant, lists, mutants_of
 
 TIMEOUT_S = 600
 PROFILE = ("--hypothesis-profile", "as-found")
+FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
 PROCESSORS = len(os.sched_getaffinity(0))
 
 
@@ -51,28 +53,32 @@ def _try(copies: queue.Queue[Path], name: str, mutant: Mutant) -> str:
         kept = original.read_bytes()
         try:
             original.write_text(text, encoding="utf-8")
-            passed = _run(copy, mutant.tests)
+            failed = _failed(copy, mutant.tests)
         finally:
             original.write_bytes(kept)
-    verdict = "died" if not passed else "lives" if mutant.lives else "LIVES"
+    verdict = "died" if failed else "lives" if mutant.lives else "LIVES"
     change = f"{mutant.replace.strip()} -> {mutant.by.strip()}".replace("\n", " / ")
-    print(f"{verdict:5} {name} {mutant.file}: {change[:90]}{': ' + mutant.lives if mutant.lives else ''}", flush=True)
+    print(f"{verdict:5} {name} {mutant.file}: {change[:90]}: {failed or mutant.lives}", flush=True)
     return verdict
 
 
 def _passes(copies: queue.Queue[Path], tests: Sequence[str]) -> str:
-    """Nothing, or the tests if they fail in the tree as it is."""
+    """Nothing, or the test that fails in the tree as it is."""
     with _borrowed(copies) as copy:
-        return "" if _run(copy, tests) else " ".join(tests)
+        return _failed(copy, tests)
 
 
-def _run(copy: Path, tests: Sequence[str]) -> bool:
+def _failed(copy: Path, tests: Sequence[str]) -> str:
+    """Nothing, or the first test that fails, or what else ended them."""
     command = [str(copy / ".venv/bin/python"), "-I", "-m", "cli", "test", "-x", "-q", *PROFILE, *tests]
     try:
-        done = subprocess.run(command, cwd=copy, capture_output=True, timeout=TIMEOUT_S, check=False)
+        done = subprocess.run(command, cwd=copy, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
     except subprocess.TimeoutExpired:
-        return False
-    return done.returncode == 0
+        return f"not ended after {TIMEOUT_S} s"
+    if done.returncode == 0:
+        return ""
+    failed = FAILED.search(done.stdout)
+    return failed[1] if failed else f"status {done.returncode}: {done.stderr.strip()[-100:]}"
 
 
 @contextlib.contextmanager
