@@ -19,9 +19,11 @@ from topo.graph import Topology
 _VARIABLE = re.compile(r"\$(\w+)")
 _PLAIN = (
     *(ast.Expression, ast.Call, ast.keyword, ast.Name, ast.Load, ast.Constant, ast.List, ast.Tuple),
-    *(ast.BinOp, ast.Div, ast.Add, ast.Sub, ast.Mult, ast.UnaryOp, ast.USub),
+    *(ast.BinOp, ast.Div, ast.Add, ast.Sub, ast.Mult, ast.Mod, ast.LShift, ast.BitOr, ast.UnaryOp, ast.USub),
 )
-"""No attributes: by those of any value Python gets to all that it can do."""
+"""No attributes but the one below: by those of any value Python gets to all that it can do."""
+_METHOD = "to_bytes"
+"""Of integers, for Raw."""
 
 
 class Template:
@@ -30,8 +32,8 @@ class Template:
     $port (of the flow). Names and meanings are those of entries (controller/entries/variables.py).
 
     layers: a Python file with Scapy layers (and bind_layers) of one's own, whose names the text may use: it runs.
-    The text itself, which a study may bring along, can make layers, add and multiply, and no more. UserError, one
-    line, for what cannot be read or made.
+    The text itself, which a study may bring along, can make layers and reckon with numbers, and no more.
+    UserError, one line, for what cannot be read or made.
     """
 
     def __init__(self, text: str, layers: Path | None = None) -> None:
@@ -51,7 +53,8 @@ class Template:
 
     def _check(self, tree: ast.Expression) -> None:
         for node in ast.walk(tree):
-            if not isinstance(node, _PLAIN) or (isinstance(node, ast.keyword) and node.arg is None):
+            plain = isinstance(node, _PLAIN) or (isinstance(node, ast.Attribute) and node.attr == _METHOD)
+            if not plain or (isinstance(node, ast.keyword) and node.arg is None):
                 raise self._error(
                     f"{type(node).__name__} cannot stand here: write layers with values, joined by /; what is more "
                     "belongs into the file that --layers names"

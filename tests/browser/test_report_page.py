@@ -152,7 +152,7 @@ def test_links_have_the_colour_that_the_legend_gives_their_load(folder: Path, da
     seen = set()
     assert len(told["drawn"]) == 4
     for caption, lines in told["drawn"]:
-        place, phase = caption.split(": ")
+        place, phase = caption.partition(";")[0].split(": ")
         digest = first[place.split(",")[0].removeprefix("loss=")]
         for line, colour in lines:
             sender, _, receiver = line.split(":")[0].split()

@@ -147,7 +147,7 @@ def test_saving_and_loading(tmp_path: Path) -> None:
         Plan.load(tmp_path / "missing.json")
     with pytest.raises(UserError, match=r"not a plan: switches\.s1\.program"):
         Plan.from_json('{"switches": {"s1": {}}}')
-    with pytest.raises(UserError, match="not a plan: text"):
+    with pytest.raises(UserError, match="not a plan: Invalid JSON"):
         Plan.from_json("[")
 
 

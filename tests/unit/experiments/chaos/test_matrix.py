@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from common.errors import UserError
+from experiments.records import run_folder
 from experiments.records.run_files import DonePoint, RunFiles, StoredPoint
 from experiments.study.chaos import NOTHING, judged, load_chaos, run_chaos, summary, with_chaos
 from experiments.study.command import RunOptions
@@ -80,7 +81,10 @@ def test_what_is_right_clear_and_failed(fault: str, found: StoredPoint | str, wa
     assert packets == (None if isinstance(found, str) else found.tables["links"][0]["packets"] / 100)
 
 
-def test_the_command_tells_cells_and_goes_on_where_it_was(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_tells_cells_and_goes_on_where_it_was(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_folder, "_locked", lambda path: None)  # it would be until this process ends
     options = RunOptions(tmp_path)
     assert run_chaos("workload", options, quick=True, only=["a link is cut"]) == 0
     printed = capsys.readouterr().out

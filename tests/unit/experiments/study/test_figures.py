@@ -98,7 +98,8 @@ def test_figures_are_written_in_three_formats_and_are_the_same_again(tmp_path: P
     first = {path: path.read_bytes() for path in written}
     draw_figures(results, study.head.figures, study.system.metrics)
     assert {path: path.read_bytes() for path in written} == first
-    svg = (results.folder / "heads.svg").read_text()
+    # A label that is longer than its axis has several lines.
+    svg = " ".join(re.sub("<(?!!--)[^>]*>", "", (results.folder / "heads.svg").read_text()).split())
     words = ("Coins", "coins that showed heads", "doubtful or unknown (machine)", "bound", "bias", "interval of 3")
     for text in words:
         assert text in svg
