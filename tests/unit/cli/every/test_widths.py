@@ -128,9 +128,8 @@ def check(shown: str, width: int, is_listing: bool) -> None:
     assert max(map(len, boxes), default=0) <= width
     for line in boxes:
         assert line[-1] in "│┃┓┩┘╮╯┐┤", line
-    assert is_listing or not [
-        line for line in shown.splitlines() if len(line) > width and not _long_path(line, width)
-    ]
+    lines = shown.splitlines()
+    assert is_listing or not [line for line in lines if len(line) > width and not _long_path(line, width)]
 
 
 @pytest.mark.parametrize("width", WIDTHS)

@@ -31,9 +31,8 @@ def words_over_words(made: Figure) -> list[tuple[str, str]]:
     legends = [*made.legends]
     for axes in made.axes:
         least, most = sorted(axes.get_xlim())
-        ticks = zip(
-            axes.get_xticks(), axes.get_xticklabels(), strict=False
-        )  # none has a label where there is no axis
+        # Where no axis is drawn, ticks have no labels.
+        ticks = zip(axes.get_xticks(), axes.get_xticklabels(), strict=False)
         texts += [axes.title, axes.xaxis.label, axes.yaxis.label]
         texts += [text for place, text in ticks if least <= place <= most and not text.get_rotation()]
         legends += [legend] if (legend := axes.get_legend()) else []
