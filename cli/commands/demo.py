@@ -62,7 +62,12 @@ def chaos(
     """Let every fault happen to a system, each at several times (virtual clock): is the result right, or the error
     clear?"""
     from experiments.study.chaos import run_chaos, with_chaos
-    from experiments.study.command import RunOptions
+    from experiments.study.command import INTERRUPTED, RunOptions
 
     of_run = RunOptions(output, resume, jobs=jobs)
-    return max(run_chaos(name, of_run, quick, fault or ()) for name in ([system] if system else with_chaos()))
+    status = 0
+    for name in with_chaos() if system is None else [system]:
+        status = max(status, run_chaos(name, of_run, quick, fault or ()))
+        if status == INTERRUPTED:
+            break
+    return status

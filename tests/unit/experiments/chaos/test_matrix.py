@@ -10,9 +10,11 @@ import pytest
 from common.errors import UserError
 from experiments.records import run_folder
 from experiments.records.run_files import DonePoint, RunFiles, StoredPoint
+from experiments.study import chaos
 from experiments.study.chaos import NOTHING, judged, load_chaos, run_chaos, summary, with_chaos
-from experiments.study.command import RunOptions
+from experiments.study.command import INTERRUPTED, RunOptions
 from experiments.study.running.runner import StudyRun
+from tests.conftest import GradbedHere
 
 KILLED = "an agent is killed"
 
@@ -100,3 +102,22 @@ def test_the_command_tells_cells_and_goes_on_where_it_was(
 def test_a_fault_that_is_not_there_is_one_line() -> None:
     with pytest.raises(UserError, match="workload has no fault 'rain'; it has: nothing, loss 1 %"):
         load_chaos("workload", only=["rain"])
+
+
+def test_ctrl_c_ends_the_command_not_one_system_of_it(
+    gradbed_here: GradbedHere, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    statuses = {"aggregation": 1, "ndn": INTERRUPTED}
+    begun: list[str] = []
+
+    def ended(system: str, *rest: object) -> int:
+        begun.append(system)
+        return statuses.get(system, 0)
+
+    monkeypatch.setattr(chaos, "run_chaos", ended)
+    monkeypatch.setattr(chaos, "with_chaos", lambda: ["aggregation", "ndn", "shuffle"])
+    assert gradbed_here("chaos").status == INTERRUPTED
+    assert begun == ["aggregation", "ndn"]
+    statuses["ndn"] = 0
+    assert gradbed_here("chaos").status == 1
+    assert begun[2:] == ["aggregation", "ndn", "shuffle"]
