@@ -7,13 +7,14 @@ tests/fuzz/findings/TARGET once it is mended.
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from common.scratch import scratch_folder
 from tests.fuzz.parsers.table import TARGETS
 from tests.fuzz.parsers.target import MAX_INPUT_BYTES, MAX_MEMORY_BYTES, ROOT, Target
 
@@ -43,8 +44,9 @@ def main(arguments: Sequence[str]) -> int:
 
 def _fuzz(name: str, target: Target, seconds: int) -> int:
     """1 for a finding."""
-    with tempfile.TemporaryDirectory(prefix="gradbed-fuzz-") as folder:
-        corpus = Path(folder)
+    with scratch_folder("fuzz") as folder:
+        corpus = folder / "corpus"
+        corpus.mkdir()
         kept = sorted((ROOT / "tests/fuzz/findings" / name).glob("*"))
         for number, seed in enumerate([*target.seeds(), *(path.read_bytes() for path in kept)]):
             (corpus / f"seed{number}").write_bytes(seed)
@@ -57,7 +59,11 @@ def _fuzz(name: str, target: Target, seconds: int) -> int:
             f"-rss_limit_mb={2 * MAX_MEMORY_BYTES >> 20}",
         ]
         command += [f"-artifact_prefix={found}/{name}-", "-print_final_stats=0", str(corpus)]
-        ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, errors="replace", check=False)
+        # libFuzzer ends its process at once, so what that has left lies here.
+        environment = {**os.environ, "TMPDIR": str(folder)}
+        ended = subprocess.run(
+            command, cwd=ROOT, env=environment, capture_output=True, text=True, errors="replace", check=False
+        )
     said = ended.stderr + ended.stdout
     done = _DONE.search(said)
     row = done.groups() if done else ("", "", "", "")
